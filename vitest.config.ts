@@ -1,0 +1,22 @@
+import { defineConfig } from 'vitest/config'
+import { CountReporter } from './scripts/count-reporter.ts'
+
+const conditions = ['@tapetree/source', 'module', 'node', 'development|production']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
+    execArgv: ['-C', '@tapetree/source'],
+    reporters: ['default', new CountReporter()],
+    coverage: {
+      provider: 'v8',
+      include: ['packages/session/src/stores/**/*.ts'],
+      exclude: ['**/*.test.ts'],
+      reporter: ['text', 'html'],
+      thresholds: { branches: 100 },
+    },
+  },
+})
