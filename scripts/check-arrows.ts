@@ -1,0 +1,171 @@
+// Imports follow the arrows between the packages and never go in a circle, imports of types included.
+// npm's hoisting lets a wrong-direction import compile, so nothing else would notice.
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { parseSync, Visitor } from 'rolldown/utils'
+
+/** What each package may import of ours. Tests, benches and scripts may import every package. */
+const arrows: Record<string, string[]> = {
+  session: [],
+  client: ['session'],
+  agent: ['session'],
+  server: ['session', 'client', 'agent'],
+  cli: ['session', 'client', 'agent', 'server'],
+  web: ['client', 'session'],
+}
+
+/** Entries a browser loads: whatever they reach has no `node:` and no foreign package. */
+const browserEntries = ['packages/session/src/index.ts']
+
+interface Import {
+  file: string
+  line: number
+  specifier: string
+  /** The files it can mean: one for each condition it resolves under; empty for a foreign package. */
+  targets: { condition: 'any' | 'node' | 'browser'; file: string }[]
+}
+
+type Conditions = string | { [condition: string]: Conditions }
+type Manifest = { name: string; exports?: Record<string, Conditions>; imports?: Record<string, Conditions> }
+
+function checkArrows(): string[] {
+  const files = globSync(['packages/*/src/**/*.ts', 'tests/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts', '*.ts'], {
+    exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
+  }).map(withSlashes)
+  const imports = new Map(files.map((file) => [file, importsOf(file)]))
+  const all = [...imports.values()].flat()
+  return [
+    ...all.flatMap(checkPackageArrow),
+    ...all.flatMap(checkSessionArrow),
+    ...browserEntries.filter((entry) => imports.has(entry)).flatMap((entry) => checkBrowser(entry, imports)),
+    ...findCycles(imports),
+  ]
+}
+
+function checkPackageArrow({ file, line, specifier, targets }: Import): string[] {
+  const from = packageOf(file)
+  const allowed = arrows[from ?? '']
+  if (from === undefined) return []
+  if (allowed === undefined) return [`${file}:${line}: package ${from} has no arrows in scripts/check-arrows.ts`]
+  return targets.flatMap(({ file: target }) => {
+    const to = packageOf(target)
+    if (to === undefined) return [`${file}:${line}: ${specifier} leaves the packages`]
+    if (to === from) return []
+    if (specifier.startsWith('.')) return [`${file}:${line}: ${specifier} reaches into ${to}; import @tapetree/${to}`]
+    return allowed.includes(to) ? [] : [`${file}:${line}: ${from} may not import ${to}`]
+  })
+}
+
+/** The file store stands on top of the session package: only stores, the test kit and tests know it. */
+function checkSessionArrow({ file, line, specifier, targets }: Import): string[] {
+  const source = 'packages/session/src/'
+  if (!file.startsWith(source) || file.endsWith('.test.ts')) return []
+  if (/^(stores|testing)\//.test(file.slice(source.length))) return []
+  return targets
+    .filter(({ file: target }) => target.startsWith(`${source}stores/file/`))
+    .map(() => `${file}:${line}: ${specifier}: only stores/ and testing/ may import stores/file`)
+}
+
+function checkBrowser(entry: string, imports: Map<string, Import[]>): string[] {
+  const problems: string[] = []
+  const reached = new Set([entry])
+  for (const file of reached) {
+    for (const { line, specifier, targets } of imports.get(file) ?? []) {
+      if (targets.length === 0)
+        problems.push(`${file}:${line}: ${specifier} is not for browsers (reached from ${entry})`)
+      for (const target of targets) if (target.condition !== 'node') reached.add(target.file)
+    }
+  }
+  return problems
+}
+
+function findCycles(imports: Map<string, Import[]>): string[] {
+  const cycles: string[] = []
+  const settled = new Set<string>()
+  const visit = (file: string, path: string[]): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) cycles.push(`cycle: ${[...path.slice(start), file].join(' -> ')}`)
+    if (start >= 0 || settled.has(file)) return
+    for (const { targets } of imports.get(file) ?? []) for (const target of targets) visit(target.file, [...path, file])
+    settled.add(file)
+  }
+  for (const file of imports.keys()) visit(file, [])
+  return cycles
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, 'utf8')
+  const { program, errors } = parseSync(file, text, { lang: 'ts', sourceType: 'module' })
+  if (errors.length > 0) throw new Error(`${file} does not parse: ${errors[0]?.message}`)
+  const found: Import[] = []
+  const add = (source: unknown, start: number): void => {
+    const specifier = (source as { value?: unknown } | null)?.value
+    if (typeof specifier !== 'string') return
+    const line = text.slice(0, start).split('\n').length
+    found.push({ file, line, specifier, targets: targetsOf(file, specifier) })
+  }
+  new Visitor({
+    ImportDeclaration: (node) => add(node.source, node.start),
+    ExportNamedDeclaration: (node) => add(node.source, node.start),
+    ExportAllDeclaration: (node) => add(node.source, node.start),
+    ImportExpression: (node) => add(node.source, node.start),
+    TSImportType: (node) => add(node.source, node.start),
+  }).visit(program)
+  return found
+}
+
+function targetsOf(file: string, specifier: string): Import['targets'] {
+  if (specifier.startsWith('.')) {
+    return [{ condition: 'any', file: withSlashes(relative('.', resolve(dirname(file), specifier))) }]
+  }
+  const own = packageOf(file)
+  if (specifier.startsWith('#') && own !== undefined) {
+    return sourcesOf(own, manifestOf(own).imports?.[specifier], `${file}: ${specifier}`)
+  }
+  const match = /^@tapetree\/([a-z]+)(\/.*)?$/.exec(specifier)
+  if (match?.[1] === undefined) return []
+  return sourcesOf(match[1], manifestOf(match[1]).exports?.[`.${match[2] ?? ''}`], `${file}: ${specifier}`)
+}
+
+/** Every source file a conditional export can mean, with the side on which it is taken. */
+function sourcesOf(name: string, conditions: Conditions | undefined, what: string): Import['targets'] {
+  const targets: Import['targets'] = []
+  const walk = (value: Conditions, condition: 'any' | 'node' | 'browser'): void => {
+    if (typeof value === 'string') {
+      if (value.endsWith('.ts') && !value.endsWith('.d.ts')) {
+        targets.push({ condition, file: withSlashes(join('packages', name, value)) })
+      }
+      return
+    }
+    const split = 'node' in value
+    for (const [key, inner] of Object.entries(value)) {
+      walk(inner, key === 'node' ? 'node' : split && key === 'default' ? 'browser' : condition)
+    }
+  }
+  if (conditions !== undefined) walk(conditions, 'any')
+  if (targets.length === 0) throw new Error(`${what} is not in the package.json of ${name}`)
+  return targets
+}
+
+const manifests = new Map<string, Manifest>()
+
+function manifestOf(name: string): Manifest {
+  const known = manifests.get(name)
+  if (known !== undefined) return known
+  const manifest = JSON.parse(readFileSync(join('packages', name, 'package.json'), 'utf8')) as Manifest
+  manifests.set(name, manifest)
+  return manifest
+}
+
+function packageOf(file: string): string | undefined {
+  return /^packages\/([^/]+)\//.exec(file)?.[1]
+}
+
+function withSlashes(path: string): string {
+  return path.replaceAll('\\', '/')
+}
+
+const problems = checkArrows()
+for (const problem of problems) console.error(problem)
+console.log(`arrows: ${problems.length} problems`)
+process.exitCode = problems.length === 0 ? 0 : 1
