@@ -31,7 +31,7 @@ function lookup(place: string, name: string, packages: Record<string, LockEntry>
   return false
 }
 
-const problems = checkLock('package-lock.json')
+const problems = ['package-lock.json', 'tools/mutation/package-lock.json'].flatMap(checkLock)
 for (const problem of problems) console.error(problem)
 console.log(`lockcheck: ${problems.length} problems`)
 process.exitCode = problems.length === 0 ? 0 : 1
