@@ -1,0 +1,21 @@
+import { resolve } from 'node:path'
+import { defineConfig } from 'vitest/config'
+
+// The tests that run against every mutant. Stryker copies the repository and links node_modules back to the original, where
+// `@tapetree/session` is not mutated: the aliases keep the tests inside the copy.
+const root = resolve(import.meta.dirname, '../..')
+const source = resolve(root, 'packages/session/src')
+const conditions = ['@tapetree/source', 'module', 'node', 'development|production']
+
+export default defineConfig({
+  root,
+  resolve: {
+    conditions,
+    alias: [
+      { find: /^@tapetree\/session$/, replacement: `${source}/index.ts` },
+      { find: /^@tapetree\/session\/(.*)$/, replacement: `${source}/$1/index.ts` },
+    ],
+  },
+  ssr: { resolve: { conditions } },
+  test: { include: ['packages/session/src/**/*.test.ts'], execArgv: ['-C', '@tapetree/source'] },
+})
