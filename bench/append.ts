@@ -1,0 +1,143 @@
+import { openSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { text, type Session } from '@tapetree/session'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { compare } from '../scripts/figure/compare.ts'
+import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
+import { median } from '../scripts/figure/percentile.ts'
+
+export const name = 'append'
+
+/** What an append costs beside the system calls that it cannot do without. */
+export async function run(context: FigureContext): Promise<FigureResult> {
+  const folder = await context.temporaryFolder()
+  const one = await durableOneByOne(folder, context)
+  const many = await durableByManyProducers(folder, context)
+  const accepted = await acceptedOnly(folder, context)
+  const figures = {
+    durable_p50_ratio: round(one),
+    producers_64_speedup: round(many.speedup),
+    producers_64_to_group_commit_ratio: round(many.toGroupCommit),
+    accepted_ratio: round(accepted),
+  }
+  const ok = one <= 1.5 && many.speedup >= 8 && many.toGroupCommit <= 1.5 && accepted <= 2
+  return { ok, figures }
+}
+
+/** One entry of about 1 KB. */
+const content = 'A line of a conversation, long enough to be ordinary. '.repeat(15)
+
+async function durableOneByOne(folder: string, context: FigureContext): Promise<number> {
+  await using session = await newSession(join(folder, 'one'))
+  const bytes = Buffer.from(`${await exampleLine(session)}\n`)
+  const bare = await open(join(folder, 'one.bare'), 'a')
+  const appends = context.size === 'full' ? 1000 : 200
+  const { ratio } = await compare({
+    label: 'durable append, p50 of one at a time',
+    rounds: 7,
+    say: context.say,
+    bare: () =>
+      p50(appends, async () => {
+        await bare.write(bytes)
+        await bare.datasync()
+      }),
+    ours: () => p50(appends, () => session.appendMessage('user', [text(content)])),
+  })
+  await bare.close()
+  return ratio
+}
+
+async function durableByManyProducers(
+  folder: string,
+  context: FigureContext,
+): Promise<{ speedup: number; toGroupCommit: number }> {
+  await using session = await newSession(join(folder, 'many'))
+  const bytes = Buffer.from(`${await exampleLine(session)}\n`)
+  const group = Buffer.concat(Array.from({ length: producers }, () => bytes))
+  const bare = await open(join(folder, 'many.bare'), 'a')
+  const rounds = context.size === 'full' ? 50 : 20
+  const ours = async (): Promise<void> => {
+    await Promise.all(
+      Array.from({ length: producers }, async () => {
+        for (let index = 0; index < rounds; index++) await session.appendMessage('user', [text(content)])
+      }),
+    )
+  }
+  const each = await compare({
+    label: `${producers} producers against a write and a datasync for each record`,
+    say: context.say,
+    bare: async () => {
+      for (let index = 0; index < rounds * producers; index++) {
+        await bare.write(bytes)
+        await bare.datasync()
+      }
+    },
+    ours,
+  })
+  const grouped = await compare({
+    label: `${producers} producers against a bare group commit`,
+    rounds: 9,
+    say: context.say,
+    bare: async () => {
+      for (let index = 0; index < rounds; index++) {
+        await bare.write(group)
+        await bare.datasync()
+      }
+    },
+    ours,
+  })
+  await bare.close()
+  return { speedup: 1 / each.ratio, toGroupCommit: grouped.ratio }
+}
+
+const producers = 64
+
+async function acceptedOnly(folder: string, context: FigureContext): Promise<number> {
+  const store = openFileStore({ folder: join(folder, 'accepted'), durability: 'accepted' })
+  await using session = await store.create()
+  const line = JSON.parse(await exampleLine(session)) as Record<string, unknown>
+  const bare = openSync(join(folder, 'accepted.bare'), 'a')
+  const appends = context.size === 'full' ? 20_000 : 5000
+  const { ratio } = await compare({
+    label: 'accepted-only append',
+    rounds: 9,
+    say: context.say,
+    bare: () => {
+      for (let index = 0; index < appends; index++) {
+        const body = JSON.stringify(line)
+        writeSync(bare, `${body.slice(0, -1)},"crc":"${crc32(body).toString(16)}"}\n`)
+      }
+    },
+    ours: async () => {
+      for (let index = 0; index < appends; index++) await session.appendMessage('user', [text(content)])
+    },
+  })
+  return ratio
+}
+
+async function newSession(folder: string): Promise<Session> {
+  return openFileStore({ folder }).create()
+}
+
+/** The line that our side writes, so that the bare side writes as many bytes. */
+async function exampleLine(session: Session): Promise<string> {
+  const id = await session.appendMessage('user', [text(content)])
+  for await (const line of session.lines()) if (line.type === 'line' && line.text.includes(id)) return line.text
+  throw new Error('The line just appended is not in the log')
+}
+
+async function p50(count: number, operation: () => Promise<unknown>): Promise<number> {
+  const samples: number[] = []
+  for (let index = 0; index < count; index++) {
+    const start = performance.now()
+    await operation()
+    samples.push(performance.now() - start)
+  }
+  return median(samples)
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}

@@ -1,0 +1,293 @@
+import type { Line, DiskLine } from './line.ts'
+
+/**
+ * The one place where names change: snake_case on disk, camelCase in the API. Only the members listed here are renamed; tool
+ * input, custom data, provider metadata and members of a newer version pass through untouched.
+ */
+export function fromDisk(disk: DiskLine, seq: number): Line {
+  const type = disk.type === 'thinking_level_change' ? 'thinking_level' : disk.type
+  const payload = payloads.get(type)
+  if (!payload) return unknownLine(disk, seq)
+  const line = rename(disk, baseShape, 'api')
+  delete line['crc']
+  line['seq'] = seq
+  line['type'] = type
+  if (type === 'session') return line as unknown as Line
+  const nested = disk[payload.disk]
+  const source = isObject(nested) ? nested : flatPayload(disk, payload, line)
+  line[payload.api] = fixRoles(rename(source, payload.shape, 'api'))
+  return line as unknown as Line
+}
+
+/** What the writer adds to a draft. */
+export interface LineIdentity {
+  id: string
+  timestamp: string
+  /** Undefined for a record: it has no parent, not even null. */
+  parentId?: string | null | undefined
+  request?: unknown
+  cause?: unknown
+}
+
+/** The members of a line in their order on disk, without `seq` and `crc`, which the writer adds. */
+export function toDisk(draft: { type: string; [member: string]: unknown }, identity: LineIdentity): DiskLine {
+  const disk: DiskLine = { type: draft.type, id: identity.id }
+  if (identity.parentId !== undefined) disk.parent_id = identity.parentId
+  disk.timestamp = identity.timestamp
+  addMembers(disk, draft, payloads.get(draft.type))
+  addMembers(disk, identity as unknown as Plain, undefined)
+  return disk
+}
+
+function addMembers(disk: DiskLine, source: Plain, payload: Payload | undefined): void {
+  for (const name in source) {
+    const value = source[name]
+    if (value === undefined || identifying.has(name)) continue
+    if (name === payload?.api) disk[payload.disk] = rename(value as Plain, payload.shape, 'disk')
+    else addMember(disk, name, value)
+  }
+}
+
+function addMember(disk: DiskLine, name: string, value: unknown): void {
+  const field = baseShape.disk.get(name)
+  if (!field) define(disk, name, value)
+  else disk[field.to] = field.shape ? renameInside(value, field.shape, 'disk') : value
+}
+
+const identifying = new Set(['seq', 'type', 'id', 'parentId', 'timestamp', 'crc'])
+
+type Plain = Record<string, unknown>
+type Direction = 'api' | 'disk'
+
+interface Field {
+  to: string
+  shape: Shape | undefined
+}
+
+/** Renaming tables in both directions, made once from the list of API names. */
+interface Shape {
+  api: Map<string, Field>
+  disk: Map<string, Field>
+}
+
+/** Each name is a member in camelCase; a value that is a shape says how its inside (or each of its items) is renamed. */
+function shape(members: Record<string, Shape | true>): Shape {
+  const tables: Shape = { api: new Map(), disk: new Map() }
+  for (const [api, inner] of Object.entries(members)) {
+    const disk = snakeCase(api)
+    const innerShape = inner === true ? undefined : inner
+    tables.api.set(disk, { to: api, shape: innerShape })
+    tables.disk.set(api, { to: disk, shape: innerShape })
+  }
+  return tables
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+function rename(source: Plain, tables: Shape, direction: Direction): Plain {
+  const table = tables[direction]
+  const result: Plain = {}
+  for (const name of Object.keys(source)) {
+    const value = source[name]
+    const field = table.get(name)
+    if (!field) define(result, name, value)
+    else result[field.to] = field.shape ? renameInside(value, field.shape, direction) : value
+  }
+  return result
+}
+
+function renameInside(value: unknown, inner: Shape, direction: Direction): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item) => (isObject(item) ? rename(item, inner, direction) : item))
+  }
+  return isObject(value) ? rename(value, inner, direction) : value
+}
+
+/** `__proto__` in a parsed line is a plain member; assigning it would change the prototype instead. */
+function define(target: Plain, name: string, value: unknown): void {
+  if (name !== '__proto__') target[name] = value
+  else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+}
+
+export function isObject(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const usageShape = shape({
+  inputTokens: true,
+  outputTokens: true,
+  cacheReadTokens: true,
+  cacheWriteTokens: true,
+  reasoningTokens: true,
+  totalTokens: true,
+  cost: true,
+})
+
+const blobShape = shape({ sha256: true, size: true })
+
+const contentShape = shape({
+  type: true,
+  text: shape({ content: true }),
+  image: shape({ source: shape({ type: true, mediaType: true, data: true, sha256: true, size: true }) }),
+  toolUse: shape({ id: true, name: true, input: true }),
+  reasoning: shape({ text: true, signature: true, providerMetadata: true }),
+})
+// A result may hold content again, so its shape refers to the one it is part of.
+contentShape.api.set('tool_result', { to: 'toolResult', shape: toolResultShape('api') })
+contentShape.disk.set('toolResult', { to: 'tool_result', shape: toolResultShape('disk') })
+
+function toolResultShape(direction: Direction): Shape {
+  const result = shape({ toolUseId: true, isError: true })
+  result[direction].set('content', { to: 'content', shape: contentShape })
+  return result
+}
+
+const messageShape = shape({
+  role: true,
+  content: contentShape,
+  model: true,
+  provider: true,
+  api: true,
+  usage: usageShape,
+  stopReason: true,
+  error: true,
+  thinkingLevel: true,
+  runId: true,
+  submissionId: true,
+  durationMs: true,
+  bashExecution: shape({
+    command: true,
+    output: true,
+    exitCode: true,
+    cancelled: true,
+    truncated: true,
+    outputBlob: blobShape,
+    excludeFromContext: true,
+  }),
+})
+
+const baseShape = shape({
+  parentId: true,
+  parentSession: true,
+  parentEntry: true,
+  cause: shape({ cmd: true, client: true }),
+  request: shape({ sha256: true, adapter: true, adapterVersion: true, params: true, leafId: true }),
+})
+
+interface Payload {
+  api: string
+  disk: string
+  shape: Shape
+}
+
+const payloads = new Map<string, Payload>(
+  Object.entries({
+    session: shape({}),
+    message: messageShape,
+    system: shape({
+      prompt: true,
+      tools: shape({ name: true, description: true, inputSchema: true }),
+      sha256: true,
+    }),
+    model_change: shape({ provider: true, modelId: true }),
+    thinking_level: shape({ thinkingLevel: true }),
+    compaction: shape({ summary: true, firstKeptEntryId: true, tokensBefore: true }),
+    branch_summary: shape({ summary: true, fromId: true }),
+    custom: shape({ customType: true, data: true }),
+    label: shape({ targetId: true, label: true }),
+    session_info: shape({ name: true }),
+    gap: shape({ reason: true }),
+    writer: shape({ term: true, host: true, process: true, format: true }),
+    leaf: shape({ targetId: true }),
+    submission: shape({
+      action: true,
+      id: true,
+      delivery: true,
+      message: true,
+      imageIds: true,
+      queuedAt: true,
+      clientId: true,
+      beforeId: true,
+      reason: true,
+    }),
+    run_start: shape({ runId: true, leafId: true, submissionId: true, resumes: true }),
+    run_end: shape({ runId: true, outcome: true, reason: true, durationMs: true }),
+    attempt: shape({ runId: true, item: true, error: true, content: contentShape, usage: usageShape }),
+    tool_start: shape({
+      runId: true,
+      callId: true,
+      name: true,
+      entryId: true,
+      host: true,
+      bootId: true,
+      spool: true,
+      deadline: true,
+    }),
+    permission_request: shape({
+      requestId: true,
+      runId: true,
+      callId: true,
+      tool: true,
+      title: true,
+      input: true,
+      options: shape({ optionId: true, label: true, kind: true }),
+    }),
+    permission_result: shape({ requestId: true, outcome: true, optionId: true, clientId: true, grant: true }),
+    plan: shape({ items: shape({ text: true, status: true }) }),
+    file_read: shape({ path: true, size: true, runId: true, callId: true }),
+    file_write: shape({
+      path: true,
+      size: true,
+      sha256Before: true,
+      sha256After: true,
+      runId: true,
+      callId: true,
+    }),
+    usage: shape({ purpose: true, provider: true, model: true, tokens: usageShape }),
+    error: shape({ message: true, kind: true, runId: true }),
+    damage: shape({ throughSeq: true, lostLines: true, places: shape({ at: true, size: true, reason: true }) }),
+    session_end: shape({ reason: true }),
+  }).map(([type, payload]) => [type, { api: camelCase(type), disk: type, shape: payload }]),
+)
+
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Older files carry the payload's members beside `type` and `id` (session-manager.md, section 13). */
+export function payloadOf(disk: DiskLine): Plain {
+  const type = disk.type === 'thinking_level_change' ? 'thinking_level' : disk.type
+  const nested = disk[type]
+  return isObject(nested) ? nested : disk
+}
+
+/** A member that should be text; anything else counts as not there. */
+export function textOr(value: unknown, otherwise: string): string {
+  return typeof value === 'string' ? value : otherwise
+}
+
+/** Takes the payload's members out of the line they lie flat in. */
+function flatPayload(disk: DiskLine, payload: Payload, line: Plain): Plain {
+  const source: Plain = {}
+  for (const name of payload.shape.api.keys()) {
+    if (disk[name] === undefined) continue
+    source[name] = disk[name]
+    delete line[name]
+  }
+  return source
+}
+
+/** Older files call the role of a result `toolResult`. */
+function fixRoles(payload: Plain): Plain {
+  if (payload['role'] === 'toolResult') payload['role'] = 'tool'
+  return payload
+}
+
+function unknownLine(disk: DiskLine, seq: number): Line {
+  const base = { id: disk.id, timestamp: disk.timestamp ?? '', seq }
+  const unknown = { type: disk.type, line: disk }
+  if (disk.parent_id === undefined) return { ...base, type: 'unknown_record', unknownRecord: unknown }
+  return { ...base, type: 'unknown', parentId: disk.parent_id, unknown }
+}

@@ -1,0 +1,108 @@
+export { buildContext, type Context, type ContextInput, type ContextMessage, type ReasoningPolicy } from './context.ts'
+export { chooseCutPoint, findCutPoints, type CutChoice, type CutKind, type CutPoint } from './cut-points.ts'
+export { fromDisk, toDisk } from './codec.ts'
+export type {
+  BranchSummaryEntry,
+  Cause,
+  CompactionEntry,
+  CustomEntry,
+  Entry,
+  GapEntry,
+  Header,
+  LabelEntry,
+  MessageEntry,
+  ModelChangeEntry,
+  ModelReference,
+  NodeEntry,
+  NoteEntry,
+  RequestReference,
+  SessionInfoEntry,
+  SystemEntry,
+  ThinkingLevelEntry,
+  ToolDefinition,
+  UnknownEntry,
+} from './entry.ts'
+export { SessionError, type SessionErrorCode } from './errors.ts'
+export { isId, newId, newSubmissionId } from './ids.ts'
+export type { InboxHold, WaitingMessage } from './inbox.ts'
+export {
+  currentFormat,
+  maxNesting,
+  maxReadLineBytes,
+  maxWrittenLineBytes,
+  type DiskLine,
+  type EntryDraft,
+  type Line,
+  type Position,
+  type RecordDraft,
+} from './line.ts'
+export type { LogLine } from './log-lines.ts'
+export {
+  localScope,
+  type AppendOptions,
+  type AppendResult,
+  type Claim,
+  type ClaimOptions,
+  type DerivedFile,
+  type Durability,
+  type LogStore,
+  type Owner,
+  type Place,
+  type ReadableLog,
+  type Scope,
+  type StoredLine,
+  type WritableLog,
+} from './log-store.ts'
+export {
+  text,
+  type BashExecution,
+  type BlobReference,
+  type Content,
+  type ImageContent,
+  type ImageSource,
+  type Message,
+  type MessageError,
+  type MessageRole,
+  type ReasoningContent,
+  type TextContent,
+  type ToolResult,
+  type ToolResultContent,
+  type ToolUse,
+  type ToolUseContent,
+  type Usage,
+} from './message.ts'
+export { Queue } from './queue.ts'
+export type { QueuedMessage, QueueFile } from './queue-file.ts'
+export type {
+  AttemptRecord,
+  DamageRecord,
+  Delivery,
+  ErrorRecord,
+  FileReadRecord,
+  FileWriteRecord,
+  LeafRecord,
+  PermissionOption,
+  PermissionRequestRecord,
+  PermissionResultRecord,
+  PlanRecord,
+  RunEndRecord,
+  RunOutcome,
+  RunStartRecord,
+  SessionEndRecord,
+  SessionRecord,
+  SubmissionChange,
+  SubmissionRecord,
+  ToolStartRecord,
+  UnknownRecord,
+  UsageRecord,
+  WriterRecord,
+} from './record.ts'
+export { checksum, sealLine, type SealedLine } from './seal-line.ts'
+export { Session, type AppendedMessage, type CommittedLine, type SubmitOptions } from './session.ts'
+export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'
+export type { Damage, OpenRun } from './session-state.ts'
+export type { AppendContext } from './session-writer.ts'
+export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store.ts'
+export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
+export type { TreeNode } from './tree-view.ts'
+export type { VerifyReport } from './verify.ts'

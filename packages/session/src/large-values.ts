@@ -1,0 +1,147 @@
+import { isObject } from './codec.ts'
+import { maxWrittenLineBytes, type DiskLine } from './line.ts'
+import type { BlobReference } from './message.ts'
+
+/** A string of a line that lies in a blob; in its place stands how it begins. */
+interface MovedValue extends BlobReference {
+  /** JSON pointer to the string. */
+  path: string
+}
+
+export interface BlobWriter {
+  putBlob(bytes: Uint8Array): Promise<BlobReference>
+}
+
+export interface BlobReader {
+  getBlob(sha256: string): Promise<Uint8Array | undefined>
+}
+
+/** Cheap first question about a line's JSON: no character is more than three bytes of UTF-8. */
+export function mayBeTooLarge(body: string): boolean {
+  return body.length * 3 > maxBodyBytes && encoder.encode(body).length > maxBodyBytes
+}
+
+/** Moves the largest strings of a line to blobs until it fits. Throws away nothing: `restoreLargeValues` is the way back. */
+export async function moveLargeValues(line: DiskLine, blobs: BlobWriter): Promise<DiskLine> {
+  const result = structuredClone(line)
+  const moved: MovedValue[] = []
+  let excess = encoder.encode(JSON.stringify(result)).length - maxBodyBytes
+  for (const place of stringsOf(result).sort((left, right) => right.bytes - left.bytes)) {
+    if (excess <= 0 || place.bytes < minMovedBytes) break
+    excess -= place.bytes - (await moveValue(place, moved, blobs))
+  }
+  if (moved.length > 0) result['blobs'] = moved
+  return result
+}
+
+/** Puts the moved strings back. Images stay references: whoever sends one reads it when needed. */
+export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Promise<DiskLine> {
+  const moved = line['blobs']
+  if (!Array.isArray(moved)) return line
+  const result = structuredClone(line)
+  delete result['blobs']
+  for (const value of moved.filter(isMovedValue)) {
+    const bytes = await blobs.getBlob(value.sha256)
+    const place = bytes && stringAt(result, value.path)
+    // Without its blob a value keeps its beginning; `verify` names the missing blob.
+    if (place) place.holder[place.key] = decoder.decode(bytes)
+  }
+  return result
+}
+
+/** The blobs that a line needs. */
+export function blobsOf(line: DiskLine): string[] {
+  const names = new Set<string>()
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) value.forEach(visit)
+    else if (isObject(value)) {
+      if (isSha256(value['sha256']) && typeof value['size'] === 'number') names.add(value['sha256'])
+      Object.values(value).forEach(visit)
+    }
+  }
+  visit(line['message'])
+  visit(line['attempt'])
+  visit(line['blobs'])
+  return [...names]
+}
+
+export function isSha256(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
+}
+
+function isMovedValue(value: unknown): value is MovedValue {
+  return isObject(value) && typeof value['path'] === 'string' && isSha256(value['sha256'])
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+/** Room for seq, checksum and the list of moved values. */
+const maxBodyBytes = maxWrittenLineBytes - 4096
+const minMovedBytes = 1024
+const previewLength = 200
+
+type Holder = Record<string, unknown>
+
+interface StringPlace {
+  holder: Holder
+  key: string
+  path: string
+  bytes: number
+}
+
+async function moveValue(place: StringPlace, moved: MovedValue[], blobs: BlobWriter): Promise<number> {
+  const value = String(place.holder[place.key])
+  if (isImageSource(place.holder)) {
+    const reference = await blobs.putBlob(decodeBase64(value))
+    delete place.holder['data']
+    Object.assign(place.holder, { type: 'blob', ...reference })
+    return 0
+  }
+  const reference = await blobs.putBlob(encoder.encode(value))
+  const preview = value.slice(0, previewLength).toWellFormed()
+  place.holder[place.key] = preview
+  moved.push({ path: place.path, ...reference })
+  return preview.length + 150
+}
+
+function isImageSource(holder: Holder): boolean {
+  return (
+    holder['type'] === 'base64' && typeof holder['data'] === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(holder['data'])
+  )
+}
+
+function decodeBase64(value: string): Uint8Array {
+  return Uint8Array.from(atob(value), (character) => character.charCodeAt(0))
+}
+
+/** Every string inside the line's payload; the members that identify the line stay where they are. */
+function stringsOf(line: DiskLine): StringPlace[] {
+  const places: StringPlace[] = []
+  const visit = (holder: Holder, path: string): void => {
+    for (const [key, value] of Object.entries(holder)) {
+      const here = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+      if (typeof value === 'string') {
+        if (value.length > minMovedBytes / 3)
+          places.push({ holder, key, path: here, bytes: JSON.stringify(value).length })
+      } else if (typeof value === 'object' && value !== null) visit(value as Holder, here)
+    }
+  }
+  visit(line, '')
+  return places
+}
+
+function stringAt(line: DiskLine, path: string): { holder: Holder; key: string } | undefined {
+  const keys = path
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = keys.pop()
+  let holder: unknown = line
+  for (const key of keys) {
+    if (typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, key)) return undefined
+    holder = (holder as Holder)[key]
+  }
+  if (last === undefined || typeof holder !== 'object' || holder === null || !Object.hasOwn(holder, last))
+    return undefined
+  return { holder: holder as Holder, key: last }
+}

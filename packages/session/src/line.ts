@@ -1,0 +1,52 @@
+import type { Entry, Header, NodeEntry, NoteEntry } from './entry.ts'
+import type { SessionRecord } from './record.ts'
+
+/** One line of a log, as the API shows it. */
+export type Line = Header | Entry | SessionRecord
+
+/** One line of a log as it stands on disk: snake_case, payload nested under the key of its type. */
+export interface DiskLine {
+  seq?: number
+  type: string
+  id: string
+  parent_id?: string | null
+  timestamp?: string
+  crc?: string
+  [member: string]: unknown
+}
+
+/** Where a line lies in its store: the offset of its first byte and its length without the newline. */
+export interface Position {
+  at: number
+  size: number
+}
+
+export function nextPosition({ at, size }: Position): number {
+  return at + size + 1
+}
+
+type Draft<T> = T extends unknown ? Omit<T, 'seq' | 'id' | 'timestamp' | 'parentId'> & { id?: string } : never
+
+/** What a caller hands over to be appended; seq, time and (if left out) the id are the writer's. */
+export type EntryDraft = Draft<NodeEntry | NoteEntry>
+export type RecordDraft = Draft<SessionRecord>
+
+export const currentFormat = 1
+export const headerVersion = 1
+
+/** The writer keeps lines below this by moving their largest values to blobs. */
+export const maxWrittenLineBytes = 192 * 1024
+/** A reader refuses longer lines, and keeps the session. */
+export const maxReadLineBytes = 16 * 1024 * 1024
+export const maxNesting = 64
+
+const notes = new Set(['label', 'session_info'])
+
+export function isNote(line: DiskLine): boolean {
+  return notes.has(line.type)
+}
+
+/** Entries have a parent (or null), records do not have the member at all. */
+export function isEntry(line: DiskLine): boolean {
+  return line.parent_id !== undefined
+}

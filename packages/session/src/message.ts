@@ -1,0 +1,108 @@
+/** What is said in a session: the message payload and its content blocks. */
+
+export type MessageRole =
+  | 'user'
+  | 'assistant'
+  | 'tool'
+  | 'bashExecution'
+  | 'custom'
+  | 'branchSummary'
+  | 'compactionSummary'
+
+export interface Message {
+  role: MessageRole
+  content: Content[]
+  model?: string
+  provider?: string
+  api?: string
+  usage?: Usage
+  stopReason?: string
+  error?: MessageError
+  thinkingLevel?: string
+  runId?: string
+  /** The waiting message that this one delivers: delivering and dequeuing are one line. */
+  submissionId?: string
+  durationMs?: number
+  /** Only with role `bashExecution`. */
+  bashExecution?: BashExecution
+}
+
+export type Content = TextContent | ImageContent | ToolUseContent | ToolResultContent | ReasoningContent
+
+export interface TextContent {
+  type: 'text'
+  text: { content: string }
+}
+
+export interface ImageContent {
+  type: 'image'
+  image: { source: ImageSource }
+}
+
+export type ImageSource =
+  | { type: 'base64'; mediaType: string; data: string }
+  | { type: 'url'; mediaType: string; data: string }
+  | { type: 'blob'; mediaType: string; sha256: string; size: number }
+
+export interface ToolUseContent {
+  type: 'tool_use'
+  toolUse: ToolUse
+}
+
+export interface ToolUse {
+  id: string
+  name: string
+  input: Record<string, unknown>
+}
+
+export interface ToolResultContent {
+  type: 'tool_result'
+  toolResult: ToolResult
+}
+
+export interface ToolResult {
+  toolUseId: string
+  isError?: boolean
+  content: string | Content[]
+}
+
+export interface ReasoningContent {
+  type: 'reasoning'
+  reasoning: { text: string; signature?: string; providerMetadata?: Record<string, unknown> }
+}
+
+export interface BashExecution {
+  command: string
+  output: string
+  exitCode?: number
+  cancelled?: boolean
+  truncated?: boolean
+  outputBlob?: BlobReference
+  excludeFromContext?: boolean
+}
+
+export interface BlobReference {
+  sha256: string
+  size: number
+}
+
+/** Tokens of one model call. Counts that a provider did not give are absent. */
+export interface Usage {
+  inputTokens?: number
+  outputTokens?: number
+  cacheReadTokens?: number
+  cacheWriteTokens?: number
+  reasoningTokens?: number
+  totalTokens?: number
+  /** In US dollars. */
+  cost?: number
+}
+
+export interface MessageError {
+  kind: string
+  message: string
+}
+
+export function text(content: string): TextContent {
+  return { type: 'text', text: { content } }
+}

@@ -1,0 +1,161 @@
+import { checksum } from './seal-line.ts'
+import { isId } from './ids.ts'
+import { isObject } from './codec.ts'
+import { maxNesting, maxReadLineBytes, type DiskLine } from './line.ts'
+
+export type ParsedLine =
+  | { type: 'line'; line: DiskLine; sealed: boolean; crc: string }
+  | { type: 'damaged'; reason: string; head: SalvagedHead }
+
+/** What can still be read at the start of a damaged line. `parentId` is undefined where the line is, or may be, a record. */
+export interface SalvagedHead {
+  seq?: number
+  type?: string
+  id?: string
+  parentId?: string | null
+}
+
+/** Reads one line, without its newline. Never throws: what cannot be read is damage with a reason. */
+export function parseLine(bytes: Uint8Array): ParsedLine {
+  const end = bytes[bytes.length - 1] === carriageReturn ? bytes.length - 1 : bytes.length
+  const line = end === bytes.length ? bytes : bytes.subarray(0, end)
+  const sealed = hasSeal(line)
+  const crc = checksum(sealed ? line.subarray(0, end - sealLength) : line)
+  if (sealed && crc !== sealOf(line)) return damaged(line, 'checksum does not match')
+  if (end > maxReadLineBytes) return damaged(line, `longer than ${maxReadLineBytes} bytes`)
+  if (end > depthScanBytes && nestingOf(line) > maxNesting) return damaged(line, `nested deeper than ${maxNesting}`)
+  let json: string
+  let parsed: unknown
+  try {
+    json = decoder.decode(line)
+    parsed = JSON.parse(json)
+  } catch (error) {
+    return damaged(line, error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8')
+  }
+  const fault = faultOf(parsed, json, sealed)
+  return fault ? damaged(line, fault) : { type: 'line', line: parsed as DiskLine, sealed, crc }
+}
+
+/** Two lines whose newline was lost, with at most one stray byte in its place: the parts, or none if it is not that. */
+export function splitMerged(bytes: Uint8Array): { at: number; bytes: Uint8Array }[] {
+  const parts: { at: number; bytes: Uint8Array }[] = []
+  let start = 0
+  for (let next = find(bytes, lineStart, 1); next !== -1; next = find(bytes, lineStart, next + 1)) {
+    const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) ? next - 1 : -1
+    if (end <= start) continue
+    parts.push({ at: start, bytes: bytes.subarray(start, end) })
+    start = next
+  }
+  if (start > 0 || endsLine(bytes, bytes.length - 1)) {
+    // The last part may itself have a stray byte where its newline was.
+    const end = endsLine(bytes, bytes.length) ? bytes.length : bytes.length - 1
+    parts.push({ at: start, bytes: bytes.subarray(start, end) })
+  }
+  return parts
+}
+
+export function salvageHead(bytes: Uint8Array): SalvagedHead {
+  const start = String.fromCharCode(...bytes.subarray(0, 400))
+  const head: SalvagedHead = {}
+  const seq = /^\{"seq":(\d{1,15}),/.exec(start)
+  if (seq) head.seq = Number(seq[1])
+  const type = /^\{(?:"seq":\d{1,15},)?"type":"([a-z_]{1,64})","id":"([A-Za-z0-9_-]{1,64})"/.exec(start)
+  if (type?.[1] !== undefined && type[2] !== undefined) {
+    head.type = type[1]
+    head.id = type[2]
+    const parent = /^,"parent_id":(?:"([A-Za-z0-9_-]{1,64})"|null)[,}]/.exec(start.slice(type[0].length))
+    if (parent) head.parentId = parent[1] ?? null
+  }
+  return head
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const encoder = new TextEncoder()
+const carriageReturn = 0x0d
+const sealStart = encoder.encode(',"crc":"')
+const sealLength = sealStart.length + 10
+const lineStart = encoder.encode('{"seq":')
+/** Shorter lines cannot nest deeply enough to hurt, so they are checked after parsing, which is cheaper. */
+const depthScanBytes = 4096
+
+function hasSeal(line: Uint8Array): boolean {
+  const from = line.length - sealLength
+  if (from < 1 || line[line.length - 1] !== 0x7d || line[line.length - 2] !== 0x22) return false
+  return sealStart.every((byte, index) => line[from + index] === byte)
+}
+
+function sealOf(line: Uint8Array): string {
+  return String.fromCharCode(...line.subarray(line.length - 10, line.length - 2))
+}
+
+function damaged(line: Uint8Array, reason: string): ParsedLine {
+  return { type: 'damaged', reason, head: salvageHead(line) }
+}
+
+function faultOf(line: unknown, json: string, sealed: boolean): string | undefined {
+  if (!isObject(line)) return 'not an object'
+  if (typeof line['type'] !== 'string') return 'no type'
+  if (!isId(line['id'])) return 'no valid id'
+  const parent = line['parent_id']
+  if (parent !== undefined && parent !== null && !isId(parent)) return 'no valid parent_id'
+  const seq = line['seq']
+  if (seq !== undefined && !(Number.isSafeInteger(seq) && (seq as number) > 0)) return 'no valid seq'
+  // Only plain files have lines without a checksum, and those have no seq either.
+  if (seq !== undefined && !sealed) return 'checksum is missing'
+  if (sealed && seq === undefined) return 'seq is missing'
+  if (isTooDeep(line, json)) return `nested deeper than ${maxNesting}`
+  return undefined
+}
+
+/** Whether a value whose JSON is at hand is nested too deeply. Nearly always the text alone says no. */
+export function isTooDeep(value: object, json: string): boolean {
+  return countOf('{', json) + countOf('[', json) > maxNesting && deeperThan(value, maxNesting)
+}
+
+function countOf(bracket: string, json: string): number {
+  let count = 0
+  for (let at = json.indexOf(bracket); at !== -1 && count <= maxNesting; at = json.indexOf(bracket, at + 1)) count++
+  return count
+}
+
+function deeperThan(value: object, levels: number): boolean {
+  if (levels === 0) return true
+  for (const inner of Object.values(value)) {
+    if (typeof inner === 'object' && inner !== null && deeperThan(inner as object, levels - 1)) return true
+  }
+  return false
+}
+
+/** Depth of brackets outside strings, from the bytes: parsing 10 million open brackets takes seconds. */
+function nestingOf(line: Uint8Array): number {
+  let depth = 0
+  let deepest = 0
+  for (let index = 0; index < line.length; index++) {
+    const byte = line[index]
+    if (byte === 0x22) index = endOfString(line, index)
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return deepest
+}
+
+function endOfString(line: Uint8Array, quote: number): number {
+  for (let end = line.indexOf(0x22, quote + 1); end !== -1; end = line.indexOf(0x22, end + 1)) {
+    let backslashes = 0
+    while (line[end - 1 - backslashes] === 0x5c) backslashes++
+    if (backslashes % 2 === 0) return end
+  }
+  return line.length
+}
+
+function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
+  const first = wanted[0] ?? 0
+  for (let at = bytes.indexOf(first, from); at !== -1; at = bytes.indexOf(first, at + 1)) {
+    if (wanted.every((byte, index) => bytes[at + index] === byte)) return at
+  }
+  return -1
+}
+
+function endsLine(bytes: Uint8Array, end: number): boolean {
+  return end >= 2 && bytes[end - 2] === 0x22 && bytes[end - 1] === 0x7d
+}

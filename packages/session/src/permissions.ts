@@ -1,0 +1,40 @@
+import { isObject } from './codec.ts'
+
+/** A permission that was asked and not answered yet, as its record on disk. */
+export type PendingPermission = Record<string, unknown>
+
+/** Permissions folded from the log: what still waits for an answer, and what stays granted for the session. */
+export class Permissions {
+  #pending = new Map<string, PendingPermission>()
+  #grants: Record<string, unknown>[] = []
+
+  get pending(): PendingPermission[] {
+    return [...this.#pending.values()]
+  }
+
+  get grants(): readonly Record<string, unknown>[] {
+    return this.#grants
+  }
+
+  requested(payload: Record<string, unknown>): void {
+    const id = payload['request_id']
+    if (typeof id === 'string') this.#pending.set(id, payload)
+  }
+
+  /** The first answer wins; a second one finds nothing pending. */
+  answered(payload: Record<string, unknown>): void {
+    const wasPending = this.#pending.delete(String(payload['request_id']))
+    if (wasPending && payload['outcome'] === 'allowed' && isObject(payload['grant']))
+      this.#grants.push(payload['grant'])
+  }
+
+  toCheckpoint(): unknown {
+    return { pending: this.pending, grants: this.#grants }
+  }
+
+  restore(saved: unknown): void {
+    const { pending, grants } = saved as { pending: PendingPermission[]; grants: Record<string, unknown>[] }
+    this.#pending = new Map(pending.map((request) => [String(request['request_id']), request]))
+    this.#grants = grants
+  }
+}

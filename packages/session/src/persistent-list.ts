@@ -1,0 +1,88 @@
+/**
+ * A list that never changes: `push` and `with` give a new list that shares with this one all but a few pieces of 32 items. Both
+ * cost the same for ten items and, nearly, for a million, and whoever still holds the old list sees what it saw before.
+ */
+export class PersistentList<T> implements Iterable<T> {
+  readonly length: number
+  readonly #root: Piece<T>
+  /** Bits of an index below the slots of the root. */
+  readonly #shift: number
+
+  private constructor(parts: { length: number; root: Piece<T>; shift: number }) {
+    this.length = parts.length
+    this.#root = parts.root
+    this.#shift = parts.shift
+  }
+
+  static empty<T>(): PersistentList<T> {
+    return new PersistentList<T>({ length: 0, root: emptyLeaf, shift: 0 })
+  }
+
+  /** As `Array.at`: a negative index counts from the end. */
+  at(index: number): T | undefined {
+    const from = index < 0 ? this.length + index : index
+    if (from < 0 || from >= this.length) return undefined
+    let piece: Piece<T> | undefined = this.#root
+    for (let shift = this.#shift; piece?.type === 'branch'; shift -= bits) piece = piece.pieces[(from >>> shift) & mask]
+    return piece?.items[from & mask]
+  }
+
+  push(item: T): PersistentList<T> {
+    const isFull = this.length === width * 2 ** this.#shift
+    const root: Piece<T> = isFull ? { type: 'branch', pieces: [this.#root] } : this.#root
+    const shift = isFull ? this.#shift + bits : this.#shift
+    return new PersistentList({
+      length: this.length + 1,
+      shift,
+      root: place(root, { shift, index: this.length, item }),
+    })
+  }
+
+  /** As `Array.with`. */
+  with(index: number, item: T): PersistentList<T> {
+    if (!(index >= 0 && index < this.length)) throw new RangeError(`No item ${index} in a list of ${this.length}.`)
+    const shift = this.#shift
+    return new PersistentList({ length: this.length, shift, root: place(this.#root, { shift, index, item }) })
+  }
+
+  /** As `Array.slice`, for the part that a screen shows. */
+  slice(start = 0, end: number = this.length): T[] {
+    const from = Math.max(0, start < 0 ? this.length + start : start)
+    const to = Math.min(this.length, end < 0 ? this.length + end : end)
+    const items: T[] = []
+    for (let index = from; index < to; index++) items.push(this.at(index) as T)
+    return items
+  }
+
+  *[Symbol.iterator](): Generator<T, void, undefined> {
+    yield* itemsIn(this.#root)
+  }
+}
+
+const bits = 5
+const width = 2 ** bits
+const mask = width - 1
+
+type Piece<T> = { type: 'leaf'; items: readonly T[] } | { type: 'branch'; pieces: readonly Piece<T>[] }
+
+const emptyLeaf = { type: 'leaf', items: [] } as const
+
+/** A copy of the piece with the item in it, and copies only of those on the way to it. */
+function place<T>(piece: Piece<T>, at: { shift: number; index: number; item: T }): Piece<T> {
+  if (piece.type === 'leaf') {
+    const items = piece.items.slice()
+    items[at.index & mask] = at.item
+    return { type: 'leaf', items }
+  }
+  const pieces = piece.pieces.slice()
+  const slot = (at.index >>> at.shift) & mask
+  const shift = at.shift - bits
+  const below = pieces[slot] ?? (shift === 0 ? emptyLeaf : { type: 'branch', pieces: [] })
+  pieces[slot] = place(below, { ...at, shift })
+  return { type: 'branch', pieces }
+}
+
+function* itemsIn<T>(piece: Piece<T>): Generator<T, void, undefined> {
+  if (piece.type === 'leaf') yield* piece.items
+  else for (const inner of piece.pieces) yield* itemsIn(inner)
+}

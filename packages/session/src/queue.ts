@@ -1,0 +1,100 @@
+import { SessionError } from './errors.ts'
+import { queuedMessageOf, type QueuedMessage } from './queue-file.ts'
+import type { Session } from './session.ts'
+
+/** What a queue needs of the store that made it. */
+interface QueueStore {
+  open(sessionId: string): Promise<Session>
+}
+
+/**
+ * The waiting follow-ups of one session. Instances hold nothing: all of them work on the session's inbox, which its log
+ * orders, so any number may be used side by side.
+ */
+export class Queue {
+  readonly #store: QueueStore
+  readonly #sessionId: string
+
+  constructor(store: QueueStore, sessionId: string) {
+    this.#store = store
+    this.#sessionId = sessionId
+  }
+
+  async add(message: string, imageIds?: readonly string[] | null, clientId?: string): Promise<QueuedMessage> {
+    return this.#withSession(async (session) => {
+      const options = { imageIds: [...(imageIds ?? [])], ...(clientId !== undefined && { clientId }) }
+      return queuedMessageOf(await session.submit(message, options))
+    })
+  }
+
+  /** Takes the first message out. Rejects with `queue-empty`. */
+  async pop(): Promise<QueuedMessage> {
+    return this.#withSession(async (session) => {
+      // Another pop may be on its way for the same message; its loser takes the next one.
+      for (;;) {
+        const first = followUps(session).find((message) => !takenBy(session).has(message.id))
+        if (!first) throw new SessionError('queue-empty', `No message is waiting in session ${session.id}.`)
+        takenBy(session).add(first.id)
+        try {
+          await session.changeInbox({ action: 'remove', id: first.id })
+          return first
+        } catch (error) {
+          if (!(error instanceof SessionError) || error.code !== 'message-not-found') throw error
+        } finally {
+          takenBy(session).delete(first.id)
+        }
+      }
+    })
+  }
+
+  async get(messageId: string): Promise<QueuedMessage> {
+    return this.#withSession((session) => {
+      const message = followUps(session).find(({ id }) => id === messageId)
+      if (!message) throw notFound(messageId, session.id)
+      return message
+    })
+  }
+
+  async list(): Promise<QueuedMessage[]> {
+    return this.#withSession(followUps)
+  }
+
+  async remove(messageId: string): Promise<void> {
+    await this.#withSession(async (session) => {
+      if (!followUps(session).some(({ id }) => id === messageId)) throw notFound(messageId, session.id)
+      await session.changeInbox({ action: 'remove', id: messageId })
+    })
+  }
+
+  async clear(): Promise<void> {
+    await this.#withSession((session) => session.changeInbox({ action: 'clear' }))
+  }
+
+  async length(): Promise<number> {
+    return (await this.list()).length
+  }
+
+  async #withSession<T>(work: (session: Session) => T | Promise<T>): Promise<T> {
+    await using session = await this.#store.open(this.#sessionId)
+    return await work(session)
+  }
+}
+
+/** Messages whose removal is on its way, so that two pops at once do not give the same one. */
+const taken = new WeakMap<Session, Set<string>>()
+
+function takenBy(session: Session): Set<string> {
+  const existing = taken.get(session)
+  if (existing) return existing
+  const fresh = new Set<string>()
+  taken.set(session, fresh)
+  return fresh
+}
+
+function followUps(session: Session): QueuedMessage[] {
+  return session.inbox.messages.filter(({ delivery }) => delivery === 'follow-up').map(queuedMessageOf)
+}
+
+function notFound(messageId: string, sessionId: string): SessionError {
+  return new SessionError('message-not-found', `No message ${messageId} is waiting in session ${sessionId}.`)
+}

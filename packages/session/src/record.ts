@@ -1,0 +1,171 @@
+import type { LineBase } from './entry.ts'
+import type { Content, MessageError, Usage } from './message.ts'
+
+/** Facts about running. They are no part of the tree: a record has no parent. */
+export type SessionRecord =
+  | WriterRecord
+  | LeafRecord
+  | SubmissionRecord
+  | RunStartRecord
+  | RunEndRecord
+  | AttemptRecord
+  | ToolStartRecord
+  | PermissionRequestRecord
+  | PermissionResultRecord
+  | PlanRecord
+  | FileReadRecord
+  | FileWriteRecord
+  | UsageRecord
+  | ErrorRecord
+  | DamageRecord
+  | SessionEndRecord
+  | UnknownRecord
+
+/** Who writes from here on. Each writer's term is one higher than the one before it. */
+export interface WriterRecord extends LineBase {
+  type: 'writer'
+  writer: { term: number; host: string; process: string; format: number }
+}
+
+/** An explicit move of the leaf, so that going back in time survives a restart. */
+export interface LeafRecord extends LineBase {
+  type: 'leaf'
+  leaf: { targetId: string | null }
+}
+
+export type Delivery = 'steer' | 'follow-up'
+
+/** One change to the messages that wait. Delivery is not among them: the delivered message itself is that fact. */
+export interface SubmissionRecord extends LineBase {
+  type: 'submission'
+  submission: SubmissionChange
+}
+
+export type SubmissionChange =
+  | {
+      action: 'add'
+      id: string
+      delivery: Delivery
+      message: string
+      imageIds: string[]
+      queuedAt: string
+      clientId?: string
+    }
+  | { action: 'edit'; id: string; message?: string; imageIds?: string[]; delivery?: Delivery }
+  | { action: 'move'; id: string; beforeId: string | null }
+  | { action: 'hold'; id?: string; reason?: string }
+  | { action: 'release'; id?: string }
+  | { action: 'remove'; id: string }
+  | { action: 'clear' }
+
+export interface RunStartRecord extends LineBase {
+  type: 'run_start'
+  runStart: { runId: string; leafId: string | null; submissionId?: string; resumes?: string }
+}
+
+export type RunOutcome = 'completed' | 'failed' | 'aborted' | 'abandoned'
+
+export interface RunEndRecord extends LineBase {
+  type: 'run_end'
+  runEnd: { runId: string; outcome: RunOutcome; reason?: string; durationMs?: number }
+}
+
+/** A model call that failed or was cut off, with what it had said. It lies beside the path. */
+export interface AttemptRecord extends LineBase {
+  type: 'attempt'
+  attempt: { runId: string; item: string; error?: MessageError; content: Content[]; usage?: Usage }
+}
+
+export interface ToolStartRecord extends LineBase {
+  type: 'tool_start'
+  toolStart: {
+    runId: string
+    callId: string
+    name: string
+    entryId?: string
+    host?: string
+    bootId?: string
+    spool?: string
+    deadline?: string
+  }
+}
+
+export interface PermissionOption {
+  optionId: string
+  label: string
+  kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
+}
+
+export interface PermissionRequestRecord extends LineBase {
+  type: 'permission_request'
+  permissionRequest: {
+    requestId: string
+    runId?: string
+    callId?: string
+    tool: string
+    title: string
+    input?: Record<string, unknown>
+    options: PermissionOption[]
+  }
+}
+
+export interface PermissionResultRecord extends LineBase {
+  type: 'permission_result'
+  permissionResult: {
+    requestId: string
+    outcome: 'allowed' | 'rejected' | 'cancelled'
+    optionId?: string
+    clientId?: string
+    /** A rule that stays in force for the session. */
+    grant?: Record<string, unknown>
+  }
+}
+
+export interface PlanRecord extends LineBase {
+  type: 'plan'
+  plan: { items: { text: string; status: 'pending' | 'in_progress' | 'completed' }[] }
+}
+
+export interface FileReadRecord extends LineBase {
+  type: 'file_read'
+  fileRead: { path: string; size: number; runId?: string; callId?: string }
+}
+
+export interface FileWriteRecord extends LineBase {
+  type: 'file_write'
+  fileWrite: {
+    path: string
+    size: number
+    sha256Before?: string
+    sha256After?: string
+    runId?: string
+    callId?: string
+  }
+}
+
+/** Only for calls that made no message, so that cost is the sum of both. */
+export interface UsageRecord extends LineBase {
+  type: 'usage'
+  usage: { purpose: string; provider?: string; model?: string; tokens: Usage }
+}
+
+export interface ErrorRecord extends LineBase {
+  type: 'error'
+  error: { message: string; kind?: string; runId?: string }
+}
+
+/** Damage that has been seen and reported, so that it is not reported as new each time. */
+export interface DamageRecord extends LineBase {
+  type: 'damage'
+  damage: { throughSeq: number; lostLines: number; places: { at: number; size: number; reason: string }[] }
+}
+
+export interface SessionEndRecord extends LineBase {
+  type: 'session_end'
+  sessionEnd: { reason: string }
+}
+
+export interface UnknownRecord extends LineBase {
+  type: 'unknown_record'
+  unknownRecord: { type: string; line: Record<string, unknown> }
+}

@@ -1,0 +1,123 @@
+import { nextPosition, type DiskLine, type Position } from './line.ts'
+import type { ReadableLog, StoredLine } from './log-store.ts'
+import { parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+import type { Fragment, SessionState } from './session-state.ts'
+
+export interface ReplayedLine extends Position {
+  seq: number
+  line: DiskLine
+}
+
+/** Called for every accepted line, after the state has taken it in. */
+export type Watch = (accepted: ReplayedLine) => void
+
+/** Folds the log into the state, from a position to the end. What cannot be read is placed as damage; nothing is thrown for it. */
+export async function replay(
+  log: ReadableLog,
+  state: SessionState,
+  options: { from: number; to?: number; watch?: Watch },
+): Promise<void> {
+  const reading = new Reading(state, options.watch)
+  for await (const batch of log.lines(options.from)) {
+    for (const stored of batch) {
+      if (options.to !== undefined && stored.at >= options.to) return reading.finish()
+      reading.take(stored)
+    }
+  }
+  reading.finish()
+}
+
+/** The part of reading that has to remember: fragments wait until the next good line says how many lines were lost. */
+export class Reading {
+  readonly #state: SessionState
+  readonly #watch: Watch | undefined
+  #fragments: Fragment[] = []
+  /** Fragments in all, also those past what is kept one by one. */
+  #fragmentCount = 0
+
+  constructor(state: SessionState, watch?: Watch) {
+    this.#state = state
+    this.#watch = watch
+  }
+
+  take(stored: StoredLine): void {
+    this.#state.end = nextPosition(stored)
+    const bytes = stored.at === 0 ? withoutByteOrderMark(stored.bytes) : stored.bytes
+    if (bytes.length === 0 || isBlank(bytes)) return
+    const parsed = parseLine(bytes)
+    if (parsed.type === 'line') this.#accept(parsed, stored)
+    else if (!this.#acceptParts(bytes, stored)) this.#keep({ ...placeOf(stored), ...parsed })
+  }
+
+  finish(): void {
+    const { seq } = this.#state
+    if (this.#fragmentCount === 0) return
+    const readable = this.#fragments.map(({ head }) => head.seq ?? 0).filter((each) => each <= seq + maxBelievedGap)
+    this.#settle(Math.max(seq + this.#fragmentCount, ...readable))
+  }
+
+  #accept(parsed: ParsedLine & { type: 'line' }, place: Position): void {
+    const state = this.#state
+    const { line, sealed, crc } = parsed
+    if (!sealed && state.sealed) {
+      this.#keep({ ...placeOf(place), reason: 'checksum is missing', head: {} })
+      return
+    }
+    // A plain line has no seq: it is the next one, after those that could not be read.
+    const seq = line.seq ?? state.seq + this.#fragmentCount + 1
+    if (seq <= state.seq) {
+      state.report({ ...placeOf(place), seq: state.seq, count: 0, reason: `a foreign line with seq ${seq}` })
+      return
+    }
+    if (this.#fragmentCount > 0 || seq > state.seq + 1) this.#settle(seq - 1)
+    if (seq === 1 && line.type !== 'session') {
+      state.report({ ...placeOf(place), seq, count: 0, reason: 'the header is missing' })
+    }
+    state.apply(line, { seq, crc, at: place.at, size: place.size })
+    this.#watch?.({ seq, line, at: place.at, size: place.size })
+  }
+
+  /** Lines that ran together are taken apart again, if at least one part proves itself by its checksum. */
+  #acceptParts(bytes: Uint8Array, place: Position): boolean {
+    const parts = splitMerged(bytes).map((part) => ({ ...part, parsed: parseLine(part.bytes) }))
+    if (!parts.some(({ parsed }) => parsed.type === 'line' && parsed.sealed)) return false
+    const stray = { ...placeOf(place), seq: this.#state.seq, count: 0, reason: 'a newline was lost' }
+    this.#state.report(stray)
+    for (const part of parts) {
+      const partPlace = { at: place.at + part.at, size: part.bytes.length }
+      if (part.parsed.type === 'line') this.#accept(part.parsed, partPlace)
+      else this.#keep({ ...partPlace, ...part.parsed })
+    }
+    return true
+  }
+
+  #keep(fragment: Fragment): void {
+    this.#fragmentCount++
+    if (this.#fragments.length < maxFragments) this.#fragments.push(fragment)
+    else this.#fragments.splice(-1, 1, { ...fragment, head: {} })
+  }
+
+  #settle(throughSeq: number): void {
+    this.#state.lose(this.#fragments, throughSeq)
+    this.#fragments = []
+    this.#fragmentCount = 0
+  }
+}
+
+/** A damaged seq may read as any number; one that would skip more lines than this is not believed. */
+const maxBelievedGap = 1_000_000
+
+/** More fragments in a row than this are described by the first ones and the last. */
+const maxFragments = 1000
+
+function placeOf({ at, size }: Position): Position {
+  return { at, size }
+}
+
+function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+}
+
+function isBlank(bytes: Uint8Array): boolean {
+  return bytes.length < 64 && bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+}

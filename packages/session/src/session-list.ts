@@ -1,0 +1,55 @@
+/** What a list of sessions shows and how it is asked for. */
+
+export type SessionStatus = 'idle' | 'running' | 'requires_action' | 'ended'
+
+export interface SessionInfo {
+  id: string
+  /** Where the session lies, if its store has paths. */
+  path?: string
+  name: string
+  created: string
+  /** Time of the last message. */
+  modified: string
+  messageCount: number
+  cwd?: string
+  parentSession?: string
+  /** Start of the first user message, for lists of sessions without a name. */
+  firstText?: string
+  status: SessionStatus
+  queueLength: number
+  cost: number
+  damaged: boolean
+  /** True where the list was made without reading the whole log: counts are those of what was read. */
+  estimated?: boolean
+}
+
+export interface SessionQuery {
+  place?: 'active' | 'archive' | 'trash'
+  cwd?: string
+  status?: SessionStatus
+  /** Part of the name, the first message or the folder. */
+  text?: string
+  limit?: number
+  cursor?: string
+}
+
+export interface SessionPage {
+  sessions: SessionInfo[]
+  /** Newest first; absent on the last page. */
+  cursor?: string
+}
+
+export interface SearchQuery {
+  text: string
+  limit?: number
+}
+
+export interface SearchHit {
+  sessionId: string
+  entryId: string
+  seq: number
+  timestamp: string
+  role: string
+  /** Some words around the first match. */
+  snippet: string
+}

@@ -1,0 +1,116 @@
+import { readCheckpoint } from './checkpoint.ts'
+import { fromDisk } from './codec.ts'
+import type { Entry } from './entry.ts'
+import { EntryCache } from './entry-cache.ts'
+import { SessionError } from './errors.ts'
+import { restoreLargeValues } from './large-values.ts'
+import type { ReadableLog } from './log-store.ts'
+import { parseLine } from './parse-line.ts'
+import { replay } from './replay.ts'
+import { SessionState } from './session-state.ts'
+import { UnreadError, type Node } from './tree.ts'
+
+/** The folded state of one log, and the way back from a node to what its line says. */
+export class SessionReader {
+  readonly log: ReadableLog
+  state: SessionState
+  readonly #cache = new EntryCache()
+
+  private constructor(log: ReadableLog, state: SessionState) {
+    this.log = log
+    this.state = state
+  }
+
+  /** Reads from the checkpoint on, or all of it where the checkpoint does not fit. */
+  static async open(log: ReadableLog, options: { whole?: boolean } = {}): Promise<SessionReader> {
+    const state = options.whole ? undefined : await quickState(log)
+    return new SessionReader(log, state ?? (await wholeState(log)))
+  }
+
+  /** Takes in what was written since; for a session that somebody else writes. */
+  async refresh(): Promise<void> {
+    try {
+      await replay(this.log, this.state, { from: this.state.end })
+    } catch (error) {
+      if (!(error instanceof UnreadError)) throw error
+      this.state = await wholeState(this.log)
+    }
+  }
+
+  /** Asks the state; where the answer lies above what was read, reads the whole log and asks again. */
+  async ask<T>(question: (state: SessionState) => T): Promise<T> {
+    try {
+      return question(this.state)
+    } catch (error) {
+      if (!(error instanceof UnreadError)) throw error
+      await this.readWhole()
+      return question(this.state)
+    }
+  }
+
+  /** Reads up to the line that the state stands at: what lies behind it may not be durable yet. */
+  async readWhole(): Promise<void> {
+    if (this.state.tree.isWhole) return
+    const whole = new SessionState({ isWhole: true })
+    let reached = -1
+    while (whole.end < this.state.end && whole.end > reached) {
+      reached = whole.end
+      await replay(this.log, whole, { from: whole.end, to: this.state.end })
+    }
+    // Somebody else asking at the same time may have been quicker.
+    if (!this.state.tree.isWhole) this.state = whole
+  }
+
+  async nodeOf(entryId: string): Promise<Node> {
+    if (!this.state.tree.get(entryId)) await this.readWhole()
+    const node = this.state.tree.get(entryId)
+    if (!node) throw new SessionError('entry-not-found', `No entry ${entryId} in this session.`)
+    return node
+  }
+
+  /** The entries of these nodes, each with its large values in place. */
+  async entriesOf(nodes: readonly Node[]): Promise<Entry[]> {
+    const found = new Map<Node, Entry>()
+    for (const node of nodes) {
+      const entry = node.type === 'gap' ? gapEntry(node) : this.#cache.get(node)
+      if (entry) found.set(node, entry)
+    }
+    const missing = nodes.filter((node) => !found.has(node))
+    const lines = await this.log.readAt(missing)
+    for (const [index, node] of missing.entries()) {
+      const entry = await this.#decode(node, lines[index] ?? new Uint8Array())
+      found.set(node, entry)
+      this.#cache.put(node, entry)
+    }
+    return nodes.map((node) => found.get(node) as Entry)
+  }
+
+  async #decode(node: Node, bytes: Uint8Array): Promise<Entry> {
+    const parsed = parseLine(bytes)
+    if (parsed.type === 'damaged') return gapEntry(node)
+    return fromDisk(await restoreLargeValues(parsed.line, this.log), node.seq) as Entry
+  }
+}
+
+async function quickState(log: ReadableLog): Promise<SessionState | undefined> {
+  const state = await readCheckpoint(log)
+  if (!state) return undefined
+  try {
+    await replay(log, state, { from: state.end })
+    return state
+  } catch (error) {
+    if (error instanceof UnreadError) return undefined
+    throw error
+  }
+}
+
+async function wholeState(log: ReadableLog): Promise<SessionState> {
+  const state = new SessionState({ isWhole: true })
+  await replay(log, state, { from: 0 })
+  return state
+}
+
+function gapEntry(node: Node): Entry {
+  const parentId = node.parent === null || node.parent === 'unread' ? null : node.parent.id
+  return { type: 'gap', id: node.id, parentId, seq: node.seq, timestamp: '', gap: { reason: 'this line was lost' } }
+}

@@ -1,0 +1,413 @@
+import type { Context, ReasoningPolicy } from './context.ts'
+import { buildContext } from './context.ts'
+import type {
+  Cause,
+  CompactionEntry,
+  Entry,
+  Header,
+  ModelChangeEntry,
+  SystemEntry,
+  ThinkingLevelEntry,
+} from './entry.ts'
+import { fromDisk } from './codec.ts'
+import { SessionError } from './errors.ts'
+import type { Committed } from './group-commit.ts'
+import { newSubmissionId } from './ids.ts'
+import type { InboxHold, WaitingMessage } from './inbox.ts'
+import type { EntryDraft, Line, RecordDraft } from './line.ts'
+import type { LogLine } from './log-lines.ts'
+import { readLogLines } from './log-lines.ts'
+import type { Owner, WritableLog } from './log-store.ts'
+import type { BlobReference, Content, Message, MessageRole } from './message.ts'
+import type { Delivery, SubmissionChange } from './record.ts'
+import { sessionInfoOf } from './session-info.ts'
+import type { SessionInfo } from './session-list.ts'
+import type { SessionReader } from './session-reader.ts'
+import type { Damage, OpenRun } from './session-state.ts'
+import type { AppendContext, SessionWriter } from './session-writer.ts'
+import { contextPathTo, type Node } from './tree.ts'
+import { buildTree, type TreeNode } from './tree-view.ts'
+
+export interface SessionParts {
+  id: string
+  reader: SessionReader
+  /** Absent in a session that is open for reading only. */
+  writer?: { append: SessionWriter; log: WritableLog }
+  owner?: Owner
+  path?: string
+  /** Copies the path to a leaf into a new session and gives its id. */
+  exportBranch: (leafId: string) => Promise<string>
+  /** Asked on closing: false while somebody else in this process still uses the session. */
+  isLastUser: () => boolean
+}
+
+/** A line that just became durable. */
+export interface CommittedLine {
+  seq: number
+  crc: string
+  /** The line as it stands in the log, without its newline. */
+  text: string
+  line: Line
+}
+
+export interface SubmitOptions {
+  delivery?: Delivery
+  imageIds?: string[]
+  clientId?: string
+  cause?: Cause
+}
+
+export interface AppendedMessage extends AppendContext {
+  /** Further members of the message: model, usage, run and so on. */
+  with?: Omit<Partial<Message>, 'role' | 'content'>
+}
+
+/** One conversation: an append-only log, the tree it holds and the leaf where it goes on. */
+export class Session {
+  readonly id: string
+  readonly path: string | undefined
+  /** Who writes this session, where it is not us. */
+  readonly owner: Owner | undefined
+  readonly #reader: SessionReader
+  readonly #writer: SessionWriter | undefined
+  readonly #log: WritableLog | undefined
+  readonly #parts: SessionParts
+  readonly #listeners = new Set<(line: CommittedLine) => void>()
+  #isClosed = false
+
+  constructor(parts: SessionParts) {
+    this.id = parts.id
+    this.path = parts.path
+    this.owner = parts.owner
+    this.#reader = parts.reader
+    this.#writer = parts.writer?.append
+    this.#log = parts.writer?.log
+    this.#parts = parts
+  }
+
+  // State
+
+  get header(): Header | undefined {
+    const { header } = this.#reader.state
+    return header && (fromDisk(header, 1) as Header)
+  }
+
+  get leafId(): string | null {
+    return this.#reader.state.leaf?.id ?? null
+  }
+
+  get name(): string {
+    return this.#reader.state.name
+  }
+
+  /** The last durable line: what a cursor of a client names. */
+  get head(): { seq: number; crc: string } {
+    const { seq, crc } = this.#reader.state.last
+    return { seq, crc }
+  }
+
+  get info(): SessionInfo {
+    return sessionInfoOf(this.#reader.state, { id: this.id, ...(this.path !== undefined && { path: this.path }) })
+  }
+
+  get openRun(): OpenRun | null {
+    return this.#reader.state.run
+  }
+
+  /** What could not be read. `isNew` damage has not been shown to anybody. */
+  get damage(): readonly (Damage & { isNew: boolean })[] {
+    const { damage, damageSeenThrough } = this.#reader.state
+    return damage.map((each) => ({ ...each, isNew: each.seq > damageSeenThrough }))
+  }
+
+  /** Why this session cannot be written to, if so. */
+  get readOnlyReason(): string | undefined {
+    if (this.#reader.state.newer !== undefined) return this.#reader.state.newer
+    if (!this.#writer) return this.owner?.reason ?? 'It was opened for reading only.'
+    return undefined
+  }
+
+  /** Set from a failed append until one succeeds. */
+  get storageFailure(): SessionError | undefined {
+    return this.#writer?.failure
+  }
+
+  get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
+    const { messages, hold } = this.#reader.state.inbox
+    return { messages, hold }
+  }
+
+  get pendingPermissions(): Record<string, unknown>[] {
+    return this.#reader.state.permissions.pending
+  }
+
+  get grants(): readonly Record<string, unknown>[] {
+    return this.#reader.state.permissions.grants
+  }
+
+  get localFolder(): string | undefined {
+    return this.#reader.log.localFolder
+  }
+
+  /** The seq of the line that a client command caused, if it took effect already. */
+  effectOf(command: string): number | undefined {
+    return this.#reader.state.commands.seqOf(command)
+  }
+
+  // Writing
+
+  /** Appends a node, a note or a record; resolves when it is durable. */
+  async append(draft: EntryDraft | RecordDraft, context?: AppendContext): Promise<Line> {
+    const { line, sealed } = await this.#writable().append(draft, context)
+    return fromDisk(line, sealed.seq)
+  }
+
+  appendMessage(role: MessageRole, content: Content[], options?: AppendedMessage): Promise<string> {
+    const message: Message = options?.with ? { role, content, ...options.with } : { role, content }
+    return this.#appendEntry({ type: 'message', message }, options)
+  }
+
+  async appendThinkingLevelChange(level: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'thinking_level', thinkingLevel: { thinkingLevel: level } }, context)
+  }
+
+  async appendModelChange(provider: string, modelId: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'model_change', modelChange: { provider, modelId } }, context)
+  }
+
+  /** Rejects where `firstKeptId` is not in the current context: such a summary would hide what it does not tell. */
+  async appendCompaction(
+    summary: string,
+    firstKeptId: string,
+    tokensBefore: number,
+    context?: AppendContext,
+  ): Promise<string> {
+    const path = await this.#reader.ask((state) => contextPathTo(state.leaf))
+    if (!path.nodes.some((node) => node.id === firstKeptId)) {
+      throw new SessionError(
+        'not-in-context',
+        `Entry ${firstKeptId} is not in the current context of session ${this.id}.`,
+      )
+    }
+    const compaction = { summary, firstKeptEntryId: firstKeptId, tokensBefore }
+    return this.#appendEntry({ type: 'compaction', compaction }, context)
+  }
+
+  async appendSessionInfo(name: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'session_info', sessionInfo: { name } }, context)
+  }
+
+  async appendCustomEntry(customType: string, data: Record<string, unknown>, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'custom', custom: { customType, data } }, context)
+  }
+
+  /** Bookmarks an entry; an empty label removes the bookmark. */
+  async setLabel(targetId: string, label: string, context?: AppendContext): Promise<string> {
+    await this.#reader.nodeOf(targetId)
+    return this.#appendEntry({ type: 'label', label: { targetId, label } }, context)
+  }
+
+  /** Stores bytes by their content, durable, so that a line may name them. */
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    this.#writable()
+    return (this.#log as WritableLog).putBlob(bytes)
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array> {
+    const bytes = await this.#reader.log.getBlob(sha256)
+    if (!bytes) throw new SessionError('blob-missing', `Blob ${sha256} of session ${this.id} is missing.`)
+    return bytes
+  }
+
+  // Navigation
+
+  /** Moves the leaf; the next entry becomes a child of this one. `null` is before the first entry. */
+  async branch(entryId: string | null, context?: AppendContext): Promise<void> {
+    this.#refuseWhileRunning('branch')
+    if (entryId !== null) await this.#branchTarget(entryId)
+    await this.#writable().append({ type: 'leaf', leaf: { targetId: entryId } }, context)
+  }
+
+  /** Moves the leaf and leaves there a summary of what was abandoned: one line does both. */
+  async branchWithSummary(branchFromId: string | null, summary: string, context?: AppendContext): Promise<string> {
+    this.#refuseWhileRunning('branch')
+    if (branchFromId !== null) await this.#branchTarget(branchFromId)
+    const fromId = this.#writable().plannedLeaf
+    const draft: EntryDraft = { type: 'branch_summary', branchSummary: { summary, fromId } }
+    return this.#appendEntry(draft, { ...context, parentId: branchFromId })
+  }
+
+  /** Writes the path to an entry as a session of its own and gives that session's id. */
+  async createBranchedSession(leafId: string): Promise<string> {
+    await this.#reader.nodeOf(leafId)
+    return this.#parts.exportBranch(leafId)
+  }
+
+  // Reading
+
+  /** What the model is shown at the leaf (or at another entry), with the entry that each part comes from. */
+  async getContext(options: { leafId?: string | null; reasoning?: ReasoningPolicy } = {}): Promise<Context> {
+    const { leafId, reasoning } = options
+    const at = typeof leafId === 'string' ? await this.#reader.nodeOf(leafId) : undefined
+    const { leaf, path } = await this.#reader.ask((state) => {
+      const start = leafId === undefined ? state.leaf : leafId === null ? null : (state.tree.get(leafId) ?? at ?? null)
+      return { leaf: start, path: contextPathTo(start) }
+    })
+    const inForce = leaf?.inForce
+    const [system, model, thinking] = await Promise.all(
+      [inForce?.system, inForce?.model, inForce?.thinking].map((node) => this.#entryOf(node)),
+    )
+    return buildContext({
+      path: await this.#reader.entriesOf(path.nodes),
+      compaction: (await this.#entryOf(path.compaction)) as CompactionEntry | null,
+      system: system as SystemEntry | null,
+      model: model as ModelChangeEntry | null,
+      thinking: thinking as ThinkingLevelEntry | null,
+      keptIsMissing: path.keptIsMissing,
+      ...(reasoning && { reasoning }),
+    })
+  }
+
+  /** The entries of the context path, oldest first: what cut points are looked for in. */
+  async getContextPath(): Promise<Entry[]> {
+    const path = await this.#reader.ask((state) => contextPathTo(state.leaf))
+    return this.#reader.entriesOf(path.nodes)
+  }
+
+  async getEntry(entryId: string): Promise<Entry> {
+    const [entry] = await this.#reader.entriesOf([await this.#reader.nodeOf(entryId)])
+    return entry as Entry
+  }
+
+  /** The whole session as a tree. Reads the whole log. */
+  async getTree(): Promise<TreeNode[]> {
+    await this.#reader.readWhole()
+    const { tree, labels } = this.#reader.state
+    return buildTree(tree, labels, (nodes) => this.#reader.entriesOf(nodes))
+  }
+
+  getLabels(): Map<string, string> {
+    return new Map(this.#reader.state.labels)
+  }
+
+  /** The lines after a cursor, byte for byte, up to the last durable one. */
+  lines(options: { after?: number } = {}): AsyncIterable<LogLine> {
+    return readLogLines(this.#reader.log, { after: options.after ?? 0, through: () => this.#reader.state.seq })
+  }
+
+  /** Tells of every line when it is durable. */
+  subscribe(listener: (line: CommittedLine) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** In a session that somebody else writes: takes in what is new. */
+  async refresh(): Promise<void> {
+    if (!this.#writer) await this.#reader.refresh()
+  }
+
+  // Waiting messages
+
+  /** Accepts a message to be delivered later and gives its id. */
+  async submit(message: string, options: SubmitOptions = {}): Promise<WaitingMessage> {
+    const { delivery = 'follow-up', imageIds = [], clientId, cause } = options
+    const id = newSubmissionId()
+    const queuedAt = new Date().toISOString()
+    const added = { id, delivery, message, imageIds, queuedAt, ...(clientId !== undefined && { clientId }) }
+    await this.changeInbox({ action: 'add', ...added }, cause)
+    return { ...added, held: false }
+  }
+
+  /** Changes the waiting messages. Rejects with `message-not-found` where the named one is not waiting. */
+  async changeInbox(change: SubmissionChange, cause?: Cause): Promise<void> {
+    const { inbox } = this.#reader.state
+    if (change.action !== 'add' && 'id' in change && change.id !== undefined && !inbox.get(change.id)) {
+      throw new SessionError('message-not-found', `No message ${change.id} is waiting in session ${this.id}.`)
+    }
+    await this.#writable().append({ type: 'submission', submission: change }, cause && { cause })
+  }
+
+  /** The next message that may go out, if there is one. */
+  nextWaiting(delivery: Delivery): WaitingMessage | undefined {
+    return this.#reader.state.inbox.next(delivery)
+  }
+
+  /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
+  async deliver(id: string, context?: AppendContext): Promise<string> {
+    const waiting = this.#reader.state.inbox.get(id)
+    if (!waiting) throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.id}.`)
+    const content: Content[] = [{ type: 'text', text: { content: waiting.message } }]
+    return this.appendMessage('user', content, { ...context, with: { submissionId: id } })
+  }
+
+  // Lifetime
+
+  /** Says that the damage found so far has been seen. Nothing is cut off or rewritten. */
+  async repair(): Promise<number> {
+    const found = this.damage.filter((each) => each.isNew)
+    if (found.length === 0) return 0
+    const places = found.slice(0, 100).map(({ at, size, reason }) => ({ at, size, reason }))
+    const lostLines = found.reduce((sum, each) => sum + each.count, 0)
+    const throughSeq = this.#reader.state.seq
+    await this.#writable().append({ type: 'damage', damage: { throughSeq, lostLines, places } })
+    return found.length
+  }
+
+  /** Writes the derived files now, as at the end of a run. */
+  async saveDerived(): Promise<void> {
+    await this.#writer?.saveDerived()
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed || !this.#parts.isLastUser()) return
+    this.#isClosed = true
+    await this.#writer?.close()
+    await this.#reader.log.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** Called by the store that made this session. */
+  announce(lines: readonly Committed[]): void {
+    if (this.#listeners.size === 0) return
+    for (const { line, sealed } of lines) {
+      const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
+      for (const listener of this.#listeners) listener(committed)
+    }
+  }
+
+  async #appendEntry(draft: EntryDraft, context?: AppendContext): Promise<string> {
+    return (await this.#writable().append(draft, context)).line.id
+  }
+
+  #writable(): SessionWriter {
+    if (this.#isClosed) throw new SessionError('session-closed', `Session ${this.id} is closed.`)
+    const { newer } = this.#reader.state
+    if (newer !== undefined) throw new SessionError('newer-format', newer)
+    if (!this.#writer)
+      throw new SessionError('read-only', `Session ${this.id} cannot be written: ${this.readOnlyReason}`)
+    return this.#writer
+  }
+
+  #refuseWhileRunning(what: string): void {
+    const { run } = this.#reader.state
+    if (run) throw new SessionError('session-busy', `Session ${this.id} cannot ${what} while run ${run.runId} is open.`)
+  }
+
+  /** Notes hang beside the path: an entry is never appended to one. */
+  async #branchTarget(entryId: string): Promise<Node> {
+    const node = await this.#reader.nodeOf(entryId)
+    if (node.isNote) {
+      throw new SessionError('invalid-entry', `Entry ${entryId} is a note; a branch starts at an entry of the tree.`)
+    }
+    return node
+  }
+
+  async #entryOf(node: Node | null | undefined): Promise<Entry | null> {
+    if (!node) return null
+    const [entry] = await this.#reader.entriesOf([node])
+    return entry ?? null
+  }
+}

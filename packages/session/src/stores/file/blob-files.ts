@@ -1,0 +1,67 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { isSha256 } from '../../large-values.ts'
+import type { BlobReference } from '../../message.ts'
+import type { FilePort } from './file-port.ts'
+import { readRange } from './recover.ts'
+
+/** Stores bytes under their hash: written, synced, renamed, folder synced. The same content is stored once. */
+export async function putBlobFile(port: FilePort, folder: string, bytes: Uint8Array): Promise<BlobReference> {
+  const sha256 = hashOf(bytes)
+  const path = join(folder, sha256)
+  if (!port.exists(folder)) {
+    port.makeFolder(folder)
+    await port.syncFolder(dirname(folder))
+  }
+  if (!(await getBlobFile(port, folder, sha256))) await replaceFile(port, path, bytes, { sync: true })
+  await port.syncFolder(folder)
+  return { sha256, size: bytes.length }
+}
+
+/** The bytes, if they are there and still what their name says. */
+export async function getBlobFile(port: FilePort, folder: string, sha256: string): Promise<Uint8Array | undefined> {
+  const path = join(folder, sha256)
+  if (!isSha256(sha256) || !port.exists(path)) return undefined
+  const fd = port.openRead(path)
+  try {
+    const bytes = await readRange(port, fd, { from: 0, to: port.size(fd) })
+    return hashOf(bytes) === sha256 ? bytes : undefined
+  } finally {
+    port.close(fd)
+  }
+}
+
+/** Puts a file in place in one step: under a random name first, then renamed. Leaves nothing behind when it fails. */
+export async function replaceFile(
+  port: FilePort,
+  path: string,
+  content: Uint8Array | string,
+  options: { sync: boolean },
+): Promise<void> {
+  const temporary = `${path}.${randomBytes(6).toString('hex')}${temporaryEnding}`
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
+  const fd = port.create(temporary)
+  try {
+    try {
+      if (port.write(fd, bytes) < bytes.length) throw new Error(`${path} could not be written whole`)
+      if (options.sync) await port.dataSync(fd)
+    } finally {
+      port.close(fd)
+    }
+    await port.rename(temporary, path)
+  } catch (error) {
+    port.remove(temporary)
+    throw error
+  }
+}
+
+export const temporaryEnding = '.tmp'
+
+/** What a killed writer left under a temporary name; called with the lock held. */
+export function removeTemporaryFiles(port: FilePort, folder: string): void {
+  for (const name of port.names(folder)) if (name.endsWith(temporaryEnding)) port.remove(join(folder, name))
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

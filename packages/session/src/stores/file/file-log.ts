@@ -1,0 +1,157 @@
+import type { Position } from '../../line.ts'
+import type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  DerivedFile,
+  ReadableLog,
+  StoredLine,
+  WritableLog,
+} from '../../log-store.ts'
+import type { BlobReference } from '../../message.ts'
+import type { SealedLine } from '../../seal-line.ts'
+import { getBlobFile, putBlobFile, replaceFile } from './blob-files.ts'
+import type { FilePort } from './file-port.ts'
+import type { LogFile } from './log-file.ts'
+import type { LogPaths } from './log-paths.ts'
+import { scanLines, seekLine } from './log-scan.ts'
+import { endOfLastLine, readRange, type Mended } from './recover.ts'
+
+/** A log file open for reading, whoever writes it. */
+export class ReadableFileLog implements ReadableLog {
+  protected readonly port: FilePort
+  protected readonly paths: LogPaths
+  readonly #fd: number
+
+  constructor(port: FilePort, paths: LogPaths) {
+    this.port = port
+    this.paths = paths
+    this.#fd = port.openRead(paths.log)
+  }
+
+  get localFolder(): string | undefined {
+    return this.paths.local
+  }
+
+  lines(from: number): AsyncIterable<StoredLine[]> {
+    return scanLines(this.port, this.#fd, from)
+  }
+
+  async seek(seq: number): Promise<number | undefined> {
+    return seekLine(this.port, this.#fd, seq)
+  }
+
+  /** Lines that lie close together are read together. */
+  async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
+    const lines = new Map<Position, Uint8Array>()
+    for (const group of neighbours(positions)) {
+      const from = (group[0] as Position).at
+      const to = endOf(group.at(-1) as Position)
+      const bytes = await readRange(this.port, this.#fd, { from, to })
+      for (const position of group) lines.set(position, bytes.subarray(position.at - from, endOf(position) - from))
+    }
+    return positions.map((position) => lines.get(position) as Uint8Array)
+  }
+
+  async unfinishedBytes(): Promise<number> {
+    const size = this.port.size(this.#fd)
+    return size - (await endOfLastLine(this.port, this.#fd, size))
+  }
+
+  async changed(signal: AbortSignal): Promise<void> {
+    await this.port.changed(this.paths.log, signal)
+  }
+
+  async loadCheckpoint(): Promise<string | undefined> {
+    const path = this.paths.derived.checkpoint
+    if (!this.port.exists(path)) return undefined
+    const fd = this.port.openRead(path)
+    try {
+      return Buffer.from(await readRange(this.port, fd, { from: 0, to: this.port.size(fd) })).toString()
+    } finally {
+      this.port.close(fd)
+    }
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array | undefined> {
+    return getBlobFile(this.port, this.paths.blobs, sha256)
+  }
+
+  async close(): Promise<void> {
+    this.port.close(this.#fd)
+  }
+}
+
+export interface WritableFileLogParts {
+  port: FilePort
+  paths: LogPaths
+  file: LogFile
+  mended: Mended
+  writer: { host: string; process: string }
+  release: () => void
+}
+
+/** The same file in the hands of its one writer. */
+export class WritableFileLog extends ReadableFileLog implements WritableLog {
+  readonly #parts: WritableFileLogParts
+  /** A file counts no terms of its own: they are in its writer records. */
+  readonly term = undefined
+
+  constructor(parts: WritableFileLogParts) {
+    super(parts.port, parts.paths)
+    this.#parts = parts
+  }
+
+  get writer(): { host: string; process: string } {
+    return this.#parts.writer
+  }
+
+  get mended(): Mended {
+    return this.#parts.mended
+  }
+
+  append(lines: readonly SealedLine[], options: AppendOptions): AppendResult | Promise<AppendResult> {
+    return this.#parts.file.append(lines, options.durability)
+  }
+
+  /** The outcome of a write to a file is always known, so there is nothing to settle. */
+  async reclaim(): Promise<Claim> {
+    return { type: 'claimed', log: this }
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    return putBlobFile(this.port, this.paths.blobs, bytes)
+  }
+
+  async saveDerived(file: DerivedFile, content: string): Promise<void> {
+    await replaceFile(this.port, this.paths.derived[file], content, { sync: false })
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    this.#parts.file.close()
+    this.#parts.release()
+  }
+}
+
+const maxGroupBytes = 1024 * 1024
+const maxGapBytes = 16 * 1024
+
+/** Positions in the order of the file, in groups worth one read each. */
+function neighbours(positions: readonly Position[]): Position[][] {
+  const groups: Position[][] = []
+  for (const position of positions.toSorted((left, right) => left.at - right.at)) {
+    const group = groups.at(-1)
+    const first = group?.[0]
+    const last = group?.at(-1)
+    const isClose =
+      first && last && position.at - endOf(last) < maxGapBytes && endOf(position) - first.at < maxGroupBytes
+    if (isClose) group.push(position)
+    else groups.push([position])
+  }
+  return groups
+}
+
+function endOf({ at, size }: Position): number {
+  return at + size
+}

@@ -1,0 +1,248 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { SessionError } from '../../errors.ts'
+import { isId, requireId } from '../../ids.ts'
+import type { Claim, ClaimOptions, LogStore, Owner, Place, ReadableLog, Scope } from '../../log-store.ts'
+import type { SealedLine } from '../../seal-line.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../session-list.ts'
+import { SessionStore, type OpenedLog, type OpenOptions, type SessionStoreOptions } from '../../store.ts'
+import { removeTemporaryFiles, replaceFile } from './blob-files.ts'
+import { ReadableFileLog, WritableFileLog } from './file-log.ts'
+import type { FilePort } from './file-port.ts'
+import { LogFile } from './log-file.ts'
+import { logName, pathsBesideFile, pathsInFolder, type LogPaths } from './log-paths.ts'
+import { nodeFilePort } from './node-file-port.ts'
+import { mendTail } from './recover.ts'
+import type { IndexSource, ListIndex } from './list-index.ts'
+import { scanIndex } from './scan-index.ts'
+import { acquireWriterLock, type LockAttempt } from './writer-lock.ts'
+
+export interface FileStoreOptions extends Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
+  folder: string
+  /** For tests: another file system, another lock, another index. */
+  port?: FilePort
+  lock?: (path: string) => Promise<LockAttempt>
+  index?: ListIndex
+}
+
+/** Sessions as files below a folder, one folder each. */
+export function openFileStore(options: FileStoreOptions): SessionStore {
+  const port = new FileLogStore(options)
+  return new SessionStore(port, {
+    ...options,
+    openPath: (path, openOptions) => port.openPath(path, openOptions),
+    pathOf: (scope, sessionId) => port.folderOf(scope, sessionId, 'active'),
+  })
+}
+
+export class FileLogStore implements LogStore {
+  readonly #root: string
+  readonly #port: FilePort
+  readonly #lock: (path: string) => Promise<LockAttempt>
+  readonly #index: ListIndex
+
+  constructor(options: FileStoreOptions) {
+    this.#root = resolve(options.folder)
+    this.#port = options.port ?? nodeFilePort()
+    this.#lock = options.lock ?? acquireWriterLock
+    this.#index = options.index ?? scanIndex(this.#port)
+  }
+
+  /** Under a hidden name first, so that a session is there whole or not at all. */
+  async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
+    const folder = this.folderOf(scope, sessionId, 'active')
+    if (await this.placeOf(scope, sessionId))
+      throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+    const parent = dirname(folder)
+    const temporary = join(parent, `.new-${randomBytes(6).toString('hex')}`)
+    this.#port.makeFolder(temporary)
+    try {
+      await this.#writeHeader(join(temporary, logName), header)
+      await this.#port.syncFolder(temporary)
+      await this.#port.rename(temporary, folder)
+    } catch (error) {
+      this.#port.remove(temporary)
+      throw storageError(`Session ${sessionId} could not be created`, error)
+    }
+    await this.#port.syncFolder(parent)
+  }
+
+  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
+    return new ReadableFileLog(this.#port, this.#find(scope, sessionId))
+  }
+
+  async claim(scope: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
+    return this.#claimPaths(this.#find(scope, sessionId), options)
+  }
+
+  /** A session folder, or a log by its own path. */
+  async openPath(path: string, options: OpenOptions): Promise<OpenedLog> {
+    const absolute = resolve(path)
+    const paths =
+      absolute.endsWith('.jsonl') && basename(absolute) !== logName
+        ? pathsBesideFile(absolute)
+        : pathsInFolder(folderAt(absolute))
+    if (!this.#port.exists(paths.log)) throw new SessionError('session-not-found', `There is no session at ${path}.`)
+    const name = paths.local === undefined ? basename(paths.log, '.jsonl') : basename(paths.folder)
+    const id = isId(name) ? name : 'session'
+    const readable = (): ReadableLog => new ReadableFileLog(this.#port, paths)
+    if (options.readOnly) return { type: 'readable', id, log: readable() }
+    const claim = await this.#claimPaths(paths, options)
+    if (claim.type === 'claimed') return { type: 'writable', id, log: claim.log }
+    return { type: 'readable', id, log: readable(), owner: claim.owner }
+  }
+
+  async list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
+    return this.#index.list(this.#source(scope, query.place ?? 'active'), query)
+  }
+
+  async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
+    return this.#index.search(this.#source(scope, 'active'), query)
+  }
+
+  async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {
+    return places.find((place) => this.#port.exists(join(this.folderOf(scope, sessionId, place), logName)))
+  }
+
+  async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
+    const from = await this.placeOf(scope, sessionId)
+    if (!from) throw notFound(sessionId)
+    if (from === place) return
+    const folder = this.folderOf(scope, sessionId, from)
+    const lock = await this.#lock(join(folder, 'lock'))
+    if (lock.type === 'held')
+      throw new SessionError('session-owned', `Session ${sessionId} is open and cannot be moved.`)
+    try {
+      const target = this.folderOf(scope, sessionId, place)
+      this.#port.makeFolder(dirname(target))
+      await this.#port.rename(folder, target)
+      await this.#port.syncFolder(dirname(target))
+      await this.#port.syncFolder(dirname(folder))
+    } finally {
+      if (lock.type === 'locked') lock.lock.release()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#index.close()
+  }
+
+  /** Ids never begin with a dot, so what does is ours. */
+  folderOf(scope: Scope, sessionId: string, place: Place): string {
+    return join(this.#placeFolder(scope, place), requireId(sessionId, 'session id'))
+  }
+
+  #placeFolder({ tenant }: Scope, place: Place): string {
+    const base = tenant === 'local' ? this.#root : join(this.#root, '.tenants', requireId(tenant, 'tenant'))
+    return place === 'active' ? base : join(base, `.${place}`)
+  }
+
+  #source(scope: Scope, place: Place): IndexSource {
+    return {
+      folder: this.#placeFolder(scope, place),
+      openLog: async (sessionId) =>
+        new ReadableFileLog(this.#port, pathsInFolder(this.folderOf(scope, sessionId, place))),
+    }
+  }
+
+  #find(scope: Scope, sessionId: string): LogPaths {
+    const paths = pathsInFolder(this.folderOf(scope, sessionId, 'active'))
+    if (!this.#port.exists(paths.log)) throw notFound(sessionId)
+    return paths
+  }
+
+  async #writeHeader(path: string, header: SealedLine): Promise<void> {
+    const fd = this.#port.create(path)
+    try {
+      const bytes = Buffer.from(`${header.text}\n`)
+      if (this.#port.write(fd, bytes) < bytes.length) throw new Error('the disk is full')
+      await this.#port.dataSync(fd)
+    } finally {
+      this.#port.close(fd)
+    }
+  }
+
+  async #claimPaths(paths: LogPaths, options: ClaimOptions): Promise<Claim> {
+    const attempt = await this.#lock(paths.lock)
+    if (attempt.type === 'held') return { type: 'owned', owner: await this.#ownerOf(paths) }
+    if (attempt.type === 'unavailable' && !options.insist) return { type: 'owned', owner: { reason: attempt.reason } }
+    const release = (): void => {
+      this.#port.remove(paths.owner)
+      if (attempt.type === 'locked') attempt.lock.release()
+    }
+    try {
+      return { type: 'claimed', log: await this.#openWritable(paths, options, release) }
+    } catch (error) {
+      release()
+      throw storageError(`The log ${paths.log} could not be opened for writing`, error)
+    }
+  }
+
+  async #openWritable(paths: LogPaths, options: ClaimOptions, release: () => void): Promise<WritableFileLog> {
+    const writer = { host: hostname(), process: String(process.pid) }
+    const fd = this.#port.openAppend(paths.log)
+    try {
+      const mended = await mendTail(this.#port, paths.log, fd)
+      // What is read from here on is published, so it must be durable, whoever wrote it.
+      await this.#port.dataSync(fd)
+      await this.#port.syncFolder(paths.folder)
+      removeTemporaryFiles(this.#port, paths.blobs)
+      if (paths.local !== undefined) removeTemporaryFiles(this.#port, paths.folder)
+      await this.#announceOwner(paths, { ...writer, ...(options.socket !== undefined && { socket: options.socket }) })
+      return new WritableFileLog({
+        port: this.#port,
+        paths,
+        file: new LogFile(this.#port, paths.log, fd),
+        mended,
+        writer,
+        release,
+      })
+    } catch (error) {
+      this.#port.close(fd)
+      throw error
+    }
+  }
+
+  async #announceOwner(paths: LogPaths, owner: Omit<Owner, 'reason'>): Promise<void> {
+    try {
+      await replaceFile(this.#port, paths.owner, `${JSON.stringify(owner)}\n`, { sync: false })
+    } catch {
+      // It only helps others to find us; a full disk must not keep the owner out.
+    }
+  }
+
+  async #ownerOf(paths: LogPaths): Promise<Owner> {
+    const reason = 'Another process is writing this session.'
+    try {
+      const fd = this.#port.openRead(paths.owner)
+      const bytes = new Uint8Array(4096)
+      const count = await this.#port.read(fd, bytes, 0).finally(() => this.#port.close(fd))
+      const owner = JSON.parse(Buffer.from(bytes.subarray(0, count)).toString()) as Record<string, unknown>
+      const { host, process: pid, socket } = owner
+      return {
+        reason: `Process ${String(pid)} on ${String(host)} is writing this session.`,
+        host: String(host),
+        process: String(pid),
+        ...(typeof socket === 'string' && { socket }),
+      }
+    } catch {
+      return { reason } // the lock is the truth; the file is a courtesy
+    }
+  }
+}
+
+const places: readonly Place[] = ['active', 'archive', 'trash']
+
+function folderAt(path: string): string {
+  return basename(path) === logName ? dirname(path) : path
+}
+
+function notFound(sessionId: string): SessionError {
+  return new SessionError('session-not-found', `There is no session ${sessionId}.`)
+}
+
+function storageError(what: string, cause: unknown): SessionError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new SessionError('storage-failed', `${what}: ${reason}`, { cause })
+}

@@ -1,0 +1,5 @@
+export { FileLogStore, openFileStore, type FileStoreOptions } from './file-store.ts'
+export type { IndexSource, ListIndex } from './list-index.ts'
+export type { FilePort } from './file-port.ts'
+export { nodeFilePort } from './node-file-port.ts'
+export { acquireWriterLock, type LockAttempt, type WriterLock } from './writer-lock.ts'

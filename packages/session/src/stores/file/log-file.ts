@@ -1,0 +1,158 @@
+import type { Position } from '../../line.ts'
+import type { AppendResult, Durability } from '../../log-store.ts'
+import type { SealedLine } from '../../seal-line.ts'
+import type { FilePort } from './file-port.ts'
+import { readRange } from './recover.ts'
+
+/**
+ * The end of a log file, where lines are added: one write for a batch, checked before and after, synced off the main thread.
+ * Whatever happens, the file ends after a whole line that was acknowledged, or this object knows that it must be cut there.
+ */
+export class LogFile {
+  readonly #port: FilePort
+  readonly #path: string
+  #fd: number
+  /** Where the last acknowledged line ends. */
+  #end: number
+  /** What a failed write may have left behind the end, in part; nothing is written before it is gone. */
+  #unfinished: Uint8Array | undefined
+  #isBroken = false
+
+  constructor(port: FilePort, path: string, fd: number) {
+    this.#port = port
+    this.#path = path
+    this.#fd = fd
+    this.#end = port.size(fd)
+  }
+
+  get fd(): number {
+    return this.#fd
+  }
+
+  get end(): number {
+    return this.#end
+  }
+
+  append(lines: readonly SealedLine[], durability: Durability): AppendResult | Promise<AppendResult> {
+    if (this.#isBroken) return { type: 'failed', cause: new Error('an earlier sync failed twice'), final: true }
+    if (this.#unfinished) return this.#cutThenAppend(this.#unfinished, lines, durability)
+    const bytes = Buffer.from(textOf(lines))
+    try {
+      this.#expectSize(this.#end)
+      this.#write(bytes)
+    } catch (error) {
+      return this.#afterFailedWrite(error)
+    }
+    return durability === 'durable' ? this.#sync(lines, bytes) : this.#acknowledge(lines, bytes)
+  }
+
+  close(): void {
+    this.#port.close(this.#fd)
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#unfinished = bytes
+    const written = this.#port.write(this.#fd, bytes)
+    if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes could be written`)
+    this.#expectSize(this.#end + bytes.length)
+    this.#unfinished = undefined
+  }
+
+  /** Any surprise means that somebody else writes to this file. */
+  #expectSize(expected: number): void {
+    const size = this.#port.size(this.#fd)
+    if (size !== expected) throw new SecondWriter(`the file has ${size} bytes where ${expected} were expected`)
+  }
+
+  async #afterFailedWrite(cause: unknown): Promise<AppendResult> {
+    if (cause instanceof SecondWriter) return { type: 'fenced', reason: cause.message }
+    try {
+      if (this.#unfinished) await this.#cut(this.#unfinished)
+    } catch {
+      // The next append tries again before it writes.
+    }
+    return { type: 'failed', cause, final: false }
+  }
+
+  /** Cuts off only what is certainly our own: the beginning of the bytes that were to be written, and nothing behind it. */
+  async #cut(ours: Uint8Array): Promise<void> {
+    const size = this.#port.size(this.#fd)
+    const found = await readRange(this.#port, this.#fd, { from: this.#end, to: Math.max(size, this.#end) })
+    if (size < this.#end || Buffer.compare(found, ours.subarray(0, found.length)) !== 0) {
+      throw new SecondWriter(`the file has ${size} bytes, and those after ${this.#end} are not ours`)
+    }
+    if (size > this.#end) this.#port.truncate(this.#fd, this.#end)
+    this.#unfinished = undefined
+  }
+
+  async #cutThenAppend(
+    unfinished: Uint8Array,
+    lines: readonly SealedLine[],
+    durability: Durability,
+  ): Promise<AppendResult> {
+    try {
+      await this.#cut(unfinished)
+    } catch (error) {
+      return this.#afterFailedWrite(error)
+    }
+    return this.append(lines, durability)
+  }
+
+  #acknowledge(lines: readonly SealedLine[], bytes: Uint8Array): AppendResult {
+    const positions = positionsOf(lines, this.#end, bytes.length)
+    this.#end += bytes.length
+    return { type: 'appended', positions }
+  }
+
+  async #sync(lines: readonly SealedLine[], bytes: Uint8Array): Promise<AppendResult> {
+    try {
+      await this.#port.dataSync(this.#fd)
+    } catch {
+      const failure = await this.#syncAgain(bytes)
+      if (failure) return failure
+    }
+    return this.#acknowledge(lines, bytes)
+  }
+
+  /**
+   * After a failed sync the system may have dropped the pages and a second sync on the same descriptor would lie. So: a new
+   * descriptor, the same bytes again, one more try.
+   */
+  async #syncAgain(bytes: Uint8Array): Promise<AppendResult | undefined> {
+    try {
+      const fd = this.#port.openAppend(this.#path)
+      this.#port.close(this.#fd)
+      this.#fd = fd
+      this.#expectSize(this.#end + bytes.length)
+      await this.#cut(bytes)
+      this.#write(bytes)
+      await this.#port.dataSync(fd)
+      return undefined
+    } catch (cause) {
+      if (cause instanceof SecondWriter) return { type: 'fenced', reason: cause.message }
+      this.#isBroken = true
+      this.#unfinished = bytes
+      await this.#afterFailedWrite(cause)
+      return { type: 'failed', cause, final: true }
+    }
+  }
+}
+
+class SecondWriter extends Error {}
+
+function textOf(lines: readonly SealedLine[]): string {
+  let text = ''
+  for (const line of lines) text += `${line.text}\n`
+  return text
+}
+
+function positionsOf(lines: readonly SealedLine[], start: number, total: number): Position[] {
+  if (lines.length === 1) return [{ at: start, size: total - 1 }]
+  let at = start
+  return lines.map(({ text }) => {
+    const size = Buffer.byteLength(text)
+    const position = { at, size }
+    at += size + 1
+    return position
+  })
+}

@@ -1,0 +1,47 @@
+import { basename, dirname, join } from 'node:path'
+import type { DerivedFile } from '../../log-store.ts'
+
+/** Where the files of one session are. */
+export interface LogPaths {
+  folder: string
+  log: string
+  lock: string
+  owner: string
+  blobs: string
+  derived: Record<DerivedFile, string>
+  /** Drafts and spools live here. */
+  local: string | undefined
+}
+
+export const logName = 'events.jsonl'
+
+/** A session of a store: a folder of its own. */
+export function pathsInFolder(folder: string): LogPaths {
+  return {
+    folder,
+    log: join(folder, logName),
+    lock: join(folder, 'lock'),
+    owner: join(folder, 'owner.json'),
+    blobs: join(folder, 'blobs'),
+    derived: {
+      checkpoint: join(folder, 'checkpoint.json'),
+      metadata: join(folder, 'metadata.json'),
+      queue: join(folder, 'queue.json'),
+    },
+    local: folder,
+  }
+}
+
+/** A log that lies anywhere: what belongs to it is beside it, under its name. */
+export function pathsBesideFile(log: string): LogPaths {
+  const beside = (ending: string): string => join(dirname(log), `.${basename(log)}.${ending}`)
+  return {
+    folder: dirname(log),
+    log,
+    lock: beside('lock'),
+    owner: beside('owner.json'),
+    blobs: beside('blobs'),
+    derived: { checkpoint: beside('checkpoint.json'), metadata: beside('metadata.json'), queue: beside('queue.json') },
+    local: undefined,
+  }
+}

@@ -1,0 +1,109 @@
+import { maxReadLineBytes } from '../../line.ts'
+import type { StoredLine } from '../../log-store.ts'
+import type { FilePort } from './file-port.ts'
+
+/** The complete lines of a file from an offset on, a batch for each chunk that is read. Split on byte 0x0A only. */
+export async function* scanLines(port: FilePort, fd: number, from: number): AsyncIterable<StoredLine[]> {
+  const line = new PartialLine(from)
+  for (let position = from; ;) {
+    // No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it.
+    const chunk = new Uint8Array(Math.max(0, Math.min(chunkBytes, port.size(fd) - position)))
+    const count = chunk.length === 0 ? 0 : await port.read(fd, chunk, position)
+    if (count === 0) return
+    const batch = line.split(chunk.subarray(0, count), position)
+    position += count
+    if (batch.length > 0) yield batch
+  }
+}
+
+const chunkBytes = 1024 * 1024
+/** Of a line that is longer than a reader accepts, this much is kept to say which one it was. */
+const headBytes = 1024
+
+/** The line that a chunk ended in; the next chunk continues it. */
+class PartialLine {
+  #start: number
+  #pieces: Uint8Array[] = []
+  #size = 0
+
+  constructor(start: number) {
+    this.#start = start
+  }
+
+  split(chunk: Uint8Array, position: number): StoredLine[] {
+    const lines: StoredLine[] = []
+    let from = 0
+    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
+      lines.push(this.#finish(chunk.subarray(from, end)))
+      from = end + 1
+      this.#start = position + from
+    }
+    if (from < chunk.length) this.#hold(chunk.subarray(from))
+    return lines
+  }
+
+  #finish(last: Uint8Array): StoredLine {
+    if (this.#size === 0) return { at: this.#start, size: last.length, bytes: last }
+    this.#hold(last)
+    const line = { at: this.#start, size: this.#size, bytes: Buffer.concat(this.#pieces) }
+    this.#pieces = []
+    this.#size = 0
+    return line
+  }
+
+  #hold(piece: Uint8Array): void {
+    this.#size += piece.length
+    this.#pieces.push(piece)
+    // Nobody reads a line this long; holding all of it would only cost memory.
+    if (this.#size > maxReadLineBytes) this.#pieces = [Buffer.concat(this.#pieces).subarray(0, headBytes)]
+  }
+}
+
+/** Where the line with a seq begins, or the first after it, by halving: a long log costs a few reads more than a short one. */
+export async function seekLine(port: FilePort, fd: number, seq: number): Promise<number | undefined> {
+  let low = 0
+  let high = port.size(fd)
+  while (high - low > bisectBytes) {
+    const middle = low + Math.floor((high - low) / 2)
+    const found = await firstNumbered(port, fd, middle, high)
+    if (found && found.seq < seq) low = found.at
+    else high = middle
+  }
+  for await (const batch of scanLines(port, fd, low)) {
+    for (const stored of batch) {
+      const here = seqOf(stored.bytes)
+      // A file in the plain shape has no numbers: whoever asks counts from the start.
+      if (here === undefined && stored.at === 0) return 0
+      if (here !== undefined && here >= seq) return stored.at
+    }
+  }
+  return undefined
+}
+
+const bisectBytes = 256 * 1024
+
+/** The first line that begins after an offset and says its seq. */
+async function firstNumbered(
+  port: FilePort,
+  fd: number,
+  after: number,
+  before: number,
+): Promise<{ at: number; seq: number } | undefined> {
+  let isFirst = true
+  for await (const batch of scanLines(port, fd, after)) {
+    for (const stored of batch) {
+      if (stored.at >= before) return undefined
+      // The scan begins inside a line; its rest is not a line.
+      const seq = isFirst ? undefined : seqOf(stored.bytes)
+      isFirst = false
+      if (seq !== undefined) return { at: stored.at, seq }
+    }
+  }
+  return undefined
+}
+
+function seqOf(bytes: Uint8Array): number | undefined {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 32)).toString('latin1')
+  const seq = /^\{"seq":(\d{1,15}),/.exec(start)
+  return seq ? Number(seq[1]) : undefined
+}

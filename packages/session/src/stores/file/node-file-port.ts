@@ -1,0 +1,75 @@
+import * as fs from 'node:fs'
+import { watch } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { FilePort } from './file-port.ts'
+
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
+const fdatasync = promisify(fs.fdatasync)
+const fsync = promisify(fs.fsync)
+const rename = promisify(fs.rename)
+
+/** The file port on the real system. */
+export function nodeFilePort(options: { platform?: NodeJS.Platform } = {}): FilePort {
+  const isWindows = (options.platform ?? process.platform) === 'win32'
+  // Windows has no such flag.
+  const noFollow = isWindows ? 0 : O_NOFOLLOW
+  return {
+    openAppend: (path) => fs.openSync(path, O_RDWR | O_APPEND | noFollow),
+    openRead: (path) => fs.openSync(path, O_RDONLY | noFollow),
+    create: (path) => fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | noFollow, 0o600),
+    close: (fd) => fs.closeSync(fd),
+    write: (fd, bytes) => fs.writeSync(fd, bytes),
+    size: (fd) => fs.fstatSync(fd).size,
+    truncate: (fd, size) => fs.ftruncateSync(fd, size),
+    read: (fd, bytes, position) =>
+      new Promise((resolve, reject) => {
+        fs.read(fd, bytes, 0, bytes.length, position, (error, count) => (error ? reject(error) : resolve(count)))
+      }),
+    dataSync: (fd) => fdatasync(fd),
+    // Windows cannot open a folder for syncing; its file systems order the rename themselves.
+    syncFolder: async (path) => {
+      if (!isWindows) await syncPath(path)
+    },
+    rename: (from, to) => (isWindows ? renamePatiently(from, to) : rename(from, to)),
+    makeFolder: (path) => void fs.mkdirSync(path, { recursive: true, mode: 0o700 }),
+    names: (path) => (fs.existsSync(path) ? fs.readdirSync(path) : []),
+    exists: (path) => fs.existsSync(path),
+    remove: (path) => fs.rmSync(path, { recursive: true, force: true }),
+    changed,
+  }
+}
+
+async function syncPath(path: string): Promise<void> {
+  const fd = fs.openSync(path, O_RDONLY)
+  try {
+    await fsync(fd)
+  } finally {
+    fs.closeSync(fd)
+  }
+}
+
+/** On Windows a scanner may hold the target for a moment. */
+async function renamePatiently(from: string, to: string): Promise<void> {
+  for (let waitedMs = 0; ; waitedMs += renameRetryMs) {
+    try {
+      return await rename(from, to)
+    } catch (error) {
+      if (waitedMs >= renamePatienceMs) throw error
+      await delay(renameRetryMs)
+    }
+  }
+}
+
+const renameRetryMs = 50
+const renamePatienceMs = 2000
+
+async function changed(path: string, signal: AbortSignal): Promise<void> {
+  try {
+    // The folder is watched, not the file: it tells of a new file under the same name as well.
+    for await (const event of watch(dirname(path), { signal })) if (event.filename === basename(path)) return
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}

@@ -1,0 +1,85 @@
+import { parseLine, splitMerged } from '../../parse-line.ts'
+import type { FilePort } from './file-port.ts'
+
+export interface Mended {
+  tornBytes: number
+  /** Where they were copied to. */
+  keptAs: string | undefined
+}
+
+/**
+ * Makes a log end with a whole line again, with the lock held. Bytes after the last newline were never acknowledged: they are
+ * set aside and cut off. If they are a whole line that proves itself, only its newline was lost, and it gets it back.
+ */
+export async function mendTail(port: FilePort, path: string, fd: number): Promise<Mended> {
+  const size = port.size(fd)
+  const end = await endOfLastLine(port, fd, size)
+  if (end === size) return { tornBytes: 0, keptAs: undefined }
+  const whole = await wholeLineAt(port, fd, { from: end, to: size })
+  const isOnlyNewlineMissing = whole === size - end
+  const keptAs = isOnlyNewlineMissing ? undefined : await setAside(port, path, fd, { from: end, to: size })
+  if (!isOnlyNewlineMissing) port.truncate(fd, end + whole)
+  if (whole > 0) port.write(fd, newline)
+  return { tornBytes: size - end - whole, keptAs }
+}
+
+/** The offset after the last newline; bytes behind it are unfinished. */
+export async function endOfLastLine(port: FilePort, fd: number, size: number): Promise<number> {
+  for (let to = size; to > 0; to -= chunkBytes) {
+    const from = Math.max(0, to - chunkBytes)
+    const chunk = await readRange(port, fd, { from, to })
+    const at = chunk.lastIndexOf(0x0a)
+    if (at !== -1) return from + at + 1
+  }
+  return 0
+}
+
+export async function readRange(port: FilePort, fd: number, { from, to }: Range): Promise<Uint8Array> {
+  const bytes = new Uint8Array(to - from)
+  let filled = 0
+  while (filled < bytes.length) {
+    const count = await port.read(fd, bytes.subarray(filled), from + filled)
+    if (count === 0) break
+    filled += count
+  }
+  return bytes.subarray(0, filled)
+}
+
+interface Range {
+  from: number
+  to: number
+}
+
+const chunkBytes = 64 * 1024
+const newline = Uint8Array.of(0x0a)
+/** A line that the writer made is never longer than this. */
+const maxMendedBytes = 256 * 1024
+
+/** Length of the sealed line that the unfinished bytes are, with at most one stray byte behind it; 0 if they are none. */
+async function wholeLineAt(port: FilePort, fd: number, range: Range): Promise<number> {
+  if (range.to - range.from > maxMendedBytes) return 0
+  const bytes = await readRange(port, fd, range)
+  const candidate = splitMerged(bytes)[0]?.bytes ?? bytes
+  const parsed = parseLine(candidate)
+  return parsed.type === 'line' && parsed.sealed && bytes.length - candidate.length <= 1 ? candidate.length : 0
+}
+
+async function setAside(port: FilePort, path: string, fd: number, range: Range): Promise<string> {
+  let number = 1
+  while (port.exists(`${path}.torn-${number}`)) number++
+  const keptAs = `${path}.torn-${number}`
+  const copy = port.create(keptAs)
+  try {
+    for (let from = range.from; from < range.to; from += chunkBytes) {
+      const bytes = await readRange(port, fd, { from, to: Math.min(from + chunkBytes, range.to) })
+      if (port.write(copy, bytes) < bytes.length) throw new Error(`${keptAs} could not be written whole`)
+    }
+    await port.dataSync(copy)
+  } catch (error) {
+    port.remove(keptAs)
+    throw error
+  } finally {
+    port.close(copy)
+  }
+  return keptAs
+}

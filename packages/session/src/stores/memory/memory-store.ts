@@ -1,0 +1,229 @@
+import { SessionError } from '../../errors.ts'
+import { nextPosition, type Position } from '../../line.ts'
+import type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  ClaimOptions,
+  DerivedFile,
+  LogStore,
+  Place,
+  Scope,
+  StoredLine,
+  WritableLog,
+} from '../../log-store.ts'
+import type { BlobReference } from '../../message.ts'
+import type { SealedLine } from '../../seal-line.ts'
+import { sessionInfoOf } from '../../session-info.ts'
+import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../session-list.ts'
+import { SessionReader } from '../../session-reader.ts'
+import { SessionStore, type SessionStoreOptions } from '../../store.ts'
+import { pageOf } from '../list-page.ts'
+import { newestHits, searchLog } from '../search-log.ts'
+
+/** Sessions that live as long as the process, with the same lines and the same fencing as any other store. */
+export function memoryStore(options: Omit<SessionStoreOptions, 'openPath' | 'pathOf'> = {}): SessionStore {
+  return new SessionStore(new MemoryLogStore(), options)
+}
+
+export class MemoryLogStore implements LogStore {
+  readonly #tenants = new Map<string, Map<string, StoredSession>>()
+
+  async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
+    const sessions = this.#sessionsOf(scope)
+    if (sessions.has(sessionId)) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+    const session = new StoredSession()
+    session.push(header.text)
+    sessions.set(sessionId, session)
+  }
+
+  async open(scope: Scope, sessionId: string): Promise<MemoryLog> {
+    return new MemoryLog(this.#find(scope, sessionId), undefined)
+  }
+
+  async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
+    const session = this.#find(scope, sessionId)
+    if (session.owner !== undefined && !options?.insist) {
+      return { type: 'owned', owner: { reason: 'Somebody in this process writes it.', process: String(session.owner) } }
+    }
+    return { type: 'claimed', log: new MemoryLog(session, session.takeOver()) }
+  }
+
+  async list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
+    const rows: SessionInfo[] = []
+    for (const [id, session] of this.#sessionsOf(scope)) {
+      if (session.place !== (query.place ?? 'active')) continue
+      const reader = await SessionReader.open(new MemoryLog(session, undefined), { whole: true })
+      rows.push(sessionInfoOf(reader.state, { id }))
+    }
+    return pageOf(rows, query)
+  }
+
+  async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
+    const hits: SearchHit[] = []
+    for (const [sessionId, session] of this.#sessionsOf(scope)) {
+      if (session.place !== 'active') continue
+      hits.push(...(await searchLog(new MemoryLog(session, undefined), { ...query, sessionId })))
+    }
+    return newestHits(hits, query)
+  }
+
+  async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {
+    return this.#sessionsOf(scope).get(sessionId)?.place
+  }
+
+  async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
+    const session = this.#sessionsOf(scope).get(sessionId)
+    if (!session) throw notFound(sessionId)
+    if (session.owner !== undefined) throw new SessionError('session-owned', `Session ${sessionId} is open.`)
+    session.place = place
+  }
+
+  async close(): Promise<void> {}
+
+  #sessionsOf(scope: Scope): Map<string, StoredSession> {
+    const known = this.#tenants.get(scope.tenant)
+    if (known) return known
+    const fresh = new Map<string, StoredSession>()
+    this.#tenants.set(scope.tenant, fresh)
+    return fresh
+  }
+
+  #find(scope: Scope, sessionId: string): StoredSession {
+    const session = this.#sessionsOf(scope).get(sessionId)
+    if (!session || session.place !== 'active') throw notFound(sessionId)
+    return session
+  }
+}
+
+function notFound(sessionId: string): SessionError {
+  return new SessionError('session-not-found', `There is no session ${sessionId}.`)
+}
+
+class StoredSession {
+  readonly lines: StoredLine[] = []
+  readonly blobs = new Map<string, Uint8Array>()
+  checkpoint: string | undefined
+  place: Place = 'active'
+  term = 0
+  owner: number | undefined
+  #watchers = new Set<() => void>()
+
+  /** The number of stored lines is their head: seq has no gaps here. */
+  get head(): number {
+    return this.lines.length
+  }
+
+  takeOver(): number {
+    this.term++
+    this.owner = this.term
+    return this.term
+  }
+
+  push(text: string): Position {
+    const bytes = encoder.encode(text)
+    const last = this.lines.at(-1)
+    const line = { at: last ? nextPosition(last) : 0, size: bytes.length, bytes }
+    this.lines.push(line)
+    for (const wake of this.#watchers) wake()
+    this.#watchers.clear()
+    return { at: line.at, size: line.size }
+  }
+
+  changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#watchers.add(resolve)
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  /** The index of the first line at or after a position. */
+  indexAt(at: number): number {
+    let low = 0
+    let high = this.lines.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.lines[middle] as StoredLine).at < at) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+class MemoryLog implements WritableLog {
+  readonly #session: StoredSession
+  #term: number | undefined
+  readonly writer = { host: 'memory', process: 'memory' }
+  readonly mended = { tornBytes: 0, keptAs: undefined }
+  readonly localFolder = undefined
+
+  constructor(session: StoredSession, term: number | undefined) {
+    this.#session = session
+    this.#term = term
+  }
+
+  get term(): number | undefined {
+    return this.#term
+  }
+
+  async *lines(from: number): AsyncIterable<StoredLine[]> {
+    for (let index = this.#session.indexAt(from); index < this.#session.lines.length; index += batchLines) {
+      yield this.#session.lines.slice(index, index + batchLines)
+    }
+  }
+
+  async seek(seq: number): Promise<number | undefined> {
+    return this.#session.lines[seq - 1]?.at
+  }
+
+  async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
+    return positions.map(({ at }) => this.#session.lines[this.#session.indexAt(at)]?.bytes ?? new Uint8Array())
+  }
+
+  async unfinishedBytes(): Promise<number> {
+    return 0
+  }
+
+  async changed(signal: AbortSignal): Promise<void> {
+    await this.#session.changed(signal)
+  }
+
+  async loadCheckpoint(): Promise<string | undefined> {
+    return this.#session.checkpoint
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array | undefined> {
+    return this.#session.blobs.get(sha256)
+  }
+
+  async append(lines: readonly SealedLine[], options: AppendOptions): Promise<AppendResult> {
+    const session = this.#session
+    if (session.term !== options.term) return { type: 'fenced', reason: `its term is ${session.term} by now` }
+    if (session.head !== options.head) return { type: 'fenced', reason: `its last line is ${session.head} by now` }
+    return { type: 'appended', positions: lines.map(({ text }) => session.push(text)) }
+  }
+
+  async reclaim(): Promise<Claim> {
+    if (this.#term !== this.#session.term) return { type: 'owned', owner: { reason: 'Another writer took over.' } }
+    this.#term = this.#session.takeOver()
+    return { type: 'claimed', log: this }
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', new Uint8Array(bytes)))
+    const sha256 = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
+    this.#session.blobs.set(sha256, bytes.slice())
+    return { sha256, size: bytes.length }
+  }
+
+  async saveDerived(file: DerivedFile, content: string): Promise<void> {
+    if (file === 'checkpoint') this.#session.checkpoint = content
+  }
+
+  async close(): Promise<void> {
+    if (this.#term !== undefined && this.#session.owner === this.#term) this.#session.owner = undefined
+  }
+}
+
+const encoder = new TextEncoder()
+const batchLines = 1024

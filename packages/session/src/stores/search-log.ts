@@ -1,0 +1,52 @@
+import { isObject } from '../codec.ts'
+import type { ReadableLog } from '../log-store.ts'
+import { textOfLine } from '../message-text.ts'
+import { replay } from '../replay.ts'
+import type { SearchHit, SearchQuery } from '../session-list.ts'
+import { SessionState } from '../session-state.ts'
+
+/** Searches one log by reading it: every word must be there, in any case. */
+export async function searchLog(log: ReadableLog, query: { text: string; sessionId: string }): Promise<SearchHit[]> {
+  const words = query.text.toLowerCase().split(/\s+/).filter(Boolean)
+  const hits: SearchHit[] = []
+  if (words.length === 0) return hits
+  await replay(log, new SessionState({ isWhole: true }), {
+    from: 0,
+    watch: ({ line, seq }) => {
+      const text = textOfLine(line)
+      const lower = text.toLowerCase()
+      if (!words.every((word) => lower.includes(word))) return
+      const message = line['message']
+      hits.push({
+        sessionId: query.sessionId,
+        entryId: line.id,
+        seq,
+        timestamp: line.timestamp ?? '',
+        role: isObject(message) ? String(message['role']) : line.type,
+        snippet: snippetOf(text, lower.indexOf(words[0] ?? '')),
+      })
+    },
+  })
+  return hits
+}
+
+/** The hits that are shown: newest first, no more than asked for. */
+export function newestHits(hits: readonly SearchHit[], query: SearchQuery): SearchHit[] {
+  return hits.toSorted((left, right) => right.timestamp.localeCompare(left.timestamp)).slice(0, query.limit ?? defaultLimit)
+}
+
+const defaultLimit = 50
+
+/** Some words around a place in a text, on one line. */
+export function snippetOf(text: string, at: number): string {
+  const start = Math.max(0, at - snippetBefore)
+  const part = text
+    .slice(start, at + snippetAfter)
+    .toWellFormed()
+    .replace(/\s+/g, ' ')
+    .trim()
+  return `${start > 0 ? '…' : ''}${part}${at + snippetAfter < text.length ? '…' : ''}`
+}
+
+const snippetBefore = 40
+const snippetAfter = 120

@@ -1,0 +1,2 @@
+export { assistant, call, result, said, toolResult, user } from './builders.ts'
+export { testSessionStore, type ContractRunner, type StoreUnderTest } from './store-contract.ts'

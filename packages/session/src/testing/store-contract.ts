@@ -1,0 +1,598 @@
+import assert from 'node:assert/strict'
+import { SessionError, type SessionErrorCode } from '../errors.ts'
+import { text } from '../message.ts'
+import type { Session } from '../session.ts'
+import type { SessionStore } from '../store.ts'
+import { assistant, call, said, toolResult, user } from './builders.ts'
+
+/** A store and what the suite must be able to do to it. */
+export interface StoreUnderTest {
+  store: SessionStore
+  /** A second store on the same sessions, as a restarted process would open it. */
+  reopen(): Promise<SessionStore>
+  /** Lets another writer append to a session although somebody holds it. */
+  writeBehindBack(sessionId: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ContractRunner {
+  /** The test function of the runner in use. */
+  test: (title: string, body: () => Promise<void>) => void
+  open: () => Promise<StoreUnderTest>
+}
+
+/** What every store must do. A new store passes this suite or is not one. */
+export function testSessionStore({ test, open }: ContractRunner): void {
+  const it = (title: string, body: (given: StoreUnderTest) => Promise<void>): void =>
+    test(title, async () => {
+      const given = await open()
+      try {
+        await body(given)
+      } finally {
+        await given.close()
+      }
+    })
+  for (const part of [appending, branching, reading, lists, inbox, ownership, scopes, blobs, copies]) part(it)
+}
+
+type It = (title: string, body: (given: StoreUnderTest) => Promise<void>) => void
+
+function appending(it: It): void {
+  it('an entry becomes a child of the leaf and the new leaf', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    const second = await assistant(session, 'two')
+    const entry = await session.getEntry(second)
+    assert.equal('parentId' in entry && entry.parentId, first)
+    assert.equal(session.leafId, second)
+  })
+
+  it('what was appended is there after a restart, with the same context', async ({ store, reopen }) => {
+    const session = await store.create({ name: 'Greeting', cwd: '/home/someone' })
+    await user(session, 'hello')
+    await assistant(session, call('a'))
+    await toolResult(session, 'a', 'done')
+    await session.appendModelChange('some', 'model')
+    await session.appendThinkingLevelChange('high')
+    const before = await session.getContext()
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.deepEqual(await again.getContext(), before)
+    assert.equal(again.name, 'Greeting')
+    assert.equal(again.header?.cwd, '/home/someone')
+    assert.equal(before.thinkingLevel, 'high')
+    assert.deepEqual(before.model, { provider: 'some', modelId: 'model' })
+    await again.close()
+  })
+
+  it('appends made at once are stored in the order they were made, each on the one before', async ({ store }) => {
+    const session = await store.create()
+    await Promise.all(Array.from({ length: 100 }, (_, index) => user(session, `message ${index}`)))
+    assert.deepEqual(
+      await said(session),
+      Array.from({ length: 100 }, (_, index) => `user: message ${index}`),
+    )
+  })
+
+  it('every line has the next seq and the bytes that were announced', async ({ store }) => {
+    const session = await store.create()
+    const announced: string[] = []
+    const stop = session.subscribe((line) => announced.push(line.text))
+    await Promise.all([user(session, 'a'), user(session, 'b'), session.setLabel(await user(session, 'c'), 'mark')])
+    stop()
+    await user(session, 'unheard')
+    const lines = await linesOf(session)
+    assert.deepEqual(
+      lines.map(({ seq }) => seq),
+      lines.map((_, index) => index + 1),
+    )
+    assert.deepEqual(
+      lines.slice(1, -1).map((line) => line.text),
+      announced,
+    )
+  })
+
+  it('reading after a cursor gives exactly the lines behind it', async ({ store }) => {
+    const session = await store.create()
+    for (let index = 0; index < 20; index++) await user(session, `message ${index}`)
+    const all = await linesOf(session)
+    for (const after of [0, 1, 7, all.length - 1, all.length]) {
+      assert.deepEqual(await linesOf(session, after), all.slice(after))
+    }
+  })
+
+  it('an entry that is nested too deeply is refused and changes nothing', async ({ store }) => {
+    const session = await store.create()
+    const leaf = await user(session, 'before')
+    let deep: Record<string, unknown> = {}
+    for (let level = 0; level < 80; level++) deep = { deep }
+    await rejects(session.appendCustomEntry('deep', deep), 'invalid-entry')
+    await user(session, 'after')
+    const entry = await session.getEntry(session.leafId as string)
+    assert.equal('parentId' in entry && entry.parentId, leaf)
+  })
+
+  it('a closed session takes nothing more', async ({ store }) => {
+    const session = await store.create()
+    await session.close()
+    await rejects(user(session, 'late'), 'session-closed')
+  })
+}
+
+function branching(it: It): void {
+  it('going back in time survives a restart', async ({ store, reopen }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    await assistant(session, 'two')
+    await session.branch(first)
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.equal(again.leafId, first)
+    await user(again, 'other')
+    assert.deepEqual(await said(again), ['user: one', 'user: other'])
+    await again.close()
+  })
+
+  it('branching to before the first entry starts a second root', async ({ store }) => {
+    const session = await store.create()
+    await user(session, 'one')
+    await session.branch(null)
+    await user(session, 'other')
+    assert.equal((await session.getTree()).length, 2)
+    assert.deepEqual(await said(session), ['user: other'])
+  })
+
+  it('a branch with a summary is one line under its target that names the leaf it left', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    const left = await assistant(session, 'two')
+    const before = session.head.seq
+    const id = await session.branchWithSummary(first, 'it went nowhere')
+    assert.equal(session.head.seq, before + 1)
+    const entry = await session.getEntry(id)
+    assert.equal(entry.type === 'branch_summary' && entry.branchSummary.fromId, left)
+    assert.deepEqual(await said(session), ['user: one', 'branchSummary: it went nowhere'])
+  })
+
+  it('a label marks an entry, moves with the newest text, and never becomes the leaf', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    const second = await user(session, 'two')
+    await session.setLabel(first, 'a')
+    await session.setLabel(first, 'b')
+    assert.equal(session.leafId, second)
+    assert.deepEqual([...session.getLabels()], [[first, 'b']])
+    await session.setLabel(first, '')
+    assert.deepEqual([...session.getLabels()], [])
+  })
+
+  it('branching and labelling refuse an entry that is not there', async ({ store }) => {
+    const session = await store.create()
+    await rejects(session.branch('nowhere'), 'entry-not-found')
+    await rejects(session.setLabel('nowhere', 'x'), 'entry-not-found')
+    await rejects(session.createBranchedSession('nowhere'), 'entry-not-found')
+  })
+
+  it('a branch is refused while a run is open', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    await session.append({ type: 'run_start', runStart: { runId: 'r1', leafId: first } })
+    await rejects(session.branch(first), 'session-busy')
+    await rejects(session.branchWithSummary(first, 'x'), 'session-busy')
+    await session.append({ type: 'run_end', runEnd: { runId: 'r1', outcome: 'completed' } })
+    await session.branch(first)
+  })
+}
+
+function reading(it: It): void {
+  it('a compaction shows its summary, then what it keeps, then what came after', async ({ store }) => {
+    const session = await store.create()
+    await user(session, 'old')
+    const kept = await user(session, 'kept')
+    await session.appendCompaction('what was before', kept, 1500)
+    await user(session, 'new')
+    assert.deepEqual(await said(session), ['compactionSummary: what was before', 'user: kept', 'user: new'])
+  })
+
+  it('a compaction refuses to keep from an entry that is not in the context', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    const second = await user(session, 'two')
+    await session.branch(first)
+    await rejects(session.appendCompaction('x', second, 1), 'not-in-context')
+  })
+
+  it('branching to before a compaction undoes it', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'old')
+    const kept = await user(session, 'kept')
+    await session.appendCompaction('sum', kept, 1)
+    await session.branch(kept)
+    assert.deepEqual(await said(session), ['user: old', 'user: kept'])
+    await session.branch(first)
+    assert.deepEqual(await said(session), ['user: old'])
+  })
+
+  it('the context of an earlier entry can be asked for without going there', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    await user(session, 'two')
+    const { messages } = await session.getContext({ leafId: first })
+    assert.deepEqual(
+      messages.map(({ entryId }) => entryId),
+      [first],
+    )
+    assert.deepEqual((await session.getContext({ leafId: null })).messages, [])
+  })
+
+  it('verify finds nothing wrong with what a store wrote', async ({ store }) => {
+    const session = await store.create()
+    await user(session, 'one')
+    const report = await store.verify(session.id)
+    assert.equal(report.isIntact, true)
+    assert.equal(report.lines, session.head.seq)
+  })
+}
+
+function lists(it: It): void {
+  it('sessions are listed newest first, by pages', async ({ store }) => {
+    const ids: string[] = []
+    for (let index = 0; index < 5; index++) {
+      await using session = await store.create({ name: `session ${index}` })
+      await session.append({ type: 'message', message: { role: 'user', content: [text(`words ${index}`)] } })
+      ids.push(session.id)
+    }
+    const seen: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await store.list({ limit: 2, ...(cursor !== undefined && { cursor }) })
+      seen.push(...page.sessions.map(({ id }) => id))
+      cursor = page.cursor
+    } while (cursor !== undefined)
+    assert.deepEqual(seen.toSorted(), ids.toSorted())
+    assert.equal((await store.list({ text: 'session 3' })).sessions.length, 1)
+    assert.equal((await store.list()).sessions[0]?.messageCount, 1)
+  })
+
+  it('the most recent session can be continued, and none where there is none', async ({ store }) => {
+    await rejects(store.continueRecent(), 'session-not-found')
+    await using session = await store.create()
+    await user(session, 'only')
+    await using again = await store.continueRecent()
+    assert.equal(again.id, session.id)
+  })
+
+  it('words are found with the entry that says them', async ({ store }) => {
+    await using session = await store.create()
+    await user(session, 'the quick brown fox')
+    const id = await user(session, 'jumps over the lazy dog')
+    const hits = await store.search({ text: 'lazy' })
+    assert.deepEqual(
+      hits.map(({ entryId, sessionId }) => [entryId, sessionId]),
+      [[id, session.id]],
+    )
+    assert.deepEqual(await store.search({ text: 'absent' }), [])
+    assert.deepEqual(await store.search({ text: ' ' }), [])
+  })
+
+  it('archived and deleted sessions leave the list and can be restored', async ({ store }) => {
+    const session = await store.create()
+    await user(session, 'keep me')
+    await rejects(store.delete(session.id), 'session-owned')
+    await session.close()
+    await store.archive(session.id)
+    await rejects(store.open(session.id), 'session-not-found')
+    assert.equal((await store.list({ place: 'archive' })).sessions[0]?.id, session.id)
+    await store.delete(session.id)
+    assert.equal((await store.list()).sessions.length, 0)
+    assert.equal((await store.list({ place: 'trash' })).sessions[0]?.id, session.id)
+    await store.restore(session.id)
+    await using again = await store.open(session.id)
+    assert.deepEqual(await said(again), ['user: keep me'])
+    await rejects(store.archive('nothing'), 'session-not-found')
+  })
+
+  it('a session that is not there, exists already or has an impossible id is refused', async ({ store }) => {
+    await rejects(store.open('missing'), 'session-not-found')
+    await rejects(store.open('../escape'), 'invalid-id')
+    await using session = await store.create({ id: 'chosen' })
+    await rejects(store.create({ id: session.id }), 'session-exists')
+    await rejects(store.create({ id: 'a/b' }), 'invalid-id')
+  })
+}
+
+function inbox(it: It): void {
+  it('delivering a waiting message and taking it out of the inbox are one line', async ({ store }) => {
+    const session = await store.create()
+    const waiting = await session.submit('later')
+    const before = session.head.seq
+    await session.deliver(waiting.id)
+    assert.equal(session.head.seq, before + 1)
+    assert.deepEqual(session.inbox.messages, [])
+    assert.deepEqual(await said(session), ['user: later'])
+    await rejects(session.deliver(waiting.id), 'message-not-found')
+  })
+
+  it('waiting messages are edited, moved, held, removed and cleared, also after a restart', async ({
+    store,
+    reopen,
+  }) => {
+    const session = await store.create()
+    const one = await session.submit('one')
+    const two = await session.submit('two')
+    const three = await session.submit('three', { delivery: 'steer', imageIds: ['i1'], clientId: 'c1' })
+    await session.changeInbox({ action: 'move', id: two.id, beforeId: one.id })
+    await session.changeInbox({ action: 'edit', id: one.id, message: 'uno' })
+    await session.changeInbox({ action: 'hold', id: two.id })
+    assert.equal(session.nextWaiting('follow-up')?.id, one.id)
+    assert.equal(session.nextWaiting('steer')?.id, three.id)
+    await session.changeInbox({ action: 'hold', reason: 'wait' })
+    assert.equal(session.nextWaiting('follow-up'), undefined)
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.deepEqual(again.inbox.hold, { reason: 'wait' })
+    assert.deepEqual(
+      again.inbox.messages.map(({ message, held }) => [message, held]),
+      [
+        ['two', true],
+        ['uno', false],
+        ['three', false],
+      ],
+    )
+    await again.changeInbox({ action: 'release' })
+    await again.changeInbox({ action: 'release', id: two.id })
+    assert.equal(again.nextWaiting('follow-up')?.id, two.id)
+    await again.changeInbox({ action: 'remove', id: two.id })
+    await rejects(again.changeInbox({ action: 'remove', id: two.id }), 'message-not-found')
+    await again.changeInbox({ action: 'clear' })
+    assert.deepEqual(again.inbox.messages, [])
+    await again.close()
+  })
+
+  it('independent queue objects share one queue and lose nothing', async ({ store }) => {
+    await using session = await store.create()
+    const added = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => store.queue(session.id).add(`message ${index}`, null, 'client')),
+    )
+    const listed = await store.queue(session.id).list()
+    assert.deepEqual(listed, added)
+    assert.deepEqual(listed.map(({ id }) => id).toSorted(), listed.map(({ id }) => id))
+    const popped = await Promise.all(Array.from({ length: 50 }, () => store.queue(session.id).pop()))
+    assert.deepEqual(popped.map(({ id }) => id).toSorted(), added.map(({ id }) => id))
+    await rejects(store.queue(session.id).pop(), 'queue-empty')
+    await rejects(store.queue(session.id).get('q-0-00000000'), 'message-not-found')
+    await rejects(store.queue(session.id).remove('q-0-00000000'), 'message-not-found')
+  })
+
+  it('after a run that did not complete the queue is held until a person prompts', async ({ store }) => {
+    await using session = await store.create()
+    await session.submit('next')
+    await session.append({ type: 'run_start', runStart: { runId: 'r', leafId: null } })
+    await session.append({ type: 'run_end', runEnd: { runId: 'r', outcome: 'failed' } })
+    assert.equal(session.nextWaiting('follow-up'), undefined)
+    await user(session, 'go on')
+    assert.equal(session.nextWaiting('follow-up')?.message, 'next')
+  })
+}
+
+function ownership(it: It): void {
+  it('a second opener in the same process shares the session until the last one closes it', async ({ store }) => {
+    const first = await store.create()
+    const second = await store.open(first.id)
+    await first.close()
+    await user(second, 'still open')
+    await second.close()
+    await rejects(user(second, 'late'), 'session-closed')
+  })
+
+  it('a session that another writer holds is read-only and says so', async ({ store, reopen }) => {
+    await using session = await store.create()
+    await user(session, 'mine')
+    const other = await (await reopen()).open(session.id)
+    assert.notEqual(other.readOnlyReason, undefined)
+    assert.notEqual(other.owner, undefined)
+    assert.deepEqual(await said(other), ['user: mine'])
+    await rejects(user(other, 'not mine'), 'read-only')
+    await user(session, 'more')
+    await other.refresh()
+    assert.deepEqual(await said(other), ['user: mine', 'user: more'])
+    await other.close()
+  })
+
+  it('each writer has a higher term than the one before it', async ({ store, reopen }) => {
+    const terms: number[] = []
+    for (let round = 0; round < 3; round++) {
+      const fresh = round === 0 ? store : await reopen()
+      const session = round === 0 ? await fresh.create({ id: 'terms' }) : await fresh.open('terms')
+      await user(session, `round ${round}`)
+      for (const line of await linesOf(session)) {
+        const parsed = JSON.parse(line.text) as { writer?: { term: number } }
+        if (parsed.writer && round === 2) terms.push(parsed.writer.term)
+      }
+      await session.close()
+    }
+    assert.equal(new Set(terms).size, 3)
+    assert.deepEqual(
+      terms,
+      terms.toSorted((left, right) => left - right),
+    )
+  })
+
+  it('a writer that finds another one behind its back stops and acknowledges nothing', async ({
+    store,
+    reopen,
+    writeBehindBack,
+  }) => {
+    const session = await store.create()
+    const mine = await user(session, 'mine')
+    await writeBehindBack(session.id)
+    await rejects(user(session, 'lost race'), 'fenced')
+    await rejects(user(session, 'again'), 'fenced')
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.equal((await again.getEntry(mine)).id, mine)
+    await again.close()
+  })
+
+  it('a client command that took effect is remembered after a restart', async ({ store, reopen }) => {
+    const session = await store.create()
+    await session.appendMessage('user', [text('once')], { cause: { cmd: 'command-1', client: 'c' } })
+    const seq = session.effectOf('command-1')
+    assert.equal(seq, session.head.seq)
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.equal(again.effectOf('command-1'), seq)
+    assert.equal(again.effectOf('command-2'), undefined)
+    await again.close()
+  })
+}
+
+function scopes(it: It): void {
+  it('scopes never see each other', async ({ store }) => {
+    const other = store.withScope({ tenant: 'other' })
+    await using mine = await store.create({ id: 'same' })
+    await user(mine, 'mine')
+    assert.deepEqual((await other.list()).sessions, [])
+    assert.deepEqual(await other.search({ text: 'mine' }), [])
+    await rejects(other.open('same'), 'session-not-found')
+    await using theirs = await other.create({ id: 'same' })
+    await user(theirs, 'theirs')
+    assert.deepEqual(await said(mine), ['user: mine'])
+    assert.deepEqual(await said(theirs), ['user: theirs'])
+    assert.equal((await store.list()).sessions.length, 1)
+  })
+}
+
+function blobs(it: It): void {
+  it('a large value goes to a blob, and reading gives it back whole', async ({ store, reopen }) => {
+    const session = await store.create()
+    const words = 'große Wörter 漢字 🙂 '.repeat(20_000)
+    const pending = [user(session, 'before'), user(session, words), user(session, 'after')]
+    await Promise.all(pending)
+    assert.deepEqual(await said(session), ['user: before', `user: ${words}`, 'user: after'])
+    for (const line of await linesOf(session)) assert.ok(Buffer.byteLength(line.text) < 192 * 1024)
+    await session.close()
+    const again = await (await reopen()).open(session.id)
+    assert.deepEqual((await said(again))[1], `user: ${words}`)
+    await again.close()
+  })
+
+  it('a large image becomes a reference to its bytes', async ({ store }) => {
+    await using session = await store.create()
+    const bytes = Buffer.alloc(300_000, 7)
+    const source = { type: 'base64' as const, mediaType: 'image/png', data: bytes.toString('base64') }
+    const id = await session.appendMessage('user', [{ type: 'image', image: { source } }])
+    const entry = await session.getEntry(id)
+    assert.ok(entry.type === 'message')
+    const block = entry.message.content[0]
+    assert.ok(block?.type === 'image' && block.image.source.type === 'blob')
+    assert.deepEqual(Buffer.from(await session.getBlob(block.image.source.sha256)), bytes)
+  })
+
+  it('the same bytes are one blob, and a blob that is not there is named', async ({ store }) => {
+    await using session = await store.create()
+    const bytes = new TextEncoder().encode('bytes')
+    assert.deepEqual(await session.putBlob(bytes), await session.putBlob(bytes))
+    await rejects(session.getBlob('0'.repeat(64)), 'blob-missing')
+    await rejects(session.getBlob('../lock'), 'blob-missing')
+  })
+}
+
+function copies(it: It): void {
+  it('a branched export has the entries of one path with their ids, labels and blobs', async ({ store }) => {
+    await using session = await store.create({ cwd: '/somewhere', name: 'Source' })
+    const words = 'x'.repeat(300_000)
+    const first = await user(session, words)
+    const second = await assistant(session, 'two')
+    await session.branch(first)
+    await user(session, 'elsewhere')
+    await session.setLabel(first, 'start')
+    const id = await session.createBranchedSession(second)
+    await using copy = await store.open(id)
+    assert.deepEqual(await said(copy), [`user: ${words}`, 'assistant: two'])
+    assert.equal(copy.leafId, second)
+    assert.equal(copy.header?.parentSession, session.id)
+    assert.equal(copy.header?.parentEntry, second)
+    assert.equal(copy.header?.cwd, '/somewhere')
+    assert.equal(copy.name, 'Source')
+    assert.deepEqual([...copy.getLabels()], [[first, 'start']])
+    assert.equal((await store.verify(id)).isIntact, true)
+  })
+
+  it('a fork has all branches, goes on at the same leaf and leaves running behind', async ({ store }) => {
+    const session = await store.create()
+    const first = await user(session, 'one')
+    await assistant(session, 'two')
+    await session.branch(first)
+    await session.submit('waiting')
+    await session.append({ type: 'run_start', runStart: { runId: 'r', leafId: first } })
+    await session.close()
+    await using fork = await store.forkFrom(session.id, { name: 'Fork' })
+    assert.equal(fork.leafId, first)
+    const [root] = await fork.getTree()
+    assert.equal(root?.children.filter(({ entry }) => entry.type === 'message').length, 1)
+    assert.deepEqual(fork.inbox.messages, [])
+    assert.equal(fork.openRun, null)
+    assert.equal(fork.name, 'Fork')
+  })
+
+  it('a pack is one file that becomes a new session with new ids and nothing to resume', async ({ store }) => {
+    await using session = await store.create({ name: 'Packed' })
+    const words = 'large '.repeat(60_000)
+    const first = await user(session, words)
+    const left = await assistant(session, 'left')
+    await session.branchWithSummary(first, 'summary')
+    await session.setLabel(left, 'label')
+    await session.submit('waiting')
+    await session.append({
+      type: 'permission_request',
+      permissionRequest: { requestId: 'p', tool: 'bash', title: 'run', options: [] },
+    })
+    await using copy = await store.unpack(store.pack(session.id))
+    assert.deepEqual(await said(copy), await said(session))
+    assert.notEqual(copy.leafId, session.leafId)
+    assert.equal(copy.name, 'Packed')
+    assert.deepEqual([...copy.getLabels().values()], ['label'])
+    assert.deepEqual(copy.inbox.messages, [])
+    assert.deepEqual(copy.pendingPermissions, [])
+    assert.equal(copy.header?.parentSession, session.id)
+    assert.equal((await store.verify(copy.id)).isIntact, true)
+  })
+
+  it('a pack that is cut or changed anywhere is refused and leaves no session', async ({ store }) => {
+    await using session = await store.create()
+    await user(session, 'large '.repeat(60_000))
+    const chunks: Uint8Array[] = []
+    for await (const chunk of store.pack(session.id)) chunks.push(chunk)
+    const whole = Buffer.concat(chunks)
+    const blobAt = whole.indexOf('large large')
+    const broken: Buffer[] = [
+      whole.subarray(0, 10),
+      whole.subarray(0, blobAt + 100),
+      whole.subarray(0, whole.length - 5),
+      Buffer.concat([whole, Buffer.from('more')]),
+      Buffer.from(whole).fill('L', blobAt, blobAt + 1),
+      Buffer.from('{"type":"tapetree_pack","version":99,"session":"x"}\n'),
+      Buffer.from('{"type":"something"}\n'),
+    ]
+    for (const bytes of broken) await rejects(store.unpack(inChunks(bytes)), 'invalid-pack')
+    assert.equal((await store.list()).sessions.length, 1)
+  })
+}
+
+async function* inChunks(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 1000) yield bytes.subarray(at, at + 1000)
+}
+
+async function linesOf(session: Session, after = 0): Promise<{ seq: number; text: string }[]> {
+  const lines: { seq: number; text: string }[] = []
+  for await (const line of session.lines({ after })) {
+    assert.equal(line.type, 'line')
+    if (line.type === 'line') lines.push({ seq: line.seq, text: line.text })
+  }
+  return lines
+}
+
+async function rejects(promise: Promise<unknown>, code: SessionErrorCode): Promise<void> {
+  await assert.rejects(promise, (error) => error instanceof SessionError && error.code === code)
+}
