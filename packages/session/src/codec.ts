@@ -34,18 +34,16 @@ export function toDisk(draft: { type: string; [member: string]: unknown }, ident
   const disk: DiskLine = { type: draft.type, id: identity.id }
   if (identity.parentId !== undefined) disk.parent_id = identity.parentId
   disk.timestamp = identity.timestamp
-  addMembers(disk, draft, payloads.get(draft.type))
-  addMembers(disk, identity as unknown as Plain, undefined)
-  return disk
-}
-
-function addMembers(disk: DiskLine, source: Plain, payload: Payload | undefined): void {
-  for (const name in source) {
-    const value = source[name]
+  const payload = payloads.get(draft.type)
+  for (const name in draft) {
+    const value = draft[name]
     if (value === undefined || identifying.has(name)) continue
     if (name === payload?.api) disk[payload.disk] = rename(value as Plain, payload.shape, 'disk')
     else addMember(disk, name, value)
   }
+  if (identity.request !== undefined) addMember(disk, 'request', identity.request)
+  if (identity.cause !== undefined) addMember(disk, 'cause', identity.cause)
+  return disk
 }
 
 function addMember(disk: DiskLine, name: string, value: unknown): void {
@@ -214,7 +212,7 @@ const payloads = new Map<string, Payload>(
     }),
     run_start: shape({ runId: true, leafId: true, submissionId: true, resumes: true }),
     run_end: shape({ runId: true, outcome: true, reason: true, durationMs: true }),
-    attempt: shape({ runId: true, item: true, error: true, content: contentShape, usage: usageShape }),
+    attempt: shape({ runId: true, item: true, error: true, content: contentShape }),
     tool_start: shape({
       runId: true,
       callId: true,
@@ -256,6 +254,12 @@ function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
+/** A payload alone, such as one that the fold has kept. */
+export function payloadFromDisk(type: string, payload: Plain): Plain {
+  const known = payloads.get(type)
+  return known ? rename(payload, known.shape, 'api') : payload
+}
+
 /** Older files carry the payload's members beside `type` and `id` (session-manager.md, section 13). */
 export function payloadOf(disk: DiskLine): Plain {
   const type = disk.type === 'thinking_level_change' ? 'thinking_level' : disk.type
@@ -272,7 +276,7 @@ export function textOr(value: unknown, otherwise: string): string {
 function flatPayload(disk: DiskLine, payload: Payload, line: Plain): Plain {
   const source: Plain = {}
   for (const name of payload.shape.api.keys()) {
-    if (disk[name] === undefined) continue
+    if (disk[name] === undefined || identifying.has(name)) continue
     source[name] = disk[name]
     delete line[name]
   }

@@ -1,4 +1,4 @@
-import type { Message } from './message.ts'
+import type { BlobReference, Message } from './message.ts'
 
 /** What every line but the header has. `seq` is given when the line is written. */
 export interface LineBase {
@@ -9,6 +9,13 @@ export interface LineBase {
   cause?: Cause
   /** The model call that produced this line. */
   request?: RequestReference
+  /** Strings of this line that lie in blobs; where they belong stands only how they begin. */
+  blobs?: MovedValue[]
+}
+
+export interface MovedValue extends BlobReference {
+  /** JSON pointer into the line as it stands on disk. */
+  path: string
 }
 
 export interface Cause {

@@ -11,6 +11,7 @@ export type {
   Header,
   LabelEntry,
   MessageEntry,
+  MovedValue,
   ModelChangeEntry,
   ModelReference,
   NodeEntry,
@@ -23,6 +24,7 @@ export type {
   UnknownEntry,
 } from './entry.ts'
 export { SessionError, type SessionErrorCode } from './errors.ts'
+export type { PlaybackEvent, PlaybackEventOf, PlaybackEventType } from './event.ts'
 export { isId, newId, newSubmissionId } from './ids.ts'
 export type { InboxHold, WaitingMessage } from './inbox.ts'
 export {
@@ -71,6 +73,7 @@ export {
   type ToolUseContent,
   type Usage,
 } from './message.ts'
+export { Player, type PlayerClock, type PlayerPosition, type PlayOptions } from './player.ts'
 export { Queue } from './queue.ts'
 export type { QueuedMessage, QueueFile } from './queue-file.ts'
 export type {
@@ -104,5 +107,35 @@ export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'
 export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store.ts'
 export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
+export {
+  emptyTranscript,
+  reduceTranscript,
+  type PermissionRequest,
+  type Transcript,
+  type TranscriptDamage,
+  type TranscriptError,
+  type TranscriptInput,
+  type TranscriptRun,
+} from './transcript.ts'
+export type {
+  AssistantItem,
+  AssistantPart,
+  BashItem,
+  BranchSummaryItem,
+  CompactionItem,
+  CustomItem,
+  GapItem,
+  ModelItem,
+  SystemItem,
+  ThinkingLevelItem,
+  ToolCallPart,
+  ToolCallResult,
+  ToolResultItem,
+  TranscriptItem,
+  UserItem,
+} from './transcript-items.ts'
+export type { InFlightItem, InFlightPart, LiveKind, LiveText } from './transcript-live.ts'
+export type { TranscriptPath } from './transcript-path.ts'
+export type { PersistentList } from './persistent-list.ts'
 export type { TreeNode } from './tree-view.ts'
 export type { VerifyReport } from './verify.ts'

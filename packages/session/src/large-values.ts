@@ -1,12 +1,7 @@
 import { isObject } from './codec.ts'
+import type { MovedValue } from './entry.ts'
 import { maxWrittenLineBytes, type DiskLine } from './line.ts'
 import type { BlobReference } from './message.ts'
-
-/** A string of a line that lies in a blob; in its place stands how it begins. */
-interface MovedValue extends BlobReference {
-  /** JSON pointer to the string. */
-  path: string
-}
 
 export interface BlobWriter {
   putBlob(bytes: Uint8Array): Promise<BlobReference>

@@ -42,7 +42,7 @@ export const maxNesting = 64
 
 const notes = new Set(['label', 'session_info'])
 
-export function isNote(line: DiskLine): boolean {
+export function isNote(line: Pick<DiskLine, 'type'>): boolean {
   return notes.has(line.type)
 }
 

@@ -1,3 +1,4 @@
+import { crc32 } from '#crc32'
 import { checksum } from './seal-line.ts'
 import { isId } from './ids.ts'
 import { isObject } from './codec.ts'
@@ -20,8 +21,9 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
   const end = bytes[bytes.length - 1] === carriageReturn ? bytes.length - 1 : bytes.length
   const line = end === bytes.length ? bytes : bytes.subarray(0, end)
   const sealed = hasSeal(line)
-  const crc = checksum(sealed ? line.subarray(0, end - sealLength) : line)
-  if (sealed && crc !== sealOf(line)) return damaged(line, 'checksum does not match')
+  if (sealed && crc32(line.subarray(0, end - sealLength)) !== sealOf(line)) {
+    return damaged(line, 'checksum does not match')
+  }
   if (end > maxReadLineBytes) return damaged(line, `longer than ${maxReadLineBytes} bytes`)
   if (end > depthScanBytes && nestingOf(line) > maxNesting) return damaged(line, `nested deeper than ${maxNesting}`)
   let json: string
@@ -33,7 +35,9 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
     return damaged(line, error instanceof SyntaxError ? 'not valid JSON' : 'not valid UTF-8')
   }
   const fault = faultOf(parsed, json, sealed)
-  return fault ? damaged(line, fault) : { type: 'line', line: parsed as DiskLine, sealed, crc }
+  if (fault) return damaged(line, fault)
+  const disk = parsed as DiskLine
+  return { type: 'line', line: disk, sealed, crc: sealed ? (disk.crc as string) : checksum(line) }
 }
 
 /** Two lines whose newline was lost, with at most one stray byte in its place: the parts, or none if it is not that. */
@@ -55,8 +59,9 @@ export function splitMerged(bytes: Uint8Array): { at: number; bytes: Uint8Array 
 }
 
 export function salvageHead(bytes: Uint8Array): SalvagedHead {
-  const start = String.fromCharCode(...bytes.subarray(0, 400))
   const head: SalvagedHead = {}
+  if (bytes[0] !== 0x7b) return head
+  const start = headDecoder.decode(bytes.subarray(0, 400))
   const seq = /^\{"seq":(\d{1,15}),/.exec(start)
   if (seq) head.seq = Number(seq[1])
   const type = /^\{(?:"seq":\d{1,15},)?"type":"([a-z_]{1,64})","id":"([A-Za-z0-9_-]{1,64})"/.exec(start)
@@ -70,6 +75,8 @@ export function salvageHead(bytes: Uint8Array): SalvagedHead {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+/** Every byte is a character to it, so a damaged one spoils nothing but itself. */
+const headDecoder = new TextDecoder('latin1')
 const encoder = new TextEncoder()
 const carriageReturn = 0x0d
 const sealStart = encoder.encode(',"crc":"')
@@ -81,12 +88,22 @@ const depthScanBytes = 4096
 function hasSeal(line: Uint8Array): boolean {
   const from = line.length - sealLength
   if (from < 1 || line[line.length - 1] !== 0x7d || line[line.length - 2] !== 0x22) return false
-  return sealStart.every((byte, index) => line[from + index] === byte)
+  for (let index = 0; index < sealStart.length; index++) if (line[from + index] !== sealStart[index]) return false
+  return true
 }
 
-function sealOf(line: Uint8Array): string {
-  return String.fromCharCode(...line.subarray(line.length - 10, line.length - 2))
+/** The checksum that the line says it has; -1 where it is not eight lower-case digits. */
+function sealOf(line: Uint8Array): number {
+  let value = 0
+  for (let index = line.length - 10; index < line.length - 2; index++) {
+    const digit = hexDigits.get(line[index] ?? 0)
+    if (digit === undefined) return -1
+    value = value * 16 + digit
+  }
+  return value
 }
+
+const hexDigits = new Map(Array.from('0123456789abcdef', (digit, value) => [digit.charCodeAt(0), value]))
 
 function damaged(line: Uint8Array, reason: string): ParsedLine {
   return { type: 'damaged', reason, head: salvageHead(line) }

@@ -14,10 +14,13 @@ interface QueueStore {
 export class Queue {
   readonly #store: QueueStore
   readonly #sessionId: string
+  /** Messages whose removal is on its way, shared by all queues of a store, so that two pops never give the same one. */
+  readonly #taken: Set<string>
 
-  constructor(store: QueueStore, sessionId: string) {
+  constructor(store: QueueStore, sessionId: string, taken: Set<string>) {
     this.#store = store
     this.#sessionId = sessionId
+    this.#taken = taken
   }
 
   async add(message: string, imageIds?: readonly string[] | null, clientId?: string): Promise<QueuedMessage> {
@@ -30,19 +33,14 @@ export class Queue {
   /** Takes the first message out. Rejects with `queue-empty`. */
   async pop(): Promise<QueuedMessage> {
     return this.#withSession(async (session) => {
-      // Another pop may be on its way for the same message; its loser takes the next one.
-      for (;;) {
-        const first = followUps(session).find((message) => !takenBy(session).has(message.id))
-        if (!first) throw new SessionError('queue-empty', `No message is waiting in session ${session.id}.`)
-        takenBy(session).add(first.id)
-        try {
-          await session.changeInbox({ action: 'remove', id: first.id })
-          return first
-        } catch (error) {
-          if (!(error instanceof SessionError) || error.code !== 'message-not-found') throw error
-        } finally {
-          takenBy(session).delete(first.id)
-        }
+      const first = followUps(session).find((message) => !this.#taken.has(message.id))
+      if (!first) throw new SessionError('queue-empty', `No message is waiting in session ${session.id}.`)
+      this.#taken.add(first.id)
+      try {
+        await session.changeInbox({ action: 'remove', id: first.id })
+        return first
+      } finally {
+        this.#taken.delete(first.id)
       }
     })
   }
@@ -78,17 +76,6 @@ export class Queue {
     await using session = await this.#store.open(this.#sessionId)
     return await work(session)
   }
-}
-
-/** Messages whose removal is on its way, so that two pops at once do not give the same one. */
-const taken = new WeakMap<Session, Set<string>>()
-
-function takenBy(session: Session): Set<string> {
-  const existing = taken.get(session)
-  if (existing) return existing
-  const fresh = new Set<string>()
-  taken.set(session, fresh)
-  return fresh
 }
 
 function followUps(session: Session): QueuedMessage[] {

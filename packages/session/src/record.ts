@@ -73,7 +73,7 @@ export interface RunEndRecord extends LineBase {
 /** A model call that failed or was cut off, with what it had said. It lies beside the path. */
 export interface AttemptRecord extends LineBase {
   type: 'attempt'
-  attempt: { runId: string; item: string; error?: MessageError; content: Content[]; usage?: Usage }
+  attempt: { runId: string; item: string; error?: MessageError; content: Content[] }
 }
 
 export interface ToolStartRecord extends LineBase {

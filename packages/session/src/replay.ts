@@ -52,8 +52,9 @@ export class Reading {
   finish(): void {
     const { seq } = this.#state
     if (this.#fragmentCount === 0) return
-    const readable = this.#fragments.map(({ head }) => head.seq ?? 0).filter((each) => each <= seq + maxBelievedGap)
-    this.#settle(Math.max(seq + this.#fragmentCount, ...readable))
+    // The first fragment follows the last good line, so its seq is known; what it says may be what is damaged.
+    const others = this.#fragments.slice(1).map(({ head }) => head.seq ?? 0)
+    this.#settle(Math.max(seq + this.#fragmentCount, ...others.filter((each) => each <= seq + maxBelievedGap)))
   }
 
   #accept(parsed: ParsedLine & { type: 'line' }, place: Position): void {

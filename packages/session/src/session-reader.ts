@@ -1,4 +1,5 @@
 import { readCheckpoint } from './checkpoint.ts'
+import { checkLine } from './check-line.ts'
 import { fromDisk } from './codec.ts'
 import type { Entry } from './entry.ts'
 import { EntryCache } from './entry-cache.ts'
@@ -37,10 +38,13 @@ export class SessionReader {
     }
   }
 
-  /** Asks the state; where the answer lies above what was read, reads the whole log and asks again. */
-  async ask<T>(question: (state: SessionState) => T): Promise<T> {
+  /**
+   * Asks the state; where the answer lies above what was read, or a line is not what the checkpoint said of it any more, reads
+   * the whole log and asks again.
+   */
+  async ask<T>(question: (state: SessionState) => T | Promise<T>): Promise<T> {
     try {
-      return question(this.state)
+      return await question(this.state)
     } catch (error) {
       if (!(error instanceof UnreadError)) throw error
       await this.readWhole()
@@ -87,8 +91,11 @@ export class SessionReader {
 
   async #decode(node: Node, bytes: Uint8Array): Promise<Entry> {
     const parsed = parseLine(bytes)
-    if (parsed.type === 'damaged') return gapEntry(node)
-    return fromDisk(await restoreLargeValues(parsed.line, this.log), node.seq) as Entry
+    if (parsed.type === 'damaged') {
+      if (!this.state.tree.isWhole) throw new UnreadError(`Entry ${node.id} cannot be read any more`)
+      return gapEntry(node)
+    }
+    return checkLine(fromDisk(await restoreLargeValues(parsed.line, this.log), node.seq)) as Entry
   }
 }
 

@@ -98,7 +98,7 @@ export class SessionState {
       reason: first?.reason ?? 'lines are missing',
     })
     if (count === 0) return
-    this.#insertGaps(fragments, at)
+    this.#insertGaps(fragments, at, throughSeq)
     this.inbox.linesLost()
     this.seq = throughSeq
   }
@@ -198,19 +198,28 @@ export class SessionState {
     return this.#lastGap ?? this.#insertGap(id, this.tree.newest, placed)
   }
 
-  #insertGaps(fragments: readonly Fragment[], at: number): void {
+  #insertGaps(fragments: readonly Fragment[], at: number, throughSeq: number): void {
     const nodes = fragments.filter((fragment) => !isRecordHead(fragment.head))
     if (nodes.length === 0 && fragments.length > 0) return
     const unreadable: Fragment = { at, size: 0, reason: '', head: {} }
     const [firstNode = unreadable, ...others] = nodes
     for (const { head, ...place } of [firstNode, ...others.filter((other) => other.head.id !== undefined)]) {
-      const { id = `gap-${this.seq + 1}`, parentId } = head
+      const { id, type = '', parentId } = head
       const parent = parentId == null ? undefined : (this.tree.get(parentId) ?? this.#lastGap ?? undefined)
-      this.leaf = this.#insertGap(id, parentId === null ? null : (parent ?? this.tree.newest), {
+      const gap = this.#insertGap(this.#freeId(id), parentId === null ? null : (parent ?? this.tree.newest), {
         ...place,
-        seq: head.seq ?? this.seq + 1,
+        seq: head.seq !== undefined && head.seq > this.seq && head.seq <= throughSeq ? head.seq : this.seq + 1,
       })
+      if (!isNote({ type })) this.leaf = gap
     }
+  }
+
+  /** The id of a damaged line may be damaged itself: it never takes the place of an entry that was read. */
+  #freeId(id: string | undefined): string {
+    if (id !== undefined && !this.tree.get(id)) return id
+    let number = this.seq + 1
+    while (this.tree.get(`gap-${number}`)) number++
+    return `gap-${number}`
   }
 
   #insertGap(id: string, parent: Node | null, place: Position & { seq: number }): Node {

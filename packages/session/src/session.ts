@@ -1,25 +1,19 @@
+import { checkLine } from './check-line.ts'
 import type { Context, ReasoningPolicy } from './context.ts'
 import { buildContext } from './context.ts'
-import type {
-  Cause,
-  CompactionEntry,
-  Entry,
-  Header,
-  ModelChangeEntry,
-  SystemEntry,
-  ThinkingLevelEntry,
-} from './entry.ts'
-import { fromDisk } from './codec.ts'
+import type { Cause, Entry, Header } from './entry.ts'
+import { fromDisk, payloadFromDisk } from './codec.ts'
 import { SessionError } from './errors.ts'
-import type { Committed } from './group-commit.ts'
 import { newSubmissionId } from './ids.ts'
 import type { InboxHold, WaitingMessage } from './inbox.ts'
-import type { EntryDraft, Line, RecordDraft } from './line.ts'
+import type { DiskLine, EntryDraft, Line, RecordDraft } from './line.ts'
 import type { LogLine } from './log-lines.ts'
 import { readLogLines } from './log-lines.ts'
-import type { Owner, WritableLog } from './log-store.ts'
+import type { Owner } from './log-store.ts'
+import type { HeldSession } from './open-sessions.ts'
 import type { BlobReference, Content, Message, MessageRole } from './message.ts'
-import type { Delivery, SubmissionChange } from './record.ts'
+import type { Delivery, PermissionRequestRecord, SubmissionChange } from './record.ts'
+import { Player } from './player.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
 import type { SessionReader } from './session-reader.ts'
@@ -32,13 +26,13 @@ export interface SessionParts {
   id: string
   reader: SessionReader
   /** Absent in a session that is open for reading only. */
-  writer?: { append: SessionWriter; log: WritableLog }
+  held?: HeldSession
   owner?: Owner
   path?: string
   /** Copies the path to a leaf into a new session and gives its id. */
   exportBranch: (leafId: string) => Promise<string>
-  /** Asked on closing: false while somebody else in this process still uses the session. */
-  isLastUser: () => boolean
+  /** Gives back what was opened. */
+  release: () => Promise<void>
 }
 
 /** A line that just became durable. */
@@ -49,6 +43,8 @@ export interface CommittedLine {
   text: string
   line: Line
 }
+
+type PermissionRequest = PermissionRequestRecord['permissionRequest']
 
 export interface SubmitOptions {
   delivery?: Delivery
@@ -69,10 +65,9 @@ export class Session {
   /** Who writes this session, where it is not us. */
   readonly owner: Owner | undefined
   readonly #reader: SessionReader
-  readonly #writer: SessionWriter | undefined
-  readonly #log: WritableLog | undefined
+  readonly #held: HeldSession | undefined
   readonly #parts: SessionParts
-  readonly #listeners = new Set<(line: CommittedLine) => void>()
+  readonly #unsubscribe = new Set<() => void>()
   #isClosed = false
 
   constructor(parts: SessionParts) {
@@ -80,8 +75,7 @@ export class Session {
     this.path = parts.path
     this.owner = parts.owner
     this.#reader = parts.reader
-    this.#writer = parts.writer?.append
-    this.#log = parts.writer?.log
+    this.#held = parts.held
     this.#parts = parts
   }
 
@@ -123,13 +117,13 @@ export class Session {
   /** Why this session cannot be written to, if so. */
   get readOnlyReason(): string | undefined {
     if (this.#reader.state.newer !== undefined) return this.#reader.state.newer
-    if (!this.#writer) return this.owner?.reason ?? 'It was opened for reading only.'
+    if (!this.#held) return this.owner?.reason ?? 'It was opened for reading only.'
     return undefined
   }
 
   /** Set from a failed append until one succeeds. */
   get storageFailure(): SessionError | undefined {
-    return this.#writer?.failure
+    return this.#held?.writer.failure
   }
 
   get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
@@ -137,8 +131,10 @@ export class Session {
     return { messages, hold }
   }
 
-  get pendingPermissions(): Record<string, unknown>[] {
-    return this.#reader.state.permissions.pending
+  get pendingPermissions(): PermissionRequest[] {
+    return this.#reader.state.permissions.pending.map(
+      (request) => payloadFromDisk('permission_request', request) as unknown as PermissionRequest,
+    )
   }
 
   get grants(): readonly Record<string, unknown>[] {
@@ -209,8 +205,7 @@ export class Session {
 
   /** Stores bytes by their content, durable, so that a line may name them. */
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
-    this.#writable()
-    return (this.#log as WritableLog).putBlob(bytes)
+    return this.#writableSession().log.putBlob(bytes)
   }
 
   async getBlob(sha256: string): Promise<Uint8Array> {
@@ -248,35 +243,32 @@ export class Session {
   /** What the model is shown at the leaf (or at another entry), with the entry that each part comes from. */
   async getContext(options: { leafId?: string | null; reasoning?: ReasoningPolicy } = {}): Promise<Context> {
     const { leafId, reasoning } = options
-    const at = typeof leafId === 'string' ? await this.#reader.nodeOf(leafId) : undefined
-    const { leaf, path } = await this.#reader.ask((state) => {
-      const start = leafId === undefined ? state.leaf : leafId === null ? null : (state.tree.get(leafId) ?? at ?? null)
-      return { leaf: start, path: contextPathTo(start) }
-    })
-    const inForce = leaf?.inForce
-    const [system, model, thinking] = await Promise.all(
-      [inForce?.system, inForce?.model, inForce?.thinking].map((node) => this.#entryOf(node)),
-    )
-    return buildContext({
-      path: await this.#reader.entriesOf(path.nodes),
-      compaction: (await this.#entryOf(path.compaction)) as CompactionEntry | null,
-      system: system as SystemEntry | null,
-      model: model as ModelChangeEntry | null,
-      thinking: thinking as ThinkingLevelEntry | null,
-      keptIsMissing: path.keptIsMissing,
-      ...(reasoning && { reasoning }),
+    if (typeof leafId === 'string') await this.#reader.nodeOf(leafId)
+    return this.#reader.ask(async (state) => {
+      const leaf = leafId === undefined ? state.leaf : leafId === null ? null : (state.tree.get(leafId) ?? null)
+      const path = contextPathTo(leaf)
+      return buildContext({
+        path: await this.#reader.entriesOf(path.nodes),
+        compaction: await this.#entryOf(path.compaction, 'compaction'),
+        system: await this.#entryOf(leaf?.inForce.system, 'system'),
+        model: await this.#entryOf(leaf?.inForce.model, 'model_change'),
+        thinking: await this.#entryOf(leaf?.inForce.thinking, 'thinking_level'),
+        keptIsMissing: path.keptIsMissing,
+        ...(reasoning && { reasoning }),
+      })
     })
   }
 
   /** The entries of the context path, oldest first: what cut points are looked for in. */
   async getContextPath(): Promise<Entry[]> {
-    const path = await this.#reader.ask((state) => contextPathTo(state.leaf))
-    return this.#reader.entriesOf(path.nodes)
+    return this.#reader.ask((state) => this.#reader.entriesOf(contextPathTo(state.leaf).nodes))
   }
 
   async getEntry(entryId: string): Promise<Entry> {
-    const [entry] = await this.#reader.entriesOf([await this.#reader.nodeOf(entryId)])
-    return entry as Entry
+    return this.#reader.ask(async () => {
+      const [entry] = await this.#reader.entriesOf([await this.#reader.nodeOf(entryId)])
+      return entry as Entry
+    })
   }
 
   /** The whole session as a tree. Reads the whole log. */
@@ -295,15 +287,32 @@ export class Session {
     return readLogLines(this.#reader.log, { after: options.after ?? 0, through: () => this.#reader.state.seq })
   }
 
+  /** The session as a player shows it, from the first line to the last durable one. */
+  async play(): Promise<Player> {
+    const lines: Line[] = []
+    for await (const line of this.lines()) {
+      if (line.type === 'line') lines.push(checkLine(fromDisk(JSON.parse(line.text) as DiskLine, line.seq)))
+    }
+    return new Player(lines)
+  }
+
   /** Tells of every line when it is durable. */
   subscribe(listener: (line: CommittedLine) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    const { listeners } = this.#writableSession()
+    // A function of its own, so that the same listener may subscribe twice.
+    const tell = (line: CommittedLine): void => listener(line)
+    const stop = (): void => {
+      listeners.delete(tell)
+      this.#unsubscribe.delete(stop)
+    }
+    listeners.add(tell)
+    this.#unsubscribe.add(stop)
+    return stop
   }
 
   /** In a session that somebody else writes: takes in what is new. */
   async refresh(): Promise<void> {
-    if (!this.#writer) await this.#reader.refresh()
+    if (!this.#held) await this.#reader.refresh()
   }
 
   // Waiting messages
@@ -355,27 +364,18 @@ export class Session {
 
   /** Writes the derived files now, as at the end of a run. */
   async saveDerived(): Promise<void> {
-    await this.#writer?.saveDerived()
+    await this.#held?.writer.saveDerived()
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed || !this.#parts.isLastUser()) return
+    if (this.#isClosed) return
     this.#isClosed = true
-    await this.#writer?.close()
-    await this.#reader.log.close()
+    for (const stop of this.#unsubscribe) stop()
+    await this.#parts.release()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
-  }
-
-  /** Called by the store that made this session. */
-  announce(lines: readonly Committed[]): void {
-    if (this.#listeners.size === 0) return
-    for (const { line, sealed } of lines) {
-      const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
-      for (const listener of this.#listeners) listener(committed)
-    }
   }
 
   async #appendEntry(draft: EntryDraft, context?: AppendContext): Promise<string> {
@@ -383,12 +383,15 @@ export class Session {
   }
 
   #writable(): SessionWriter {
+    return this.#writableSession().writer
+  }
+
+  #writableSession(): HeldSession {
     if (this.#isClosed) throw new SessionError('session-closed', `Session ${this.id} is closed.`)
     const { newer } = this.#reader.state
     if (newer !== undefined) throw new SessionError('newer-format', newer)
-    if (!this.#writer)
-      throw new SessionError('read-only', `Session ${this.id} cannot be written: ${this.readOnlyReason}`)
-    return this.#writer
+    if (this.#held) return this.#held
+    throw new SessionError('read-only', `Session ${this.id} cannot be written: ${this.readOnlyReason}`)
   }
 
   #refuseWhileRunning(what: string): void {
@@ -405,9 +408,13 @@ export class Session {
     return node
   }
 
-  async #entryOf(node: Node | null | undefined): Promise<Entry | null> {
+  /** The entry of a node, if it is still what the fold took it for. */
+  async #entryOf<T extends Entry['type']>(
+    node: Node | null | undefined,
+    type: T,
+  ): Promise<Extract<Entry, { type: T }> | null> {
     if (!node) return null
     const [entry] = await this.#reader.entriesOf([node])
-    return entry ?? null
+    return entry?.type === type ? (entry as Extract<Entry, { type: T }>) : null
   }
 }

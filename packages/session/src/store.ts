@@ -1,5 +1,5 @@
 import { copyEntries } from './copy-session.ts'
-import { toDisk } from './codec.ts'
+import { fromDisk, toDisk } from './codec.ts'
 import { SessionError } from './errors.ts'
 import type { Committed } from './group-commit.ts'
 import { isId, newId, requireId } from './ids.ts'
@@ -14,6 +14,7 @@ import {
   type Scope,
   type WritableLog,
 } from './log-store.ts'
+import { OpenSessions, type ClaimedSession, type HeldSession } from './open-sessions.ts'
 import { packSession } from './pack.ts'
 import { Queue } from './queue.ts'
 import { sealLine } from './seal-line.ts'
@@ -57,17 +58,19 @@ export class SessionStore {
   readonly #options: SessionStoreOptions
   readonly scope: Scope
   /** Sessions that this store holds open for writing: a second opener in the same process gets the same one. */
-  readonly #open = new Map<string, { session: Promise<Session>; users: number }>()
+  readonly #open: OpenSessions
+  readonly #popping = new Set<string>()
 
-  constructor(port: LogStore, options: SessionStoreOptions = {}) {
+  constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
     this.#port = port
+    this.#open = open
     this.#options = options
     this.scope = options.scope ?? localScope
   }
 
   /** The same store for another tenant. */
   withScope(scope: Scope): SessionStore {
-    return new SessionStore(this.#port, { ...this.#options, scope })
+    return new SessionStore(this.#port, { ...this.#options, scope }, this.#open)
   }
 
   async create(options: CreateOptions = {}): Promise<Session> {
@@ -84,21 +87,10 @@ export class SessionStore {
     if (options.readOnly) {
       return this.#openReadable(id, await this.#port.open(this.scope, id))
     }
-    const known = this.#open.get(id)
-    if (known) {
-      known.users++
-      return known.session
-    }
-    const opened = { session: this.#claim(id, options), users: 1 }
-    this.#open.set(id, opened)
-    try {
-      const session = await opened.session
-      if (session.readOnlyReason !== undefined && session.owner) this.#open.delete(id)
-      return session
-    } catch (error) {
-      this.#open.delete(id)
-      throw error
-    }
+    const key = `${this.scope.tenant}/${id}`
+    const claimed = await this.#open.join(key, () => this.#claim(id, options))
+    if (claimed.type === 'owned') return this.#openReadable(id, await this.#port.open(this.scope, id), claimed.owner)
+    return this.#sessionOn(claimed, { id, path: this.#pathOf(id), release: () => this.#open.leave(key) })
   }
 
   /** Opens a session by its folder or by the path of any `.jsonl` file. */
@@ -106,7 +98,12 @@ export class SessionStore {
     if (!this.#options.openPath) return this.open(path, options)
     const opened = await this.#options.openPath(path, options)
     if (opened.type === 'readable') return this.#openReadable(opened.id, opened.log, opened.owner)
-    return this.#openWritable(opened.id, opened.log, path)
+    const held = await this.#hold(opened.log)
+    const release = async (): Promise<void> => {
+      await held.writer.close()
+      await held.log.close()
+    }
+    return this.#sessionOn(held, { id: opened.id, path, release })
   }
 
   /** The session with the newest message. Rejects with `session-not-found` where there is none. */
@@ -176,7 +173,7 @@ export class SessionStore {
 
   /** The queue of a session: any number of these share the one inbox. */
   queue(sessionId: string): Queue {
-    return new Queue(this, requireId(sessionId, 'session id'))
+    return new Queue(this, requireId(sessionId, 'session id'), this.#popping)
   }
 
   /** Reads every line and says what is wrong. Changes nothing. */
@@ -190,7 +187,7 @@ export class SessionStore {
   }
 
   async close(): Promise<void> {
-    for (const { session } of this.#open.values()) await (await session).close()
+    await this.#open.closeAll()
     await this.#port.close()
   }
 
@@ -250,41 +247,45 @@ export class SessionStore {
   }
 
   async #openSink(id: string): Promise<SessionSink> {
-    const claim = await this.#port.claim(this.scope, id)
-    if (claim.type === 'owned') throw new SessionError('session-owned', claim.owner.reason)
-    return new SessionSink(await this.#writerOn(claim.log, () => undefined))
+    const claimed = await this.#claim(id, {})
+    if (claimed.type === 'owned') throw new SessionError('session-owned', claimed.owner.reason)
+    return new SessionSink(claimed)
   }
 
-  async #writerOn(
-    log: WritableLog,
-    onCommit: (lines: readonly Committed[]) => void,
-  ): Promise<{ reader: SessionReader; writer: SessionWriter; log: WritableLog }> {
+  async #claim(id: string, options: OpenOptions): Promise<ClaimedSession> {
+    const claim = await this.#port.claim(this.scope, id, options)
+    return claim.type === 'claimed' ? this.#hold(claim.log) : claim
+  }
+
+  async #hold(log: WritableLog): Promise<HeldSession> {
     const reader = await SessionReader.open(log).catch(async (error: unknown) => {
       await log.close()
       throw error
     })
-    const durability = this.#options.durability ?? 'durable'
-    const writer = new SessionWriter({ log, reader, durability, now: () => this.#now(), onCommit })
-    return { reader, writer, log }
-  }
-
-  async #claim(id: string, options: OpenOptions): Promise<Session> {
-    const claim = await this.#port.claim(this.scope, id, options)
-    if (claim.type === 'claimed') return this.#openWritable(id, claim.log, this.#pathOf(id))
-    return this.#openReadable(id, await this.#port.open(this.scope, id), claim.owner)
-  }
-
-  async #openWritable(id: string, log: WritableLog, path: string | undefined): Promise<Session> {
-    const { reader, writer } = await this.#writerOn(log, (lines) => session.announce(lines))
-    const session: Session = new Session({
-      id,
+    const listeners: HeldSession['listeners'] = new Set()
+    const writer = new SessionWriter({
+      log,
       reader,
-      writer: { append: writer, log },
-      ...(path !== undefined && { path }),
-      exportBranch: (leafId) => this.#copy(reader, { from: id, leafId }),
-      isLastUser: () => this.#isLastUser(id),
+      durability: this.#options.durability ?? 'durable',
+      now: () => this.#now(),
+      onCommit: (lines) => announce(lines, listeners),
     })
-    return session
+    return { type: 'held', reader, writer, log, listeners }
+  }
+
+  #sessionOn(
+    held: HeldSession,
+    session: { id: string; path: string | undefined; release: () => Promise<void> },
+  ): Session {
+    const { id, path, release } = session
+    return new Session({
+      id,
+      reader: held.reader,
+      held,
+      ...(path !== undefined && { path }),
+      exportBranch: (leafId) => this.#copy(held.reader, { from: id, leafId }),
+      release,
+    })
   }
 
   async #openReadable(id: string, log: ReadableLog, owner?: Owner): Promise<Session> {
@@ -296,19 +297,19 @@ export class SessionStore {
       ...(owner && { owner }),
       ...(path !== undefined && { path }),
       exportBranch: (leafId) => this.#copy(reader, { from: id, leafId }),
-      isLastUser: () => true,
+      release: () => log.close(),
     })
   }
 
   #pathOf(id: string): string | undefined {
     return this.#options.pathOf?.(this.scope, id)
   }
+}
 
-  /** Several openers in one process share a session; the last one to close it closes it. */
-  #isLastUser(id: string): boolean {
-    const opened = this.#open.get(id)
-    if (opened && --opened.users > 0) return false
-    this.#open.delete(id)
-    return true
+function announce(lines: readonly Committed[], listeners: HeldSession['listeners']): void {
+  if (listeners.size === 0) return
+  for (const { line, sealed } of lines) {
+    const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
+    for (const tell of listeners) tell(committed)
   }
 }

@@ -48,7 +48,8 @@ export class Tree {
   }
 
   get(id: string): Node | undefined {
-    return this.#nodes.get(id)
+    // Most entries hang on the one just before them.
+    return this.#newest?.id === id ? this.#newest : this.#nodes.get(id)
   }
 
   /** In the order of the log. */
@@ -69,7 +70,9 @@ export class Tree {
       inForce: inherited,
     }
     if (line.type !== 'compaction') return this.insert(node)
-    return this.insert({ ...node, firstKeptId: String(payloadOf(line)['first_kept_entry_id']) })
+    const firstKeptId = String(payloadOf(line)['first_kept_entry_id'])
+    // Where that entry was lost it may be a gap by now, which has an id of its own.
+    return this.insert({ ...node, firstKeptId: this.#nodes.get(firstKeptId)?.id ?? firstKeptId })
   }
 
   /** Adds a node whose `inForce` is still that of its parent. */
@@ -79,9 +82,13 @@ export class Tree {
     else if (node.type === 'model_change') node.inForce = { ...node.inForce, model: node }
     else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
     else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
-    // An id that comes again replaces the first; what hangs on the first keeps it.
-    this.#nodes.delete(node.id)
+    // An id that comes again replaces the first, at its own place in the log; what hangs on the first keeps it.
+    const count = this.#nodes.size
     this.#nodes.set(node.id, node)
+    if (this.#nodes.size === count) {
+      this.#nodes.delete(node.id)
+      this.#nodes.set(node.id, node)
+    }
     this.#newest = node
     return node
   }

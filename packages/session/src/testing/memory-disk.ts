@@ -134,7 +134,7 @@ export class MemoryDisk implements FilePort {
   /** Puts a file there, durable, with all folders above it. */
   put(path: string, content: Uint8Array | string): void {
     const bytes = DiskBytes.of(typeof content === 'string' ? Buffer.from(content) : content)
-    const names = partsOf(path)
+    const names = [...partsOf(path)]
     const name = names.pop() as string
     const inode = this.#newNode({ type: 'file', content: bytes, durable: bytes, pending: [] })
     this.#setDurably(this.#durableFolder(names), name, inode)
@@ -522,8 +522,17 @@ function lost(change: FileChange): FileChange {
   return change.type === 'write' ? { ...change, isLost: true } : change
 }
 
-function partsOf(path: string): string[] {
-  return path.split(/[\\/]+/).filter((part) => part !== '')
+/** The same few paths are asked for again and again. */
+const knownParts = new Map<string, readonly string[]>()
+const maxKnownParts = 10_000
+
+function partsOf(path: string): readonly string[] {
+  const known = knownParts.get(path)
+  if (known) return known
+  const parts = path.split(/[\\/]+/).filter((part) => part !== '')
+  if (knownParts.size >= maxKnownParts) knownParts.clear()
+  knownParts.set(path, parts)
+  return parts
 }
 
 function splitPath(path: string): { parent: string; name: string } {

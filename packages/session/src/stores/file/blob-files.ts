@@ -9,13 +9,21 @@ import { readRange } from './recover.ts'
 export async function putBlobFile(port: FilePort, folder: string, bytes: Uint8Array): Promise<BlobReference> {
   const sha256 = hashOf(bytes)
   const path = join(folder, sha256)
-  if (!port.exists(folder)) {
-    port.makeFolder(folder)
-    await port.syncFolder(dirname(folder))
-  }
+  if (!port.exists(folder)) await makeBlobFolder(port, folder)
   if (!(await getBlobFile(port, folder, sha256))) await replaceFile(port, path, bytes, { sync: true })
   await port.syncFolder(folder)
   return { sha256, size: bytes.length }
+}
+
+/** Gone again where its name could not be made safe, so that the next blob does not take it for safe. */
+async function makeBlobFolder(port: FilePort, folder: string): Promise<void> {
+  port.makeFolder(folder)
+  try {
+    await port.syncFolder(dirname(folder))
+  } catch (error) {
+    port.remove(folder)
+    throw error
+  }
 }
 
 /** The bytes, if they are there and still what their name says. */

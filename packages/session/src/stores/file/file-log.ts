@@ -124,6 +124,8 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   }
 
   async saveDerived(file: DerivedFile, content: string): Promise<void> {
+    // A checkpoint vouches for every line before it, so none of them may get lost without it.
+    if (file === 'checkpoint') await this.#parts.file.settle()
     await replaceFile(this.port, this.paths.derived[file], content, { sync: false })
   }
 

@@ -8,6 +8,7 @@ import type { SealedLine } from '../../seal-line.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../session-list.ts'
 import { SessionStore, type OpenedLog, type OpenOptions, type SessionStoreOptions } from '../../store.ts'
 import { removeTemporaryFiles, replaceFile } from './blob-files.ts'
+import { DurableFolders } from './durable-folders.ts'
 import { ReadableFileLog, WritableFileLog } from './file-log.ts'
 import type { FilePort } from './file-port.ts'
 import { LogFile } from './log-file.ts'
@@ -41,12 +42,14 @@ export class FileLogStore implements LogStore {
   readonly #port: FilePort
   readonly #lock: (path: string) => Promise<LockAttempt>
   readonly #index: ListIndex
+  readonly #folders: DurableFolders
 
   constructor(options: FileStoreOptions) {
     this.#root = resolve(options.folder)
     this.#port = options.port ?? nodeFilePort()
     this.#lock = options.lock ?? acquireWriterLock
     this.#index = options.index ?? scanIndex(this.#port)
+    this.#folders = new DurableFolders(this.#port, this.#root)
   }
 
   /** Under a hidden name first, so that a session is there whole or not at all. */
@@ -56,16 +59,17 @@ export class FileLogStore implements LogStore {
       throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
     const parent = dirname(folder)
     const temporary = join(parent, `.new-${randomBytes(6).toString('hex')}`)
-    this.#port.makeFolder(temporary)
     try {
+      await this.#folders.make(parent)
+      this.#port.makeFolder(temporary)
       await this.#writeHeader(join(temporary, logName), header)
       await this.#port.syncFolder(temporary)
       await this.#port.rename(temporary, folder)
+      await this.#port.syncFolder(parent)
     } catch (error) {
       this.#port.remove(temporary)
       throw storageError(`Session ${sessionId} could not be created`, error)
     }
-    await this.#port.syncFolder(parent)
   }
 
   async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
@@ -73,7 +77,15 @@ export class FileLogStore implements LogStore {
   }
 
   async claim(scope: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
-    return this.#claimPaths(this.#find(scope, sessionId), options)
+    const paths = this.#find(scope, sessionId)
+    try {
+      // Whoever made or moved it may have died before its name was safe.
+      await this.#folders.make(dirname(paths.folder))
+      await this.#port.syncFolder(dirname(paths.folder))
+    } catch (error) {
+      throw storageError(`Session ${sessionId} could not be opened for writing`, error)
+    }
+    return this.#claimPaths(paths, options)
   }
 
   /** A session folder, or a log by its own path. */
@@ -115,10 +127,12 @@ export class FileLogStore implements LogStore {
       throw new SessionError('session-owned', `Session ${sessionId} is open and cannot be moved.`)
     try {
       const target = this.folderOf(scope, sessionId, place)
-      this.#port.makeFolder(dirname(target))
+      await this.#folders.make(dirname(target))
       await this.#port.rename(folder, target)
       await this.#port.syncFolder(dirname(target))
       await this.#port.syncFolder(dirname(folder))
+    } catch (error) {
+      throw storageError(`Session ${sessionId} could not be moved to ${place}`, error)
     } finally {
       if (lock.type === 'locked') lock.lock.release()
     }

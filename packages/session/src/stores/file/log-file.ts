@@ -16,6 +16,9 @@ export class LogFile {
   #end: number
   /** What a failed write may have left behind the end, in part; nothing is written before it is gone. */
   #unfinished: Uint8Array | undefined
+  /** Up to here a sync has succeeded; what is behind was only accepted. */
+  #syncedEnd: number
+  #hasFailedToSettle = false
   #isBroken = false
 
   constructor(port: FilePort, path: string, fd: number) {
@@ -23,6 +26,7 @@ export class LogFile {
     this.#path = path
     this.#fd = fd
     this.#end = port.size(fd)
+    this.#syncedEnd = this.#end
   }
 
   get fd(): number {
@@ -44,6 +48,17 @@ export class LogFile {
       return this.#afterFailedWrite(error)
     }
     return durability === 'durable' ? this.#sync(lines, bytes) : this.#acknowledge(lines, bytes)
+  }
+
+  /** Makes durable what was only accepted. Where that failed once, no later sync would tell the truth. */
+  async settle(): Promise<void> {
+    if (this.#syncedEnd === this.#end) return
+    if (this.#hasFailedToSettle) throw new Error('an earlier sync failed')
+    const end = this.#end
+    this.#hasFailedToSettle = true
+    await this.#port.dataSync(this.#fd)
+    this.#hasFailedToSettle = false
+    this.#syncedEnd = end
   }
 
   close(): void {
@@ -111,6 +126,7 @@ export class LogFile {
       const failure = await this.#syncAgain(bytes)
       if (failure) return failure
     }
+    this.#syncedEnd = this.#end + bytes.length
     return this.#acknowledge(lines, bytes)
   }
 

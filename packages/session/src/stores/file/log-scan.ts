@@ -5,15 +5,24 @@ import type { FilePort } from './file-port.ts'
 /** The complete lines of a file from an offset on, a batch for each chunk that is read. Split on byte 0x0A only. */
 export async function* scanLines(port: FilePort, fd: number, from: number): AsyncIterable<StoredLine[]> {
   const line = new PartialLine(from)
-  for (let position = from; ;) {
-    // No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it.
-    const chunk = new Uint8Array(Math.max(0, Math.min(chunkBytes, port.size(fd) - position)))
-    const count = chunk.length === 0 ? 0 : await port.read(fd, chunk, position)
-    if (count === 0) return
-    const batch = line.split(chunk.subarray(0, count), position)
-    position += count
+  let position = from
+  let reading = readChunk(port, fd, position)
+  for (;;) {
+    const chunk = await reading
+    if (chunk.length === 0) return
+    // The next chunk is on its way while this one is taken apart.
+    reading = readChunk(port, fd, position + chunk.length)
+    reading.catch(() => undefined) // it is awaited in the next round, if there is one
+    const batch = line.split(chunk, position)
+    position += chunk.length
     if (batch.length > 0) yield batch
   }
+}
+
+/** No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it. */
+async function readChunk(port: FilePort, fd: number, position: number): Promise<Uint8Array> {
+  const chunk = new Uint8Array(Math.max(0, Math.min(chunkBytes, port.size(fd) - position)))
+  return chunk.length === 0 ? chunk : chunk.subarray(0, await port.read(fd, chunk, position))
 }
 
 const chunkBytes = 1024 * 1024

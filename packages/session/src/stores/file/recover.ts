@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { parseLine, splitMerged } from '../../parse-line.ts'
 import type { FilePort } from './file-port.ts'
 
@@ -19,7 +20,7 @@ export async function mendTail(port: FilePort, path: string, fd: number): Promis
   const isOnlyNewlineMissing = whole === size - end
   const keptAs = isOnlyNewlineMissing ? undefined : await setAside(port, path, fd, { from: end, to: size })
   if (!isOnlyNewlineMissing) port.truncate(fd, end + whole)
-  if (whole > 0) port.write(fd, newline)
+  if (whole > 0 && port.write(fd, newline) === 0) throw new Error('the last newline could not be written')
   return { tornBytes: size - end - whole, keptAs }
 }
 
@@ -75,6 +76,8 @@ async function setAside(port: FilePort, path: string, fd: number, range: Range):
       if (port.write(copy, bytes) < bytes.length) throw new Error(`${keptAs} could not be written whole`)
     }
     await port.dataSync(copy)
+    // Before anything is cut off, so that a power cut finds it in one place or the other.
+    await port.syncFolder(dirname(path))
   } catch (error) {
     port.remove(keptAs)
     throw error

@@ -1,0 +1,67 @@
+import type { Owner, WritableLog } from './log-store.ts'
+import type { CommittedLine } from './session.ts'
+import type { SessionReader } from './session-reader.ts'
+import type { SessionWriter } from './session-writer.ts'
+
+/** What all openers of one session in this process share. */
+export interface HeldSession {
+  type: 'held'
+  reader: SessionReader
+  writer: SessionWriter
+  log: WritableLog
+  listeners: Set<(line: CommittedLine) => void>
+}
+
+export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }
+
+interface Entry {
+  session: Promise<ClaimedSession>
+  users: number
+  closing?: Promise<void>
+}
+
+/** The sessions that this process writes. A second opener shares the first one's; the last one to leave closes it. */
+export class OpenSessions {
+  readonly #entries = new Map<string, Entry>()
+
+  async join(key: string, claim: () => Promise<ClaimedSession>): Promise<ClaimedSession> {
+    for (let entry = this.#entries.get(key); entry; entry = this.#entries.get(key)) {
+      if (!entry.closing) {
+        entry.users++
+        return entry.session
+      }
+      await entry.closing
+    }
+    const entry: Entry = { session: claim(), users: 1 }
+    this.#entries.set(key, entry)
+    try {
+      const session = await entry.session
+      if (session.type === 'owned') this.#entries.delete(key)
+      return session
+    } catch (error) {
+      this.#entries.delete(key)
+      throw error
+    }
+  }
+
+  async leave(key: string): Promise<void> {
+    const entry = this.#entries.get(key)
+    if (entry && --entry.users <= 0) await this.#close(key, entry)
+  }
+
+  async closeAll(): Promise<void> {
+    for (const [key, entry] of this.#entries) await this.#close(key, entry)
+  }
+
+  async #close(key: string, entry: Entry): Promise<void> {
+    entry.closing ??= closeSession(entry).finally(() => this.#entries.delete(key))
+    await entry.closing
+  }
+}
+
+async function closeSession(entry: Entry): Promise<void> {
+  const session = await entry.session
+  if (session.type === 'owned') return
+  await session.writer.close()
+  await session.log.close()
+}

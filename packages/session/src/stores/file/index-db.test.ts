@@ -1,0 +1,323 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { IndexDb, IndexError, indexFileIn, type Candidate, type Document, type Row } from './index-db.ts'
+import { fold, termsOf } from './search-text.ts'
+
+let folder: string
+let file: string
+const opened: IndexDb[] = []
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tapetree-index-'))
+  file = indexFileIn(folder)
+})
+
+afterEach(() => {
+  for (const db of opened.splice(0)) db.close()
+  rmSync(folder, { recursive: true })
+})
+
+function open(): IndexDb {
+  const db = IndexDb.open(file)
+  opened.push(db)
+  return db
+}
+
+function row(id: string, value = '{}'): Row {
+  return { id, inode: 2 ** 60, size: 10, mtimeMs: 1.5, modified: '2026-01-01', value }
+}
+
+function documents(...texts: string[]): Document[] {
+  return texts.map((text, index) => document(index + 1, text))
+}
+
+function document(seq: number, text: string, ms = seq * 1000): Document {
+  return { seq, at: seq * 100, size: 90, ms, terms: termsOf(fold(text)) }
+}
+
+function found(db: IndexDb, source: number, expression: string): string[] {
+  return [...db.candidates(source, expression, Number.MAX_SAFE_INTEGER)].map(({ id, seq }) => `${id} ${seq}`)
+}
+
+/** Changes the file behind the back of the index. */
+function edit(sql: string): void {
+  const other = new DatabaseSync(file)
+  other.exec(sql)
+  other.close()
+}
+
+describe('opening', () => {
+  test('makes a file that only its owner can read, and nothing beside it that others can', () => {
+    const before = process.umask(0)
+    try {
+      open().saveRows(1, [row('a')])
+      expect(statSync(file).mode & 0o777).toBe(0o600)
+      expect(statSync(`${file}-journal`).mode & 0o777).toBe(0o600)
+    } finally {
+      process.umask(before)
+    }
+  })
+
+  test('keeps what is there', () => {
+    const first = open()
+    first.saveRows(1, [row('a')])
+    first.close()
+    expect(open().row(1, 'a')).toEqual(row('a'))
+  })
+
+  test('fails for a file that is not an index, of another schema, or in no folder', () => {
+    writeFileSync(file, 'not a database, and long enough to be looked at: '.repeat(100))
+    expect(() => open()).toThrow(IndexError)
+    IndexDb.remove(file)
+    edit('PRAGMA user_version = 99')
+    expect(() => open()).toThrow(IndexError)
+    expect(() => IndexDb.open(join(folder, 'none', 'index'))).toThrow(IndexError)
+  })
+
+  test('can be begun again after removing whatever lies there', () => {
+    mkdirSync(file)
+    writeFileSync(`${file}-journal`, 'old')
+    expect(() => open()).toThrow(IndexError)
+    IndexDb.remove(file)
+    expect(open().row(1, 'a')).toBeUndefined()
+  })
+
+  test('tells a file that was deleted or replaced', () => {
+    const db = open()
+    expect(db.isInPlace).toBe(true)
+    rmSync(file)
+    expect(db.isInPlace).toBe(false)
+    writeFileSync(`${file}.new`, '')
+    writeFileSync(file, '')
+    expect(db.isInPlace).toBe(false)
+  })
+
+  test('is over after closing, once or twice', () => {
+    const db = open()
+    db.close()
+    db.close()
+    expect(() => db.row(1, 'a')).toThrow(IndexError)
+  })
+})
+
+describe('an index that somebody else holds', () => {
+  test('is busy, and says so soon', () => {
+    const db = open()
+    const other = new DatabaseSync(file)
+    other.exec('BEGIN EXCLUSIVE')
+    const start = performance.now()
+    expect(errorOf(() => db.saveRows(1, [row('a')]))).toMatchObject({ isBusy: true })
+    expect(errorOf(() => db.row(1, 'a'))).toMatchObject({ isBusy: true })
+    expect(errorOf(() => IndexDb.open(file))).toMatchObject({ isBusy: true })
+    expect(performance.now() - start).toBeLessThan(1000)
+    other.close()
+    expect(db.row(1, 'a')).toBeUndefined()
+  })
+})
+
+describe('sources', () => {
+  test('have a number of their own for each folder and kind, and keep it', () => {
+    const db = open()
+    const numbers = [db.sourceNumber('', 'list'), db.sourceNumber('', 'search'), db.sourceNumber('.trash', 'list')]
+    expect(new Set(numbers).size).toBe(3)
+    expect(db.sourceNumber('', 'search')).toBe(numbers[1])
+  })
+
+  test('do not see the rows and documents of each other', () => {
+    const db = open()
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('apple') }])
+    expect([db.row(2, 'a'), found(db, 2, '"apple"'), found(db, 1, '"apple"')]).toEqual([undefined, [], ['a 1']])
+    expect(db.termsWith(2, 'app', '')).toEqual({ terms: [], isComplete: true, through: undefined })
+  })
+})
+
+describe('rows', () => {
+  test('come back by range, as they were', () => {
+    const db = open()
+    db.saveRows(1, ['a', 'b', 'c', 'd'].map((id) => row(id)))
+    db.dropRows(1, ['c'])
+    expect([...db.rowsBetween(1, { after: 'a', through: 'd' })]).toEqual([
+      ['b', row('b')],
+      ['d', row('d')],
+    ])
+  })
+
+  test.each(["value = 'x'", "modified = '2030-01-01'", 'size = 11', 'inode = 1', 'mtime_ms = 2', 'seal = seal + 1', 'value = NULL'])(
+    'that were edited (%s) are not believed',
+    (change) => {
+      const db = open()
+      db.saveRows(1, [row('a'), row('b')])
+      edit(`UPDATE log SET ${change} WHERE id = 'a'`)
+      expect([...db.rowsBetween(1, { after: '', through: '~' }).keys()]).toEqual(['b'])
+    },
+  )
+})
+
+describe('documents', () => {
+  test('are found, the last first, with the place of their line', () => {
+    const db = open()
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('apple', 'pear', 'apple pie') }])
+    const all: Candidate[] = [...db.candidates(1, '"apple"', Number.MAX_SAFE_INTEGER)]
+    expect(all).toEqual([
+      { rowid: 3, id: 'a', seq: 3, at: 300, size: 90, ms: 3000, reachMs: 3000 },
+      { rowid: 1, id: 'a', seq: 1, at: 100, size: 90, ms: 1000, reachMs: 3000 },
+    ])
+    expect([...db.candidates(1, '"apple"', 3)]).toEqual([all[1]])
+    expect(found(db, 1, '')).toEqual(['a 3', 'a 2', 'a 1'])
+  })
+
+  test('are many in one log', () => {
+    const db = open()
+    const many = documents(...Array.from({ length: 600 }, (_, index) => `word${index}`))
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: many }])
+    expect([found(db, 1, '"word0"'), found(db, 1, '"word599"'), found(db, 1, '')]).toEqual([
+      ['a 1'],
+      ['a 600'],
+      many.map(({ seq }) => `a ${seq}`).reverse(),
+    ])
+  })
+
+  test('know how new those before them are at most', () => {
+    const db = open()
+    db.addDocuments(1, [
+      { row: row('a'), continues: undefined, documents: [document(1, 'x', 5000)] },
+      { row: row('b'), continues: undefined, documents: [document(1, 'x', 2000)] },
+    ])
+    expect([...db.candidates(1, '"x"', 99)].map(({ reachMs }) => reachMs)).toEqual([5000, 5000])
+  })
+
+  test('continue a log only from where the caller thinks it is', () => {
+    const db = open()
+    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('one') }])
+    db.addDocuments(1, [{ row: row('a', '2'), continues: '1', documents: [document(2, 'two')] }])
+    db.addDocuments(1, [{ row: row('a', '2'), continues: '1', documents: [document(2, 'two')] }])
+    expect([found(db, 1, ''), db.row(1, 'a')?.value]).toEqual([['a 2', 'a 1'], '2'])
+  })
+
+  test('are replaced where a log begins anew', () => {
+    const db = open()
+    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('one', 'two') }])
+    db.dropRows(1, ['a'])
+    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('three') }])
+    expect([found(db, 1, '"one"'), found(db, 1, '"three"')]).toEqual([[], ['a 1']])
+  })
+
+  test('of dropped logs are not found any more, and give way when they are the most', () => {
+    const db = open()
+    const search = db.sourceNumber('', 'search')
+    const many = documents(...Array.from({ length: 10_000 }, () => 'same'))
+    db.addDocuments(search, [
+      { row: row('a'), continues: undefined, documents: many },
+      { row: row('b'), continues: undefined, documents: documents('same') },
+      { row: row('c'), continues: undefined, documents: documents('same') },
+    ])
+    expect(db.dropDocuments(search, ['b'])).toBe(false)
+    expect(found(db, search, '"same"')).toHaveLength(10_001)
+    expect(db.dropDocuments(search, ['a'])).toBe(true)
+    expect([found(db, search, '"same"'), db.row(search, 'c'), db.termsWith(search, 'same', '').terms]).toEqual([
+      [],
+      undefined,
+      [],
+    ])
+    db.addDocuments(search, [{ row: row('c'), continues: undefined, documents: documents('same') }])
+    expect([found(db, search, '"same"'), db.termsWith(search, 'same', '').terms]).toEqual([['c 1'], ['same']])
+  })
+
+  test('are all there or none of them', () => {
+    const db = open()
+    const bad = { ...document(2, 'two'), ms: Number.NaN, at: undefined as never, terms: { words: [null] as never, pairs: new Set<string>() } }
+    expect(() => db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: [document(1, 'one'), bad] }])).toThrow(IndexError)
+    expect([found(db, 1, '"one"'), db.row(1, 'a')]).toEqual([[], undefined])
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('one') }])
+    expect(db.termsWith(1, 'one', '').terms).toEqual(['one'])
+  })
+
+  test('whose places cannot be read break the index', () => {
+    const db = open()
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('one') }])
+    edit(`UPDATE batch SET places = 'x'`)
+    expect(() => found(db, 1, '"one"')).toThrow(IndexError)
+    edit(`DELETE FROM batch`)
+    expect(found(db, 1, '"one"')).toEqual([])
+  })
+
+  test('are put together bit by bit, and all at once where many parts have piled up', () => {
+    const db = open()
+    expect([db.tidy(), db.beginCompacting()]).toEqual([false, false])
+    for (let index = 0; index < 20; index++)
+      db.addDocuments(1, [{ row: row(`s${index}`), continues: undefined, documents: documents(`word${index} common`) }])
+    expect(db.beginCompacting()).toBe(true)
+    while (db.tidy());
+    expect(db.beginCompacting()).toBe(false)
+    expect([found(db, 1, '"word7"'), found(db, 1, '"common"').length]).toEqual([['s7 1'], 20])
+  })
+})
+
+describe('words with a part', () => {
+  test('are given the shortest first, so many at a time, and it is said where there are more', () => {
+    const db = open()
+    const words = Array.from({ length: 200 }, (_, index) => `${'x'.repeat(200 - index)}needle`)
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents(words.join(' ')) }])
+    const { terms, isComplete } = db.termsWith(1, 'need', '')
+    expect([terms.length, isComplete, terms[0]]).toEqual([128, false, 'xneedle'.slice(0)])
+  })
+
+  test('are looked for in one stretch after the other', () => {
+    const db = open()
+    const words = Array.from({ length: 25_000 }, (_, index) => `w${String(index).padStart(5, '0')}`)
+    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents(words.join(' ')) }])
+    const first = db.termsWith(1, '999', '')
+    expect(first.through).toBe('w20000')
+    const second = db.termsWith(1, '999', first.through ?? '')
+    expect([...first.terms, ...second.terms].length).toBe(words.filter((word) => word.includes('999')).length)
+    expect(second.through).toBeUndefined()
+  })
+})
+
+test('another connection that writes changes the version', () => {
+  const db = open()
+  const { version } = db
+  db.saveRows(1, [row('a')])
+  expect(db.version).toBe(version)
+  edit(`DELETE FROM log`)
+  expect(db.version).not.toBe(version)
+})
+
+test('terms of more than one source, and more than are remembered, are all learnt', () => {
+  const db = open()
+  for (const source of [1, 2, 1])
+    db.addDocuments(source, [{ row: row(`s${Math.random()}`), continues: undefined, documents: documents('same word') }])
+  expect([db.termsWith(1, 'word', '').terms, db.termsWith(2, 'word', '').terms]).toEqual([['word'], ['word']])
+})
+
+test('the name of the file carries the schema', () => {
+  expect(indexFileIn('/root')).toBe(join('/root', 'index-1.sqlite'))
+})
+
+test('an index that is truncated anywhere fails or answers, and never hangs', () => {
+  open().saveRows(1, Array.from({ length: 100 }, (_, index) => row(`s${index}`, 'x'.repeat(100))))
+  const bytes = readFileSync(file)
+  for (let size = 0; size < bytes.length; size += 1500) {
+    for (const db of opened.splice(0)) db.close()
+    writeFileSync(file, bytes.subarray(0, size))
+    try {
+      for (const [id, stored] of open().rowsBetween(1, { after: '', through: '~' })) {
+        expect(stored).toEqual(row(id, 'x'.repeat(100)))
+      }
+    } catch (error) {
+      expect(error).toBeInstanceOf(IndexError)
+    }
+  }
+})
+
+function errorOf(work: () => unknown): unknown {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
