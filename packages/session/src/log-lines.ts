@@ -1,57 +1,74 @@
-import type { ReadableLog } from './log-store.ts'
-import { parseLine, splitMerged } from './parse-line.ts'
+import type { ReadableLog, StoredLine } from './log-store.ts'
+import { parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+import { parseStored, textOf } from './replay.ts'
 
 /** A line of the log as it travels to an observer, or the note that some are lost. */
 export type LogLine =
   | { type: 'line'; seq: number; crc: string; text: string }
   | { type: 'lost'; seq: number; count: number }
 
-/** The lines after `after`, exactly once each and in order, up to the one that is durable when it gets there. */
-export async function* readLogLines(
-  log: ReadableLog,
-  options: { after: number; through: () => number },
-): AsyncIterable<LogLine> {
+export interface LogLinesOptions {
+  after: number
+  /** The last seq that is durable, asked when it gets there. */
+  through: () => number
+  /** In a damaged log seqs may not rise, so a place in it cannot be found by halving. */
+  isDamaged: boolean
+}
+
+/** The lines after `after`, exactly once each and in order: those that reading accepts, by the same rules. */
+export async function* readLogLines(log: ReadableLog, options: LogLinesOptions): AsyncIterable<LogLine> {
   let last = options.after
-  const from = await log.seek(last + 1)
-  // Lines of a plain file have no seq of their own: they are counted from the first one on.
-  let counted = from === 0 ? 0 : last
-  for await (const batch of from === undefined ? [] : log.lines(from)) {
+  const through = options.through()
+  for await (const { seq, crc, text } of acceptedLines(log, options)) {
+    if (seq > options.through()) break
+    if (seq <= last) continue
+    if (seq > last + 1) yield { type: 'lost', seq: last + 1, count: seq - last - 1 }
+    last = seq
+    yield { type: 'line', seq, crc, text }
+  }
+  if (through > last) yield { type: 'lost', seq: last + 1, count: through - last }
+}
+
+async function* acceptedLines(
+  log: ReadableLog,
+  { after, isDamaged }: LogLinesOptions,
+): AsyncIterable<{ seq: number; crc: string; text: string }> {
+  const from = isDamaged ? 0 : await log.seek(after + 1)
+  if (from === undefined) return
+  let accepted = from === 0 ? 0 : after
+  // Lines of a plain file have no seq of their own: they are counted from the first one on, the unreadable ones too.
+  let counted = accepted
+  let isSealed = from > 0
+  for await (const batch of log.lines(from)) {
     for (const stored of batch) {
-      for (const part of partsOf(stored.bytes)) {
-        const seq = part.seq ?? counted + 1
-        counted = Math.max(counted, seq)
-        if (seq > options.through()) return
-        if (part.text === undefined || seq <= last) continue
-        if (seq > last + 1) yield { type: 'lost', seq: last + 1, count: seq - last - 1 }
-        last = seq
-        yield { type: 'line', seq, crc: part.crc, text: part.text }
+      for (const { parsed, bytes } of partsOf(stored)) {
+        if (parsed.type === 'damaged' || (isSealed && !parsed.sealed)) {
+          counted++
+          continue
+        }
+        const seq = parsed.line.seq ?? counted + 1
+        if (seq <= accepted) continue
+        accepted = counted = seq
+        isSealed ||= parsed.line.type === 'writer'
+        yield { seq, crc: parsed.crc, text: decoder.decode(bytes) }
       }
     }
   }
-  const missing = options.through() - last
-  if (missing > 0) yield { type: 'lost', seq: last + 1, count: missing }
 }
 
 const decoder = new TextDecoder()
 
 interface Part {
-  seq: number | undefined
-  crc: string
-  /** Undefined where the line cannot be read. */
-  text: string | undefined
+  parsed: ParsedLine
+  bytes: Uint8Array
 }
 
 /** Usually one; lines that ran together give several. */
-function partsOf(bytes: Uint8Array): Part[] {
-  if (bytes.length === 0) return []
-  const whole = partOf(bytes)
-  if (whole.text !== undefined) return [whole]
-  const parts = splitMerged(bytes).map((part) => partOf(part.bytes))
-  return parts.some((part) => part.text !== undefined) ? parts : [whole]
-}
-
-function partOf(bytes: Uint8Array): Part {
-  const parsed = parseLine(bytes)
-  if (parsed.type === 'damaged') return { seq: parsed.head.seq, crc: '', text: undefined }
-  return { seq: parsed.line.seq, crc: parsed.crc, text: decoder.decode(bytes) }
+function partsOf(stored: StoredLine): Part[] {
+  const bytes = textOf(stored)
+  if (!bytes) return []
+  const parsed = parseStored(stored, bytes)
+  if (parsed.type === 'line') return [{ parsed, bytes }]
+  const parts = splitMerged(bytes).map((part) => ({ parsed: parseLine(part.bytes), bytes: part.bytes }))
+  return parts.some((part) => part.parsed.type === 'line' && part.parsed.sealed) ? parts : [{ parsed, bytes }]
 }

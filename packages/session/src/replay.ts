@@ -1,6 +1,6 @@
-import { nextPosition, type DiskLine, type Position } from './line.ts'
+import { maxReadLineBytes, nextPosition, type DiskLine, type Position } from './line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
-import { parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+import { parseLine, salvageHead, splitMerged, type ParsedLine } from './parse-line.ts'
 import type { Fragment, SessionState } from './session-state.ts'
 
 export interface ReplayedLine extends Position {
@@ -42,11 +42,12 @@ export class Reading {
 
   take(stored: StoredLine): void {
     this.#state.end = nextPosition(stored)
-    const bytes = stored.at === 0 ? withoutByteOrderMark(stored.bytes) : stored.bytes
-    if (bytes.length === 0 || isBlank(bytes)) return
-    const parsed = parseLine(bytes)
-    if (parsed.type === 'line') this.#accept(parsed, stored)
-    else if (!this.#acceptParts(bytes, stored)) this.#keep({ ...placeOf(stored), ...parsed })
+    const bytes = textOf(stored)
+    if (!bytes) return
+    const parsed = parseStored(stored, bytes)
+    const place = { at: stored.at + stored.bytes.length - bytes.length, size: bytes.length }
+    if (parsed.type === 'line') this.#accept(parsed, place)
+    else if (!this.#acceptParts(bytes, place)) this.#keep({ ...placeOf(stored), ...parsed })
   }
 
   finish(): void {
@@ -115,8 +116,20 @@ function placeOf({ at, size }: Position): Position {
   return { at, size }
 }
 
-function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+/** The bytes that are to be parsed: without the mark that some editors put before everything; undefined if there are none. */
+export function textOf({ at, bytes }: StoredLine): Uint8Array | undefined {
+  const text = at === 0 && startsWithByteOrderMark(bytes) ? bytes.subarray(3) : bytes
+  return isBlank(text) ? undefined : text
+}
+
+/** Of a line that is too long only its beginning is at hand, which must not be taken for the line. */
+export function parseStored(stored: StoredLine, text: Uint8Array): ParsedLine {
+  if (stored.bytes.length === stored.size) return parseLine(text)
+  return { type: 'damaged', reason: `longer than ${maxReadLineBytes} bytes`, head: salvageHead(text) }
+}
+
+function startsWithByteOrderMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
 function isBlank(bytes: Uint8Array): boolean {

@@ -46,7 +46,8 @@ export class SessionWriter {
   readonly #commit: GroupCommit
   readonly #derived: DerivedFiles
   #term: number
-  #hasAnnounced = false
+  /** The term of the last writer record that is in the log. */
+  #announcedTerm = 0
   /** The leaf as it will be when everything on its way is written. */
   #plannedLeaf: string | null
   #failure: SessionError | undefined
@@ -170,7 +171,7 @@ export class SessionWriter {
   #host(): CommitHost {
     return {
       expectation: () => ({ term: this.#term, head: this.#reader.state.seq }),
-      preamble: () => (this.#hasAnnounced ? [] : [this.#writerLine()]),
+      preamble: () => (this.#announcedTerm === this.#term ? [] : [this.#writerLine()]),
       committed: (lines) => this.#takeIn(lines),
       rejected: (error, { isFinal }) => {
         this.#reject(error)
@@ -186,12 +187,12 @@ export class SessionWriter {
   }
 
   #takeIn(lines: readonly Committed[]): void {
-    this.#hasAnnounced = true
     this.#failure = undefined
     const { state } = this.#reader
     for (const { line, sealed, position } of lines) {
       state.apply(line, { seq: sealed.seq, crc: sealed.crc, at: position.at, size: position.size })
       state.end = nextPosition(position)
+      if (line.type === 'writer') this.#announcedTerm = state.term
     }
     this.#derived.schedule()
     this.#onCommit(lines)
@@ -203,7 +204,6 @@ export class SessionWriter {
     if (claim.type === 'owned')
       throw new SessionError('fenced', `Another writer has this session: ${claim.owner.reason}`)
     this.#term = claim.log.term ?? this.#term + 1
-    this.#hasAnnounced = false
     const found: Position[] = []
     for await (const batch of this.#log.lines(this.#reader.state.end)) {
       for (const stored of batch) {

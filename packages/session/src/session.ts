@@ -284,7 +284,8 @@ export class Session {
 
   /** The lines after a cursor, byte for byte, up to the last durable one. */
   lines(options: { after?: number } = {}): AsyncIterable<LogLine> {
-    return readLogLines(this.#reader.log, { after: options.after ?? 0, through: () => this.#reader.state.seq })
+    const isDamaged = this.#reader.state.damageCount > 0
+    return readLogLines(this.#reader.log, { after: options.after ?? 0, through: () => this.#reader.state.seq, isDamaged })
   }
 
   /** The session as a player shows it, from the first line to the last durable one. */

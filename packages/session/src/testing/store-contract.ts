@@ -9,10 +9,10 @@ import { assistant, call, said, toolResult, user } from './builders.ts'
 export interface StoreUnderTest {
   store: SessionStore
   /** A second store on the same sessions, as a restarted process would open it. */
-  reopen(): Promise<SessionStore>
+  reopen: () => Promise<SessionStore>
   /** Lets another writer append to a session although somebody holds it. */
-  writeBehindBack(sessionId: string): Promise<void>
-  close(): Promise<void>
+  writeBehindBack: (sessionId: string) => Promise<void>
+  close: () => Promise<void>
 }
 
 export interface ContractRunner {

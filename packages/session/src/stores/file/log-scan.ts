@@ -1,5 +1,6 @@
 import { maxReadLineBytes } from '../../line.ts'
 import type { StoredLine } from '../../log-store.ts'
+import { parseLine } from '../../parse-line.ts'
 import type { FilePort } from './file-port.ts'
 
 /** The complete lines of a file from an offset on, a batch for each chunk that is read. Split on byte 0x0A only. */
@@ -91,7 +92,7 @@ export async function seekLine(port: FilePort, fd: number, seq: number): Promise
 
 const bisectBytes = 256 * 1024
 
-/** The first line that begins after an offset and says its seq. */
+/** The first line that begins after an offset and proves its seq: one that only says it would send the search astray. */
 async function firstNumbered(
   port: FilePort,
   fd: number,
@@ -103,12 +104,17 @@ async function firstNumbered(
     for (const stored of batch) {
       if (stored.at >= before) return undefined
       // The scan begins inside a line; its rest is not a line.
-      const seq = isFirst ? undefined : seqOf(stored.bytes)
+      const seq = isFirst ? undefined : provenSeqOf(stored.bytes)
       isFirst = false
       if (seq !== undefined) return { at: stored.at, seq }
     }
   }
   return undefined
+}
+
+function provenSeqOf(bytes: Uint8Array): number | undefined {
+  const parsed = parseLine(bytes)
+  return parsed.type === 'line' ? parsed.line.seq : undefined
 }
 
 function seqOf(bytes: Uint8Array): number | undefined {
