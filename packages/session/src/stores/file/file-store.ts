@@ -3,17 +3,18 @@ import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SessionError } from '../../errors.ts'
 import { isId, requireId } from '../../ids.ts'
-import type { Claim, ClaimOptions, LogStore, Owner, Place, ReadableLog, Scope } from '../../log-store.ts'
+import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from '../../log-store.ts'
 import type { SealedLine } from '../../seal-line.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../session-list.ts'
 import { SessionStore, type OpenedLog, type OpenOptions, type SessionStoreOptions } from '../../store.ts'
-import { removeTemporaryFiles, replaceFile } from './blob-files.ts'
+import { removeTemporaryFiles } from './blob-files.ts'
 import { DurableFolders } from './durable-folders.ts'
 import { ReadableFileLog, WritableFileLog } from './file-log.ts'
 import type { FilePort } from './file-port.ts'
 import { LogFile } from './log-file.ts'
 import { logName, pathsBesideFile, pathsInFolder, type LogPaths } from './log-paths.ts'
 import { nodeFilePort } from './node-file-port.ts'
+import { announceOwner, readOwner } from './owner-file.ts'
 import { mendTail } from './recover.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
 import { scanIndex } from './scan-index.ts'
@@ -58,7 +59,7 @@ export class FileLogStore implements LogStore {
     if (await this.placeOf(scope, sessionId))
       throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
     const parent = dirname(folder)
-    const temporary = join(parent, `.new-${randomBytes(6).toString('hex')}`)
+    const temporary = hiddenName(parent)
     try {
       await this.#folders.make(parent)
       this.#port.makeFolder(temporary)
@@ -70,6 +71,13 @@ export class FileLogStore implements LogStore {
       this.#port.remove(temporary)
       throw storageError(`Session ${sessionId} could not be created`, error)
     }
+  }
+
+  async discard(scope: Scope, sessionId: string): Promise<void> {
+    const folder = this.folderOf(scope, sessionId, 'active')
+    const temporary = hiddenName(dirname(folder))
+    await this.#port.rename(folder, temporary)
+    this.#port.remove(temporary)
   }
 
   async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
@@ -179,7 +187,7 @@ export class FileLogStore implements LogStore {
 
   async #claimPaths(paths: LogPaths, options: ClaimOptions): Promise<Claim> {
     const attempt = await this.#lock(paths.lock)
-    if (attempt.type === 'held') return { type: 'owned', owner: await this.#ownerOf(paths) }
+    if (attempt.type === 'held') return { type: 'owned', owner: await readOwner(this.#port, paths.owner) }
     if (attempt.type === 'unavailable' && !options.insist) return { type: 'owned', owner: { reason: attempt.reason } }
     const release = (): void => {
       this.#port.remove(paths.owner)
@@ -203,7 +211,8 @@ export class FileLogStore implements LogStore {
       await this.#port.syncFolder(paths.folder)
       removeTemporaryFiles(this.#port, paths.blobs)
       if (paths.local !== undefined) removeTemporaryFiles(this.#port, paths.folder)
-      await this.#announceOwner(paths, { ...writer, ...(options.socket !== undefined && { socket: options.socket }) })
+      const socket = options.socket === undefined ? {} : { socket: options.socket }
+      await announceOwner(this.#port, paths.owner, { ...writer, ...socket })
       return new WritableFileLog({
         port: this.#port,
         paths,
@@ -217,36 +226,14 @@ export class FileLogStore implements LogStore {
       throw error
     }
   }
-
-  async #announceOwner(paths: LogPaths, owner: Omit<Owner, 'reason'>): Promise<void> {
-    try {
-      await replaceFile(this.#port, paths.owner, `${JSON.stringify(owner)}\n`, { sync: false })
-    } catch {
-      // It only helps others to find us; a full disk must not keep the owner out.
-    }
-  }
-
-  async #ownerOf(paths: LogPaths): Promise<Owner> {
-    const reason = 'Another process is writing this session.'
-    try {
-      const fd = this.#port.openRead(paths.owner)
-      const bytes = new Uint8Array(4096)
-      const count = await this.#port.read(fd, bytes, 0).finally(() => this.#port.close(fd))
-      const owner = JSON.parse(Buffer.from(bytes.subarray(0, count)).toString()) as Record<string, unknown>
-      const { host, process: pid, socket } = owner
-      return {
-        reason: `Process ${String(pid)} on ${String(host)} is writing this session.`,
-        host: String(host),
-        process: String(pid),
-        ...(typeof socket === 'string' && { socket }),
-      }
-    } catch {
-      return { reason } // the lock is the truth; the file is a courtesy
-    }
-  }
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']
+
+/** For what is no session yet, or no longer. */
+function hiddenName(folder: string): string {
+  return join(folder, `.new-${randomBytes(6).toString('hex')}`)
+}
 
 function folderAt(path: string): string {
   return basename(path) === logName ? dirname(path) : path

@@ -10,8 +10,14 @@ const fdatasync = promisify(fs.fdatasync)
 const fsync = promisify(fs.fsync)
 const rename = promisify(fs.rename)
 
+export interface NodeFilePortOptions {
+  platform?: NodeJS.Platform
+  pause?: (ms: number) => Promise<unknown>
+}
+
 /** The file port on the real system. */
-export function nodeFilePort(options: { platform?: NodeJS.Platform } = {}): FilePort {
+export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
+  const pause = options.pause ?? delay
   const isWindows = (options.platform ?? process.platform) === 'win32'
   // Windows has no such flag.
   const noFollow = isWindows ? 0 : O_NOFOLLOW
@@ -32,7 +38,7 @@ export function nodeFilePort(options: { platform?: NodeJS.Platform } = {}): File
     syncFolder: async (path) => {
       if (!isWindows) await syncPath(path)
     },
-    rename: (from, to) => (isWindows ? renamePatiently(from, to) : rename(from, to)),
+    rename: (from, to) => (isWindows ? renamePatiently(from, to, pause) : rename(from, to)),
     makeFolder: (path) => void fs.mkdirSync(path, { recursive: true, mode: 0o700 }),
     names: (path) => (fs.existsSync(path) ? fs.readdirSync(path) : []),
     exists: (path) => fs.existsSync(path),
@@ -51,13 +57,13 @@ async function syncPath(path: string): Promise<void> {
 }
 
 /** On Windows a scanner may hold the target for a moment. */
-async function renamePatiently(from: string, to: string): Promise<void> {
+async function renamePatiently(from: string, to: string, pause: (ms: number) => Promise<unknown>): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += renameRetryMs) {
     try {
       return await rename(from, to)
     } catch (error) {
       if (waitedMs >= renamePatienceMs) throw error
-      await delay(renameRetryMs)
+      await pause(renameRetryMs)
     }
   }
 }

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import type { SessionInfo } from '../session-list.ts'
+import { memoryStore } from './memory/memory-store.ts'
+import { user } from '../testing/builders.ts'
+import { pageOf } from './list-page.ts'
+import { newestHits, snippetOf } from './search-log.ts'
+
+describe('a page of sessions', () => {
+  test('filters by folder, status and words in name, first message or folder', () => {
+    const rows = [
+      row('a', { cwd: '/x', name: 'Alpha' }),
+      row('b', { cwd: '/y', firstText: 'about beta', status: 'running' }),
+      row('c', {}),
+    ]
+    const ids = (query: Parameters<typeof pageOf>[1]): string[] => pageOf(rows, query).sessions.map(({ id }) => id)
+    expect(ids({ cwd: '/x' })).toEqual(['a'])
+    expect(ids({ status: 'running' })).toEqual(['b'])
+    expect(ids({ text: 'ALPHA' })).toEqual(['a'])
+    expect(ids({ text: 'beta' })).toEqual(['b'])
+    expect(ids({ text: '/Y' })).toEqual(['b'])
+    expect(ids({ text: 'nothing' })).toEqual([])
+  })
+
+  test('goes from new to old and gives a cursor while there is more', () => {
+    const rows = ['1', '2', '3'].map((id) => row(id, { modified: `2026-01-0${id}` }))
+    const first = pageOf(rows, { limit: 2 })
+    expect(first.sessions.map(({ id }) => id)).toEqual(['3', '2'])
+    const second = pageOf(rows, { limit: 2, cursor: first.cursor as string })
+    expect(second.sessions.map(({ id }) => id)).toEqual(['1'])
+    expect(second.cursor).toBeUndefined()
+    expect(pageOf([], {}).sessions).toEqual([])
+  })
+})
+
+describe('search by reading', () => {
+  test('shows some words around the match, on one line', () => {
+    const text = `${'before '.repeat(20)}needle\n\n${'after '.repeat(40)}`
+    const snippet = snippetOf(text, text.indexOf('needle'))
+    expect(snippet).toMatch(/^….*needle after.*…$/)
+    expect(snippet).not.toContain('\n')
+    expect(snippetOf('short', 0)).toBe('short')
+  })
+
+  test('gives the newest hits first and no more than asked for', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    for (let index = 0; index < 60; index++) await user(session, `needle ${index}`)
+    const hits = await store.search({ text: 'NEEDLE' })
+    expect(hits.length).toBe(50)
+    expect((await store.search({ text: 'needle 7', limit: 1 })).length).toBe(1)
+    expect(newestHits(hits, { text: '', limit: 2 }).length).toBe(2)
+  })
+
+  test('tells the role of what was said, also of a summary', async () => {
+    const session = await memoryStore().create()
+    const store = memoryStore()
+    const other = await store.create()
+    const kept = await user(other, 'words')
+    await other.appendCompaction('a summary of words', kept, 1)
+    expect((await store.search({ text: 'words' })).map(({ role }) => role).toSorted()).toEqual(['compaction', 'user'])
+    await session.close()
+  })
+})
+
+function row(id: string, info: Partial<SessionInfo>): SessionInfo {
+  return {
+    id,
+    name: '',
+    created: '',
+    modified: '',
+    messageCount: 0,
+    status: 'idle',
+    queueLength: 0,
+    cost: 0,
+    damaged: false,
+    ...info,
+  }
+}
