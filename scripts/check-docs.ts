@@ -86,7 +86,8 @@ function compile(blocks: Block[]): string[] {
       allowImportingTsExtensions: true,
       moduleDetection: 'force',
     },
-    include: ['*.ts'],
+    // What the packages declare of untyped modules is not imported by anything.
+    include: ['*.ts', '../packages/*/src/**/*.d.ts'],
   }
   writeFileSync(join(workFolder, 'tsconfig.json'), JSON.stringify(config))
   const { status, stdout, stderr } = spawnSync('tsc -p .docs-check --pretty false', { shell: true, encoding: 'utf8' })

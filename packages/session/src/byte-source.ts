@@ -1,7 +1,7 @@
 /** Takes lines and counted bytes from a stream of chunks, holding no more than asked for. */
 export class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array>
-  #held = new Uint8Array()
+  #held: Uint8Array = new Uint8Array()
 
   constructor(chunks: AsyncIterable<Uint8Array>) {
     this.#chunks = chunks[Symbol.asyncIterator]()
@@ -10,22 +10,23 @@ export class ByteSource {
   /** The bytes before the next newline; undefined at the end, or where a line is longer than allowed. */
   async line(maxBytes: number): Promise<Uint8Array | undefined> {
     let searched = 0
-    for (;;) {
-      const end = this.#held.indexOf(0x0a, searched)
-      if (end !== -1) return this.#take(end, end + 1)
-      searched = this.#held.length
-      if (searched > maxBytes || !(await this.#more())) return undefined
-    }
+    const found = await this.#hold((held) => {
+      const end = held.indexOf(0x0a)
+      searched += end === -1 ? held.length : end
+      return end !== -1 || searched > maxBytes
+    })
+    return found && searched <= maxBytes ? this.#take(searched, searched + 1) : undefined
   }
 
   /** Exactly this many bytes, or undefined where the stream ends before. */
   async bytes(count: number): Promise<Uint8Array | undefined> {
-    while (this.#held.length < count) if (!(await this.#more())) return undefined
-    return this.#take(count, count)
+    let length = 0
+    const found = await this.#hold((held) => (length += held.length) >= count)
+    return found ? this.#take(count, count) : undefined
   }
 
   async isAtEnd(): Promise<boolean> {
-    return this.#held.length === 0 && !(await this.#more())
+    return !(await this.#hold((held) => held.length > 0))
   }
 
   #take(end: number, next: number): Uint8Array {
@@ -34,13 +35,27 @@ export class ByteSource {
     return taken
   }
 
-  async #more(): Promise<boolean> {
-    const { done, value } = await this.#chunks.next()
-    if (done) return false
-    const joined = new Uint8Array(this.#held.length + value.length)
-    joined.set(this.#held)
-    joined.set(value, this.#held.length)
-    this.#held = joined
-    return true
+  /** Takes in chunks until one is enough; false where the stream ends before. They are put together once: each time costs all of them. */
+  async #hold(isEnough: (chunk: Uint8Array) => boolean): Promise<boolean> {
+    const pieces = [this.#held]
+    let found = isEnough(this.#held)
+    while (!found) {
+      const { done, value } = await this.#chunks.next()
+      if (done) break
+      pieces.push(value)
+      found = isEnough(value)
+    }
+    if (pieces.length > 1) this.#held = joined(pieces)
+    return found
   }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0))
+  let at = 0
+  for (const piece of pieces) {
+    all.set(piece, at)
+    at += piece.length
+  }
+  return all
 }

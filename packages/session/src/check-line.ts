@@ -1,7 +1,7 @@
 import { isObject } from './codec.ts'
 import type { Header } from './entry.ts'
 import type { Line } from './line.ts'
-import type { Content, Message } from './message.ts'
+import type { Content, Message, MessageRole } from './message.ts'
 import type { UnknownRecord } from './record.ts'
 
 /**
@@ -12,7 +12,10 @@ export function checkLine(line: Line): Line {
   const dated = isText(line.timestamp) ? line : { ...line, timestamp: '' }
   if (dated.type === 'session') return dated
   if (!isText(dated.id)) return unreadableRecord({ ...dated, id: '' })
-  if (dated.type === 'message') return { ...dated, message: checkMessage(dated.message) }
+  if (dated.type === 'message') {
+    if (!isRole(dated.message.role)) return unreadable(dated)
+    return { ...dated, message: checkMessage(dated.message) }
+  }
   if (dated.type === 'attempt') {
     if (!isText(dated.attempt.item)) return unreadable(dated)
     return { ...dated, attempt: { ...checkError(dated.attempt), content: checkContent(dated.attempt.content) } }
@@ -30,6 +33,15 @@ const isTextOrNull: Check = (value) => value === null || isText(value)
 const isOneOf = (names: string[]): Check => {
   return (value) => isText(value) && names.includes(value)
 }
+const isRole = isOneOf([
+  'user',
+  'assistant',
+  'tool',
+  'bashExecution',
+  'custom',
+  'branchSummary',
+  'compactionSummary',
+] satisfies MessageRole[])
 const isListOf = (shape: Shape): Check => {
   return (value) => Array.isArray(value) && value.every((item) => hasShape(item, shape))
 }

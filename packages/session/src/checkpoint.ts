@@ -17,6 +17,7 @@ export function writeCheckpoint(state: SessionState): string {
     end: state.end,
     header: state.header,
     sealed: state.sealed,
+    hasTwins: state.tree.twinCount > 0,
     term: state.term,
     newer: state.newer,
     name: state.name,
@@ -44,14 +45,18 @@ export function checkpointSize(state: SessionState): number {
   return contextPathTo(state.leaf).nodes.length + state.labels.size + state.inbox.messages.length
 }
 
-/** The state at the checkpoint's line, if checkpoint and log fit together. */
+/** The state at the checkpoint's line, if checkpoint and log fit together. Whatever is wrong with it is no failure. */
 export async function readCheckpoint(log: ReadableLog): Promise<SessionState | undefined> {
-  const body = parseCheckpoint(await log.loadCheckpoint())
-  if (!body) return undefined
-  const [bytes] = await log.readAt([body.last]).catch(() => [])
-  const parsed = bytes && parseLine(bytes)
-  if (parsed?.type !== 'line' || parsed.crc !== body.last.crc) return undefined
-  return restore(body)
+  try {
+    const body = parseCheckpoint(await log.loadCheckpoint())
+    if (!body || body.hasTwins) return undefined
+    const [bytes] = await log.readAt([body.last])
+    const parsed = bytes && parseLine(bytes)
+    if (parsed?.type !== 'line' || parsed.crc !== body.last.crc) return undefined
+    return restore(body)
+  } catch {
+    return undefined // a folder in its place, a shape of another version: the log is read instead
+  }
 }
 
 const checkpointVersion = 1
@@ -63,6 +68,8 @@ interface Body {
   end: number
   header: DiskLine | undefined
   sealed: boolean
+  /** Only the whole log says what an id means that came twice. */
+  hasTwins: boolean
   term: number
   newer: string | undefined
   name: string

@@ -4,18 +4,18 @@ import type { Line, DiskLine } from './line.ts'
  * The one place where names change: snake_case on disk, camelCase in the API. Only the members listed here are renamed; tool
  * input, custom data, provider metadata and members of a newer version pass through untouched.
  */
-export function fromDisk(disk: DiskLine, seq: number): Line {
-  const type = disk.type === 'thinking_level_change' ? 'thinking_level' : disk.type
+export function fromDisk(stored: DiskLine, seq: number): Line {
+  const disk = withKnownName(stored)
+  const { type } = disk
   const payload = payloads.get(type)
   if (!payload) return unknownLine(disk, seq)
-  const line = rename(disk, baseShape, 'api')
+  const line = rename(disk, payload.line, 'api')
   delete line['crc']
   line['seq'] = seq
-  line['type'] = type
   if (type === 'session') return line as unknown as Line
-  const nested = disk[payload.disk]
-  const source = isObject(nested) ? nested : flatPayload(disk, payload, line)
-  line[payload.api] = fixRoles(rename(source, payload.shape, 'api'))
+  const isNested = isObject(disk[payload.disk])
+  if (!isNested) line[payload.api] = rename(flatPayload(disk, payload, line), payload.shape, 'api')
+  fixRole(line[payload.api] as Plain)
   return line as unknown as Line
 }
 
@@ -178,6 +178,8 @@ interface Payload {
   api: string
   disk: string
   shape: Shape
+  /** The whole line, with the payload under its name. */
+  line: Shape
 }
 
 const payloads = new Map<string, Payload>(
@@ -247,8 +249,15 @@ const payloads = new Map<string, Payload>(
     error: shape({ message: true, kind: true, runId: true }),
     damage: shape({ throughSeq: true, lostLines: true, places: shape({ at: true, size: true, reason: true }) }),
     session_end: shape({ reason: true }),
-  }).map(([type, payload]) => [type, { api: camelCase(type), disk: type, shape: payload }]),
+  }).map(([type, payload]) => [
+    type,
+    { api: camelCase(type), disk: type, shape: payload, line: lineShape(type, payload) },
+  ]),
 )
+
+function lineShape(type: string, payload: Shape): Shape {
+  return { api: new Map(baseShape.api).set(type, { to: camelCase(type), shape: payload }), disk: baseShape.disk }
+}
 
 function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
@@ -261,10 +270,17 @@ export function payloadFromDisk(type: string, payload: Plain): Plain {
 }
 
 /** Older files carry the payload's members beside `type` and `id` (session-manager.md, section 13). */
-export function payloadOf(disk: DiskLine): Plain {
-  const type = disk.type === 'thinking_level_change' ? 'thinking_level' : disk.type
-  const nested = disk[type]
+export function payloadOf(stored: DiskLine): Plain {
+  const disk = withKnownName(stored)
+  const nested = disk[disk.type]
   return isObject(nested) ? nested : disk
+}
+
+/** Older files say `thinking_level_change`. */
+function withKnownName(disk: DiskLine): DiskLine {
+  if (disk.type !== 'thinking_level_change') return disk
+  const { thinking_level_change: payload, ...rest } = disk
+  return { ...rest, type: 'thinking_level', id: disk.id, ...(isObject(payload) && { thinking_level: payload }) }
 }
 
 /** A member that should be text; anything else counts as not there. */
@@ -284,9 +300,8 @@ function flatPayload(disk: DiskLine, payload: Payload, line: Plain): Plain {
 }
 
 /** Older files call the role of a result `toolResult`. */
-function fixRoles(payload: Plain): Plain {
+function fixRole(payload: Plain): void {
   if (payload['role'] === 'toolResult') payload['role'] = 'tool'
-  return payload
 }
 
 function unknownLine(disk: DiskLine, seq: number): Line {

@@ -97,18 +97,19 @@ function pairResults(spoken: readonly ContextMessage[], repairs: string[]): Cont
   const turns: Turn[] = []
   const open = new Map<string, { turn: Turn; index: number }>()
   for (const each of spoken) {
-    if (each.message.role === 'tool') {
-      for (const [index, result] of resultsOf(each.message).entries()) {
-        const call = open.get(result.toolUseId)
-        open.delete(result.toolUseId)
-        if (call) call.turn.results[call.index] = resultMessage(each, result)
-        else turns.push({ spoken: orphan(each, result, index, repairs), results: [] })
-      }
-      continue
+    const results = resultsOf(each.message)
+    for (const [index, result] of results.entries()) {
+      const call = open.get(result.toolUseId)
+      open.delete(result.toolUseId)
+      if (call) call.turn.results[call.index] = resultMessage(each, result)
+      else turns.push({ spoken: orphan(each, result, index, repairs), results: [] })
     }
-    const calls = callsOf(each.message)
-    if (each.message.role === 'assistant' && !hasSomethingToSend(each.message)) continue
-    const turn: Turn = { spoken: each, results: calls.map(() => undefined) }
+    if (each.message.role === 'tool') continue
+    // Some write results into the user's message; what else it says is said after them.
+    const rest = results.length === 0 ? each : withoutResults(each)
+    const calls = callsOf(rest.message)
+    if ((rest !== each || rest.message.role === 'assistant') && !hasSomethingToSend(rest.message)) continue
+    const turn: Turn = { spoken: rest, results: calls.map(() => undefined) }
     for (const [index, call] of calls.entries()) open.set(call.id, { turn, index })
     turns.push(turn)
   }
@@ -122,7 +123,11 @@ function resultsInOrder(turn: Turn, repairs: string[]): ContextMessage[] {
 
 function resultMessage(from: ContextMessage, result: ToolResult): ContextMessage {
   const content = from.message.content.filter((block) => block.type === 'tool_result' && block.toolResult === result)
-  return { entryId: from.entryId, message: { ...from.message, content } }
+  return { entryId: from.entryId, message: { ...from.message, role: 'tool', content } }
+}
+
+function withoutResults({ message, ...from }: ContextMessage): ContextMessage {
+  return { ...from, message: { ...message, content: message.content.filter(({ type }) => type !== 'tool_result') } }
 }
 
 function missingResult(asked: ContextMessage, call: ToolUse, repairs: string[]): ContextMessage {
@@ -173,7 +178,8 @@ function withoutForeignReasoning(
   messages: ContextMessage[],
   options: { policy: ReasoningPolicy; model: ModelReference | null },
 ): ContextMessage[] {
-  const turnStart = messages.findLastIndex(({ message }) => message.role === 'user')
+  // A result that became words of the user does not begin a turn.
+  const turnStart = messages.findLastIndex(({ message, made }) => message.role === 'user' && made === undefined)
   return messages.map((each, index) => {
     const { message } = each
     if (message.role !== 'assistant' || !message.content.some((block) => block.type === 'reasoning')) return each

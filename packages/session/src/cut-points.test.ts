@@ -32,6 +32,12 @@ describe('findCutPoints', () => {
     ])
   })
 
+  test('takes a message with a role of a newer version for another entry', () => {
+    expect(findCutPoints([message('e0', 'narrator' as MessageRole, [text('meanwhile')])])).toEqual([
+      { entryId: 'e0', index: 0, kind: 'entry' },
+    ])
+  })
+
   test('finds nothing in an empty path', () => {
     expect(findCutPoints([])).toEqual([])
   })
@@ -77,23 +83,31 @@ describe('findCutPoints', () => {
     expect(kindsIn('call a', 'result a', 'user', 'result a', 'user')).toEqual(['0 inside-turn', '2 user', '4 user'])
   })
 
-  test('a result counts only in a message of role tool, a call only in one of role assistant', () => {
+  test('a result in the message of a user counts as well, and a call only in one of role assistant', () => {
     const quoting = [
       message('e0', 'assistant', [call('a')]),
-      message('e1', 'user', [result('a')]),
-      message('e2', 'user', [call('b')]),
-      message('e3', 'user', []),
-      message('e4', 'tool', [result('b')]),
-      message('e5', 'tool', [result('a')]),
+      message('e1', 'user', [text('here it is')]),
+      message('e2', 'user', [result('a'), text('and go on')]),
+      message('e3', 'user', [call('b')]),
+      message('e4', 'user', []),
+      message('e5', 'tool', [result('b')]),
     ]
-    expect(findCutPoints(quoting).map(({ index }) => index)).toEqual([0])
-    const answered = [...quoting.slice(0, 1), message('t', 'tool', [result('a')]), ...quoting.slice(1, 5)]
-    expect(findCutPoints(answered).map(({ index, kind }) => `${index} ${kind}`)).toEqual([
+    expect(findCutPoints(quoting).map(({ index, kind }) => `${index} ${kind}`)).toEqual([
       '0 inside-turn',
-      '2 user',
       '3 user',
       '4 user',
     ])
+  })
+
+  test('a message that answers a call and asks again under the same id answers the older call', () => {
+    const entries = [
+      message('e0', 'assistant', [call('a')]),
+      message('e1', 'assistant', [result('a'), call('a')]),
+      message('e2', 'user', []),
+      message('e3', 'tool', [result('a')]),
+      message('e4', 'user', []),
+    ]
+    expect(findCutPoints(entries).map(({ index }) => index)).toEqual([0, 4])
   })
 
   test('agrees with the definition on random paths', () => {
@@ -199,6 +213,7 @@ const randomStep = fc.oneof(
   fc.constantFrom('user', 'assistant', 'model_change', 'label', 'custom', 'bashExecution', 'customMessage'),
   fc.subarray(['a', 'b', 'c', 'd'], { minLength: 1 }).map((ids) => `call ${ids.join(' ')}`),
   fc.subarray(['a', 'b', 'c', 'd'], { minLength: 1, maxLength: 2 }).map((ids) => `result ${ids.join(' ')}`),
+  fc.constantFrom('a', 'b', 'c', 'd').map((id) => `userResult ${id}`),
 )
 const randomPath = fc.array(randomStep, { maxLength: 24 })
 
@@ -270,7 +285,7 @@ function cutPointsByDefinition(entries: readonly Entry[]): CutPoint[] {
 function pairsIn(entries: readonly Entry[]): { call: number; result: number }[] {
   const pairs: { call: number; result: number }[] = []
   for (const [at, entry] of entries.entries()) {
-    if (entry.type !== 'message' || entry.message.role !== 'tool') continue
+    if (entry.type !== 'message') continue
     for (const { toolUseId } of resultsOf(entry.message)) {
       const asked = entries.findLastIndex(
         (each, index) =>
@@ -329,6 +344,8 @@ function entryOf(id: string, step: string): Entry {
       return message(id, 'assistant', [text('calling'), ...names.map(call)])
     case 'result':
       return message(id, 'tool', names.map(result))
+    case 'userResult':
+      return message(id, 'user', [text('here it is'), ...names.map(result)])
     default:
       return { ...base(id), type: what } as unknown as Entry
   }

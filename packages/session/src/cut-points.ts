@@ -59,7 +59,8 @@ function kindOf(entry: Entry): CutKind | undefined {
     case 'compactionSummary':
       return 'entry'
     default:
-      return entry.message.role satisfies never
+      entry.message.role satisfies never
+      return 'entry' // a role of a newer version
   }
 }
 
@@ -69,8 +70,7 @@ function splitsAt(path: readonly Entry[]): boolean[] {
   const opened: number[] = path.map(() => 0)
   for (const [index, entry] of path.entries()) {
     if (entry.type !== 'message') continue
-    for (const call of callsOf(entry.message)) open.set(call.id, index)
-    for (const result of entry.message.role === 'tool' ? resultsOf(entry.message) : []) {
+    for (const result of resultsOf(entry.message)) {
       const call = open.get(result.toolUseId)
       if (call === undefined) continue
       open.delete(result.toolUseId)
@@ -78,6 +78,7 @@ function splitsAt(path: readonly Entry[]): boolean[] {
       opened[call + 1] = (opened[call + 1] ?? 0) + 1
       if (index + 1 < path.length) opened[index + 1] = (opened[index + 1] ?? 0) - 1
     }
+    for (const call of callsOf(entry.message)) open.set(call.id, index)
   }
   let parted = 0
   return opened.map((change) => (parted += change) > 0)

@@ -73,7 +73,7 @@ export class Inbox {
         this.delivered(id)
         return
       case 'clear':
-        this.#messages = []
+        this.#messages = this.#messages.filter(({ delivery }) => (payload['delivery'] ?? delivery) !== delivery)
         return
       default:
         return // an action of a newer version

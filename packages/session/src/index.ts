@@ -1,3 +1,4 @@
+export type { CommitListener, CommittedLine } from './committed-line.ts'
 export { buildContext, type Context, type ContextInput, type ContextMessage, type ReasoningPolicy } from './context.ts'
 export { chooseCutPoint, findCutPoints, type CutChoice, type CutKind, type CutPoint } from './cut-points.ts'
 export { fromDisk, toDisk } from './codec.ts'
@@ -101,7 +102,7 @@ export type {
   WriterRecord,
 } from './record.ts'
 export { checksum, sealLine, type SealedLine } from './seal-line.ts'
-export { Session, type AppendedMessage, type CommittedLine, type SubmitOptions } from './session.ts'
+export { Session, type AppendedMessage, type SubmitOptions } from './session.ts'
 export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'
 export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'

@@ -1,6 +1,7 @@
+import { isEntry } from './line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
-import { parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
-import { parseStored, textOf } from './replay.ts'
+import { takeApart, type Part } from './merged-line.ts'
+import { isForeignSeq, parseStored, textOf } from './replay.ts'
 
 /** A line of the log as it travels to an observer, or the note that some are lost. */
 export type LogLine =
@@ -35,21 +36,22 @@ async function* acceptedLines(
 ): AsyncIterable<{ seq: number; crc: string; text: string }> {
   const from = isDamaged ? 0 : await log.seek(after + 1)
   if (from === undefined) return
-  let accepted = from === 0 ? 0 : after
+  let accepted = { seq: from === 0 ? 0 : after, end: from }
   // Lines of a plain file have no seq of their own: they are counted from the first one on, the unreadable ones too.
-  let counted = accepted
+  let counted = accepted.seq
   let isSealed = from > 0
   for await (const batch of log.lines(from)) {
     for (const stored of batch) {
-      for (const { parsed, bytes } of partsOf(stored)) {
+      for (const { parsed, bytes, at } of partsOf(stored)) {
         if (parsed.type === 'damaged' || (isSealed && !parsed.sealed)) {
           counted++
           continue
         }
         const seq = parsed.line.seq ?? counted + 1
-        if (seq <= accepted) continue
-        accepted = counted = seq
-        isSealed ||= parsed.line.type === 'writer'
+        if (isForeignSeq(seq, at, accepted)) continue
+        accepted = { seq, end: at + bytes.length }
+        counted = seq
+        isSealed ||= parsed.line.type === 'writer' && !isEntry(parsed.line)
         yield { seq, crc: parsed.crc, text: decoder.decode(bytes) }
       }
     }
@@ -58,17 +60,12 @@ async function* acceptedLines(
 
 const decoder = new TextDecoder()
 
-interface Part {
-  parsed: ParsedLine
-  bytes: Uint8Array
-}
-
 /** Usually one; lines that ran together give several. */
 function partsOf(stored: StoredLine): Part[] {
   const bytes = textOf(stored)
   if (!bytes) return []
+  const at = stored.at + stored.bytes.length - bytes.length
   const parsed = parseStored(stored, bytes)
-  if (parsed.type === 'line') return [{ parsed, bytes }]
-  const parts = splitMerged(bytes).map((part) => ({ parsed: parseLine(part.bytes), bytes: part.bytes }))
-  return parts.some((part) => part.parsed.type === 'line' && part.parsed.sealed) ? parts : [{ parsed, bytes }]
+  const parts = parsed.type === 'line' ? [] : takeApart(bytes)
+  return parts.length === 0 ? [{ parsed, at, bytes }] : parts.map((part) => ({ ...part, at: at + part.at }))
 }

@@ -19,6 +19,8 @@ export type Place = 'active' | 'archive' | 'trash'
 export interface LogStore {
   /** Makes a log with its header as the only line, durable. Rejects with `session-exists`. */
   create(scope: Scope, sessionId: string, header: SealedLine): Promise<void>
+  /** Takes back a log that was just made and that nobody was told of, such as half a copy. */
+  discard(scope: Scope, sessionId: string): Promise<void>
   /** Opens for reading, whoever writes. Rejects with `session-not-found`. */
   open(scope: Scope, sessionId: string): Promise<ReadableLog>
   /** Becomes the one writer, or says who is. */

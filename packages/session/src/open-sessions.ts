@@ -1,5 +1,5 @@
+import type { CommitListener } from './committed-line.ts'
 import type { Owner, WritableLog } from './log-store.ts'
-import type { CommittedLine } from './session.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { SessionWriter } from './session-writer.ts'
 
@@ -9,7 +9,7 @@ export interface HeldSession {
   reader: SessionReader
   writer: SessionWriter
   log: WritableLog
-  listeners: Set<(line: CommittedLine) => void>
+  listeners: Set<CommitListener>
 }
 
 export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }

@@ -44,9 +44,9 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
 export function splitMerged(bytes: Uint8Array): { at: number; bytes: Uint8Array }[] {
   const parts: { at: number; bytes: Uint8Array }[] = []
   let start = 0
-  for (let next = find(bytes, lineStart, 1); next !== -1; next = find(bytes, lineStart, next + 1)) {
+  for (let next = findBytes(bytes, lineStart, 1); next !== -1; next = findBytes(bytes, lineStart, next + 1)) {
     const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) ? next - 1 : -1
-    if (end <= start) continue
+    if (end - start < shortestSealedLine) continue
     parts.push({ at: start, bytes: bytes.subarray(start, end) })
     start = next
   }
@@ -82,6 +82,7 @@ const carriageReturn = 0x0d
 const sealStart = encoder.encode(',"crc":"')
 const sealLength = sealStart.length + 10
 const lineStart = encoder.encode('{"seq":')
+const shortestSealedLine = '{"seq":1,"type":"","id":"a","crc":"00000000"}'.length
 /** Shorter lines cannot nest deeply enough to hurt, so they are checked after parsing, which is cheaper. */
 const depthScanBytes = 4096
 
@@ -165,7 +166,7 @@ function endOfString(line: Uint8Array, quote: number): number {
   return line.length
 }
 
-function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
+export function findBytes(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   const first = wanted[0] ?? 0
   for (let at = bytes.indexOf(first, from); at !== -1; at = bytes.indexOf(first, at + 1)) {
     if (wanted.every((byte, index) => bytes[at + index] === byte)) return at

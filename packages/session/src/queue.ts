@@ -65,7 +65,7 @@ export class Queue {
   }
 
   async clear(): Promise<void> {
-    await this.#withSession((session) => session.changeInbox({ action: 'clear' }))
+    await this.#withSession((session) => session.changeInbox({ action: 'clear', delivery: 'follow-up' }))
   }
 
   async length(): Promise<number> {

@@ -56,7 +56,8 @@ export type SubmissionChange =
   | { action: 'hold'; id?: string; reason?: string }
   | { action: 'release'; id?: string }
   | { action: 'remove'; id: string }
-  | { action: 'clear' }
+  /** All of them, or those of one delivery. */
+  | { action: 'clear'; delivery?: Delivery }
 
 export interface RunStartRecord extends LineBase {
   type: 'run_start'

@@ -1,6 +1,7 @@
 import { maxReadLineBytes, nextPosition, type DiskLine, type Position } from './line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
-import { parseLine, salvageHead, splitMerged, type ParsedLine } from './parse-line.ts'
+import { takeApart } from './merged-line.ts'
+import { parseLine, salvageHead, type ParsedLine } from './parse-line.ts'
 import type { Fragment, SessionState } from './session-state.ts'
 
 export interface ReplayedLine extends Position {
@@ -67,7 +68,7 @@ export class Reading {
     }
     // A plain line has no seq: it is the next one, after those that could not be read.
     const seq = line.seq ?? state.seq + this.#fragmentCount + 1
-    if (seq <= state.seq) {
+    if (isForeignSeq(seq, place.at, { seq: state.seq, end: state.last.at + state.last.size })) {
       state.report({ ...placeOf(place), seq: state.seq, count: 0, reason: `a foreign line with seq ${seq}` })
       return
     }
@@ -79,10 +80,10 @@ export class Reading {
     this.#watch?.({ seq, line, at: place.at, size: place.size })
   }
 
-  /** Lines that ran together are taken apart again, if at least one part proves itself by its checksum. */
+  /** Lines that ran together are taken apart again. */
   #acceptParts(bytes: Uint8Array, place: Position): boolean {
-    const parts = splitMerged(bytes).map((part) => ({ ...part, parsed: parseLine(part.bytes) }))
-    if (!parts.some(({ parsed }) => parsed.type === 'line' && parsed.sealed)) return false
+    const parts = takeApart(bytes)
+    if (parts.length === 0) return false
     const stray = { ...placeOf(place), seq: this.#state.seq, count: 0, reason: 'a newline was lost' }
     this.#state.report(stray)
     for (const part of parts) {
@@ -106,7 +107,15 @@ export class Reading {
   }
 }
 
-/** A damaged seq may read as any number; one that would skip more lines than this is not believed. */
+/**
+ * Whether a seq does not belong here: not greater than the last one, or further on than the bytes in between can explain, with
+ * some room for lines that somebody cut out.
+ */
+export function isForeignSeq(seq: number, at: number, last: { seq: number; end: number }): boolean {
+  return seq <= last.seq || seq > last.seq + maxBelievedGap + Math.max(0, at - last.end)
+}
+
+/** A seq that would skip more lines than this is not believed without bytes to show for it. */
 const maxBelievedGap = 1_000_000
 
 /** More fragments in a row than this are described by the first ones and the last. */

@@ -22,7 +22,10 @@ export class SessionSink {
   }
 
   async append(line: DiskLine): Promise<void> {
-    this.#underWay.push(this.#writer.appendLine(line))
+    const appended = this.#writer.appendLine(line)
+    // Whether it failed is asked later; until then nobody listens.
+    appended.catch(noop)
+    this.#underWay.push(appended)
     if (this.#underWay.length >= maxUnderWay) await this.#settle()
   }
 
@@ -49,3 +52,5 @@ export class SessionSink {
 }
 
 const maxUnderWay = 256
+
+function noop(): void {}

@@ -1,4 +1,5 @@
 import { isObject, payloadOf, textOr } from './codec.ts'
+import { isId } from './ids.ts'
 import { Inbox } from './inbox.ts'
 import { currentFormat, isEntry, isNote, type DiskLine, type Position } from './line.ts'
 import type { SalvagedHead } from './parse-line.ts'
@@ -65,6 +66,8 @@ export class SessionState {
   /** Damage up to here has been shown to a person. */
   damageSeenThrough = 0
   #lastGap: Node | null = null
+  /** Lost lines whose ids nobody has asked for yet: so many unknown parents may be one of them. */
+  #adoptable = 0
 
   constructor(options: { isWhole: boolean }) {
     this.tree = new Tree(options)
@@ -100,6 +103,7 @@ export class SessionState {
     if (count === 0) return
     this.#insertGaps(fragments, at, throughSeq)
     this.inbox.linesLost()
+    this.#adoptable = count
     this.seq = throughSeq
   }
 
@@ -110,7 +114,9 @@ export class SessionState {
 
   #applyEntry(line: DiskLine, placed: Placed): void {
     const parent = this.#parentOf(line, placed)
+    const { twinCount } = this.tree
     const node = this.tree.add(line, parent, placed)
+    if (this.tree.twinCount > twinCount) this.report({ ...placed, count: 0, reason: `a second entry ${line.id}` })
     if (isNote(line)) {
       this.#applyNote(line)
       return
@@ -188,14 +194,19 @@ export class SessionState {
     return line.parent_id === null ? null : this.#resolve(String(line.parent_id), placed)
   }
 
-  /** An id that no line before this one has: the line hangs on the last gap, or on one made here. */
+  /** An id that no line before this one has: it may be that of a line that was lost, else a gap is made for it here. */
   #resolve(id: string, placed: Placed): Node {
     const node = this.tree.get(id)
     if (node) return node
     if (!this.tree.isWhole) throw new UnreadError(`${id} has not been read`)
     this.report({ ...placed, count: 0, reason: `entry ${id} is named and not there` })
-    if (this.#lastGap) this.tree.alias(id, this.#lastGap)
-    return this.#lastGap ?? this.#insertGap(id, this.tree.newest, placed)
+    if (!this.#lastGap || this.#adoptable === 0) {
+      // What a leaf record names may be no id at all, and the gap will be somebody's parent.
+      return this.#insertGap(this.#freeId(isId(id) ? id : undefined), this.tree.newest, placed)
+    }
+    this.#adoptable--
+    this.tree.alias(id, this.#lastGap)
+    return this.#lastGap
   }
 
   #insertGaps(fragments: readonly Fragment[], at: number, throughSeq: number): void {
@@ -223,6 +234,7 @@ export class SessionState {
   }
 
   #insertGap(id: string, parent: Node | null, place: Position & { seq: number }): Node {
+    this.#adoptable = 0
     this.#lastGap = this.tree.insert({
       id,
       seq: place.seq,

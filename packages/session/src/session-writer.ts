@@ -93,9 +93,10 @@ export class SessionWriter {
     if (isTooDeep(line, body)) {
       throw new SessionError('invalid-entry', `An entry may not be nested deeper than ${maxNesting} levels.`)
     }
+    const leafBefore = this.#plannedLeaf
     this.#plan(line)
     if (!this.#preparing && !mayBeTooLarge(body)) return this.#commit.append({ line, body })
-    return this.#appendLarge(line, body)
+    return this.#appendLarge(line, body, leafBefore)
   }
 
   /** Writes checkpoint, metadata and queue now; at the end of a run and on closing. */
@@ -129,9 +130,13 @@ export class SessionWriter {
   }
 
   /** A line that is too large waits for its blobs, and the lines behind it wait for their turn. */
-  async #appendLarge(line: DiskLine, body: string): Promise<Committed> {
-    const handedOver = this.#handOver(line, body, { after: this.#preparing, epoch: this.#epoch })
-    const turn = handedOver.then(noop, (error: unknown) => this.#reject(error))
+  async #appendLarge(line: DiskLine, body: string, leafBefore: string | null): Promise<Committed> {
+    const epoch = this.#epoch
+    const handedOver = this.#handOver(line, body, { after: this.#preparing, epoch })
+    const turn = handedOver.then(noop, (error: unknown) => {
+      // A line that fell with an earlier one is no new failure. What was handed over before this one is still on its way.
+      if (epoch === this.#epoch) this.#reject(error, leafBefore)
+    })
     this.#preparing = turn
     void turn.then(() => {
       if (this.#preparing === turn) this.#preparing = undefined
@@ -162,10 +167,10 @@ export class SessionWriter {
     return { line: moved, body }
   }
 
-  #reject(error: unknown): void {
+  #reject(error: unknown, leaf: string | null): void {
     this.#failure = asStorageError(error)
     this.#epoch++
-    this.#plannedLeaf = this.#reader.state.leaf?.id ?? null
+    this.#plannedLeaf = leaf
   }
 
   #host(): CommitHost {
@@ -174,7 +179,7 @@ export class SessionWriter {
       preamble: () => (this.#announcedTerm === this.#term ? [] : [this.#writerLine()]),
       committed: (lines) => this.#takeIn(lines),
       rejected: (error, { isFinal }) => {
-        this.#reject(error)
+        this.#reject(error, this.#reader.state.leaf?.id ?? null)
         this.#isFinal ||= isFinal
       },
       settleUnknown: (lines) => this.#settleUnknown(lines),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { AppendResult, Claim, LogStore, WritableLog } from './log-store.ts'
 import { localScope } from './log-store.ts'
+import type { DiskLine } from './line.ts'
 import { text } from './message.ts'
 import { sealLine } from './seal-line.ts'
 import type { Session } from './session.ts'
@@ -81,6 +82,38 @@ describe('a store that fails', () => {
 })
 
 describe('what a reader is shown', () => {
+  test('entries in a circle and one that is its own parent hide nothing of what was said before them', async () => {
+    const session = await loaded(
+      plain('first', null),
+      plain('second', 'first'),
+      plain('a', 'b'),
+      plain('b', 'a'),
+      plain('self', 'self'),
+      plain('last', 'self'),
+    )
+    expect(await said(session)).toEqual(['first', 'second', 'a', 'b', 'self', 'last'].map((id) => `user: ${id}`))
+    expect(session.damage.length).toBe(2)
+  })
+
+  test('a thinking level is read under its older name, flat or nested', async () => {
+    const session = await loaded(plain('first', null), {
+      type: 'thinking_level_change',
+      id: 't',
+      parent_id: 'first',
+      thinking_level_change: { thinking_level: 'high' },
+    })
+    expect((await session.getContext()).thinkingLevel).toBe('high')
+  })
+
+  test('clearing the queue leaves a steer that waits', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    await session.submit('steer', { delivery: 'steer' })
+    await session.submit('follow-up')
+    await store.queue(session.id).clear()
+    expect(session.inbox.messages.map(({ message }) => message)).toEqual(['steer'])
+  })
+
   test('lost lines are announced where they were', async () => {
     const port = new MemoryLogStore()
     const store = new SessionStore(port)
@@ -192,6 +225,27 @@ describe('what a reader is shown', () => {
     expect(await said(session)).toEqual(Array.from({ length: 10 }, (_, index) => `user: ${index}`))
   })
 })
+
+function plain(id: string, parentId: string | null): DiskLine {
+  return {
+    type: 'message',
+    id,
+    parent_id: parentId,
+    timestamp: '2026-01-01T00:00:00Z',
+    message: { role: 'user', content: [{ type: 'text', text: { content: id } }] },
+  }
+}
+
+/** A session read from lines in the plain shape, without seq and checksum. */
+async function loaded(...lines: DiskLine[]): Promise<Session> {
+  const port = new MemoryLogStore()
+  await port.create(localScope, 'plain', { seq: 1, crc: '', text: '{"type":"session","id":"plain","version":1}' })
+  const claim = (await port.claim(localScope, 'plain')) as Claim & { type: 'claimed' }
+  const stored = lines.map((line, index) => ({ seq: index + 2, crc: '', text: JSON.stringify(line) }))
+  await claim.log.append(stored, { term: 1, head: 1, durability: 'durable' })
+  await claim.log.close()
+  return new SessionStore(port).open('plain', { readOnly: true })
+}
 
 interface Faults {
   next: AppendResult | undefined

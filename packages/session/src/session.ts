@@ -1,4 +1,5 @@
 import { checkLine } from './check-line.ts'
+import type { CommitListener, CommittedLine } from './committed-line.ts'
 import type { Context, ReasoningPolicy } from './context.ts'
 import { buildContext } from './context.ts'
 import type { Cause, Entry, Header } from './entry.ts'
@@ -16,6 +17,7 @@ import type { Delivery, PermissionRequestRecord, SubmissionChange } from './reco
 import { Player } from './player.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
+import type { HeaderOptions } from './session-maker.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { Damage, OpenRun } from './session-state.ts'
 import type { AppendContext, SessionWriter } from './session-writer.ts'
@@ -29,19 +31,10 @@ export interface SessionParts {
   held?: HeldSession
   owner?: Owner
   path?: string
-  /** Copies the path to a leaf into a new session and gives its id. */
-  exportBranch: (leafId: string) => Promise<string>
+  /** Copies the path to a leaf, or everything, into a new session and gives its id. */
+  copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
   /** Gives back what was opened. */
   release: () => Promise<void>
-}
-
-/** A line that just became durable. */
-export interface CommittedLine {
-  seq: number
-  crc: string
-  /** The line as it stands in the log, without its newline. */
-  text: string
-  line: Line
 }
 
 type PermissionRequest = PermissionRequestRecord['permissionRequest']
@@ -235,7 +228,12 @@ export class Session {
   /** Writes the path to an entry as a session of its own and gives that session's id. */
   async createBranchedSession(leafId: string): Promise<string> {
     await this.#reader.nodeOf(leafId)
-    return this.#parts.exportBranch(leafId)
+    return this.#parts.copy({ leafId })
+  }
+
+  /** Writes all entries as a session of its own and gives that session's id. */
+  async copyAll(options: HeaderOptions = {}): Promise<string> {
+    return this.#parts.copy({ options })
   }
 
   // Reading
@@ -285,7 +283,11 @@ export class Session {
   /** The lines after a cursor, byte for byte, up to the last durable one. */
   lines(options: { after?: number } = {}): AsyncIterable<LogLine> {
     const isDamaged = this.#reader.state.damageCount > 0
-    return readLogLines(this.#reader.log, { after: options.after ?? 0, through: () => this.#reader.state.seq, isDamaged })
+    return readLogLines(this.#reader.log, {
+      after: options.after ?? 0,
+      through: () => this.#reader.state.seq,
+      isDamaged,
+    })
   }
 
   /** The session as a player shows it, from the first line to the last durable one. */
@@ -298,7 +300,7 @@ export class Session {
   }
 
   /** Tells of every line when it is durable. */
-  subscribe(listener: (line: CommittedLine) => void): () => void {
+  subscribe(listener: CommitListener): () => void {
     const { listeners } = this.#writableSession()
     // A function of its own, so that the same listener may subscribe twice.
     const tell = (line: CommittedLine): void => listener(line)

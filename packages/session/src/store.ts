@@ -1,9 +1,6 @@
-import { copyEntries } from './copy-session.ts'
-import { fromDisk, toDisk } from './codec.ts'
+import { announce } from './committed-line.ts'
 import { SessionError } from './errors.ts'
-import type { Committed } from './group-commit.ts'
-import { isId, newId, requireId } from './ids.ts'
-import { headerVersion } from './line.ts'
+import { isId, requireId } from './ids.ts'
 import {
   localScope,
   type ClaimOptions,
@@ -17,21 +14,15 @@ import {
 import { OpenSessions, type ClaimedSession, type HeldSession } from './open-sessions.ts'
 import { packSession } from './pack.ts'
 import { Queue } from './queue.ts'
-import { sealLine } from './seal-line.ts'
-import { Session } from './session.ts'
+import { Session, type SessionParts } from './session.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from './session-list.ts'
+import { SessionMaker, type HeaderOptions } from './session-maker.ts'
 import { SessionReader } from './session-reader.ts'
 import { SessionWriter } from './session-writer.ts'
-import { SessionSink } from './session-sink.ts'
-import { openPack, unpackInto } from './unpack.ts'
 import { verifyLog, type VerifyReport } from './verify.ts'
 
-export interface CreateOptions {
-  id?: string
+export interface CreateOptions extends HeaderOptions {
   name?: string
-  cwd?: string
-  parentSession?: string
-  parentEntry?: string
 }
 
 export interface OpenOptions extends ClaimOptions {
@@ -54,18 +45,21 @@ export type OpenedLog =
 
 /** All sessions of one scope, whatever they are stored in. */
 export class SessionStore {
+  readonly scope: Scope
   readonly #port: LogStore
   readonly #options: SessionStoreOptions
-  readonly scope: Scope
-  /** Sessions that this store holds open for writing: a second opener in the same process gets the same one. */
+  readonly #maker: SessionMaker
+  /** Sessions that this process holds open for writing: a second opener shares the first one's. */
   readonly #open: OpenSessions
   readonly #popping = new Set<string>()
 
   constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
-    this.#port = port
-    this.#open = open
-    this.#options = options
     this.scope = options.scope ?? localScope
+    this.#port = port
+    this.#options = options
+    this.#open = open
+    const hold = (log: WritableLog): Promise<HeldSession> => this.#hold(log)
+    this.#maker = new SessionMaker({ port, scope: this.scope, now: () => this.#now(), hold })
   }
 
   /** The same store for another tenant. */
@@ -75,35 +69,34 @@ export class SessionStore {
 
   async create(options: CreateOptions = {}): Promise<Session> {
     const { name, ...header } = options
-    const id = await this.#createLog(header)
-    const session = await this.open(id)
-    if (name !== undefined) await session.appendSessionInfo(name)
-    return session
+    return this.#openNew(await this.#maker.create(header), name)
   }
 
   /** Opens for writing. Where somebody else writes, the session is read-only and says who does. */
   async open(sessionId: string, options: OpenOptions = {}): Promise<Session> {
     const id = requireId(sessionId, 'session id')
-    if (options.readOnly) {
-      return this.#openReadable(id, await this.#port.open(this.scope, id))
-    }
+    const path = this.#options.pathOf?.(this.scope, id)
+    const place = { id, ...(path !== undefined && { path }) }
+    if (options.readOnly) return this.#openReadable(place, await this.#port.open(this.scope, id))
     const key = `${this.scope.tenant}/${id}`
     const claimed = await this.#open.join(key, () => this.#claim(id, options))
-    if (claimed.type === 'owned') return this.#openReadable(id, await this.#port.open(this.scope, id), claimed.owner)
-    return this.#sessionOn(claimed, { id, path: this.#pathOf(id), release: () => this.#open.leave(key) })
+    if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key))
+    return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
   }
 
   /** Opens a session by its folder or by the path of any `.jsonl` file. */
   async load(path: string, options: OpenOptions = {}): Promise<Session> {
     if (!this.#options.openPath) return this.open(path, options)
     const opened = await this.#options.openPath(path, options)
-    if (opened.type === 'readable') return this.#openReadable(opened.id, opened.log, opened.owner)
+    if (opened.type === 'readable') {
+      const owner = opened.owner === undefined ? {} : { owner: opened.owner }
+      return this.#openReadable({ id: opened.id, path, isLoose: true, ...owner }, opened.log)
+    }
     const held = await this.#hold(opened.log)
-    const release = async (): Promise<void> => {
+    return this.#sessionOn({ id: opened.id, path, isLoose: true }, held, async () => {
       await held.writer.close()
       await held.log.close()
-    }
-    return this.#sessionOn(held, { id: opened.id, path, release })
+    })
   }
 
   /** The session with the newest message. Rejects with `session-not-found` where there is none. */
@@ -116,12 +109,11 @@ export class SessionStore {
 
   /** A new session with all entries of another one, given by id or path. */
   async forkFrom(source: string, options: CreateOptions = {}): Promise<Session> {
-    const { id, log } = await this.#openSource(source)
-    try {
-      return await this.open(await this.#copy(await SessionReader.open(log, { whole: true }), { from: id, options }))
-    } finally {
-      await log.close()
-    }
+    const { name, ...header } = options
+    await using from = await (isId(source)
+      ? this.open(source, { readOnly: true })
+      : this.load(source, { readOnly: true }))
+    return this.#openNew(await from.copyAll(header), name)
   }
 
   async list(query: SessionQuery = {}): Promise<SessionPage> {
@@ -158,17 +150,7 @@ export class SessionStore {
 
   /** Makes a new session from a pack: data only, with new ids, no grants and nothing to resume. */
   async unpack(bytes: AsyncIterable<Uint8Array>): Promise<Session> {
-    const { source, sessionId } = await openPack(bytes)
-    const id = await this.#createLog({ parentSession: requireId(sessionId, 'session id') })
-    const sink = await this.#openSink(id)
-    try {
-      await sink.finish(await unpackInto(source, sink))
-    } catch (error) {
-      await sink.close()
-      await this.delete(id)
-      throw error
-    }
-    return this.open(id)
+    return this.open(await this.#maker.unpack(bytes))
   }
 
   /** The queue of a session: any number of these share the one inbox. */
@@ -191,65 +173,21 @@ export class SessionStore {
     await this.#port.close()
   }
 
-  /** Makes the log with its header and nothing else. */
-  async #createLog(options: Omit<CreateOptions, 'name'>): Promise<string> {
-    const id = options.id === undefined ? newId() : requireId(options.id, 'session id')
-    const { cwd, parentSession, parentEntry } = options
-    const header = toDisk(
-      { type: 'session', version: headerVersion, cwd, parentSession, parentEntry },
-      { id, timestamp: this.#now().toISOString() },
-    )
-    await this.#port.create(this.scope, id, sealLine(header, 1))
-    return id
-  }
-
   #now(): Date {
     return this.#options.now?.() ?? new Date()
   }
 
-  async #openSource(source: string): Promise<{ id: string; log: ReadableLog }> {
-    if (isId(source) || !this.#options.openPath) {
-      const id = requireId(source, 'session id')
-      return { id, log: await this.#port.open(this.scope, id) }
-    }
-    return this.#options.openPath(source, { readOnly: true })
-  }
-
-  async #copy(
-    reader: SessionReader,
-    { from, leafId, options = {} }: { from: string; leafId?: string; options?: CreateOptions },
-  ): Promise<string> {
-    const copy = await copyEntries(reader, leafId === undefined ? {} : { leafId })
-    const { name, ...header } = options
-    const cwd = header.cwd ?? reader.state.header?.['cwd']
-    const id = await this.#createLog({
-      ...header,
-      ...(typeof cwd === 'string' && { cwd }),
-      parentSession: from,
-      ...(copy.leafId !== null && { parentEntry: copy.leafId }),
-    })
-    const sink = await this.#openSink(id)
-    const blobs = new Set<string>()
-    for await (const { line, blobs: named } of copy.lines) {
-      for (const sha256 of named) {
-        const bytes = blobs.has(sha256) ? undefined : await reader.log.getBlob(sha256)
-        if (bytes) await sink.putBlob(bytes)
-        blobs.add(sha256)
+  async #openNew(id: string, name: string | undefined): Promise<Session> {
+    return this.#maker.orDiscard(id, async () => {
+      const session = await this.open(id)
+      try {
+        if (name !== undefined) await session.appendSessionInfo(name)
+        return session
+      } catch (error) {
+        await session.close()
+        throw error
       }
-      await sink.append(line)
-    }
-    await sink.finish(copy.leafId)
-    if (name !== undefined) {
-      await using session = await this.open(id)
-      await session.appendSessionInfo(name)
-    }
-    return id
-  }
-
-  async #openSink(id: string): Promise<SessionSink> {
-    const claimed = await this.#claim(id, {})
-    if (claimed.type === 'owned') throw new SessionError('session-owned', claimed.owner.reason)
-    return new SessionSink(claimed)
+    })
   }
 
   async #claim(id: string, options: OpenOptions): Promise<ClaimedSession> {
@@ -258,10 +196,7 @@ export class SessionStore {
   }
 
   async #hold(log: WritableLog): Promise<HeldSession> {
-    const reader = await SessionReader.open(log).catch(async (error: unknown) => {
-      await log.close()
-      throw error
-    })
+    const reader = await openReader(log)
     const listeners: HeldSession['listeners'] = new Set()
     const writer = new SessionWriter({
       log,
@@ -273,43 +208,32 @@ export class SessionStore {
     return { type: 'held', reader, writer, log, listeners }
   }
 
-  #sessionOn(
-    held: HeldSession,
-    session: { id: string; path: string | undefined; release: () => Promise<void> },
-  ): Session {
-    const { id, path, release } = session
-    return new Session({
-      id,
-      reader: held.reader,
-      held,
-      ...(path !== undefined && { path }),
-      exportBranch: (leafId) => this.#copy(held.reader, { from: id, leafId }),
-      release,
-    })
+  #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {
+    return this.#session(place, { reader: held.reader, held, release })
   }
 
-  async #openReadable(id: string, log: ReadableLog, owner?: Owner): Promise<Session> {
-    const path = this.#pathOf(id)
-    const reader = await SessionReader.open(log)
-    return new Session({
-      id,
-      reader,
-      ...(owner && { owner }),
-      ...(path !== undefined && { path }),
-      exportBranch: (leafId) => this.#copy(reader, { from: id, leafId }),
-      release: () => log.close(),
-    })
+  async #openReadable(place: SessionPlace, log: ReadableLog): Promise<Session> {
+    return this.#session(place, { reader: await openReader(log), release: () => log.close() })
   }
 
-  #pathOf(id: string): string | undefined {
-    return this.#options.pathOf?.(this.scope, id)
+  #session({ isLoose, ...place }: SessionPlace, parts: Pick<SessionParts, 'reader' | 'held' | 'release'>): Session {
+    const id = (isLoose && parts.reader.state.header?.id) || place.id
+    const copy: SessionParts['copy'] = (source) => this.#maker.copy(parts.reader, { from: id, ...source })
+    return new Session({ ...place, id, ...parts, copy })
   }
 }
 
-function announce(lines: readonly Committed[], listeners: HeldSession['listeners']): void {
-  if (listeners.size === 0) return
-  for (const { line, sealed } of lines) {
-    const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
-    for (const tell of listeners) tell(committed)
-  }
+interface SessionPlace {
+  id: string
+  /** It lies anywhere, under any name: its header knows whose it is. */
+  isLoose?: boolean
+  path?: string
+  owner?: Owner
+}
+
+async function openReader(log: ReadableLog): Promise<SessionReader> {
+  return SessionReader.open(log).catch(async (error: unknown) => {
+    await log.close()
+    throw error
+  })
 }

@@ -8,11 +8,19 @@ export interface TranscriptTree {
   /** The last node in the log, notes included. */
   readonly newest: TranscriptNode | null
   readonly lastGap: TranscriptNode | null
+  /** Lost lines whose ids nobody has asked for yet: so many unknown parents may be one of them. */
+  readonly adoptable: number
   /** The first line taken in. If it is not the first of the log, an unknown entry is no damage: it has not been loaded. */
   readonly firstSeq: number
 }
 
-export const emptyTree: TranscriptTree = { nodes: PersistentMap.empty(), newest: null, lastGap: null, firstSeq: 0 }
+export const emptyTree: TranscriptTree = {
+  nodes: PersistentMap.empty(),
+  newest: null,
+  lastGap: null,
+  adoptable: 0,
+  firstSeq: 0,
+}
 
 interface Placed {
   tree: TranscriptTree
@@ -31,16 +39,21 @@ export function addNode(tree: TranscriptTree, place: NodePlace, contribution: Co
   const { id, parentId, seq, timestamp } = place
   const above = parentId === null ? { tree, node: null } : findNode(tree, { id: parentId, seq, timestamp })
   const placed = insert(above.tree, { id, seq, timestamp, parent: above.node, ...contribution })
-  return contribution.item?.type === 'gap' ? { ...placed, tree: { ...placed.tree, lastGap: placed.node } } : placed
+  if (contribution.item?.type !== 'gap') return placed
+  return { ...placed, tree: { ...placed.tree, lastGap: placed.node, adoptable: 1 } }
 }
 
-/** The node that a line names. An id that no line before it had stands for the last gap, or for one made here. */
+/** The node that a line names. An id that no line before it had may be that of a lost line, else a gap is made for it here. */
 export function findNode(tree: TranscriptTree, named: Omit<NodePlace, 'parentId'>): Placed {
   const { id } = named
   const node = tree.newest?.id === id ? tree.newest : tree.nodes.get(id)
   if (node) return { tree, node }
-  if (tree.lastGap) return { tree: { ...tree, nodes: tree.nodes.set(id, tree.lastGap) }, node: tree.lastGap }
-  const gap: GapItem['gap'] = { type: tree.firstSeq > 1 ? 'not_loaded' : 'missing' }
+  const isPartial = tree.firstSeq > 1
+  if (tree.lastGap && (isPartial || tree.adoptable > 0)) {
+    const adoptable = Math.max(0, tree.adoptable - 1)
+    return { tree: { ...tree, adoptable, nodes: tree.nodes.set(id, tree.lastGap) }, node: tree.lastGap }
+  }
+  const gap: GapItem['gap'] = { type: isPartial ? 'not_loaded' : 'missing' }
   return addGap(tree, { type: 'gap', ...named, gap })
 }
 
@@ -48,7 +61,8 @@ export function findNode(tree: TranscriptTree, named: Omit<NodePlace, 'parentId'
 export function addGap(tree: TranscriptTree, item: GapItem): Placed {
   const { id, seq, timestamp } = item
   const placed = insert(tree, { id, seq, timestamp, parent: tree.newest, item, results: [] })
-  return { ...placed, tree: { ...placed.tree, lastGap: placed.node } }
+  const adoptable = item.gap.type === 'lost' ? item.gap.lines : 0
+  return { ...placed, tree: { ...placed.tree, lastGap: placed.node, adoptable } }
 }
 
 /** An id that comes again replaces the first; what hangs on the first keeps it. */

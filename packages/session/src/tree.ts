@@ -30,6 +30,8 @@ export class UnreadError extends Error {}
 /** All nodes that were read, by id. A parent is looked up when its child is added, so there can be no cycle. */
 export class Tree {
   readonly #nodes = new Map<string, Node>()
+  /** Nodes whose id another line took. */
+  readonly #replaced: Node[] = []
   #newest: Node | null = null
   /** False after a quick open: only the nodes that the context needs are here. */
   readonly isWhole: boolean
@@ -52,9 +54,15 @@ export class Tree {
     return this.#newest?.id === id ? this.#newest : this.#nodes.get(id)
   }
 
+  /** How often an id came again: what such an id names depends on where one stands in the log. */
+  get twinCount(): number {
+    return this.#replaced.length
+  }
+
   /** In the order of the log. */
-  all(): IterableIterator<Node> {
-    return this.#nodes.values()
+  all(): Iterable<Node> {
+    if (this.twinCount === 0) return this.#nodes.values()
+    return [...this.#replaced, ...this.#nodes.values()].sort((left, right) => left.seq - right.seq)
   }
 
   add(line: DiskLine, parent: Node | null | 'unread', place: Position & { seq: number }): Node {
@@ -83,12 +91,12 @@ export class Tree {
     else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
     else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
     // An id that comes again replaces the first, at its own place in the log; what hangs on the first keeps it.
-    const count = this.#nodes.size
-    this.#nodes.set(node.id, node)
-    if (this.#nodes.size === count) {
+    const first = this.#nodes.get(node.id)
+    if (first) {
       this.#nodes.delete(node.id)
-      this.#nodes.set(node.id, node)
+      if (first.type !== 'gap') this.#replaced.push(first)
     }
+    this.#nodes.set(node.id, node)
     this.#newest = node
     return node
   }

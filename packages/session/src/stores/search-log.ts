@@ -32,7 +32,9 @@ export async function searchLog(log: ReadableLog, query: { text: string; session
 
 /** The hits that are shown: newest first, no more than asked for. */
 export function newestHits(hits: readonly SearchHit[], query: SearchQuery): SearchHit[] {
-  return hits.toSorted((left, right) => right.timestamp.localeCompare(left.timestamp)).slice(0, query.limit ?? defaultLimit)
+  return hits
+    .toSorted((left, right) => right.timestamp.localeCompare(left.timestamp))
+    .slice(0, query.limit ?? defaultLimit)
 }
 
 const defaultLimit = 50

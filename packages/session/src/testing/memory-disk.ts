@@ -53,7 +53,7 @@ export type DiskOperation =
 export interface DiskStep {
   operation: DiskOperation
   path: string
-  /** Of a call on a descriptor. */
+  /** Of a call on a descriptor, and of a rename: what it was done to. */
   inode?: number
   /** Bytes that were written or read, or the size that was cut to. */
   count?: number
@@ -273,7 +273,7 @@ export class MemoryDisk implements FilePort {
       this.#changeNames(target.folder, { add })
       this.#changeNames(source.folder, { remove: source.name, moved: { folder: target.folder, inode } })
     }
-    this.#step('rename', from)
+    this.#step('rename', from, { inode })
     this.#wake(to)
   }
 

@@ -1,3 +1,4 @@
+import { SessionError } from '../../errors.ts'
 import type { Position } from '../../line.ts'
 import type {
   AppendOptions,
@@ -120,7 +121,11 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   }
 
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
-    return putBlobFile(this.port, this.paths.blobs, bytes)
+    try {
+      return await putBlobFile(this.port, this.paths.blobs, bytes)
+    } catch (cause) {
+      throw new SessionError('storage-failed', `A blob could not be stored (${(cause as Error).message}).`, { cause })
+    }
   }
 
   async saveDerived(file: DerivedFile, content: string): Promise<void> {

@@ -224,7 +224,7 @@ describe('sessions on a real disk', () => {
     await user(plain, 'and more')
     await plain.close()
     await using again = await store.load(loose)
-    expect([again.id, await said(again)]).toEqual(['session', ['user: plain', 'user: and more']])
+    expect([again.id, await said(again)]).toEqual(['sess-1', ['user: plain', 'user: and more']])
     await using fork = await store.forkFrom(loose)
     expect(await said(fork)).toEqual(['user: plain', 'user: and more'])
     await expect(store.load(join(folder, 'nowhere'))).rejects.toMatchObject({ code: 'session-not-found' })

@@ -26,6 +26,8 @@ function open(): IndexDb {
   return db
 }
 
+const anew = { known: undefined, isContinued: false }
+
 function row(id: string, value = '{}'): Row {
   return { id, inode: 2 ** 60, size: 10, mtimeMs: 1.5, modified: '2026-01-01', value }
 }
@@ -109,9 +111,9 @@ describe('an index that somebody else holds', () => {
     const other = new DatabaseSync(file)
     other.exec('BEGIN EXCLUSIVE')
     const start = performance.now()
-    expect(errorOf(() => db.saveRows(1, [row('a')]))).toMatchObject({ isBusy: true })
-    expect(errorOf(() => db.row(1, 'a'))).toMatchObject({ isBusy: true })
-    expect(errorOf(() => IndexDb.open(file))).toMatchObject({ isBusy: true })
+    expect(answerOf(() => db.saveRows(1, [row('a')]))).toMatchObject({ isBusy: true })
+    expect(answerOf(() => db.row(1, 'a'))).toMatchObject({ isBusy: true })
+    expect(answerOf(() => IndexDb.open(file))).toMatchObject({ isBusy: true })
     expect(performance.now() - start).toBeLessThan(1000)
     other.close()
     expect(db.row(1, 'a')).toBeUndefined()
@@ -128,16 +130,19 @@ describe('sources', () => {
 
   test('do not see the rows and documents of each other', () => {
     const db = open()
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('apple') }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('apple') }])
     expect([db.row(2, 'a'), found(db, 2, '"apple"'), found(db, 1, '"apple"')]).toEqual([undefined, [], ['a 1']])
-    expect(db.termsWith(2, 'app', '')).toEqual({ terms: [], isComplete: true, through: undefined })
+    expect(db.termsWith(2, 'app', '')).toEqual({ terms: [], through: undefined })
   })
 })
 
 describe('rows', () => {
   test('come back by range, as they were', () => {
     const db = open()
-    db.saveRows(1, ['a', 'b', 'c', 'd'].map((id) => row(id)))
+    db.saveRows(
+      1,
+      ['a', 'b', 'c', 'd'].map((id) => row(id)),
+    )
     db.dropRows(1, ['c'])
     expect([...db.rowsBetween(1, { after: 'a', through: 'd' })]).toEqual([
       ['b', row('b')],
@@ -145,21 +150,26 @@ describe('rows', () => {
     ])
   })
 
-  test.each(["value = 'x'", "modified = '2030-01-01'", 'size = 11', 'inode = 1', 'mtime_ms = 2', 'seal = seal + 1', 'value = NULL'])(
-    'that were edited (%s) are not believed',
-    (change) => {
-      const db = open()
-      db.saveRows(1, [row('a'), row('b')])
-      edit(`UPDATE log SET ${change} WHERE id = 'a'`)
-      expect([...db.rowsBetween(1, { after: '', through: '~' }).keys()]).toEqual(['b'])
-    },
-  )
+  test.each([
+    "value = 'x'",
+    "modified = '2030-01-01'",
+    'size = 11',
+    'inode = 1',
+    'mtime_ms = 2',
+    'seal = seal + 1',
+    'value = NULL',
+  ])('that were edited (%s) are not believed', (change) => {
+    const db = open()
+    db.saveRows(1, [row('a'), row('b')])
+    edit(`UPDATE log SET ${change} WHERE id = 'a'`)
+    expect([...db.rowsBetween(1, { after: '', through: '~' }).keys()]).toEqual(['b'])
+  })
 })
 
 describe('documents', () => {
   test('are found, the last first, with the place of their line', () => {
     const db = open()
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('apple', 'pear', 'apple pie') }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('apple', 'pear', 'apple pie') }])
     const all: Candidate[] = [...db.candidates(1, '"apple"', Number.MAX_SAFE_INTEGER)]
     expect(all).toEqual([
       { rowid: 3, id: 'a', seq: 3, at: 300, size: 90, ms: 3000, reachMs: 3000 },
@@ -172,7 +182,7 @@ describe('documents', () => {
   test('are many in one log', () => {
     const db = open()
     const many = documents(...Array.from({ length: 600 }, (_, index) => `word${index}`))
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: many }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: many }])
     expect([found(db, 1, '"word0"'), found(db, 1, '"word599"'), found(db, 1, '')]).toEqual([
       ['a 1'],
       ['a 600'],
@@ -183,25 +193,24 @@ describe('documents', () => {
   test('know how new those before them are at most', () => {
     const db = open()
     db.addDocuments(1, [
-      { row: row('a'), continues: undefined, documents: [document(1, 'x', 5000)] },
-      { row: row('b'), continues: undefined, documents: [document(1, 'x', 2000)] },
+      { row: row('a'), ...anew, documents: [document(1, 'x', 5000)] },
+      { row: row('b'), ...anew, documents: [document(1, 'x', 2000)] },
     ])
     expect([...db.candidates(1, '"x"', 99)].map(({ reachMs }) => reachMs)).toEqual([5000, 5000])
   })
 
   test('continue a log only from where the caller thinks it is', () => {
     const db = open()
-    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('one') }])
-    db.addDocuments(1, [{ row: row('a', '2'), continues: '1', documents: [document(2, 'two')] }])
-    db.addDocuments(1, [{ row: row('a', '2'), continues: '1', documents: [document(2, 'two')] }])
+    db.addDocuments(1, [{ row: row('a', '1'), ...anew, documents: documents('one') }])
+    db.addDocuments(1, [{ row: row('a', '2'), known: '1', isContinued: true, documents: [document(2, 'two')] }])
+    db.addDocuments(1, [{ row: row('a', '2'), known: '1', isContinued: true, documents: [document(2, 'two')] }])
     expect([found(db, 1, ''), db.row(1, 'a')?.value]).toEqual([['a 2', 'a 1'], '2'])
   })
 
   test('are replaced where a log begins anew', () => {
     const db = open()
-    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('one', 'two') }])
-    db.dropRows(1, ['a'])
-    db.addDocuments(1, [{ row: row('a', '1'), continues: undefined, documents: documents('three') }])
+    db.addDocuments(1, [{ row: row('a', '1'), ...anew, documents: documents('one', 'two') }])
+    db.addDocuments(1, [{ row: row('a', '1'), known: '1', isContinued: false, documents: documents('three') }])
     expect([found(db, 1, '"one"'), found(db, 1, '"three"')]).toEqual([[], ['a 1']])
   })
 
@@ -210,9 +219,9 @@ describe('documents', () => {
     const search = db.sourceNumber('', 'search')
     const many = documents(...Array.from({ length: 10_000 }, () => 'same'))
     db.addDocuments(search, [
-      { row: row('a'), continues: undefined, documents: many },
-      { row: row('b'), continues: undefined, documents: documents('same') },
-      { row: row('c'), continues: undefined, documents: documents('same') },
+      { row: row('a'), ...anew, documents: many },
+      { row: row('b'), ...anew, documents: documents('same') },
+      { row: row('c'), ...anew, documents: documents('same') },
     ])
     expect(db.dropDocuments(search, ['b'])).toBe(false)
     expect(found(db, search, '"same"')).toHaveLength(10_001)
@@ -222,32 +231,40 @@ describe('documents', () => {
       undefined,
       [],
     ])
-    db.addDocuments(search, [{ row: row('c'), continues: undefined, documents: documents('same') }])
+    db.addDocuments(search, [{ row: row('c'), ...anew, documents: documents('same') }])
     expect([found(db, search, '"same"'), db.termsWith(search, 'same', '').terms]).toEqual([['c 1'], ['same']])
   })
 
   test('are all there or none of them', () => {
     const db = open()
-    const bad = { ...document(2, 'two'), terms: { words: new Set([Symbol('no word') as never]), pairs: new Set<string>() } }
-    const addition = { row: row('a'), continues: undefined, documents: [document(1, 'one'), bad] }
+    const bad = {
+      ...document(2, 'two'),
+      terms: { words: new Set([Symbol('no word') as never]), pairs: new Set<string>() },
+    }
+    const addition = { row: row('a'), ...anew, documents: [document(1, 'one'), bad] }
     expect(() => db.addDocuments(1, [addition])).toThrow(IndexError)
     expect([found(db, 1, '"one"'), db.row(1, 'a')]).toEqual([[], undefined])
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('one') }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('one') }])
     expect(db.termsWith(1, 'one', '').terms).toEqual(['one'])
   })
 
   test('are not there where the database gave up by itself', () => {
     const db = open()
     edit(`CREATE TRIGGER refuse BEFORE INSERT ON log BEGIN SELECT RAISE(ROLLBACK, 'no'); END`)
-    expect(() =>
-      db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('one') }]),
-    ).toThrow(IndexError)
+    expect(() => db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('one') }])).toThrow(IndexError)
     expect(found(db, 1, '"one"')).toEqual([])
+  })
+
+  test('cannot be added where the rows are gone', () => {
+    const db = open()
+    edit('DROP TABLE log')
+    const addition = { row: row('a'), ...anew, documents: documents('one') }
+    expect(answerOf(() => db.addDocuments(1, [addition]))).toMatchObject({ isBusy: false })
   })
 
   test('whose places cannot be read break the index', () => {
     const db = open()
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents('one') }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('one') }])
     edit(`UPDATE batch SET places = 'x'`)
     expect(() => found(db, 1, '"one"')).toThrow(IndexError)
     edit(`DELETE FROM batch`)
@@ -258,7 +275,7 @@ describe('documents', () => {
     const db = open()
     expect([db.tidy(), db.beginCompacting()]).toEqual([false, false])
     for (let index = 0; index < 20; index++)
-      db.addDocuments(1, [{ row: row(`s${index}`), continues: undefined, documents: documents(`word${index} common`) }])
+      db.addDocuments(1, [{ row: row(`s${index}`), ...anew, documents: documents(`word${index} common`) }])
     expect(db.beginCompacting()).toBe(true)
     while (db.tidy());
     expect(db.beginCompacting()).toBe(false)
@@ -270,15 +287,15 @@ describe('words with a part', () => {
   test('are given the shortest first, so many at a time, and it is said where there are more', () => {
     const db = open()
     const words = Array.from({ length: 200 }, (_, index) => `${'x'.repeat(index % 40)}needle${index}`)
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents(words.join(' ')) }])
-    const { terms, isComplete } = db.termsWith(1, 'need', '')
-    expect([terms.length, isComplete, terms[0]]).toEqual([128, false, 'needle0'])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents(words.join(' ')) }])
+    const { terms } = db.termsWith(1, 'need', '')
+    expect([terms.length, terms[0]]).toEqual([129, 'needle0'])
   })
 
   test('are looked for in one stretch after the other', () => {
     const db = open()
     const words = Array.from({ length: 25_000 }, (_, index) => `w${String(index).padStart(5, '0')}`)
-    db.addDocuments(1, [{ row: row('a'), continues: undefined, documents: documents(words.join(' ')) }])
+    db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents(words.join(' ')) }])
     const first = db.termsWith(1, '999', '')
     expect(first.through).toBe('w20000')
     const second = db.termsWith(1, '999', first.through ?? '')
@@ -299,11 +316,11 @@ test('another connection that writes changes the version', () => {
 test('terms of more than one source, and more than are remembered, are all learnt', () => {
   const db = open()
   for (const source of [1, 2, 1])
-    db.addDocuments(source, [{ row: row(`s${Math.random()}`), continues: undefined, documents: documents('same word') }])
+    db.addDocuments(source, [{ row: row(`s${Math.random()}`), ...anew, documents: documents('same word') }])
   expect([db.termsWith(1, 'word', '').terms, db.termsWith(2, 'word', '').terms]).toEqual([['word'], ['word']])
   const many = Array.from({ length: 200_001 }, (_, index) => `n${index}`).join(' ')
-  db.addDocuments(1, [{ row: row('many'), continues: undefined, documents: documents(many, 'same last') }])
-  expect(db.termsWith(1, "last", "l").terms).toEqual(['last'])
+  db.addDocuments(1, [{ row: row('many'), ...anew, documents: documents(many, 'same last') }])
+  expect(db.termsWith(1, 'last', 'l').terms).toEqual(['last'])
 })
 
 test('the name of the file carries the schema', () => {
@@ -311,25 +328,24 @@ test('the name of the file carries the schema', () => {
 })
 
 test('an index that is truncated anywhere fails or answers, and never hangs', () => {
-  open().saveRows(1, Array.from({ length: 100 }, (_, index) => row(`s${index}`, 'x'.repeat(100))))
+  open().saveRows(
+    1,
+    Array.from({ length: 100 }, (_, index) => row(`s${index}`, 'x'.repeat(100))),
+  )
   const bytes = readFileSync(file)
   for (let size = 0; size < bytes.length; size += 1500) {
     for (const db of opened.splice(0)) db.close()
     writeFileSync(file, bytes.subarray(0, size))
-    try {
-      for (const [id, stored] of open().rowsBetween(1, { after: '', through: '~' })) {
-        expect(stored).toEqual(row(id, 'x'.repeat(100)))
-      }
-    } catch (error) {
-      expect(error).toBeInstanceOf(IndexError)
-    }
+    const answer = answerOf(() => [...open().rowsBetween(1, { after: '', through: '~' }).values()])
+    const isRight = Array.isArray(answer) && answer.every((each: Row) => each.value === 'x'.repeat(100))
+    expect(isRight || answer instanceof IndexError).toBe(true)
   }
 })
 
-function errorOf(work: () => unknown): unknown {
+/** What the work gives, or the error that it throws. */
+function answerOf(work: () => unknown): unknown {
   try {
-    work()
-    return undefined
+    return work()
   } catch (error) {
     return error
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { crc32 } from '#crc32'
 import type { Position } from '../../line.ts'
-import { maxIndexedPrefix, quote, type FoundTerms, type Terms } from './search-text.ts'
+import { indexedPrefixes, quote, type Terms } from './search-text.ts'
 
 /** The index of a root. Its name carries the schema, so an older build keeps its own. */
 export function indexFileIn(root: string): string {
@@ -45,8 +45,10 @@ export interface Document extends Position {
 /** The documents of one log that are not in the index yet, and the row that says they are. */
 export interface Addition {
   row: Row
-  /** The value of the row that this continues; undefined begins the log anew. */
-  continues: string | undefined
+  /** The value of the row that the caller knows; if it is another one by now, somebody else was quicker. */
+  known: string | undefined
+  /** False begins the log anew. */
+  isContinued: boolean
   documents: Document[]
 }
 
@@ -146,15 +148,17 @@ export class IndexDb {
 
   dropRows(source: number, ids: readonly string[]): void {
     this.#transaction(() => {
-      for (const id of ids) this.#run('DELETE FROM log WHERE source = ? AND id = ?', source, id)
+      for (const id of ids) this.#dropRow(source, id)
     })
   }
 
   /** Drops the rows and the documents of logs. True where all documents had to go, of all sources, to be indexed again. */
   dropDocuments(source: number, ids: readonly string[]): boolean {
-    this.dropRows(source, ids)
     return this.#transaction(() => {
-      for (const id of ids) this.#retire(source, id)
+      for (const id of ids) {
+        this.#dropRow(source, id)
+        this.#retire(source, id)
+      }
       return this.#startAgainIfMostlyRetired()
     })
   }
@@ -162,9 +166,9 @@ export class IndexDb {
   /** All or nothing. What another process has added in the meantime is left as it is. */
   addDocuments(source: number, additions: readonly Addition[]): void {
     this.#transaction(() => {
-      for (const { row, continues, documents } of additions) {
-        if (this.row(source, row.id)?.value !== continues) continue
-        if (continues === undefined) this.#retire(source, row.id)
+      for (const { row, known, isContinued, documents } of additions) {
+        if (this.row(source, row.id)?.value !== known) continue
+        if (!isContinued) this.#retire(source, row.id)
         for (let from = 0; from < documents.length; from += maxBatchLength)
           this.#addBatch(source, row.id, documents.slice(from, from + maxBatchLength))
         this.#saveRow(source, row)
@@ -186,8 +190,11 @@ export class IndexDb {
     })
   }
 
-  /** The words after a word that have a part inside: the shortest ones of a stretch, and where the stretch ends. */
-  termsWith(source: number, part: string, after: string): FoundTerms & { through: string | undefined } {
+  /**
+   * The words after a word that have a part inside: the shortest ones of a stretch, and where the stretch ends. One more than
+   * `maxNamedTerms` says that there are too many.
+   */
+  termsWith(source: number, part: string, after: string): { terms: string[]; through: string | undefined } {
     return guarded(() => {
       const through = this.#all(
         'SELECT term FROM term WHERE source = ? AND term > ? ORDER BY term LIMIT 1 OFFSET ?',
@@ -202,8 +209,8 @@ export class IndexDb {
         after,
         through ?? '\u{10ffff}',
         part,
-      ).map(([term]) => term as string)
-      return { terms: terms.slice(0, maxNamedTerms), isComplete: terms.length <= maxNamedTerms, through }
+      )
+      return { terms: terms.map(([term]) => term as string), through }
     })
   }
 
@@ -306,6 +313,10 @@ export class IndexDb {
     return intact
   }
 
+  #dropRow(source: number, id: string): void {
+    this.#run('DELETE FROM log WHERE source = ? AND id = ?', source, id)
+  }
+
   #saveRow(source: number, row: Row): void {
     this.#run(
       'INSERT OR REPLACE INTO log (source, id, inode, size, mtime_ms, modified, value, seal) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
@@ -390,7 +401,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS batch_of_log ON batch (source, id);
   CREATE TABLE IF NOT EXISTS term (source INTEGER, term TEXT, PRIMARY KEY (source, term)) WITHOUT ROWID;
   CREATE VIRTUAL TABLE IF NOT EXISTS text USING fts5 (
-    words, content = '', detail = none, columnsize = 0, prefix = '${Array.from({ length: maxIndexedPrefix }, (_, index) => index + 1).join(' ')}', tokenize = 'ascii'
+    words, content = '', detail = none, columnsize = 0, prefix = '${indexedPrefixes.join(' ')}', tokenize = 'ascii'
   );
   INSERT INTO text (text, rank) VALUES ('automerge', 0);
   INSERT INTO text (text, rank) VALUES ('crisismerge', 1000);

@@ -48,11 +48,11 @@ describe('terms', () => {
 
   test('are found in a megabyte of anything without delay', () => {
     for (const text of ['a', 'é', '検', '-', ' ', '\u0300', '🚀', 'a検'].map((piece) => piece.repeat(500_000))) {
-      const start = performance.now()
+      const start = process.cpuUsage()
       termsOf(fold(text))
       wordsOf(text)
       findWords(text, ['b'])
-      expect(performance.now() - start).toBeLessThan(2000)
+      expect(process.cpuUsage(start).user).toBeLessThan(3_000_000)
     }
   })
 })

@@ -81,8 +81,8 @@ export function quote(term: string): string {
   return `"${term.replaceAll('"', '""')}"`
 }
 
-/** The full-text index has lists for beginnings up to this length. */
-export const maxIndexedPrefix = 3
+/** The full-text index has lists of its own for beginnings of these lengths. */
+export const indexedPrefixes = [1, 2, 3]
 
 const maxQueryLength = 1000
 /** The words after these are not looked up, only compared. */
@@ -123,7 +123,7 @@ function expressionsOfRun(run: string): string[] {
 
 /** Naming every word is quicker than asking for all that begin alike, but for short beginnings, which have lists of their own. */
 function alternatives(part: string, terms: readonly string[], isComplete: boolean): string[] {
-  if (isComplete && part.length > maxIndexedPrefix) return terms.map(quote)
+  if (isComplete && !indexedPrefixes.includes(part.length)) return terms.map(quote)
   return [startingWith(part), ...terms.filter((term) => !term.startsWith(part)).map(quote)]
 }
 

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -127,7 +127,10 @@ export class SessionIndex implements ListIndex {
     }
     const { changed, vanished } = await this.#walk(source.folder, part, offer)
     const saving = new Saving(part)
-    saving.drop(vanished)
+    for (const ids of chunksOf(vanished)) {
+      saving.drop(ids)
+      await this.#pause()
+    }
     const budget = { bytes: this.#wholeReadBytes }
     await inParallel(changed, async (log) => {
       const { row, isTrue } = await readRow(source, log, budget)
@@ -175,45 +178,48 @@ export class SessionIndex implements ListIndex {
     const part = this.#partOf(source, 'search', db)
     const hits = new NewestHits(query.limit)
     const unindexed = await this.#indexTexts(source, part)
-    if (part) await this.#lookUp(source, part, query.words, hits)
-    await this.#scan(source, unindexed, query.words, hits)
+    if (part) await this.#lookUp(source, part, { words: query.words, except: unindexed, hits })
+    await this.#scan(source, [...unindexed.values()], query.words, hits)
     return hits.list()
   }
 
   /** Brings the texts up to date, oldest log first, and gives the logs for which that was not possible. */
-  async #indexTexts(source: IndexSource, part: Part | undefined): Promise<LogStat[]> {
-    if (!part) return (await this.#walk(source.folder, undefined, () => undefined)).changed.map(({ file }) => file)
+  async #indexTexts(source: IndexSource, part: Part | undefined): Promise<Map<string, LogStat>> {
     const { files, changed, vanished } = await this.#changedTexts(source, part)
     const unindexed = new Map(changed.map(({ file }) => [file.id, file]))
+    if (!part) return unindexed
     changed.sort((left, right) => left.file.mtimeMs - right.file.mtimeMs)
     const adding = new Adding(part, (file) => {
       unindexed.delete(file.id)
       files.set(file.id, file)
     })
     try {
-      if (vanished.length > 0 && part.db.dropDocuments(part.source, vanished)) {
-        this.#indexed.clear()
-        return await this.#indexTexts(source, part)
+      for (const ids of chunksOf(vanished)) {
+        if (part.db.dropDocuments(part.source, ids)) {
+          this.#indexed.clear()
+          return await this.#indexTexts(source, part)
+        }
+        for (const id of ids) files.delete(id)
+        await this.#pause()
       }
-      for (const id of vanished) files.delete(id)
       await inParallel(changed, (log) => this.#indexLog(source, log, adding))
       adding.flush()
       if (changed.length > 0) await this.#tidy(part.db)
     } catch (error) {
       if (!(error instanceof IndexError && error.isBusy)) throw error
     }
-    return [...unindexed.values()]
+    return unindexed
   }
 
   /** What is indexed is remembered for as long as nobody else writes: asking the index for it takes longer than to search. */
-  async #changedTexts(source: IndexSource, part: Part): Promise<Comparison & { files: Map<string, LogStat> }> {
-    const { version } = part.db
+  async #changedTexts(source: IndexSource, part: Part | undefined): Promise<ChangedTexts> {
+    const version = part?.db.version
     const known = this.#indexed.get(source.folder)
-    if (known?.db === part.db && known.version === version) {
+    if (part && known?.db === part.db && known.version === version) {
       return { files: known.files, ...(await this.#compare(source.folder, part, known.files)) }
     }
     const files = new Map<string, LogStat>()
-    this.#indexed.set(source.folder, { db: part.db, version, files })
+    this.#indexed.set(source.folder, { db: part?.db, version, files })
     return { files, ...(await this.#walk(source.folder, part, (row) => files.set(row.id, statOf(row)))) }
   }
 
@@ -241,9 +247,10 @@ export class SessionIndex implements ListIndex {
   async #indexLog(source: IndexSource, { file, stored }: ChangedLog, adding: Adding): Promise<void> {
     try {
       await withLog(source, file.id, async (log) => {
-        const isContinued = stored !== undefined && (await stillHas(log, valueOf(stored).last))
-        let continues = isContinued ? stored.value : undefined
-        let state = stateAt(isContinued ? (JSON.parse(stored.value) as Mark) : undefined)
+        const mark = stored && (JSON.parse(stored.value) as Mark)
+        let known = stored?.value
+        let isContinued = mark !== undefined && (await stillHas(log, mark.last))
+        let state = stateAt(isContinued ? mark : undefined)
         let documents: Document[] = []
         let termCount = 0
         const watch = (accepted: ReplayedLine): void => {
@@ -254,8 +261,9 @@ export class SessionIndex implements ListIndex {
         }
         const add = (size: number): void => {
           const value = JSON.stringify(markOf(state))
-          adding.add({ row: { ...file, size, modified: '', value }, continues, documents }, termCount)
-          continues = value
+          adding.add({ row: { ...file, size, modified: '', value }, known, isContinued, documents }, termCount)
+          known = value
+          isContinued = true
           documents = []
           termCount = 0
         }
@@ -276,45 +284,44 @@ export class SessionIndex implements ListIndex {
     }
   }
 
-  async #lookUp(source: IndexSource, part: Part, words: readonly string[], hits: NewestHits): Promise<void> {
+  async #lookUp(
+    source: IndexSource,
+    part: Part,
+    { words, except, hits }: { words: readonly string[]; except: ReadonlyMap<string, unknown>; hits: NewestHits },
+  ): Promise<void> {
     const expression = await matchExpression(words, (text) => this.#termsWith(part, text))
     if (expression === undefined) return
-    let below = Number.MAX_SAFE_INTEGER
-    let examined = 0
-    for (let size = firstWindow; examined < maxExamined; size *= 4) {
+    let below: number | undefined = Number.MAX_SAFE_INTEGER
+    let misses = 0
+    for (let size = firstWindow; below !== undefined; size = Math.min(size * 4, maxWindow)) {
       const window: Candidate[] = []
-      for (const candidate of part.db.candidates(part.source, expression, below)) {
-        below = candidate.rowid
-        if (candidate.reachMs < hits.floorMs) break
-        if (candidate.ms >= hits.floorMs) window.push(candidate)
-        if (window.length === size) break
-      }
-      window.sort((left, right) => right.ms - left.ms)
-      for (let from = 0; from < window.length; from += examinedTogether) {
-        const group = window.slice(from, from + examinedTogether)
+      below = gather(part.db.candidates(part.source, expression, below), { size, hits, window })
+      const examined = window.filter(({ id }) => !except.has(id)).sort((left, right) => right.ms - left.ms)
+      for (let from = 0; from < examined.length; from += examinedTogether) {
+        const group = examined.slice(from, from + examinedTogether)
         if (group.every(({ ms }) => ms < hits.floorMs)) break
-        examined += group.length
+        if (misses >= maxMisses) return
         const byLog = Map.groupBy(group, ({ id }) => id)
-        await Promise.all([...byLog].map(([id, candidates]) => examine(source, id, { candidates, words, hits })))
+        const missed = [...byLog].map(([id, candidates]) => examine(source, id, { candidates, words, hits }))
+        for (const count of await Promise.all(missed)) misses += count
         await this.#pause()
       }
-      if (window.length < size) return
+      await this.#pause()
     }
   }
 
   /** The words that have a part, the shortest first if there are too many. */
   async #termsWith(part: Part, text: string): Promise<FoundTerms> {
-    const all: FoundTerms = { terms: [], isComplete: true }
+    const all: string[] = []
     for (let after: string | undefined = ''; after !== undefined;) {
-      const { terms, isComplete, through } = part.db.termsWith(part.source, text, after)
-      all.terms.push(...terms)
-      all.isComplete &&= isComplete
+      const { terms, through } = part.db.termsWith(part.source, text, after)
+      all.push(...terms)
       after = through
       await this.#pause()
     }
-    if (all.terms.length <= maxNamedTerms) return all
-    const shortest = all.terms.sort((left, right) => left.length - right.length).slice(0, maxNamedTerms)
-    return { terms: shortest, isComplete: false }
+    if (all.length <= maxNamedTerms) return { terms: all, isComplete: true }
+    all.sort((left, right) => left.length - right.length)
+    return { terms: all.slice(0, maxNamedTerms), isComplete: false }
   }
 
   /** Reads logs that are not in the index, newest first, until nothing newer can come. */
@@ -322,7 +329,7 @@ export class SessionIndex implements ListIndex {
     for (const file of files.sort((left, right) => right.mtimeMs - left.mtimeMs)) {
       if (file.mtimeMs < hits.floorMs) return
       try {
-        const watch = ({ line, seq }: ReplayedLine): void => hits.offerLine(file.id, line, { seq, words })
+        const watch = ({ line, seq }: ReplayedLine): boolean => hits.offerLine(file.id, line, { seq, words })
         await withLog(source, file.id, (log) => this.#read(log, new Reading(stateAt(undefined), watch), 0))
       } catch {
         this.#throwIfClosed()
@@ -409,6 +416,8 @@ const maxPendingRows = 200
 const tidySteps = 8
 /** Words and pairs that one transaction takes: some milliseconds. */
 const maxPendingTerms = 4000
+/** Of a longer text, which only a foreign writer leaves in the log, the rest is not indexed. */
+const maxIndexedLength = 256 * 1024
 /** Logs up to this size are read whole whenever they change. */
 const smallLogBytes = 256 * 1024
 const defaultWholeReadBytes = 32 * 1024 * 1024
@@ -416,9 +425,10 @@ const headBytes = 64 * 1024
 const tailBytes = 256 * 1024
 /** Candidates are looked at in windows, each four times the one before. */
 const firstWindow = 200
+const maxWindow = 3200
 const examinedTogether = 16
-/** A search reads no more entries than this; what is older than they are is then not found. */
-const maxExamined = 2000
+/** After so many entries that only seemed to fit, a search ends with what it has: what is older is not found. */
+const maxMisses = 2000
 
 /** The rows of one source in the index. */
 interface Part {
@@ -445,10 +455,12 @@ interface Comparison {
 }
 
 interface Indexed {
-  db: IndexDb
-  version: number
+  db: IndexDb | undefined
+  version: number | undefined
   files: Map<string, LogStat>
 }
+
+type ChangedTexts = Comparison & Pick<Indexed, 'files'>
 
 /** What a row of the list holds. */
 interface ListValue {
@@ -502,7 +514,7 @@ class Saving {
   }
 
   drop(ids: readonly string[]): void {
-    if (ids.length > 0) this.#write(({ db, source }) => db.dropRows(source, ids))
+    this.#write(({ db, source }) => db.dropRows(source, ids))
   }
 
   add(row: Row): void {
@@ -578,14 +590,16 @@ class NewestHits {
   }
 
   /** Takes the line if every word is in its text: the one place that decides what is found. */
-  offerLine(sessionId: string, line: DiskLine, { seq, words }: { seq: number; words: readonly string[] }): void {
+  offerLine(sessionId: string, line: DiskLine, { seq, words }: { seq: number; words: readonly string[] }): boolean {
     const ms = msOf(line)
-    const snippet = ms < this.floorMs ? undefined : findWords(textOfLine(line), words)
-    if (snippet === undefined) return
+    if (ms < this.floorMs) return true
+    const snippet = findWords(textOfLine(line), words)
+    if (snippet === undefined) return false
     const role = line.type === 'message' ? String(payloadOf(line)['role']) : line.type
     this.#found.push({ ms, hit: { sessionId, entryId: line.id, seq, timestamp: line.timestamp ?? '', role, snippet } })
     this.#found.sort((left, right) => right.ms - left.ms || newestFirst(left.hit, right.hit))
     this.#found.splice(this.#limit)
+    return true
   }
 
   list(): SearchHit[] {
@@ -689,7 +703,7 @@ function stateAt(mark: Mark | undefined): SessionState {
 }
 
 function documentOf({ line, seq, at, size }: ReplayedLine): Document | undefined {
-  const text = textOfLine(line)
+  const text = textOfLine(line).slice(0, maxIndexedLength)
   return text === '' ? undefined : { seq, at, size, ms: msOf(line), terms: termsOf(fold(text)) }
 }
 
@@ -697,28 +711,40 @@ function msOf(line: DiskLine): number {
   return Date.parse(line.timestamp ?? '') || 0
 }
 
-/** Reads the entries that the index offers and takes those that really have the words. */
+/** Takes as many candidates as a window has and gives where the next one begins; undefined where nothing newer can come. */
+function gather(
+  candidates: Iterable<Candidate>,
+  { size, hits, window }: { size: number; hits: NewestHits; window: Candidate[] },
+): number | undefined {
+  for (const candidate of candidates) {
+    if (candidate.reachMs < hits.floorMs) return undefined
+    window.push(candidate)
+    if (window.length === size) return candidate.rowid
+  }
+  return undefined
+}
+
+/** Reads the entries that the index offers, takes those that really have the words and counts the others. */
 async function examine(
   source: IndexSource,
   id: string,
   { candidates, words, hits }: { candidates: Candidate[]; words: readonly string[]; hits: NewestHits },
-): Promise<void> {
-  try {
-    const lines = await withLog(source, id, (log) => log.readAt(candidates))
-    for (const [index, { seq }] of candidates.entries()) {
-      const parsed = parseLine(lines[index] as Uint8Array)
-      if (parsed.type === 'line' && (parsed.line.seq ?? seq) === seq) hits.offerLine(id, parsed.line, { seq, words })
-    }
-  } catch {
-    // The log went away since it was looked at.
+): Promise<number> {
+  // A log may have gone away since it was looked at.
+  const lines = await withLog(source, id, (log) => log.readAt(candidates)).catch(() => [])
+  const isHit = ({ seq }: Candidate, index: number): boolean => {
+    const parsed = lines[index] && parseLine(lines[index])
+    if (parsed?.type !== 'line' || (parsed.line.seq ?? seq) !== seq) return false
+    return hits.offerLine(id, parsed.line, { seq, words })
   }
+  return candidates.filter((candidate, index) => !isHit(candidate, index)).length
 }
 
 /** Whether the line that a row ends with still stands where it stood. */
 async function stillHas(log: ReadableLog, last: Placed): Promise<boolean> {
-  const [bytes] = await log.readAt([last]).catch(() => [])
-  const parsed = bytes && parseLine(bytes)
-  return parsed?.type === 'line' && parsed.crc === last.crc
+  const [bytes] = await log.readAt([last])
+  const parsed = parseLine(bytes as Uint8Array)
+  return parsed.type === 'line' && parsed.crc === last.crc
 }
 
 async function withLog<T>(source: IndexSource, id: string, work: (log: ReadableLog) => Promise<T>): Promise<T> {
@@ -728,6 +754,10 @@ async function withLog<T>(source: IndexSource, id: string, work: (log: ReadableL
   } finally {
     await log.close()
   }
+}
+
+function* chunksOf(ids: readonly string[]): Iterable<string[]> {
+  for (let from = 0; from < ids.length; from += maxPendingRows) yield ids.slice(from, from + maxPendingRows)
 }
 
 /** Some at a time. The first failure ends it, when those that have begun are done. */
@@ -759,7 +789,7 @@ async function sessionIdsIn(folder: string): Promise<string[]> {
 
 function statLog(folder: string, id: string): LogStat | undefined {
   try {
-    const stats = statSync(`${folder}/${id}/${logName}`)
+    const stats = lstatSync(`${folder}/${id}/${logName}`)
     return stats.isFile() ? { id, inode: stats.ino, size: stats.size, mtimeMs: stats.mtimeMs } : undefined
   } catch {
     return undefined // not a session, or gone

@@ -37,6 +37,10 @@ export class MemoryLogStore implements LogStore {
     sessions.set(sessionId, session)
   }
 
+  async discard(scope: Scope, sessionId: string): Promise<void> {
+    this.#sessionsOf(scope).delete(sessionId)
+  }
+
   async open(scope: Scope, sessionId: string): Promise<MemoryLog> {
     return new MemoryLog(this.#find(scope, sessionId), undefined)
   }

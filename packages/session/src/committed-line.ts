@@ -1,0 +1,23 @@
+import { fromDisk } from './codec.ts'
+import type { Committed } from './group-commit.ts'
+import type { Line } from './line.ts'
+
+/** A line that just became durable. */
+export interface CommittedLine {
+  seq: number
+  crc: string
+  /** The line as it stands in the log, without its newline. */
+  text: string
+  line: Line
+}
+
+export type CommitListener = (line: CommittedLine) => void
+
+/** Tells everybody who listens. Nothing is made for nobody. */
+export function announce(lines: readonly Committed[], listeners: ReadonlySet<CommitListener>): void {
+  if (listeners.size === 0) return
+  for (const { line, sealed } of lines) {
+    const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
+    for (const tell of listeners) tell(committed)
+  }
+}

@@ -1,0 +1,61 @@
+import { findBytes, parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+
+/** A line inside a stored one, or a piece that is none. */
+export interface Part {
+  at: number
+  bytes: Uint8Array
+  parsed: ParsedLine
+}
+
+/**
+ * What lies in a stored line that cannot be read as one: lines whose newline was lost, a torn line with the next one glued on,
+ * junk before or behind. Only what proves itself by its checksum counts as a line; where nothing does, nothing is given.
+ */
+export function takeApart(bytes: Uint8Array): Part[] {
+  const parts: Part[] = []
+  const pieces = splitMerged(bytes)
+  for (const piece of pieces.length === 0 ? [{ at: 0, bytes }] : pieces) {
+    for (const part of partsOf(piece.bytes)) {
+      const last = parts.at(-1)
+      // Junk of a million pieces is one piece of junk.
+      if (last && !isProven(last) && !isProven(part))
+        last.bytes = bytes.subarray(last.at, piece.at + part.at + part.bytes.length)
+      else parts.push({ ...part, at: piece.at + part.at })
+    }
+  }
+  return parts.some(isProven) ? parts : []
+}
+
+/** The piece as a line; else a line at its start, a line at its end, and what is left. */
+function partsOf(piece: Uint8Array): Part[] {
+  const whole = partAt(piece, 0, piece.length)
+  if (isProven(whole)) return [whole]
+  const seal = findBytes(piece, sealStart, 0)
+  const first = seal === -1 ? whole : partAt(piece, 0, Math.min(seal + sealLength, piece.length))
+  if (isProven(first)) return [first, ...lastOf(piece, first.bytes.length)]
+  return lastOf(piece, 0)
+}
+
+function lastOf(piece: Uint8Array, from: number): Part[] {
+  if (from === piece.length) return []
+  const start = findBytes(piece, lineStart, from === 0 ? 1 : from)
+  const last = start === -1 ? undefined : partAt(piece, start, piece.length)
+  if (!last || !isProven(last)) return [partAt(piece, from, piece.length)]
+  return start === from ? [last] : [partAt(piece, from, start), last]
+}
+
+function partAt(piece: Uint8Array, from: number, to: number): Part {
+  const bytes = piece.subarray(from, to)
+  const parsed = parseLine(bytes)
+  if (parsed.type === 'damaged' || parsed.sealed) return { at: from, bytes, parsed }
+  return { at: from, bytes, parsed: { type: 'damaged', reason: 'checksum is missing', head: {} } }
+}
+
+function isProven({ parsed }: Part): boolean {
+  return parsed.type === 'line'
+}
+
+const encoder = new TextEncoder()
+const lineStart = encoder.encode('{"seq":')
+const sealStart = encoder.encode(',"crc":"')
+const sealLength = sealStart.length + 10

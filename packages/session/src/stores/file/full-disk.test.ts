@@ -1,0 +1,95 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import type { SessionStore } from '../../store.ts'
+import { said, user } from '../../testing/builders.ts'
+import { MemoryDisk } from '../../testing/memory-disk.ts'
+import { openFileStore } from './file-store.ts'
+import { scanIndex } from './scan-index.ts'
+
+const large = 'x'.repeat(300_000)
+
+test('what comes after a large value that failed hangs on what was handed over before it', async () => {
+  const disk = new MemoryDisk()
+  const session = await onDisk(disk).create({ id: 's' })
+  const gate = Promise.withResolvers<void>()
+  const sync = disk.dataSync.bind(disk)
+  disk.dataSync = async (fd) => gate.promise.then(() => sync(fd))
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: '.tmp' })
+  const before = user(session, 'before')
+  await expect(user(session, large)).rejects.toMatchObject({ code: 'storage-failed' })
+  const after = user(session, 'after')
+  gate.resolve()
+  await Promise.all([before, after])
+  expect(await said(session)).toEqual(['user: before', 'user: after'])
+})
+
+test('whoever tries again behind a large value that failed gets through', async () => {
+  const disk = new MemoryDisk()
+  const session = await onDisk(disk).create({ id: 's' })
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: '.tmp' })
+  const persist = async (words: string): Promise<number> => {
+    for (let tries = 1; tries <= 10; tries++) {
+      try {
+        await user(session, words)
+        return tries
+      } catch {
+        // told that it was not stored
+      }
+    }
+    return Infinity
+  }
+  const tries = await Promise.all([large, 'a', 'b', `${large}y`, 'c'].map(persist))
+  expect(tries.filter((count) => count > 2)).toEqual([])
+})
+
+test.each([
+  ['its lines', 'fork/events.jsonl'],
+  ['a blob of it', '.tmp'],
+])('a fork that finds no room for %s is not there, and can be made when there is room', async (_what, pathEnd) => {
+  const disk = new MemoryDisk()
+  const store = onDisk(disk)
+  const session = await store.create({ id: 's' })
+  await user(session, large)
+  await Promise.all(Array.from({ length: 300 }, async () => user(session, 'hello')))
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd, times: 1000 })
+  await expect(store.forkFrom('s', { id: 'fork' })).rejects.toMatchObject({ code: 'storage-failed' })
+  disk.clearFaults()
+  expect(disk.names('/root')).toEqual(['s'])
+  await using fork = await store.forkFrom('s', { id: 'fork' })
+  expect((await said(fork)).length).toBe(301)
+})
+
+test('a fork whose first line fails while it still reads tells its caller and nobody else', async () => {
+  const disk = new MemoryDisk()
+  const store = onDisk(disk)
+  const session = await store.create({ id: 's' })
+  for (const words of ['hello', large, `${large}y`]) await user(session, words)
+  const read = disk.read.bind(disk)
+  disk.read = async (...parameters) => {
+    await setImmediate()
+    return read(...parameters)
+  }
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: 'fork/events.jsonl' })
+  await expect(store.forkFrom('s', { id: 'fork' })).rejects.toMatchObject({ code: 'storage-failed' })
+})
+
+test('a session that finds no room for its name is not there, and can be made when there is room', async () => {
+  const disk = new MemoryDisk()
+  const store = onDisk(disk)
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: 's/events.jsonl' })
+  await expect(store.create({ id: 's', name: 'named' })).rejects.toMatchObject({ code: 'storage-failed' })
+  expect({ names: disk.names('/root'), open: disk.openPaths }).toEqual({ names: [], open: [] })
+  await using session = await store.create({ id: 's', name: 'named' })
+  expect(session.name).toBe('named')
+})
+
+test('a blob that finds no room is told of', async () => {
+  const disk = new MemoryDisk()
+  await using session = await onDisk(disk).create({ id: 's' })
+  disk.failNth({ operation: 'write', nth: 1, short: 1, pathEnd: '.tmp' })
+  await expect(session.putBlob(Buffer.from('bytes'))).rejects.toMatchObject({ code: 'storage-failed' })
+})
+
+function onDisk(disk: MemoryDisk): SessionStore {
+  return openFileStore({ folder: '/root', port: disk, lock: disk.lock, index: scanIndex(disk) })
+}
