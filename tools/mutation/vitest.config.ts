@@ -17,5 +17,5 @@ export default defineConfig({
     ],
   },
   ssr: { resolve: { conditions } },
-  test: { include: ['packages/session/src/**/*.test.ts'], execArgv: ['-C', '@tapetree/source'] },
+  test: { include: ['packages/session/src/stores/**/*.test.ts', 'packages/session/src/cut-points.test.ts'], execArgv: ['-C', '@tapetree/source'] },
 })

@@ -17,7 +17,7 @@ export interface DiskFile {
 
 /** `isLost`: a sync of it failed. The system has dropped it, and a later sync will not bring it to the disk. */
 export type FileChange =
-  | { type: 'write'; at: number; bytes: Uint8Array; isLost?: true }
+  | { type: 'write'; at: number; bytes: Uint8Array; isLost?: boolean }
   | { type: 'truncate'; size: number }
 
 export interface DiskFolder {

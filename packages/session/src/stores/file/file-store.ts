@@ -9,6 +9,7 @@ import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../se
 import { SessionStore, type OpenedLog, type OpenOptions, type SessionStoreOptions } from '../../store.ts'
 import { removeTemporaryFiles } from './blob-files.ts'
 import { DurableFolders } from './durable-folders.ts'
+import { indexFileIn } from './index-db.ts'
 import { ReadableFileLog, WritableFileLog } from './file-log.ts'
 import type { FilePort } from './file-port.ts'
 import { LogFile } from './log-file.ts'
@@ -18,6 +19,7 @@ import { announceOwner, readOwner } from './owner-file.ts'
 import { mendTail } from './recover.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
 import { scanIndex } from './scan-index.ts'
+import { SessionIndex } from './session-index.ts'
 import { acquireWriterLock, type LockAttempt } from './writer-lock.ts'
 
 export interface FileStoreOptions extends Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
@@ -49,7 +51,7 @@ export class FileLogStore implements LogStore {
     this.#root = resolve(options.folder)
     this.#port = options.port ?? nodeFilePort()
     this.#lock = options.lock ?? acquireWriterLock
-    this.#index = options.index ?? scanIndex(this.#port)
+    this.#index = options.index ?? indexFor(options.port, this.#root)
     this.#folders = new DurableFolders(this.#port, this.#root)
   }
 
@@ -226,6 +228,11 @@ export class FileLogStore implements LogStore {
       throw error
     }
   }
+}
+
+/** The index is a file of its own on the real disk; on any other file system every log is read. */
+function indexFor(port: FilePort | undefined, root: string): ListIndex {
+  return port ? scanIndex(port) : new SessionIndex({ file: indexFileIn(root) })
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']
