@@ -269,7 +269,7 @@ export function payloadFromDisk(type: string, payload: Plain): Plain {
   return known ? rename(payload, known.shape, 'api') : payload
 }
 
-/** Older files carry the payload's members beside `type` and `id` (session-manager.md, section 13). */
+/** Older files carry the payload's members beside `type` and `id`. */
 export function payloadOf(stored: DiskLine): Plain {
   const disk = withKnownName(stored)
   const nested = disk[disk.type]

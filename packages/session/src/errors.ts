@@ -13,7 +13,6 @@ export type SessionErrorCode =
   | 'invalid-id'
   | 'not-in-context'
   | 'blob-missing'
-  | 'damaged'
   | 'invalid-pack'
   | 'queue-empty'
   | 'message-not-found'

@@ -4,7 +4,7 @@ import type { Line } from './line.ts'
 import type { BashExecution, Content, ImageSource } from './message.ts'
 import type { PermissionOption, PermissionResultRecord, PlanRecord } from './record.ts'
 
-/** The log as the twelve event types of session-management.md: what happened, in words that every agent shares. */
+/** The log as twelve event types: what happened, in words that every agent shares. */
 export type PlaybackEvent = EventOrigin & PlaybackEventDetail
 
 export type PlaybackEventType = PlaybackEvent['type']
