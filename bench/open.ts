@@ -75,13 +75,13 @@ async function nextTurn(folder: string, entries: number, context: FigureContext)
 
 async function openInFreshProcess(folder: string, id: string): Promise<Opened> {
   const program = join(import.meta.dirname, 'open/next-turn.ts')
-  const { stdout } = await run1(process.execPath, [...process.execArgv, '--expose-gc', program, folder, id])
+  const { stdout } = await execute(process.execPath, [...process.execArgv, '--expose-gc', program, folder, id])
   const opened = JSON.parse(stdout) as Opened
   if (opened.messages !== 202) throw new Error(`The context has ${opened.messages} messages where 202 were expected`)
   return opened
 }
 
-const run1 = promisify(execFile)
+const execute = promisify(execFile)
 
 /** Only root may empty the page cache; elsewhere the figure is left out and says so. */
 async function openCold(folder: string, id: string): Promise<number | string> {

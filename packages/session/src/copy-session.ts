@@ -7,7 +7,7 @@ import type { SessionReader } from './session-reader.ts'
 import { pathTo, type Node } from './tree.ts'
 
 /** A line for a new log, without seq and checksum, and the blobs that must be there before it. */
-export interface CopiedLine {
+interface CopiedLine {
   line: DiskLine
   blobs: string[]
 }

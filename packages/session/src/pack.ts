@@ -6,23 +6,23 @@ import { parseLine } from './parse-line.ts'
  * A pack is one stream: a line of JSON that says what it is, then for each blob a line with its size and hash followed by its
  * bytes, then the lines of the log byte for byte, then a closing line. There are no file names in it.
  */
-export interface PackStart {
+interface PackStart {
   type: 'tapetree_pack'
   version: number
   session: string
 }
 
-export interface PackBlob {
+interface PackBlob {
   type: 'blob'
   sha256: string
   size: number
 }
 
-export interface PackLog {
+interface PackLog {
   type: 'log'
 }
 
-export interface PackEnd {
+interface PackEnd {
   type: 'end'
   lines: number
 }

@@ -138,15 +138,7 @@ export function contextPathTo(leaf: Node | null): ContextPath {
   return { nodes: nodes.slice(0, afterCompaction).reverse(), compaction, keptIsMissing: true }
 }
 
-/** The last node that both have above them. */
-export function commonAncestor(left: Node | null, right: Node | null): Node | null {
-  const seen = new Set<Node>()
-  for (let step = left; step !== null; step = parentOf(step)) seen.add(step)
-  for (let step = right; step !== null; step = parentOf(step)) if (seen.has(step)) return step
-  return null
-}
-
-export function parentOf(node: Node): Node | null {
+function parentOf(node: Node): Node | null {
   if (node.parent === 'unread') throw new UnreadError(`The parent of ${node.id} has not been read`)
   return node.parent
 }

@@ -63,7 +63,7 @@ export async function replaceFile(
   }
 }
 
-export const temporaryEnding = '.tmp'
+const temporaryEnding = '.tmp'
 
 /** What a killed writer left under a temporary name; called with the lock held. */
 export function removeTemporaryFiles(port: FilePort, folder: string): void {

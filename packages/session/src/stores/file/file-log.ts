@@ -17,6 +17,7 @@ import type { LogFile } from './log-file.ts'
 import type { LogPaths } from './log-paths.ts'
 import { scanLines, seekLine } from './log-scan.ts'
 import { endOfLastLine, readRange, type Mended } from './recover.ts'
+import { storageError } from './storage-error.ts'
 
 /** A log file open for reading, whoever writes it. */
 export class ReadableFileLog implements ReadableLog {
@@ -75,7 +76,11 @@ export class ReadableFileLog implements ReadableLog {
   }
 
   async getBlob(sha256: string): Promise<Uint8Array | undefined> {
-    return getBlobFile(this.port, this.paths.blobs, sha256)
+    try {
+      return await getBlobFile(this.port, this.paths.blobs, sha256)
+    } catch (error) {
+      throw storageError(`Blob ${sha256} could not be read`, error)
+    }
   }
 
   async close(): Promise<void> {

@@ -20,6 +20,7 @@ import { mendTail } from './recover.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
 import { scanIndex } from './scan-index.ts'
 import { SessionIndex } from './session-index.ts'
+import { storageError } from './storage-error.ts'
 import { acquireWriterLock, type LockAttempt } from './writer-lock.ts'
 
 export interface FileStoreOptions extends Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
@@ -62,15 +63,17 @@ export class FileLogStore implements LogStore {
       throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
     const parent = dirname(folder)
     const temporary = hiddenName(parent)
+    let made = temporary
     try {
       await this.#folders.make(parent)
       this.#port.makeFolder(temporary)
       await this.#writeHeader(join(temporary, logName), header)
       await this.#port.syncFolder(temporary)
       await this.#port.rename(temporary, folder)
+      made = folder
       await this.#port.syncFolder(parent)
     } catch (error) {
-      this.#port.remove(temporary)
+      this.#port.remove(made)
       throw storageError(`Session ${sessionId} could not be created`, error)
     }
   }
@@ -78,12 +81,21 @@ export class FileLogStore implements LogStore {
   async discard(scope: Scope, sessionId: string): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
     const temporary = hiddenName(dirname(folder))
-    await this.#port.rename(folder, temporary)
-    this.#port.remove(temporary)
+    // Out of sight in one step, where that is possible.
+    const gone = await this.#port.rename(folder, temporary).then(
+      () => temporary,
+      () => folder,
+    )
+    this.#port.remove(gone)
   }
 
   async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
-    return new ReadableFileLog(this.#port, this.#find(scope, sessionId))
+    const paths = this.#find(scope, sessionId)
+    try {
+      return new ReadableFileLog(this.#port, paths)
+    } catch (error) {
+      throw storageError(`Session ${sessionId} could not be read`, error)
+    }
   }
 
   async claim(scope: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
@@ -130,7 +142,7 @@ export class FileLogStore implements LogStore {
   async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
     const from = await this.placeOf(scope, sessionId)
     if (!from) throw notFound(sessionId)
-    if (from === place) return
+    if (from === place) return this.#syncPlaces(scope)
     const folder = this.folderOf(scope, sessionId, from)
     const lock = await this.#lock(join(folder, 'lock'))
     if (lock.type === 'held')
@@ -145,6 +157,17 @@ export class FileLogStore implements LogStore {
       throw storageError(`Session ${sessionId} could not be moved to ${place}`, error)
     } finally {
       if (lock.type === 'locked') lock.lock.release()
+    }
+  }
+
+  /** An earlier try may have moved a session and failed behind that. */
+  async #syncPlaces(scope: Scope): Promise<void> {
+    for (const folder of places
+      .map((place) => this.#placeFolder(scope, place))
+      .filter((each) => this.#port.exists(each))) {
+      await this.#port.syncFolder(folder).catch((error: unknown) => {
+        throw storageError(`The folder ${folder} could not be synced`, error)
+      })
     }
   }
 
@@ -248,9 +271,4 @@ function folderAt(path: string): string {
 
 function notFound(sessionId: string): SessionError {
   return new SessionError('session-not-found', `There is no session ${sessionId}.`)
-}
-
-function storageError(what: string, cause: unknown): SessionError {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return new SessionError('storage-failed', `${what}: ${reason}`, { cause })
 }
