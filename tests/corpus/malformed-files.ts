@@ -8,12 +8,12 @@ import { sealAll } from './sealed-log.ts'
 export function* malformedFiles(): Iterable<MalformedFile> {
   const sealed = sealAll(baseLines()).map(({ text }) => Buffer.from(text))
   for (const way of [...lineWays.any, ...lineWays.sealed]) {
-    for (const at of [0, 1, 2, 3, 7, 8]) if (fits(way, at, sealed)) yield spoiled(way, at, sealed, { isSealed: true })
+    for (const at of [0, 2, 3, 7, 8]) if (fits(way, at, sealed)) yield spoiled(way, at, sealed, { isSealed: true })
   }
   const plain = baseLines().map((line) => Buffer.from(JSON.stringify(line)))
   plain.splice(1, 1)
   for (const way of lineWays.any) {
-    for (const at of [0, 1, 2, 7]) if (fits(way, at, plain)) yield spoiled(way, at, plain, { isSealed: false })
+    for (const at of [0, 2, 7]) if (fits(way, at, plain)) yield spoiled(way, at, plain, { isSealed: false })
   }
   yield* wholeFileWays(sealed, plain)
 }
@@ -38,12 +38,13 @@ function spoiled(
     ...(isHarmless || (isSealed && way.keeps?.includes('line')) ? [line] : []),
     ...(isSealed && way.keeps?.includes('following') ? [following] : []),
   ]
+  const mustReport = way.outcome === 'reported' && !(way.isTraceless && at + taken === lines.length)
   const others = [...lines.slice(0, at), ...(way.hidesFollowing ? [] : lines.slice(at + taken))]
   return {
     name: `${isSealed ? 'sealed' : 'plain'}, line ${at + 1}: ${way.name}`,
     bytes: Buffer.concat(all.map((each) => Buffer.concat([each, newline]))),
     shown: [...others, ...kept].flatMap(entryId),
-    isReported: isHarmless ? false : isSealed && way.outcome === 'reported' ? true : undefined,
+    isReported: isHarmless ? false : mustReport && isSealed ? true : undefined,
   }
 }
 

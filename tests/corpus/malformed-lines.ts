@@ -11,6 +11,8 @@ export interface LineWay {
   outcome: 'harmless' | 'reported' | 'read'
   /** Whole lines that are still in there and must be shown. */
   keeps?: ('line' | 'following')[]
+  /** Leaves no trace at the end of a log: nothing can tell that it was there. */
+  isTraceless?: boolean
   /** By the rules of the format, what comes behind cannot be accepted. */
   hidesFollowing?: boolean
 }
@@ -85,9 +87,9 @@ const brokenLines = [
   bytes('a blank line before it', (line) => ['', line], { outcome: 'harmless' }),
   bytes('a thousand blank lines before it', (line) => [...Array<string>(1000).fill(''), line], { outcome: 'harmless' }),
   bytes('white space before it', (line) => [' \t \r', line], { outcome: 'harmless' }),
-  bytes('a byte order mark on a line before it', (line) => ['\ufeff', line], { keeps: ['line'] }),
-  bytes('a blank line in its place', () => ''),
-  bytes('left out', () => []),
+  bytes('a byte order mark on a line before it', (line) => ['\ufeff', line], { outcome: 'read', keeps: ['line'] }),
+  bytes('a blank line in its place', () => '', { isTraceless: true }),
+  bytes('left out', () => [], { isTraceless: true }),
   bytes('twice', (line) => [line, line], { keeps: ['line'] }),
   joined('merged with the next', (line, next) => [Buffer.concat([line, next])], both),
   joined(
@@ -101,7 +103,7 @@ const brokenLines = [
     'following',
   ]),
   joined('swapped with the next', (line, next) => [next, line], ['following']),
-  joined('both gone', () => []),
+  { ...joined('both gone', () => []), isTraceless: true },
 ]
 
 const brokenValues = [
@@ -159,15 +161,15 @@ const brokenIdentity = [
     const { [String(line['type'])]: payload, ...rest } = line
     return { ...rest, ...(payload as object) }
   }),
+  says('a second header', 'read', ({ parent_id: _, ...line }) => ({ ...line, type: 'session' })),
+]
+
+const brokenSeals = [
   says('a newer format', 'read', ({ parent_id: _, ...line }) => ({
     ...line,
     type: 'writer',
     writer: { term: 9, format: 99 },
   })),
-  says('a second header', 'read', ({ parent_id: _, ...line }) => ({ ...line, type: 'session' })),
-]
-
-const brokenSeals = [
   ...['0', '-1', '1.5', '"3"', 'null', '9007199254740991', '9007199254740992', '1e15', '1e999'].map((seq) =>
     says(`seq ${seq}`, 'reported', (line) => ({ ...line, seq: rawNumber(seq) })),
   ),

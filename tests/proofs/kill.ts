@@ -88,7 +88,7 @@ class Trial {
       this.figures.whileOpening++
       return `${delayMs.toFixed(1)} ms after its start`
     }
-    const count = Math.floor(random() * 400)
+    const count = Math.floor(random() * 250)
     await writer.hasAcknowledged(count)
     if (random() < 0.4) {
       await writer.beginsLongWrite()

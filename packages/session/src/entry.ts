@@ -16,6 +16,8 @@ export interface LineBase {
 export interface MovedValue extends BlobReference {
   /** JSON pointer into the line as it stands on disk. */
   path: string
+  /** The blob is the string as JSON: it has halves of characters that UTF-8 cannot say. */
+  encoding?: 'json'
 }
 
 export interface Cause {

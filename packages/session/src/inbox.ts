@@ -43,9 +43,9 @@ export class Inbox {
   }
 
   /** What may be delivered now: nothing of a held inbox, and no held message. */
-  next(delivery: Delivery): WaitingMessage | undefined {
+  next(delivery: Delivery, isTaken: (id: string) => boolean = () => false): WaitingMessage | undefined {
     if (this.#hold) return undefined
-    return this.#messages.find((message) => message.delivery === delivery && !message.held)
+    return this.#messages.find((message) => message.delivery === delivery && !message.held && !isTaken(message.id))
   }
 
   /** Applies the payload of a `submission` record. */

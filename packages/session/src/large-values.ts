@@ -39,9 +39,14 @@ export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Pro
     const bytes = await blobs.getBlob(value.sha256)
     const place = bytes && stringAt(result, value.path)
     // Without its blob a value keeps its beginning; `verify` names the missing blob.
-    if (place) place.holder[place.key] = decoder.decode(bytes)
+    if (place) place.holder[place.key] = decoded(bytes, value)
   }
   return result
+}
+
+function decoded(bytes: Uint8Array, { encoding }: MovedValue): unknown {
+  const words = decoder.decode(bytes)
+  return encoding === 'json' ? JSON.parse(words) : words
 }
 
 /** The blobs that a line needs. */
@@ -69,7 +74,7 @@ function isMovedValue(value: unknown): value is MovedValue {
 }
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 /** Room for seq, checksum and the list of moved values. */
 const maxBodyBytes = maxWrittenLineBytes - 4096
 const minMovedBytes = 1024
@@ -92,10 +97,12 @@ async function moveValue(place: StringPlace, moved: MovedValue[], blobs: BlobWri
     Object.assign(place.holder, { type: 'blob', ...reference })
     return 0
   }
-  const reference = await blobs.putBlob(encoder.encode(value))
+  // UTF-8 cannot say half a character; JSON can.
+  const encoding = value.isWellFormed() ? {} : { encoding: 'json' as const }
+  const reference = await blobs.putBlob(encoder.encode(value.isWellFormed() ? value : JSON.stringify(value)))
   const preview = value.slice(0, previewLength).toWellFormed()
   place.holder[place.key] = preview
-  moved.push({ path: place.path, ...reference })
+  moved.push({ path: place.path, ...reference, ...encoding })
   return preview.length + 150
 }
 

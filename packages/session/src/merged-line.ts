@@ -1,4 +1,4 @@
-import { findBytes, parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+import { findBytes, hasSeal, parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
 
 /** A line inside a stored one, or a piece that is none. */
 export interface Part {
@@ -18,9 +18,9 @@ export function takeApart(bytes: Uint8Array): Part[] {
     for (const part of partsOf(piece.bytes)) {
       const last = parts.at(-1)
       // Junk of a million pieces is one piece of junk.
-      if (last && !isProven(last) && !isProven(part))
+      if (last && !isProven(last) && !isProven(part)) {
         last.bytes = bytes.subarray(last.at, piece.at + part.at + part.bytes.length)
-      else parts.push({ ...part, at: piece.at + part.at })
+      } else parts.push({ ...part, at: piece.at + part.at })
     }
   }
   return parts.some(isProven) ? parts : []
@@ -46,10 +46,10 @@ function lastOf(piece: Uint8Array, from: number): Part[] {
 
 function partAt(piece: Uint8Array, from: number, to: number): Part {
   const bytes = piece.subarray(from, to)
-  const parsed = parseLine(bytes)
-  if (parsed.type === 'damaged' || parsed.sealed) return { at: from, bytes, parsed }
-  return { at: from, bytes, parsed: { type: 'damaged', reason: 'checksum is missing', head: {} } }
+  return { at: from, bytes, parsed: hasSeal(bytes) ? parseLine(bytes) : unsealed }
 }
+
+const unsealed: ParsedLine = { type: 'damaged', reason: 'checksum is missing', head: {} }
 
 function isProven({ parsed }: Part): boolean {
   return parsed.type === 'line'

@@ -10,6 +10,8 @@ export interface HeldSession {
   writer: SessionWriter
   log: WritableLog
   listeners: Set<CommitListener>
+  /** Waiting messages that are being delivered or removed: for everybody else they are gone already. */
+  taken: Set<string>
 }
 
 export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }

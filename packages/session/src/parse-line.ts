@@ -25,7 +25,10 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
     return damaged(line, 'checksum does not match')
   }
   if (end > maxReadLineBytes) return damaged(line, `longer than ${maxReadLineBytes} bytes`)
-  if (end > depthScanBytes && nestingOf(line) > maxNesting) return damaged(line, `nested deeper than ${maxNesting}`)
+  const doubt = sealed ? undefined : doubtAbout(line)
+  if (doubt) return damaged(line, doubt)
+  const excess = end > structureScanBytes ? excessOf(line) : undefined
+  if (excess) return damaged(line, excess)
   let json: string
   let parsed: unknown
   try {
@@ -83,10 +86,13 @@ const sealStart = encoder.encode(',"crc":"')
 const sealLength = sealStart.length + 10
 const lineStart = encoder.encode('{"seq":')
 const shortestSealedLine = '{"seq":1,"type":"","id":"a","crc":"00000000"}'.length
-/** Shorter lines cannot nest deeply enough to hurt, so they are checked after parsing, which is cheaper. */
-const depthScanBytes = 4096
+/** Shorter lines cannot hold enough to hurt, so their depth is checked after parsing, which is cheaper. */
+const structureScanBytes = 4096
+/** More than fit in a line that the writer makes; as objects in memory they are a hundred times as large as in the file. */
+const maxLineValues = 256 * 1024
+const shortestPlainLine = '{"type":"","id":"a"}'.length
 
-function hasSeal(line: Uint8Array): boolean {
+export function hasSeal(line: Uint8Array): boolean {
   const from = line.length - sealLength
   if (from < 1 || line[line.length - 1] !== 0x7d || line[line.length - 2] !== 0x22) return false
   for (let index = 0; index < sealStart.length; index++) if (line[from + index] !== sealStart[index]) return false
@@ -144,17 +150,28 @@ function deeperThan(value: object, levels: number): boolean {
   return false
 }
 
-/** Depth of brackets outside strings, from the bytes: parsing 10 million open brackets takes seconds. */
-function nestingOf(line: Uint8Array): number {
+/** Why a line without checksum is certainly none: asked first, because a file may be millions of such lines. */
+function doubtAbout(line: Uint8Array): string | undefined {
+  if (line.length < shortestPlainLine || line[0] === 0) return 'not valid JSON'
+  return startsWith(line, lineStart) ? 'checksum is missing' : undefined
+}
+
+/** What a line has too much of, from its bytes: parsing 10 million open brackets takes seconds, and gigabytes. */
+function excessOf(line: Uint8Array): string | undefined {
   let depth = 0
-  let deepest = 0
+  let values = 0
   for (let index = 0; index < line.length; index++) {
     const byte = line[index]
     if (byte === 0x22) index = endOfString(line, index)
-    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x2c) values++
     else if (byte === 0x5d || byte === 0x7d) depth--
+    else if (byte === 0x5b || byte === 0x7b) {
+      values++
+      if (++depth > maxNesting) return `nested deeper than ${maxNesting}`
+    }
+    if (values > maxLineValues) return `more than ${maxLineValues} values`
   }
-  return deepest
+  return undefined
 }
 
 function endOfString(line: Uint8Array, quote: number): number {
@@ -172,6 +189,11 @@ export function findBytes(bytes: Uint8Array, wanted: Uint8Array, from: number): 
     if (wanted.every((byte, index) => bytes[at + index] === byte)) return at
   }
   return -1
+}
+
+function startsWith(bytes: Uint8Array, wanted: Uint8Array): boolean {
+  for (let index = 0; index < wanted.length; index++) if (bytes[index] !== wanted[index]) return false
+  return true
 }
 
 function endsLine(bytes: Uint8Array, end: number): boolean {

@@ -14,13 +14,10 @@ interface QueueStore {
 export class Queue {
   readonly #store: QueueStore
   readonly #sessionId: string
-  /** Messages whose removal is on its way, shared by all queues of a store, so that two pops never give the same one. */
-  readonly #taken: Set<string>
 
-  constructor(store: QueueStore, sessionId: string, taken: Set<string>) {
+  constructor(store: QueueStore, sessionId: string) {
     this.#store = store
     this.#sessionId = sessionId
-    this.#taken = taken
   }
 
   async add(message: string, imageIds?: readonly string[] | null, clientId?: string): Promise<QueuedMessage> {
@@ -33,15 +30,10 @@ export class Queue {
   /** Takes the first message out. Rejects with `queue-empty`. */
   async pop(): Promise<QueuedMessage> {
     return this.#withSession(async (session) => {
-      const first = followUps(session).find((message) => !this.#taken.has(message.id))
+      const [first] = followUps(session)
       if (!first) throw new SessionError('queue-empty', `No message is waiting in session ${session.id}.`)
-      this.#taken.add(first.id)
-      try {
-        await session.changeInbox({ action: 'remove', id: first.id })
-        return first
-      } finally {
-        this.#taken.delete(first.id)
-      }
+      await session.changeInbox({ action: 'remove', id: first.id })
+      return first
     })
   }
 

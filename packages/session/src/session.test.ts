@@ -291,3 +291,46 @@ function withFaults(log: WritableLog, faults: Faults): WritableLog {
 test('words of a message are given by text()', () => {
   expect(text('a')).toEqual({ type: 'text', text: { content: 'a' } })
 })
+
+describe('taking a waiting message', () => {
+  test('of two that deliver the same message at once one does, and it is said once', async () => {
+    const session = await memoryStore().create()
+    const { id } = await session.submit('once')
+    const outcomes = await Promise.allSettled([session.deliver(id), session.deliver(id), session.deliver(id)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(await said(session)).toEqual(['user: once'])
+  })
+
+  test('a message that is being delivered can be neither removed, edited nor given out again', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    const other = await store.open(session.id)
+    const { id } = await session.submit('once')
+    const delivered = session.deliver(id)
+    expect(other.nextWaiting('follow-up')).toBeUndefined()
+    expect(other.inbox.messages).toEqual([])
+    await expect(other.changeInbox({ action: 'remove', id })).rejects.toMatchObject({ code: 'message-not-found' })
+    await expect(other.changeInbox({ action: 'edit', id, message: 'x' })).rejects.toMatchObject({
+      code: 'message-not-found',
+    })
+    await expect(store.queue(session.id).pop()).rejects.toMatchObject({ code: 'queue-empty' })
+    await delivered
+  })
+
+  test('a delivery that could not be stored leaves the message waiting', async () => {
+    const { session, faults } = await sessionOn()
+    const { id } = await session.submit('again')
+    faults.next = { type: 'failed', cause: new Error('ENOSPC'), final: false }
+    await expect(session.deliver(id)).rejects.toMatchObject({ code: 'storage-failed' })
+    expect(session.nextWaiting('follow-up')?.id).toBe(id)
+    await session.deliver(id)
+    expect(await said(session)).toEqual(['user: again'])
+  })
+})
+
+test('a large value with half a character, or a mark at its start, comes back as it was', async () => {
+  const session = await memoryStore().create()
+  const words = [`\ufeff${'x'.repeat(300_000)}`, `${'y'.repeat(300_000)}\ud83d`]
+  for (const each of words) await user(session, each)
+  expect(await said(session)).toEqual(words.map((each) => `user: ${each}`))
+})

@@ -121,7 +121,7 @@ export class Session {
 
   get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
     const { messages, hold } = this.#reader.state.inbox
-    return { messages, hold }
+    return { messages: messages.filter(({ id }) => !this.#isTaken(id)), hold }
   }
 
   get pendingPermissions(): PermissionRequest[] {
@@ -332,24 +332,25 @@ export class Session {
 
   /** Changes the waiting messages. Rejects with `message-not-found` where the named one is not waiting. */
   async changeInbox(change: SubmissionChange, cause?: Cause): Promise<void> {
-    const { inbox } = this.#reader.state
-    if (change.action !== 'add' && 'id' in change && change.id !== undefined && !inbox.get(change.id)) {
-      throw new SessionError('message-not-found', `No message ${change.id} is waiting in session ${this.id}.`)
+    const append = (): Promise<unknown> =>
+      this.#writable().append({ type: 'submission', submission: change }, cause && { cause })
+    if (change.action === 'remove') await this.#take(change.id, append)
+    else {
+      if (change.action !== 'add' && 'id' in change && change.id !== undefined) this.#waiting(change.id)
+      await append()
     }
-    await this.#writable().append({ type: 'submission', submission: change }, cause && { cause })
   }
 
   /** The next message that may go out, if there is one. */
   nextWaiting(delivery: Delivery): WaitingMessage | undefined {
-    return this.#reader.state.inbox.next(delivery)
+    return this.#reader.state.inbox.next(delivery, (id) => this.#isTaken(id))
   }
 
   /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
   async deliver(id: string, context?: AppendContext): Promise<string> {
-    const waiting = this.#reader.state.inbox.get(id)
-    if (!waiting) throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.id}.`)
-    const content: Content[] = [{ type: 'text', text: { content: waiting.message } }]
-    return this.appendMessage('user', content, { ...context, with: { submissionId: id } })
+    const { message } = this.#waiting(id)
+    const content: Content[] = [{ type: 'text', text: { content: message } }]
+    return this.#take(id, () => this.appendMessage('user', content, { ...context, with: { submissionId: id } }))
   }
 
   // Lifetime
@@ -383,6 +384,28 @@ export class Session {
 
   async #appendEntry(draft: EntryDraft, context?: AppendContext): Promise<string> {
     return (await this.#writable().append(draft, context)).line.id
+  }
+
+  #isTaken(id: string): boolean {
+    return this.#held?.taken.has(id) ?? false
+  }
+
+  #waiting(id: string): WaitingMessage {
+    const waiting = this.#isTaken(id) ? undefined : this.#reader.state.inbox.get(id)
+    if (!waiting) throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.id}.`)
+    return waiting
+  }
+
+  /** Does what takes a message out of the inbox. Until that is durable nobody else can take it. */
+  async #take<T>(id: string, work: () => Promise<T>): Promise<T> {
+    this.#waiting(id)
+    const { taken } = this.#writableSession()
+    taken.add(id)
+    try {
+      return await work()
+    } finally {
+      taken.delete(id)
+    }
   }
 
   #writable(): SessionWriter {

@@ -51,7 +51,6 @@ export class SessionStore {
   readonly #maker: SessionMaker
   /** Sessions that this process holds open for writing: a second opener shares the first one's. */
   readonly #open: OpenSessions
-  readonly #popping = new Set<string>()
 
   constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
     this.scope = options.scope ?? localScope
@@ -155,7 +154,7 @@ export class SessionStore {
 
   /** The queue of a session: any number of these share the one inbox. */
   queue(sessionId: string): Queue {
-    return new Queue(this, requireId(sessionId, 'session id'), this.#popping)
+    return new Queue(this, requireId(sessionId, 'session id'))
   }
 
   /** Reads every line and says what is wrong. Changes nothing. */
@@ -205,7 +204,7 @@ export class SessionStore {
       now: () => this.#now(),
       onCommit: (lines) => announce(lines, listeners),
     })
-    return { type: 'held', reader, writer, log, listeners }
+    return { type: 'held', reader, writer, log, listeners, taken: new Set() }
   }
 
   #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {

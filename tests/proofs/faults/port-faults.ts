@@ -52,17 +52,17 @@ const errors = ['ENOSPC', 'EDQUOT', 'EIO', 'EINTR']
 
 /** One call that fails, two in a row (the second try fails too), and a disk that stays full until somebody is told. */
 function kindsOf(operation: DiskOperation): Omit<DiskFault, 'operation' | 'nth'>[] {
-  const failures = errors.flatMap((error) => [
-    { error, times: 1 },
-    { error, times: 2 },
-    { error, times: Number.POSITIVE_INFINITY },
-  ])
+  const failures = [
+    ...errors.map((error) => ({ error, times: 1 })),
+    { error: 'EIO', times: 2 },
+    { error: 'ENOSPC', times: Number.POSITIVE_INFINITY },
+  ]
   if (operation !== 'write') return failures
-  const short = [0, 1, 60].flatMap((taken) => [
-    { short: taken, times: 1 },
-    { short: taken, times: Number.POSITIVE_INFINITY },
-    { short: taken, error: 'EIO', times: 1 },
-  ])
+  const short = [
+    ...[0, 1, 60].map((taken) => ({ short: taken, times: 1 })),
+    { short: 30, times: Number.POSITIVE_INFINITY },
+    { short: 30, error: 'EIO', times: 1 },
+  ]
   return [...failures, ...short]
 }
 
@@ -74,6 +74,7 @@ async function tryFault(start: DiskState, fault: DiskFault, result: PortFaults):
   let refusals = 0
   const evidence = await runScript({
     store: storeOn(disk),
+    withLargeValue: fault.error === 'EIO',
     // The caller is told twice, then the cause is over.
     refused: () => {
       if (++refusals === 2) disk.clearFaults()
@@ -89,7 +90,9 @@ async function tryFault(start: DiskState, fault: DiskFault, result: PortFaults):
     [false, disk.afterProcessCrash()],
   ] as const) {
     const scene = { store: storeOn(found), folder, files: filesOn(found), evidence, isCrashed }
-    problems.push(...(await checkEvidence(scene)).map((problem) => (isCrashed ? `after a power cut, ${problem}` : problem)))
+    problems.push(
+      ...(await checkEvidence(scene)).map((problem) => (isCrashed ? `after a power cut, ${problem}` : problem)),
+    )
   }
   result.problems.push(...problems.map((problem) => `${describe(fault)}: ${problem}`))
   return armed.hits > 0
@@ -118,6 +121,7 @@ function filesOn(disk: MemoryDisk): Files {
 }
 
 function describe({ operation, nth, times = 1, error, short }: DiskFault): string {
-  const what = short === undefined ? error : `a short write of ${short} bytes${error === undefined ? '' : ` and ${error}`}`
+  const what =
+    short === undefined ? error : `a short write of ${short} bytes${error === undefined ? '' : ` and ${error}`}`
   return `${what} at call ${nth} of ${operation}${times === 1 ? '' : `, ${times} in a row`}`
 }

@@ -24,6 +24,8 @@ export const oldSessionId = 'old-session'
 
 export interface ScriptOptions {
   store: SessionStore
+  /** A message so large that its text becomes a blob; it takes longer than all the rest. */
+  withLargeValue: boolean
   /** Called after a refusal, before the step is tried again: by then the fault may be over. */
   refused?: () => void
 }
@@ -49,12 +51,14 @@ class Script {
     stuck: [],
   }
   readonly #store: SessionStore
+  readonly #withLargeValue: boolean
   readonly #refused: () => void
   #session: Session | undefined
   #sessionId = ''
 
-  constructor({ store, refused = () => undefined }: ScriptOptions) {
+  constructor({ store, withLargeValue, refused = () => undefined }: ScriptOptions) {
     this.#store = store
+    this.#withLargeValue = withLargeValue
     this.#refused = refused
   }
 
@@ -70,7 +74,7 @@ class Script {
     await this.#say('user', 'another way')
     await this.#step('blob', () => this.#blob('a picture'))
     await this.#step('another blob', () => this.#blob('a second picture'))
-    await this.#step('large value', () => this.#large())
+    if (this.#withLargeValue) await this.#step('large value', () => this.#large())
     await this.#step('compaction', async () => void (await this.#writable().appendCompaction('so far', first, 1000)))
     await this.#step('derived files', () => this.#writable().saveDerived())
     await this.#step('reopen', () => this.#reopen())
@@ -183,7 +187,9 @@ class Script {
   }
 
   async #sayThree(): Promise<void> {
-    const results = await Promise.allSettled(['a', 'b', 'c'].map((each) => this.#appendText('assistant', `many ${each}`)))
+    const results = await Promise.allSettled(
+      ['a', 'b', 'c'].map((each) => this.#appendText('assistant', `many ${each}`)),
+    )
     for (const result of results) if (result.status === 'rejected') throw result.reason
   }
 
@@ -203,7 +209,7 @@ class Script {
   }
 
   async #large(): Promise<void> {
-    await this.#writable().appendMessage('tool', [text('long '.repeat(50_000))])
+    await this.#writable().appendMessage('tool', [text('long '.repeat(39_000))])
   }
 
   async #fork(): Promise<void> {

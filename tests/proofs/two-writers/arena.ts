@@ -180,6 +180,7 @@ export class Round {
 
   async closeAll(): Promise<void> {
     for (const process of this.processes) process.resume()
+    await Promise.all(this.processes.map((process) => process.tell({ type: 'set-traps', traps: [] })))
     await Promise.all(this.tenures.map((tenure) => tenure.close()))
   }
 

@@ -2,6 +2,7 @@ import { readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Round, Tenure } from './arena.ts'
 import { checkLog } from './check-log.ts'
+import type { LockUse, Trap } from './orders.ts'
 
 /** The ways in which writers meet. Each ends with nobody stopped; the log is checked afterwards. */
 export const rounds: Record<string, (round: Round) => Promise<void>> = {
@@ -107,26 +108,27 @@ async function everybodyWrites(round: Round): Promise<void> {
 }
 
 async function stopAtWrite(round: Round, trap: 'stop-before-write' | 'stop-after-write'): Promise<void> {
-  const { first, second } = await openTwo(round)
+  const { first, openSecond } = await defeatLock(round)
+  const early = round.random() < 0.5 ? await openSecond() : undefined
   await first.setTraps(trap)
   const appending = first.append({ count: 3, together: round.random() < 0.5 })
-  await first.process.hasStopped()
-  const late = round.random() < 0.5 ? await round.open(second.process, 'defeated') : second
-  await late.append({ count: 1 + Math.floor(round.random() * 4) })
+  await first.process.hasStopped(appending)
+  const second = early ?? (await openSecond())
+  await second.append({ count: 1 + Math.floor(round.random() * 4) })
   first.process.resume()
   await appending
   await first.append()
-  if (late.acknowledged.length > 0 && !first.isFenced) round.complain('the second writer was not detected')
+  if (second.acknowledged.length > 0 && !first.isFenced) round.complain('the second writer was not detected')
 }
 
 /** A write was short; while it looks at what is its own to cut off, another one opens, mends and writes. */
 async function stopWhileCutting(round: Round): Promise<void> {
-  const { first, second } = await openTwo(round)
+  const { first, openSecond } = await defeatLock(round)
   await first.setTraps('short-write', 'stop-after-read')
   const appending = first.append({ size: 500 })
-  await first.process.hasStopped()
-  const late = await round.open(second.process, 'defeated')
-  await late.append({ count: 2 })
+  await first.process.hasStopped(appending)
+  const second = await openSecond()
+  await second.append({ count: 2 })
   first.process.resume()
   await appending
   await first.append()
@@ -134,40 +136,44 @@ async function stopWhileCutting(round: Round): Promise<void> {
 
 /** The half line that it is about to set aside and cut off is the other's, who meanwhile goes on by itself. */
 async function stopWhileMending(round: Round): Promise<void> {
-  const { first, second } = await openTwo(round)
+  const { first, openSecond } = await defeatLock(round)
   await first.setTraps('short-write', 'stop-after-write')
   const appending = first.append({ size: 500 })
-  await first.process.hasStopped()
-  const opening = round.open(second.process, 'defeated', { traps: ['stop-before-sync-of-copy'] })
-  await second.process.hasStopped()
+  await first.process.hasStopped(appending)
+  const opening = openSecond(['stop-before-sync-of-copy'])
+  await round.processes[1]!.hasStopped(opening)
   first.process.resume()
   await appending
   await first.append({ count: 3, size: 400 })
-  second.process.resume()
-  const late = await opening
-  await late.append({ count: 2 })
+  round.processes[1]!.resume()
+  const second = await opening
+  await second.append({ count: 2 })
 }
 
 /** Its end of the log is where it has looked, not where the file ends by the time it writes. */
 async function halfLineWhileOpening(round: Round): Promise<void> {
-  const { first, second } = await openTwo(round)
-  const opening = round.open(second.process, 'defeated', { traps: ['stop-before-sync'] })
-  await second.process.hasStopped()
+  const { first, openSecond } = await defeatLock(round)
+  const opening = openSecond(['stop-before-sync'])
+  await round.processes[1]!.hasStopped(opening)
   await first.setTraps('short-write', 'stop-after-write')
   const appending = first.append({ size: 500 })
-  await first.process.hasStopped()
+  await first.process.hasStopped(appending)
   await first.process.kill()
   await appending
-  second.process.resume()
-  const late = await opening
-  await late.append({ count: 2 })
+  round.processes[1]!.resume()
+  const second = await opening
+  await second.append({ count: 2 })
 }
 
-async function openTwo(round: Round): Promise<{ first: Tenure; second: Tenure }> {
+/** A writer that has written, and a second one that can open beside it: nobody has a lock, or the first one's file is gone. */
+async function defeatLock(round: Round): Promise<{ first: Tenure; openSecond: (traps?: Trap[]) => Promise<Tenure> }> {
   const [one, two] = round.processes
-  const first = await round.open(one!, 'defeated')
+  const isDeleted = round.random() < 0.5
+  const lock = (): LockUse => (isDeleted ? round.pick(['ofd', 'sqlite'] as const) : 'defeated')
+  const first = await round.open(one!, lock())
   await first.append()
-  return { first, second: await round.open(two!, 'defeated') }
+  if (isDeleted) rmSync(join(round.place.folder, round.place.sessionId, 'lock'))
+  return { first, openSecond: (traps = []) => round.open(two!, lock(), { traps }) }
 }
 
 /** The writer is alone, so everything it appends must be acknowledged. */

@@ -48,9 +48,9 @@ export class WriterProcess {
     return answer.promise
   }
 
-  /** Resolves when the process has stopped itself in a trap, or died before it came there. */
-  async hasStopped(): Promise<void> {
-    await this.#hasStopped.promise
+  /** Resolves when the process has stopped itself in a trap, or has done its work without coming there. */
+  async hasStopped(work: Promise<unknown>): Promise<void> {
+    await Promise.race([this.#hasStopped.promise, work])
     this.#hasStopped = Promise.withResolvers<void>()
   }
 
@@ -84,7 +84,6 @@ export class WriterProcess {
 
   #exited(): void {
     this.#isAlive = false
-    this.#hasStopped.resolve()
     for (const { resolve } of this.#waiting.values())
       resolve({ type: 'failed', code: 'dead', message: 'The process died.' })
     this.#waiting.clear()

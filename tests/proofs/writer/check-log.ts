@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Acknowledgement } from './report.ts'
 import { storedFingerprint, type RawLine, type RawLog } from './raw-log.ts'
 
@@ -48,7 +49,7 @@ export function findTemporaryFiles(folder: string): string[] {
 
 /** Sessions that were being made: under a hidden name, no session of anybody. */
 export function findHalfMade(folder: string): string[] {
-  return readdirSync(folder).filter((name) => name.startsWith('.new-'))
+  return existsSync(join(folder, '.new')) ? readdirSync(join(folder, '.new')) : []
 }
 
 function whyLost(folder: string, line: RawLine | undefined, expected: Acknowledgement): string | undefined {

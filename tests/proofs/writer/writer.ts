@@ -112,7 +112,7 @@ async function appendText(session: Session, content: string): Promise<string> {
 }
 
 /** More would only be more to look through afterwards. */
-const maxSideSessions = 4
+const maxSideSessions = 2
 
 function announcing(port: FilePort): FilePort {
   return {

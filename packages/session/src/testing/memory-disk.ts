@@ -363,11 +363,9 @@ export class MemoryDisk implements FilePort {
 
   #setDurably(inode: number, name: string, child: number): void {
     const folder = this.#folder(inode)
-    this.#set(inode, {
-      ...folder,
-      names: new Map(folder.names).set(name, child),
-      durable: new Map(folder.durable).set(name, child),
-    })
+    const durable = new Map(folder.durable).set(name, child)
+    const names = folder.pending.length === 0 ? durable : new Map(folder.names).set(name, child)
+    this.#set(inode, { ...folder, names, durable })
   }
 
   #durableFolder(names: readonly string[]): number {
@@ -463,13 +461,12 @@ export function inodeAt(state: DiskState, path: string): number | undefined {
   return inode
 }
 
-/** A disk where nothing is pending and everything else was never there. */
+/** A disk where what was not synced was never there. */
 export function onlyDurable(state: DiskState): DiskState {
   const nodes = new Map<number, DiskNode>()
   for (const [inode, node] of state) {
-    if (node.pending.length === 0) nodes.set(inode, node)
-    else if (node.type === 'file') nodes.set(inode, settledFile(node.durable))
-    else nodes.set(inode, settledFolder(node.durable))
+    if (node.type === 'file') nodes.set(inode, node.content === node.durable ? node : settledFile(node.durable))
+    else nodes.set(inode, node.names === node.durable ? node : settledFolder(node.durable))
   }
   return nodes
 }

@@ -356,9 +356,15 @@ function inbox(it: It): void {
     )
     const listed = await store.queue(session.id).list()
     assert.deepEqual(listed, added)
-    assert.deepEqual(listed.map(({ id }) => id).toSorted(), listed.map(({ id }) => id))
+    assert.deepEqual(
+      listed.map(({ id }) => id).toSorted(),
+      listed.map(({ id }) => id),
+    )
     const popped = await Promise.all(Array.from({ length: 50 }, () => store.queue(session.id).pop()))
-    assert.deepEqual(popped.map(({ id }) => id).toSorted(), added.map(({ id }) => id))
+    assert.deepEqual(
+      popped.map(({ id }) => id).toSorted(),
+      added.map(({ id }) => id),
+    )
     await rejects(store.queue(session.id).pop(), 'queue-empty')
     await rejects(store.queue(session.id).get('q-0-00000000'), 'message-not-found')
     await rejects(store.queue(session.id).remove('q-0-00000000'), 'message-not-found')

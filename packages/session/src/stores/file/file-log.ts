@@ -140,9 +140,12 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   }
 
   override async close(): Promise<void> {
-    await super.close()
-    this.#parts.file.close()
-    this.#parts.release()
+    try {
+      await super.close()
+      this.#parts.file.close()
+    } finally {
+      this.#parts.release()
+    }
   }
 }
 

@@ -65,7 +65,8 @@ export class FileLogStore implements LogStore {
     const temporary = hiddenName(parent)
     let made = temporary
     try {
-      await this.#folders.make(parent)
+      await this.#folders.make(dirname(temporary))
+      removeUnfinished(this.#port, dirname(temporary))
       this.#port.makeFolder(temporary)
       await this.#writeHeader(join(temporary, logName), header)
       await this.#port.syncFolder(temporary)
@@ -261,8 +262,20 @@ function indexFor(port: FilePort | undefined, root: string): ListIndex {
 const places: readonly Place[] = ['active', 'archive', 'trash']
 
 /** For what is no session yet, or no longer. */
+/** Where a session lies while it is made: out of sight, under a name that says since when. */
 function hiddenName(folder: string): string {
-  return join(folder, `.new-${randomBytes(6).toString('hex')}`)
+  return join(folder, unfinishedFolder, `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`)
+}
+
+const unfinishedFolder = '.new'
+/** Making a session takes a moment; what is older was left by somebody who died. */
+const unfinishedPatienceMs = 60 * 60 * 1000
+
+function removeUnfinished(port: FilePort, folder: string): void {
+  for (const name of port.names(folder)) {
+    const since = Number.parseInt(name, 36)
+    if (since < Date.now() - unfinishedPatienceMs) port.remove(join(folder, name))
+  }
 }
 
 function folderAt(path: string): string {

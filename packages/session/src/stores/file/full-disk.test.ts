@@ -54,7 +54,7 @@ test.each([
   disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd, times: 1000 })
   await expect(store.forkFrom('s', { id: 'fork' })).rejects.toMatchObject({ code: 'storage-failed' })
   disk.clearFaults()
-  expect(disk.names('/root')).toEqual(['s'])
+  expect(disk.names('/root')).toEqual(['.new', 's'])
   await using fork = await store.forkFrom('s', { id: 'fork' })
   expect((await said(fork)).length).toBe(301)
 })
@@ -78,7 +78,10 @@ test('a session that finds no room for its name is not there, and can be made wh
   const store = onDisk(disk)
   disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: 's/events.jsonl' })
   await expect(store.create({ id: 's', name: 'named' })).rejects.toMatchObject({ code: 'storage-failed' })
-  expect({ names: disk.names('/root'), open: disk.openPaths }).toEqual({ names: [], open: [] })
+  expect({
+    names: [...disk.names('/root/.new'), ...disk.names('/root').filter((name) => name !== '.new')],
+    open: disk.openPaths,
+  }).toEqual({ names: [], open: [] })
   await using session = await store.create({ id: 's', name: 'named' })
   expect(session.name).toBe('named')
 })

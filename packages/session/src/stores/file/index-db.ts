@@ -73,6 +73,8 @@ export class IndexDb {
   /** Words that one source has for certain; asking for each word of each entry would take most of the time. */
   #knownTerms = { source: 0, words: new Set<string>() }
 
+  #stretches = { source: 0, ends: [] as string[], learntSince: 0 }
+
   private constructor(file: string, db: DatabaseSync) {
     this.#file = file
     this.#db = db
@@ -191,27 +193,44 @@ export class IndexDb {
   }
 
   /**
-   * The words after a word that have a part inside: the shortest ones of a stretch, and where the stretch ends. One more than
-   * `maxNamedTerms` says that there are too many.
+   * The words that have a part inside, the shortest ones of each stretch of the vocabulary. One more than `maxNamedTerms` says
+   * that there are too many.
    */
-  termsWith(source: number, part: string, after: string): { terms: string[]; through: string | undefined } {
-    return guarded(() => {
-      const through = this.#all(
+  *termsWith(source: number, part: string): Iterable<string[]> {
+    const ends = guarded(() => this.#stretchesOf(source))
+    for (const [index, through] of ends.entries()) {
+      const after = ends[index - 1] ?? ''
+      yield guarded(() => {
+        const terms = this.#all(
+          `SELECT term FROM term WHERE source = ? AND term > ? AND term <= ? AND instr(term, ?) > 0
+           ORDER BY length(term) LIMIT ${maxNamedTerms + 1}`,
+          source,
+          after,
+          through,
+          part,
+        )
+        return terms.map(([term]) => term as string)
+      })
+    }
+  }
+
+  /** Where the vocabulary is cut. Finding that out takes as long as looking through it, so it is remembered. */
+  #stretchesOf(source: number): string[] {
+    const { source: known, ends: knownEnds, learntSince } = this.#stretches
+    if (known === source && learntSince < termStretch) return knownEnds
+    const ends: string[] = []
+    for (let end: string | undefined = ''; end !== undefined;) {
+      const [next] = this.#all(
         'SELECT term FROM term WHERE source = ? AND term > ? ORDER BY term LIMIT 1 OFFSET ?',
         source,
-        after,
+        end,
         termStretch,
-      )[0]?.[0] as string | undefined
-      const terms = this.#all(
-        `SELECT term FROM term WHERE source = ? AND term > ? AND term <= ? AND instr(term, ?) > 0
-         ORDER BY length(term) LIMIT ${maxNamedTerms + 1}`,
-        source,
-        after,
-        through ?? '\u{10ffff}',
-        part,
-      )
-      return { terms: terms.map(([term]) => term as string), through }
-    })
+      ) as [string][]
+      end = next?.[0]
+      ends.push(end ?? afterAllTerms)
+    }
+    this.#stretches = { source, ends, learntSince: 0 }
+    return ends
   }
 
   /** Where the entries that fit may be, those that were indexed last first. */
@@ -273,6 +292,7 @@ export class IndexDb {
       if (known.has(word)) continue
       this.#run('INSERT OR IGNORE INTO term (source, term) VALUES (?, ?)', source, word)
       known.add(word)
+      this.#stretches.learntSince++
     }
   }
 
@@ -385,6 +405,7 @@ const maxParts = 16
 /** Pages that one step of merging writes: some milliseconds. */
 const mergePages = 16
 const termStretch = 20_000
+const afterAllTerms = '\u{10ffff}'
 const maxKnownTerms = 200_000
 /** Fewer documents than this are not worth starting again for. */
 const minRetired = 10_000

@@ -3,7 +3,7 @@ import type { StoredLine } from '../../log-store.ts'
 import { parseLine } from '../../parse-line.ts'
 import type { FilePort } from './file-port.ts'
 
-/** The complete lines of a file from an offset on, a batch for each chunk that is read. Split on byte 0x0A only. */
+/** The complete lines of a file from an offset on, without the empty ones. Split on byte 0x0A only. */
 export async function* scanLines(port: FilePort, fd: number, from: number): AsyncIterable<StoredLine[]> {
   const line = new PartialLine(from)
   let position = from
@@ -14,9 +14,8 @@ export async function* scanLines(port: FilePort, fd: number, from: number): Asyn
     // The next chunk is on its way while this one is taken apart.
     reading = readChunk(port, fd, position + chunk.length)
     reading.catch(() => undefined) // it is awaited in the next round, if there is one
-    const batch = line.split(chunk, position)
+    yield* line.split(chunk, position)
     position += chunk.length
-    if (batch.length > 0) yield batch
   }
 }
 
@@ -27,6 +26,7 @@ async function readChunk(port: FilePort, fd: number, position: number): Promise<
 }
 
 const chunkBytes = 1024 * 1024
+const batchLines = 4096
 /** Of a line that is longer than a reader accepts, this much is kept to say which one it was. */
 const headBytes = 1024
 
@@ -40,16 +40,20 @@ class PartialLine {
     this.#start = start
   }
 
-  split(chunk: Uint8Array, position: number): StoredLine[] {
-    const lines: StoredLine[] = []
+  /** In batches: a chunk may be a million lines of nothing, and each takes a hundred times its own size. */
+  *split(chunk: Uint8Array, position: number): Iterable<StoredLine[]> {
+    let lines: StoredLine[] = []
     let from = 0
     for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
-      lines.push(this.#finish(chunk.subarray(from, end)))
+      if (end > from || this.#size > 0) lines.push(this.#finish(chunk.subarray(from, end)))
       from = end + 1
       this.#start = position + from
+      if (lines.length < batchLines) continue
+      yield lines
+      lines = []
     }
     if (from < chunk.length) this.#hold(chunk.subarray(from))
-    return lines
+    if (lines.length > 0) yield lines
   }
 
   #finish(last: Uint8Array): StoredLine {
@@ -65,7 +69,7 @@ class PartialLine {
     this.#size += piece.length
     this.#pieces.push(piece)
     // Nobody reads a line this long; holding all of it would only cost memory.
-    if (this.#size > maxReadLineBytes) this.#pieces = [Buffer.concat(this.#pieces).subarray(0, headBytes)]
+    if (this.#size > maxReadLineBytes) this.#pieces = [Buffer.concat(this.#pieces, headBytes)]
   }
 }
 

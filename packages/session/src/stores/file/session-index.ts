@@ -226,16 +226,17 @@ export class SessionIndex implements ListIndex {
   async #compare(folder: string, part: Part, files: ReadonlyMap<string, LogStat>): Promise<Comparison> {
     const ids = await sessionIdsIn(folder)
     const changed: ChangedLog[] = []
-    const seen = new Set<string>()
+    const present: string[] = []
     for (const [index, id] of ids.entries()) {
       if (index % walkStep === 0) await this.#pause()
       const file = statLog(folder, id)
       if (!file) continue
-      seen.add(id)
       const known = files.get(id)
+      if (known) present.push(id)
       if (!known || !isSameFile(known, file)) changed.push({ file, stored: part.db.row(part.source, id) })
     }
-    return { changed, vanished: [...files.keys()].filter((id) => !seen.has(id)) }
+    if (present.length === files.size) return { changed, vanished: [] }
+    return { changed, vanished: [...new Set(files.keys()).difference(new Set(present))] }
   }
 
   async #tidy(db: IndexDb): Promise<void> {
@@ -313,10 +314,8 @@ export class SessionIndex implements ListIndex {
   /** The words that have a part, the shortest first if there are too many. */
   async #termsWith(part: Part, text: string): Promise<FoundTerms> {
     const all: string[] = []
-    for (let after: string | undefined = ''; after !== undefined;) {
-      const { terms, through } = part.db.termsWith(part.source, text, after)
+    for (const terms of part.db.termsWith(part.source, text)) {
       all.push(...terms)
-      after = through
       await this.#pause()
     }
     if (all.length <= maxNamedTerms) return { terms: all, isComplete: true }

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest'
+import { SessionError } from '../../errors.ts'
+import type { Position } from '../../line.ts'
+import { sealLine } from '../../seal-line.ts'
+import { MemoryDisk } from '../../testing/memory-disk.ts'
+import { ReadableFileLog, WritableFileLog } from './file-log.ts'
+import { LogFile } from './log-file.ts'
+import { pathsBesideFile, pathsInFolder } from './log-paths.ts'
+
+const paths = pathsInFolder('/s')
+const header = `${sealLine({ type: 'session', id: 'a' }, 1).text}\n`
+const options = { term: 1, head: 1, durability: 'durable' } as const
+
+function readable(content: string): { disk: MemoryDisk; log: ReadableFileLog } {
+  const disk = new MemoryDisk({ journal: true })
+  disk.put(paths.log, content)
+  const log = new ReadableFileLog(disk, paths)
+  disk.journal.length = 0
+  return { disk, log }
+}
+
+function writable(): { disk: MemoryDisk; log: WritableFileLog; released: () => number } {
+  const disk = new MemoryDisk({ journal: true })
+  disk.put(paths.log, header)
+  let released = 0
+  const log = new WritableFileLog({
+    port: disk,
+    paths,
+    file: new LogFile(disk, paths.log, disk.openAppend(paths.log)),
+    mended: { tornBytes: 3, keptAs: '/s/torn' },
+    writer: { host: 'here', process: '7' },
+    release: () => released++,
+  })
+  disk.journal.length = 0
+  return { disk, log, released: () => released }
+}
+
+const texts = (lines: readonly Uint8Array[]): string[] => lines.map((line) => Buffer.from(line).toString())
+
+test('lines that lie close together are read together and given in the order that was asked for', async () => {
+  const { disk, log } = readable('one\ntwo\nthree\n')
+  const positions: Position[] = [
+    { at: 8, size: 5 },
+    { at: 0, size: 3 },
+    { at: 4, size: 3 },
+  ]
+  expect(texts(await log.readAt(positions))).toEqual(['three', 'one', 'two'])
+  expect(disk.calls).toEqual(['read /s/events.jsonl 13'])
+  expect(await log.readAt([])).toEqual([])
+})
+
+test('a gap of 16 KiB or more is not read', async () => {
+  const gap = 16 * 1024
+  const { disk, log } = readable(`a${'x'.repeat(gap - 1)}b${'x'.repeat(gap)}c`)
+  const second = gap
+  const third = second + 1 + gap
+  const found = await log.readAt([
+    { at: 0, size: 1 },
+    { at: second, size: 1 },
+    { at: third, size: 1 },
+  ])
+  expect(texts(found)).toEqual(['a', 'b', 'c'])
+  expect(disk.calls).toEqual([`read /s/events.jsonl ${gap + 1}`, 'read /s/events.jsonl 1'])
+})
+
+test('one read takes less than a mebibyte of lines', async () => {
+  const size = 512 * 1024
+  const { disk, log } = readable('x'.repeat(3 * size))
+  const positions = [0, 1, 2].map((index) => ({ at: index * size, size }))
+  expect((await log.readAt(positions)).map((line) => line.length)).toEqual([size, size, size])
+  expect(disk.calls).toEqual(Array.from({ length: 3 }, () => `read /s/events.jsonl ${size}`))
+  disk.journal.length = 0
+  await log.readAt([positions[0]!, { at: size, size: size - 1 }])
+  expect(disk.calls).toEqual([`read /s/events.jsonl ${2 * size - 1}`])
+})
+
+test('lines come from where they are asked for, and a line is found by its seq', async () => {
+  const second = `${sealLine({ type: 'custom', id: 'b', parent_id: null }, 2).text}\n`
+  const { log } = readable(header + second)
+  const found: number[] = []
+  for await (const batch of log.lines(header.length)) found.push(...batch.map(({ at }) => at))
+  expect([found, await log.seek(2), await log.seek(3)]).toEqual([[header.length], header.length, undefined])
+})
+
+test('bytes behind the last newline are counted', async () => {
+  expect(await readable('one\ntw').log.unfinishedBytes()).toBe(2)
+  expect(await readable('one\n').log.unfinishedBytes()).toBe(0)
+})
+
+test('a checkpoint is read whole, and closed', async () => {
+  const { disk, log } = readable('')
+  expect([await log.loadCheckpoint(), disk.calls]).toEqual([undefined, []])
+  disk.put(paths.derived.checkpoint, 'prüf\n')
+  expect(await log.loadCheckpoint()).toBe('prüf\n')
+  disk.failNth({ operation: 'read', nth: 1, error: 'EIO' })
+  await expect(log.loadCheckpoint()).rejects.toMatchObject({ code: 'EIO' })
+  expect(disk.openPaths).toEqual([paths.log])
+})
+
+test('a blob that cannot be read is told as a failure of the storage', async () => {
+  const { disk, log } = readable('')
+  const sha256 = 'f'.repeat(64)
+  expect(await log.getBlob(sha256)).toBeUndefined()
+  disk.put(`${paths.blobs}/${sha256}`, 'x')
+  disk.failNth({ operation: 'openRead', nth: 1, error: 'EMFILE' })
+  const error: unknown = await log.getBlob(sha256).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(SessionError)
+  expect(error).toMatchObject({ code: 'storage-failed', cause: { code: 'EMFILE' } })
+  expect(String(error)).toContain(`Blob ${sha256} could not be read: EMFILE`)
+})
+
+test('a reader hears of what is written, and lets go when it is closed', async () => {
+  const { disk, log } = readable('')
+  const heard = log.changed(new AbortController().signal)
+  disk.write(disk.openAppend(paths.log), Buffer.from('x'))
+  await heard
+  await log.close()
+  expect(disk.openPaths).toEqual([paths.log])
+})
+
+test('a log has a folder for drafts only where it has a folder of its own', () => {
+  const disk = new MemoryDisk()
+  disk.put('/any/where.jsonl', '')
+  expect(new ReadableFileLog(disk, pathsBesideFile('/any/where.jsonl')).localFolder).toBeUndefined()
+  expect(readable('').log.localFolder).toBe('/s')
+})
+
+test('a writer appends at the level that was asked for', async () => {
+  const { disk, log } = writable()
+  const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
+  const position = { at: header.length, size: line.text.length }
+  expect(await log.append([line], options)).toEqual({ type: 'appended', positions: [position] })
+  expect(log.append([line], { ...options, durability: 'accepted' })).toMatchObject({ type: 'appended' })
+  const size = line.text.length + 1
+  expect(disk.calls).toEqual([`write ${paths.log} ${size}`, `dataSync ${paths.log}`, `write ${paths.log} ${size}`])
+})
+
+test('a writer says who it is, what it mended, that it counts no terms and that it is its own claim', async () => {
+  const { log } = writable()
+  expect([log.writer, log.mended, log.term]).toEqual([
+    { host: 'here', process: '7' },
+    { tornBytes: 3, keptAs: '/s/torn' },
+    undefined,
+  ])
+  const claim = await log.reclaim()
+  expect(claim.type === 'claimed' && claim.log).toBe(log)
+})
+
+test('a checkpoint is saved only over lines that are durable', async () => {
+  const { disk, log } = writable()
+  const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
+  void log.append([line], { ...options, durability: 'accepted' })
+  disk.journal.length = 0
+  await log.saveDerived('queue', '{}')
+  expect(disk.calls.some((call) => call.startsWith('dataSync'))).toBe(false)
+  await log.saveDerived('checkpoint', 'x')
+  expect(disk.calls.filter((call) => call.startsWith('dataSync'))).toEqual([`dataSync ${paths.log}`])
+  expect(
+    [paths.derived.queue, paths.derived.checkpoint].map((path) => String(Buffer.from(disk.contentOf(path)!))),
+  ).toEqual(['{}', 'x'])
+})
+
+test('a checkpoint is not saved where its lines cannot be made durable', async () => {
+  const { disk, log } = writable()
+  void log.append([sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)], { ...options, durability: 'accepted' })
+  disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
+  await expect(log.saveDerived('checkpoint', 'x')).rejects.toMatchObject({ code: 'EIO' })
+  expect(disk.exists(paths.derived.checkpoint)).toBe(false)
+})
+
+test('a blob that cannot be stored is told as a failure of the storage', async () => {
+  const { disk, log } = writable()
+  const bytes = Buffer.from('x')
+  disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC' })
+  await expect(log.putBlob(bytes)).rejects.toMatchObject({ code: 'storage-failed', cause: { code: 'ENOSPC' } })
+  const { sha256, size } = await log.putBlob(bytes)
+  expect([size, await log.getBlob(sha256)]).toEqual([1, new Uint8Array(bytes)])
+})
+
+test('closing closes both descriptors, then releases the lock', async () => {
+  const { disk, log, released } = writable()
+  await log.close()
+  expect([disk.openPaths, released()]).toEqual([[], 1])
+})
+
+test('the lock is released also where closing fails', async () => {
+  const { disk, log, released } = writable()
+  disk.failNth({ operation: 'close', nth: 1, error: 'EIO' })
+  await expect(log.close()).rejects.toMatchObject({ code: 'EIO' })
+  expect(released()).toBe(1)
+})

@@ -1,0 +1,185 @@
+import { expect, test } from 'vitest'
+import { sealLine } from '../../seal-line.ts'
+import { MemoryDisk } from '../../testing/memory-disk.ts'
+import { endOfLastLine, mendTail, readRange, type Mended } from './recover.ts'
+
+const log = '/s/log'
+const first = `${sealLine({ type: 'session', id: 'a' }, 1).text}\n`
+const second = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2).text
+const chunkBytes = 64 * 1024
+
+function diskWith(content: string): { disk: MemoryDisk; fd: number } {
+  const disk = new MemoryDisk({ journal: true })
+  disk.put(log, content)
+  const fd = disk.openAppend(log)
+  disk.journal.length = 0
+  return { disk, fd }
+}
+
+function textOf(disk: MemoryDisk, path: string): string | undefined {
+  const content = disk.contentOf(path)
+  return content && Buffer.from(content).toString('latin1')
+}
+
+/** What mending does to a log, and what is beside it afterwards. */
+async function mend(content: string): Promise<{ mended: Mended; log?: string; torn?: string; calls: string[] }> {
+  const { disk, fd } = diskWith(content)
+  const mended = await mendTail(disk, log, fd)
+  const torn = textOf(disk, `${log}.torn-1`)
+  return { mended, log: textOf(disk, log)!, ...(torn !== undefined && { torn }), calls: disk.calls }
+}
+
+test('a log that ends with a newline is only looked at', async () => {
+  const size = first.length
+  expect(await mend(first)).toEqual({
+    mended: { tornBytes: 0, keptAs: undefined },
+    log: first,
+    calls: [`read ${log} ${size}`],
+  })
+})
+
+test('an empty log needs nothing', async () => {
+  expect(await mend('')).toEqual({ mended: { tornBytes: 0, keptAs: undefined }, log: '', calls: [] })
+})
+
+test('torn bytes are set aside, durably and by name, before they are cut off', async () => {
+  const torn = '{"seq":2,"type":"cus'
+  expect(await mend(first + torn)).toEqual({
+    mended: { tornBytes: torn.length, keptAs: `${log}.torn-1` },
+    log: first,
+    torn,
+    calls: [
+      `read ${log} ${first.length + torn.length}`,
+      `read ${log} ${torn.length}`,
+      `create ${log}.torn-1`,
+      `read ${log} ${torn.length}`,
+      `write ${log}.torn-1 ${torn.length}`,
+      `dataSync ${log}.torn-1`,
+      'syncFolder /s',
+      `close ${log}.torn-1`,
+      `truncate ${log} ${first.length}`,
+    ],
+  })
+})
+
+test('a log without any newline is torn as a whole', async () => {
+  expect(await mend('{"seq":1')).toMatchObject({ mended: { tornBytes: 8 }, log: '', torn: '{"seq":1' })
+})
+
+test('a final run of NUL bytes is torn', async () => {
+  expect(await mend(`${first}\0\0\0`)).toMatchObject({ mended: { tornBytes: 3 }, log: first, torn: '\0\0\0' })
+})
+
+test('a whole line that lost only its newline gets it back, and nothing is set aside', async () => {
+  const { calls, ...rest } = await mend(first + second)
+  expect(rest).toEqual({ mended: { tornBytes: 0, keptAs: undefined }, log: `${first}${second}\n` })
+  expect(calls.slice(2)).toEqual([`write ${log} 1`])
+})
+
+test('one stray byte in place of the newline is set aside with its line and taken away', async () => {
+  expect(await mend(`${first}${second}\0`)).toMatchObject({
+    mended: { tornBytes: 1, keptAs: `${log}.torn-1` },
+    log: `${first}${second}\n`,
+    torn: `${second}\0`,
+  })
+})
+
+test('two stray bytes behind a line are more than a lost newline', async () => {
+  const torn = `${second}\0\0`
+  expect(await mend(first + torn)).toMatchObject({ mended: { tornBytes: torn.length }, log: first, torn })
+})
+
+test('a line that does not prove itself by its checksum is torn', async () => {
+  const changed = second.replace('custom', 'custon')
+  expect(await mend(first + changed)).toMatchObject({
+    mended: { tornBytes: changed.length },
+    log: first,
+    torn: changed,
+  })
+  const plain = '{"type":"custom","id":"b","parent_id":null}'
+  expect(await mend(first + plain)).toMatchObject({ mended: { tornBytes: plain.length }, log: first, torn: plain })
+})
+
+test('a tail that is longer than any line of ours is set aside in pieces, whatever it is', async () => {
+  const torn = sealLine({ type: 'custom', id: 'b', parent_id: null, text: 'x'.repeat(256 * 1024) }, 2).text
+  const { mended, calls, ...rest } = await mend(first + torn)
+  expect(mended.tornBytes).toBe(torn.length)
+  expect(rest).toEqual({ log: first, torn })
+  const writes = calls.filter((call) => call.startsWith('write'))
+  const last = torn.length - 4 * chunkBytes
+  expect(writes).toEqual(
+    [...Array.from({ length: 4 }, () => chunkBytes), last].map((size) => `write ${log}.torn-1 ${size}`),
+  )
+})
+
+test('the longest tail that may be a line is still taken for one', async () => {
+  const empty = sealLine({ type: 'custom', id: 'b', parent_id: null, text: '' }, 2).text
+  const fitting = sealLine({ type: 'custom', id: 'b', parent_id: null, text: 'x'.repeat(256 * 1024 - empty.length) }, 2)
+  expect(fitting.text).toHaveLength(256 * 1024)
+  expect(await mend(first + fitting.text)).toMatchObject({ mended: { tornBytes: 0 }, log: `${first}${fitting.text}\n` })
+})
+
+test('what was set aside earlier stays', async () => {
+  const { disk, fd } = diskWith(`${first}new`)
+  disk.put(`${log}.torn-1`, 'old')
+  expect(await mendTail(disk, log, fd)).toEqual({ tornBytes: 3, keptAs: `${log}.torn-2` })
+  expect([textOf(disk, `${log}.torn-1`), textOf(disk, `${log}.torn-2`)]).toEqual(['old', 'new'])
+})
+
+test.each([
+  ['create', { error: 'ENOSPC' }, 'ENOSPC'],
+  ['write', { error: 'ENOSPC' }, 'ENOSPC'],
+  ['write', { short: 2 }, `${log}.torn-1 could not be written whole`],
+  ['dataSync', { error: 'EIO' }, 'EIO'],
+  ['syncFolder', { error: 'EIO' }, 'EIO'],
+] as const)(
+  'where setting aside fails at %s %o nothing is cut off and nothing is left',
+  async (operation, how, message) => {
+    const { disk, fd } = diskWith(`${first}torn`)
+    disk.failNth({ operation, nth: 1, ...how })
+    await expect(mendTail(disk, log, fd)).rejects.toThrow(message)
+    expect([textOf(disk, log), disk.names('/s'), disk.openPaths]).toEqual([`${first}torn`, ['log'], [log]])
+    disk.clearFaults()
+    expect(await mendTail(disk, log, fd)).toEqual({ tornBytes: 4, keptAs: `${log}.torn-1` })
+  },
+)
+
+test('a newline that cannot be written is not taken for written', async () => {
+  const { disk, fd } = diskWith(first + second)
+  disk.failNth({ operation: 'write', nth: 1, short: 0 })
+  await expect(mendTail(disk, log, fd)).rejects.toThrow('the last newline could not be written')
+  await mendTail(disk, log, fd)
+  expect(textOf(disk, log)).toBe(`${first}${second}\n`)
+})
+
+test('the end of the last line is found across pieces of any length', async () => {
+  const endOf = async (content: string): Promise<number> => {
+    const { disk, fd } = diskWith(content)
+    return endOfLastLine(disk, fd, content.length)
+  }
+  expect(await endOf(`a\n${'x'.repeat(chunkBytes)}`)).toBe(2)
+  expect(await endOf(`a\n${'x'.repeat(chunkBytes - 1)}`)).toBe(2)
+  expect(await endOf(`${'x'.repeat(chunkBytes)}\n`)).toBe(chunkBytes + 1)
+  expect(await endOf(`\n${'x'.repeat(2 * chunkBytes)}`)).toBe(1)
+  expect(await endOf('x'.repeat(chunkBytes + 5))).toBe(0)
+})
+
+test('the end is looked for from the back, no further than needed', async () => {
+  const { disk, fd } = diskWith(`${'x'.repeat(3 * chunkBytes)}\ny`)
+  await endOfLastLine(disk, fd, 3 * chunkBytes + 2)
+  expect(disk.calls).toEqual([`read ${log} ${chunkBytes}`])
+})
+
+test('a range is read whole, also where a read gives less than it was asked for', async () => {
+  const { disk, fd } = diskWith('0123456789')
+  const read = disk.read.bind(disk)
+  disk.read = (file, bytes, position) => read(file, bytes.subarray(0, 3), position)
+  expect(Buffer.from(await readRange(disk, fd, { from: 1, to: 9 })).toString()).toBe('12345678')
+  expect(disk.calls).toEqual([`read ${log} 3`, `read ${log} 3`, `read ${log} 2`])
+})
+
+test('a range behind the end of the file gives what there is', async () => {
+  const { disk, fd } = diskWith('01234')
+  expect(Buffer.from(await readRange(disk, fd, { from: 3, to: 9 })).toString()).toBe('34')
+  expect(await readRange(disk, fd, { from: 9, to: 12 })).toHaveLength(0)
+})

@@ -1,0 +1,157 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { sealLine, type DiskLine } from '@tapetree/session'
+
+/** A log too large to be kept: written when it is needed. It begins and ends with entries that must be shown. */
+export interface HugeFile {
+  name: string
+  /** The lines between the first entry and the last. */
+  middle: () => Iterable<string | Uint8Array>
+  /** Put behind the last line, without a newline. */
+  tail?: () => Iterable<Uint8Array>
+  /** Its entries are too many or too large to be held in little memory at once: it is opened and read line by line only. */
+  isLargeInItself?: boolean
+}
+
+export const firstId = 'the-first'
+export const lastId = 'the-last'
+
+/** Writes the log and says how large it is. */
+export function writeHugeFile(path: string, { middle, tail }: HugeFile): number {
+  const fd = openSync(path, 'wx', 0o600)
+  let size = 0
+  const write = (piece: string | Uint8Array): void => {
+    const bytes = Buffer.from(piece as string)
+    for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done)
+    size += bytes.length
+  }
+  try {
+    write(`${sealed({ type: 'session', id: 's', version: 1 }, 1)}\n${sealed(message(firstId, null), 2)}\n`)
+    for (const piece of middle()) write(piece)
+    write(`${sealed(message(lastId, firstId), lastSeq)}\n`)
+    for (const piece of tail?.() ?? []) write(piece)
+  } finally {
+    closeSync(fd)
+  }
+  return size
+}
+
+const mega = 1024 * 1024
+/** Far enough on for all lines in between. */
+const lastSeq = 900_000
+
+function sealed(line: DiskLine, seq: number): string {
+  return sealLine(line, seq).text
+}
+
+function message(id: string, parent: string | null, words = 'words'): DiskLine {
+  return {
+    type: 'message',
+    id,
+    parent_id: parent,
+    message: { role: 'user', content: [{ type: 'text', text: { content: words } }] },
+  }
+}
+
+/** About so many bytes of the same piece, in chunks. */
+function* repeated(piece: string, size: number): Iterable<Buffer> {
+  const chunk = Buffer.from(piece.repeat(Math.ceil(mega / piece.length)))
+  for (let written = 0; written < size; written += chunk.length) yield chunk
+}
+
+function* line(...parts: (string | Iterable<Uint8Array>)[]): Iterable<string | Uint8Array> {
+  for (const part of parts)
+    if (typeof part === 'string') yield part
+    else yield* part
+  yield '\n'
+}
+
+function* lines(count: number, make: (index: number) => string): Iterable<string> {
+  for (let start = 0; start < count; start += 1000) {
+    yield Array.from({ length: Math.min(1000, count - start) }, (_, index) => `${make(start + index)}\n`).join('')
+  }
+}
+
+/** A line in one piece whose checksum is right. */
+function* sealedLine(extra: unknown): Iterable<string> {
+  yield `${sealed({ ...message('large', firstId), extra }, 3)}\n`
+}
+
+export const hugeFiles: HugeFile[] = [
+  {
+    name: 'a line of 17 MiB',
+    middle: () => line('{"seq":3,"type":"message","id":"l","text":"', repeated('x', 17 * mega), '"}'),
+  },
+  {
+    name: 'a line of 100 MB',
+    middle: () => line('{"seq":3,"type":"message","id":"l","text":"', repeated('x', 100 * mega), '"}'),
+  },
+  {
+    name: '100 MB of white space in a line',
+    middle: () => line('{"type":"message","id":"l","parent_id":null}', repeated(' ', 100 * mega)),
+  },
+  { name: '100 MB behind the last newline', middle: () => [], tail: () => repeated('x', 100 * mega) },
+  { name: '60 MB of NUL bytes at the end', middle: () => [], tail: () => repeated('\0', 60 * mega) },
+  { name: '60 MB of NUL bytes in the middle', middle: () => line(repeated('\0', 60 * mega)) },
+  { name: '16 MB of newlines', middle: () => repeated('\n', 16 * mega) },
+  { name: '8 MB of lines of one byte', middle: () => repeated('x\n', 8 * mega) },
+  { name: '8 MB of empty objects', middle: () => repeated('{}\n', 8 * mega) },
+  {
+    name: '8 MB of torn lines',
+    middle: () => repeated('{"seq":5,"type":"message","id":"a","parent_id":"b","me\n', 8 * mega),
+  },
+  {
+    name: '8 MB of unsealed lines',
+    middle: () => repeated('{"type":"message","id":"a","parent_id":null}\n', 8 * mega),
+    isLargeInItself: true,
+  },
+  { name: '10 MB of brackets', middle: () => line(repeated('[', 10 * mega)) },
+  { name: '10 MB of nested objects', middle: () => line(repeated('{"a":', 10 * mega)) },
+  { name: '15 MB of line ends inside a line', middle: () => line(repeated('"}{"seq":', 15 * mega)) },
+  { name: '15 MB of seals inside a line', middle: () => line(repeated(',"crc":"00000000"}', 15 * mega)) },
+  {
+    name: '15 MB of sealed lines that are none',
+    middle: () => line(repeated('{"seq":3,"type":"a","id":"b","crc":"00000000"}', 15 * mega)),
+  },
+  { name: '15 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 15 * mega), '"}') },
+  { name: '15 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 15 * mega), '"}') },
+  {
+    name: 'a million members',
+    middle: () => sealedLine(Object.fromEntries(Array.from({ length: 1_000_000 }, (_, index) => [`k${index}`, 1]))),
+  },
+  { name: '12 MB of empty arrays', middle: () => sealedLine(Array.from({ length: 4_000_000 }, () => [])) },
+  { name: '12 MB of numbers', middle: () => sealedLine(Array.from({ length: 6_000_000 }, () => 1)) },
+  { name: '12 MB of text', middle: () => sealedLine('é'.repeat(6 * mega)) },
+  {
+    name: 'ten lines of 10 MB of text',
+    middle: function* () {
+      for (let index = 0; index < 10; index++)
+        yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(10 * mega)), 3 + index)}\n`
+    },
+    isLargeInItself: true,
+  },
+  {
+    name: 'a chain of 100,000',
+    middle: () =>
+      lines(100_000, (index) => sealed(message(`m${index}`, index === 0 ? firstId : `m${index - 1}`), 3 + index)),
+    isLargeInItself: true,
+  },
+  {
+    name: '100,000 phantom parents',
+    middle: () => lines(100_000, (index) => sealed(message(`m${index}`, `nobody-${index}`), 3 + index)),
+    isLargeInItself: true,
+  },
+  {
+    name: '100,000 entries of one id',
+    middle: () => lines(100_000, (index) => sealed(message('same', firstId), 3 + index)),
+    isLargeInItself: true,
+  },
+  {
+    name: '100,000 damaged lines between good ones',
+    middle: () =>
+      lines(
+        50_000,
+        (index) => `${sealed(message(`m${index}`, firstId), 3 + 2 * index)}\n{"seq":${4 + 2 * index},"type":"mess`,
+      ),
+    isLargeInItself: true,
+  },
+]
