@@ -10,6 +10,8 @@ export default defineConfig({
     include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
     execArgv: ['-C', '@tapetree/source'],
+    // A busy machine is slow, not wrong.
+    testTimeout: 30_000,
     reporters: ['default', new CountReporter()],
     coverage: {
       provider: 'v8',

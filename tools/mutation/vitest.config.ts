@@ -17,5 +17,11 @@ export default defineConfig({
     ],
   },
   ssr: { resolve: { conditions } },
-  test: { include: ['packages/session/src/stores/**/*.test.ts', 'packages/session/src/cut-points.test.ts'], execArgv: ['-C', '@tapetree/source'] },
+  test: {
+    include: ['packages/session/src/stores/**/*.test.ts', 'packages/session/src/cut-points.test.ts'],
+    execArgv: ['-C', '@tapetree/source'],
+    // Stryker runs tests in worker threads, which may change neither the umask nor the user.
+    testTimeout: 30_000,
+    testNamePattern: /^(?!.*(whatever the umask|only its owner can read|cannot be written)).*$/,
+  },
 })
