@@ -21,7 +21,7 @@ export function writeManySessions(
   const many: ManySessions = { ids: [], textBytes: 0, logBytes: 0, words }
   for (let index = 0; index < sessions; index++) {
     const id = `019a0000-${index.toString(16).padStart(8, '0')}`
-    const startMs = firstMs + index * 600_000
+    const startMs = firstMs + index * 300_000
     const lines: string[] = []
     const add = (line: DiskLine): void => {
       const timestamp = new Date(startMs + lines.length * 10_000).toISOString()
@@ -50,7 +50,8 @@ export function writeManySessions(
 const foreignText =
   '全文検索の索引を作る。我们需要更快的搜索功能。데이터베이스 검색 기능을 개선한다. Größenänderung naïve café.'
 
-const firstMs = Date.UTC(2026, 0, 1)
+/** Long enough ago for the last of 100,000 sessions, five minutes apart. */
+const firstMs = Date.UTC(2025, 0, 1)
 const vocabularySize = 30_000
 const syllables = 'ka lo mi ter san vel po re du shi an ing st or qu ex bra fen gol hum'.split(' ')
 

@@ -12,7 +12,7 @@ const states = { ci: 300_000, full: 10_000_000 }
 /** Every so many of them are also opened through the store, and go on from there. */
 const throughStoreEvery = 24
 /** And every so many of those where only derived files differ. */
-const derivedEvery = 80
+const derivedEvery = 150
 const maxShown = 10
 
 /** Every state in which a crash can leave the disk, call by call, over random lives of a few processes. */

@@ -1,4 +1,4 @@
-import { findBytes, hasSeal, parseLine, splitMerged, type ParsedLine } from './parse-line.ts'
+import { findBytes, hasSeal, parseLine, shortestSealedLine, splitMerged, type ParsedLine } from './parse-line.ts'
 
 /** A line inside a stored one, or a piece that is none. */
 export interface Part {
@@ -13,17 +13,20 @@ export interface Part {
  */
 export function takeApart(bytes: Uint8Array): Part[] {
   const parts: Part[] = []
-  const pieces = splitMerged(bytes)
-  for (const piece of pieces.length === 0 ? [{ at: 0, bytes }] : pieces) {
-    for (const part of partsOf(piece.bytes)) {
-      const last = parts.at(-1)
-      // Junk of a million pieces is one piece of junk.
-      if (last && !isProven(last) && !isProven(part)) {
-        last.bytes = bytes.subarray(last.at, piece.at + part.at + part.bytes.length)
-      } else parts.push({ ...part, at: piece.at + part.at })
-    }
-  }
+  if (bytes.length < shortestSealedLine) return parts
+  for (const piece of splitMerged(bytes)) addParts(parts, piece, bytes)
+  if (parts.length === 0) addParts(parts, { at: 0, bytes }, bytes)
   return parts.some(isProven) ? parts : []
+}
+
+/** Junk of a million pieces is one piece of junk. */
+function addParts(parts: Part[], piece: { at: number; bytes: Uint8Array }, all: Uint8Array): void {
+  for (const part of partsOf(piece.bytes)) {
+    const last = parts.at(-1)
+    const at = piece.at + part.at
+    if (!last || isProven(last) || isProven(part)) parts.push({ ...part, at })
+    else last.bytes = all.subarray(last.at, at + part.bytes.length)
+  }
 }
 
 /** The piece as a line; else a line at its start, a line at its end, and what is left. */

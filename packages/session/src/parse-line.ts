@@ -44,21 +44,19 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
 }
 
 /** Two lines whose newline was lost, with at most one stray byte in its place: the parts, or none if it is not that. */
-export function splitMerged(bytes: Uint8Array): { at: number; bytes: Uint8Array }[] {
-  const parts: { at: number; bytes: Uint8Array }[] = []
+export function* splitMerged(bytes: Uint8Array): Iterable<{ at: number; bytes: Uint8Array }> {
   let start = 0
   for (let next = findBytes(bytes, lineStart, 1); next !== -1; next = findBytes(bytes, lineStart, next + 1)) {
     const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) ? next - 1 : -1
     if (end - start < shortestSealedLine) continue
-    parts.push({ at: start, bytes: bytes.subarray(start, end) })
+    yield { at: start, bytes: bytes.subarray(start, end) }
     start = next
   }
   if (start > 0 || endsLine(bytes, bytes.length - 1)) {
     // The last part may itself have a stray byte where its newline was.
     const end = endsLine(bytes, bytes.length) ? bytes.length : bytes.length - 1
-    parts.push({ at: start, bytes: bytes.subarray(start, end) })
+    yield { at: start, bytes: bytes.subarray(start, end) }
   }
-  return parts
 }
 
 export function salvageHead(bytes: Uint8Array): SalvagedHead {
@@ -85,12 +83,13 @@ const carriageReturn = 0x0d
 const sealStart = encoder.encode(',"crc":"')
 const sealLength = sealStart.length + 10
 const lineStart = encoder.encode('{"seq":')
-const shortestSealedLine = '{"seq":1,"type":"","id":"a","crc":"00000000"}'.length
+export const shortestSealedLine = '{"seq":1,"type":"","id":"a","crc":"00000000"}'.length
 /** Shorter lines cannot hold enough to hurt, so their depth is checked after parsing, which is cheaper. */
 const structureScanBytes = 4096
 /** More than fit in a line that the writer makes; as objects in memory they are a hundred times as large as in the file. */
 const maxLineValues = 256 * 1024
-const shortestPlainLine = '{"type":"","id":"a"}'.length
+/** A file may be millions of shorter ones: nothing is tried with them. */
+export const shortestPlainLine = '{"type":"","id":"a"}'.length
 
 export function hasSeal(line: Uint8Array): boolean {
   const from = line.length - sealLength

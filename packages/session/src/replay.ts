@@ -1,7 +1,7 @@
 import { maxReadLineBytes, nextPosition, type DiskLine, type Position } from './line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
 import { takeApart } from './merged-line.ts'
-import { parseLine, salvageHead, type ParsedLine } from './parse-line.ts'
+import { parseLine, salvageHead, shortestPlainLine, type ParsedLine } from './parse-line.ts'
 import type { Fragment, SessionState } from './session-state.ts'
 
 export interface ReplayedLine extends Position {
@@ -46,9 +46,9 @@ export class Reading {
     const bytes = textOf(stored)
     if (!bytes) return
     const parsed = parseStored(stored, bytes)
-    const place = { at: stored.at + stored.bytes.length - bytes.length, size: bytes.length }
-    if (parsed.type === 'line') this.#accept(parsed, place)
-    else if (!this.#acceptParts(bytes, place)) this.#keep({ ...placeOf(stored), ...parsed })
+    const at = stored.at + stored.bytes.length - bytes.length
+    if (parsed.type === 'line') this.#accept(parsed, { at, size: bytes.length })
+    else if (!this.#acceptParts(bytes, at)) this.#keep(stored, parsed)
   }
 
   finish(): void {
@@ -63,7 +63,7 @@ export class Reading {
     const state = this.#state
     const { line, sealed, crc } = parsed
     if (!sealed && state.sealed) {
-      this.#keep({ ...placeOf(place), reason: 'checksum is missing', head: {} })
+      this.#keep(place, { reason: 'checksum is missing', head: {} })
       return
     }
     // A plain line has no seq: it is the next one, after those that could not be read.
@@ -81,23 +81,24 @@ export class Reading {
   }
 
   /** Lines that ran together are taken apart again. */
-  #acceptParts(bytes: Uint8Array, place: Position): boolean {
+  #acceptParts(bytes: Uint8Array, at: number): boolean {
     const parts = takeApart(bytes)
     if (parts.length === 0) return false
-    const stray = { ...placeOf(place), seq: this.#state.seq, count: 0, reason: 'a newline was lost' }
-    this.#state.report(stray)
+    const { seq } = this.#state
+    this.#state.report({ at, size: bytes.length, seq, count: 0, reason: 'a newline was lost' })
     for (const part of parts) {
-      const partPlace = { at: place.at + part.at, size: part.bytes.length }
-      if (part.parsed.type === 'line') this.#accept(part.parsed, partPlace)
-      else this.#keep({ ...partPlace, ...part.parsed })
+      const place = { at: at + part.at, size: part.bytes.length }
+      if (part.parsed.type === 'line') this.#accept(part.parsed, place)
+      else this.#keep(place, part.parsed)
     }
     return true
   }
 
-  #keep(fragment: Fragment): void {
+  #keep({ at, size }: Position, { reason, head }: Pick<Fragment, 'reason' | 'head'>): void {
+    const last = this.#fragments[maxFragments - 1]
     this.#fragmentCount++
-    if (this.#fragments.length < maxFragments) this.#fragments.push(fragment)
-    else this.#fragments.splice(-1, 1, { ...fragment, head: {} })
+    if (last) last.size = at + size - last.at
+    else this.#fragments.push({ at, size, reason, head })
   }
 
   #settle(throughSeq: number): void {
@@ -118,7 +119,7 @@ export function isForeignSeq(seq: number, at: number, last: { seq: number; end: 
 /** A seq that would skip more lines than this is not believed without bytes to show for it. */
 const maxBelievedGap = 1_000_000
 
-/** More fragments in a row than this are described by the first ones and the last. */
+/** More fragments in a row than this are described by the first ones; the last of them takes in all others. */
 const maxFragments = 1000
 
 function placeOf({ at, size }: Position): Position {
@@ -133,14 +134,19 @@ export function textOf({ at, bytes }: StoredLine): Uint8Array | undefined {
 
 /** Of a line that is too long only its beginning is at hand, which must not be taken for the line. */
 export function parseStored(stored: StoredLine, text: Uint8Array): ParsedLine {
+  if (text.length < shortestPlainLine) return tooShort
   if (stored.bytes.length === stored.size) return parseLine(text)
   return { type: 'damaged', reason: `longer than ${maxReadLineBytes} bytes`, head: salvageHead(text) }
 }
+
+const tooShort: ParsedLine = { type: 'damaged', reason: 'not valid JSON', head: {} }
 
 function startsWithByteOrderMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
 function isBlank(bytes: Uint8Array): boolean {
-  return bytes.length < 64 && bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)
+  if (bytes.length >= 64) return false
+  for (const byte of bytes) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false
+  return true
 }

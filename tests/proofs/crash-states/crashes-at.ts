@@ -76,7 +76,7 @@ function withoutLoss(state: DiskState): DiskState {
 }
 
 function isLost(change: FileChange | NameChange): boolean {
-  return 'isLost' in change && change.isLost === true
+  return 'isLost' in change && change.isLost
 }
 
 function cutLastWrite(file: DiskFile, start: number, size: number): DiskFile {

@@ -86,9 +86,9 @@ export class Ledger {
       if (operation !== 'write' || !path.endsWith('events.jsonl')) continue
       const content = (state.get(inode) as DiskFile).content.view
       const folder = path.split('/').at(-2) as string
-      for (const { id, bytes, blobs } of linesIn(content.subarray(content.length - count))) {
+      for (const { type, id, bytes, blobs } of linesIn(content.subarray(content.length - count))) {
         // A new session gets its name after its header is written; the header has its id.
-        const lines = this.writtenIn(folder.startsWith('.') ? id : folder)
+        const lines = this.writtenIn(type === 'session' ? id : folder)
         // A line that was cut short is written whole later on, or never counts.
         if (bytes.length > (lines.get(id)?.bytes.length ?? 0)) lines.set(id, { bytes, blobs })
       }
@@ -142,18 +142,23 @@ export class Ledger {
 
 export const allPlaces: readonly Place[] = ['active', 'archive', 'trash']
 
+interface NamedLine extends WrittenLine {
+  type: string
+  id: string
+}
+
 /** The lines in some bytes, also a last one without its newline; what is not one (the newline that mending adds) is left out. */
-function linesIn(content: Uint8Array): (WrittenLine & { id: string })[] {
-  const lines: (WrittenLine & { id: string })[] = []
+function linesIn(content: Uint8Array): NamedLine[] {
+  const lines: NamedLine[] = []
   for (let start = 0; start < content.length;) {
     const newline = content.indexOf(0x0a, start)
     const bytes = content.slice(start, newline === -1 ? content.length : newline)
     start += bytes.length + 1
-    const text = Buffer.from(bytes).toString()
-    const id = /^\{"seq":\d+,"type":"[a-z_]+","id":"([^"]+)"/.exec(text)?.[1]
-    if (id === undefined) continue
-    const blobs = [...text.matchAll(/"sha256":"([0-9a-f]{64})"/g)].map((match) => String(match[1]))
-    lines.push({ id, bytes, blobs })
+    const line = Buffer.from(bytes).toString()
+    const [, type, id] = /^\{"seq":\d+,"type":"([a-z_]+)","id":"([^"]+)"/.exec(line) ?? []
+    if (type === undefined || id === undefined) continue
+    const blobs = [...line.matchAll(/"sha256":"([0-9a-f]{64})"/g)].map((match) => String(match[1]))
+    lines.push({ type, id, bytes, blobs })
   }
   return lines
 }

@@ -1,11 +1,6 @@
 import { SessionError, text, type Durability, type Session, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
-import {
-  MemoryDisk,
-  type DiskFault,
-  type DiskState,
-  type DiskStep,
-} from '../../../packages/session/src/testing/memory-disk.ts'
+import { MemoryDisk, type DiskFault, type DiskStep } from '../../../packages/session/src/testing/memory-disk.ts'
 import { crashesAt, type Crash } from './crashes-at.ts'
 import { Ledger } from './ledger.ts'
 

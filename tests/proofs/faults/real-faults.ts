@@ -30,16 +30,20 @@ export async function tryRealFaults(
   execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-Wall', '-o', shim, source, '-ldl'], { stdio: 'inherit' })
   const root = realFolder(temporaryFolder)
   try {
-    const [clean] = await Array.fromAsync(runFaults([noFault], { root, shim }))
-    if (!clean) throw new Error('The process with the shim did not answer.')
-    const faults = faultsFor(clean.counts)
-    const { hits: _, ...calls } = clean.counts
+    const { hits: _, ...calls } = await countCalls({ root, shim })
+    const faults = faultsFor(calls)
     const result: RealFaults = { runs: 0, hits: 0, refusals: 0, possible: faults.length, calls, problems: [] }
     for await (const run of runFaults(choose(faults), { root, shim })) await take(run, result)
     return result
   } finally {
     if (root !== temporaryFolder) rmSync(root, { recursive: true, force: true })
   }
+}
+
+async function countCalls(program: { root: string; shim: string }): Promise<Record<string, number>> {
+  let counts: Record<string, number> = {}
+  for await (const run of runFaults([noFault], program)) ({ counts } = run)
+  return counts
 }
 
 const noFault: RealFault = { kind: 'none', nth: 0, times: 0, errno: 0, short: 0 }

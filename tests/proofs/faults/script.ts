@@ -109,8 +109,8 @@ class Script {
   }
 
   #noteRefusal(step: string, error: unknown): void {
-    const code = error instanceof SessionError ? error.code : `no SessionError: ${String((error as Error).name)}`
-    this.evidence.refusals.push({ step, code, message: String((error as Error).message) })
+    const code = error instanceof SessionError ? error.code : `no SessionError: ${(error as Error).name}`
+    this.evidence.refusals.push({ step, code, message: (error as Error).message })
   }
 
   async #openAgain(name: string): Promise<void> {

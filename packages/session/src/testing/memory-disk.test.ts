@@ -262,16 +262,20 @@ test('waiting for a change ends with a write, a rename to the path, or the signa
   disk.put('/log', '')
   disk.put('/other', '')
   const { signal } = new AbortController()
-  const written = disk.changed('/log', signal)
+  const woken: string[] = []
+  const written = disk.changed('/log', signal).then(() => woken.push('write'))
   disk.write(disk.openAppend('/other'), bytes('x'))
+  await Promise.resolve()
+  expect(woken).toEqual([])
   disk.write(disk.openAppend('/log'), bytes('x'))
   await written
-  const replaced = disk.changed('/log', signal)
+  const replaced = disk.changed('/log', signal).then(() => woken.push('rename'))
   await disk.rename('/other', '/log')
   await replaced
   const stop = new AbortController()
-  const stopped = disk.changed('/log', stop.signal)
+  const stopped = disk.changed('/log', stop.signal).then(() => woken.push('signal'))
   stop.abort()
   await stopped
   await disk.changed('/log', stop.signal)
+  expect(woken).toEqual(['write', 'rename', 'signal'])
 })

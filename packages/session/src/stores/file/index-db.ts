@@ -11,7 +11,7 @@ export function indexFileIn(root: string): string {
 }
 
 /** More words than this are not named one by one in a question. */
-export const maxNamedTerms = 128
+export const maxNamedTerms = 512
 
 /** Thrown by everything the index is asked. A busy one is left alone, any other is thrown away and made anew. */
 export class IndexError extends Error {
@@ -403,7 +403,7 @@ const busyTimeoutMs = 40
 const maxBatchLength = 256
 const maxParts = 16
 /** Pages that one step of merging writes: some milliseconds. */
-const mergePages = 16
+const mergePages = 10
 const termStretch = 20_000
 const afterAllTerms = '\u{10ffff}'
 const maxKnownTerms = 200_000

@@ -133,6 +133,22 @@ describe('the calls that a log file makes', () => {
     expect(content()).toBe('a\nb\nforeign\n')
   })
 
+  test('a file whose size cannot be asked for is not written', async () => {
+    const { disk, file, content } = start()
+    const size = disk.size.bind(disk)
+    disk.size = () => {
+      throw new Error('no answer')
+    }
+    expect(await file.append([line('b')], 'durable')).toEqual({
+      type: 'failed',
+      final: false,
+      cause: new Error('no answer'),
+    })
+    disk.size = size
+    expect([content(), disk.calls]).toEqual(['a\n', []])
+    expect(await file.append([line('b')], 'durable')).toMatchObject({ type: 'appended' })
+  })
+
   test('closing closes the descriptor', () => {
     const { disk, file } = start()
     file.close()

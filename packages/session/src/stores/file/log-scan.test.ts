@@ -29,14 +29,21 @@ async function scan({ disk, fd }: { disk: MemoryDisk; fd: number }, from = 0): P
   return batches
 }
 
-test('the complete lines come with their places, and what is unfinished does not', async () => {
-  expect(await scan(diskWith('one\n\ntwo\r\nthr'))).toEqual([
+test('the complete lines come with their places, and what is unfinished or empty does not', async () => {
+  expect(await scan(diskWith('\none\n\n\ntwo\r\nthr'))).toEqual([
     [
-      { at: 0, size: 3, text: 'one' },
-      { at: 4, size: 0, text: '' },
-      { at: 5, size: 4, text: 'two\r' },
+      { at: 1, size: 3, text: 'one' },
+      { at: 7, size: 4, text: 'two\r' },
     ],
   ])
+  expect(await scan(diskWith('\n\n'))).toEqual([])
+})
+
+test('very many short lines come in batches', async () => {
+  const batches = await scan(diskWith('a\n'.repeat(2 * 4096 + 1)))
+  expect(batches.map((batch) => batch.length)).toEqual([4096, 4096, 1])
+  expect(batches[2]).toEqual([{ at: 2 * 2 * 4096, size: 1, text: 'a' }])
+  expect((await scan(diskWith('a\n'.repeat(4096)))).map((batch) => batch.length)).toEqual([4096])
 })
 
 test('only byte 0x0A ends a line', async () => {
@@ -174,7 +181,15 @@ test('in a long log every line is found, by a few reads that do not grow with it
 })
 
 test('a line is found between lines that are longer than a step of the search', async () => {
-  const lines = [sealed(1), sealed(2, 400_000), sealed(3), sealed(4, 700_000), sealed(5), sealed(6, 300_000), sealed(7)]
+  const lines = [
+    sealed(1),
+    sealed(2, 400_000),
+    sealed(3),
+    sealed(4, 700_000),
+    sealed(5),
+    sealed(6, 300_000),
+    sealed(7, 900_000),
+  ]
   const offsets = offsetsOf(lines)
   const { disk, fd } = diskWith(lines.join(''))
   for (const [index, offset] of offsets.entries()) expect(await seekLine(disk, fd, index + 1)).toBe(offset)

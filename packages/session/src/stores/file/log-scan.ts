@@ -26,7 +26,7 @@ async function readChunk(port: FilePort, fd: number, position: number): Promise<
 }
 
 const chunkBytes = 1024 * 1024
-const batchLines = 4096
+const batchLines = 512
 /** Of a line that is longer than a reader accepts, this much is kept to say which one it was. */
 const headBytes = 1024
 

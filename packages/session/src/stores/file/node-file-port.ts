@@ -47,6 +47,14 @@ export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
   }
 }
 
+/** Opening a pipe would wait for ever for its other end, and a folder opens as if it could be read. */
+function openRegular(path: string, flags: number): number {
+  const fd = fs.openSync(path, flags | O_NOFOLLOW | O_NONBLOCK)
+  if (fs.fstatSync(fd).isFile()) return fd
+  fs.closeSync(fd)
+  throw new Error(`${path} is not a regular file`)
+}
+
 async function syncPath(path: string): Promise<void> {
   const fd = fs.openSync(path, O_RDONLY)
   try {

@@ -17,9 +17,11 @@ export async function mendTail(port: FilePort, path: string, fd: number): Promis
   const end = await endOfLastLine(port, fd, size)
   if (end === size) return { tornBytes: 0, keptAs: undefined }
   const whole = await wholeLineAt(port, fd, { from: end, to: size })
-  const isOnlyNewlineMissing = whole === size - end
-  const keptAs = isOnlyNewlineMissing ? undefined : await setAside(port, path, fd, { from: end, to: size })
-  if (!isOnlyNewlineMissing) port.truncate(fd, end + whole)
+  let keptAs: string | undefined
+  if (end + whole < size) {
+    keptAs = await setAside(port, path, fd, { from: end, to: size })
+    port.truncate(fd, end + whole)
+  }
   if (whole > 0 && port.write(fd, newline) === 0) throw new Error('the last newline could not be written')
   return { tornBytes: size - end - whole, keptAs }
 }
@@ -60,7 +62,7 @@ const maxMendedBytes = 256 * 1024
 async function wholeLineAt(port: FilePort, fd: number, range: Range): Promise<number> {
   if (range.to - range.from > maxMendedBytes) return 0
   const bytes = await readRange(port, fd, range)
-  const candidate = splitMerged(bytes)[0]?.bytes ?? bytes
+  const candidate = [...splitMerged(bytes)][0]?.bytes ?? bytes
   const parsed = parseLine(candidate)
   return parsed.type === 'line' && parsed.sealed && bytes.length - candidate.length <= 1 ? candidate.length : 0
 }

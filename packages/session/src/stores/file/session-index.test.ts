@@ -822,7 +822,7 @@ describe('a search', () => {
   })
 
   test('finds a part that very many words have', async () => {
-    write('a', [Array.from({ length: 400 }, (_, each) => `n${each}needle${each}`).join(' '), 'xneedle', 'needles'])
+    write('a', [Array.from({ length: 600 }, (_, each) => `n${each}needle${each}`).join(' '), 'xneedle', 'needles'])
     expect(await find('needle')).toEqual(['a e5', 'a e4', 'a e3'])
   })
 

@@ -412,9 +412,9 @@ const afterAllIds = '~'
 const parallelReads = 4
 const maxPendingRows = 200
 /** What one search may spend on tidying up after another. */
-const tidySteps = 8
+const tidySteps = 12
 /** Words and pairs that one transaction takes: some milliseconds. */
-const maxPendingTerms = 4000
+const maxPendingTerms = 3000
 /** Of a longer text, which only a foreign writer leaves in the log, the rest is not indexed. */
 const maxIndexedLength = 256 * 1024
 /** Logs up to this size are read whole whenever they change. */

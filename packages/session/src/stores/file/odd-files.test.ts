@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { openFileStore } from './file-store.ts'
+
+function folderOfSession(): { root: string; log: string } {
+  const root = mkdtempSync(join(tmpdir(), 'tapetree-odd-'))
+  onTestFinished(() => rmSync(root, { recursive: true }))
+  mkdirSync(join(root, 'odd'))
+  return { root, log: join(root, 'odd', 'events.jsonl') }
+}
+
+test.for([{ readOnly: true }, { readOnly: false }])('a folder in the place of a log is refused (%o)', async (options) => {
+  const { root, log } = folderOfSession()
+  mkdirSync(log)
+  await expect(openFileStore({ folder: root }).open('odd', options)).rejects.toMatchObject({ code: 'storage-failed' })
+})
+
+test.skipIf(process.platform === 'win32').for([{ readOnly: true }, { readOnly: false }])(
+  'a pipe in the place of a log is refused at once (%o)',
+  async (options) => {
+    const { root, log } = folderOfSession()
+    execFileSync('mkfifo', [log])
+    const opening = openFileStore({ folder: root }).open('odd', options)
+    await expect(opening).rejects.toMatchObject({ code: 'storage-failed', message: expect.stringContaining('not a regular file') })
+  },
+)
