@@ -22,7 +22,7 @@ export function flat(line: DiskLine): DiskLine {
 
 function randomLines(chance: Chance): DiskLine[] {
   const log = new RandomLog(chance)
-  const steps = 4 + chance.below(9)
+  const steps = 2 + chance.below(7)
   for (let step = 0; step < steps; step++) log.step()
   return log.lines
 }
@@ -40,7 +40,7 @@ function entryBase(type: string, index: number, parent: string | null): DiskLine
 }
 
 function timeOf(index: number): string {
-  return new Date(Date.UTC(2026, 0, 1, 0, 0, index)).toISOString()
+  return `2026-01-01T00:00:${String(index).padStart(2, '0')}.000Z`
 }
 
 class RandomLog {

@@ -10,7 +10,7 @@ export const name = 'crash-states'
 
 const states = { ci: 300_000, full: 10_000_000 }
 /** Every so many of them are also opened through the store, and go on from there. */
-const throughStoreEvery = 24
+const throughStoreEvery = 26
 /** And every so many of those where only derived files differ. */
 const derivedEvery = 150
 const maxShown = 10
@@ -77,7 +77,7 @@ async function problemsOf(
   const { ledger, touched } = moment
   try {
     const { problems, sessions, opened } = await checkCrash(crash, moment)
-    const isThroughStore = isDerived || (opened > 0 ? count.takesStore() : count.takesDerived())
+    const isThroughStore = isDerived || (opened > 0 ? count.takesStore(crash) : count.takesDerived())
     if (opened > 0 || isThroughStore) count.add(crash, { isThroughStore })
     if (problems.length > 0 || !isThroughStore) return problems
     // Where only derived files can differ, one session is enough.
@@ -118,9 +118,9 @@ class Count {
     return ++this.derivedOnly % derivedEvery === 0
   }
 
-  /** Whether it is the turn of a state to be opened through the store. */
-  takesStore(): boolean {
-    return this.states % throughStoreEvery === 0
+  /** Whether a state is opened through the store too: a killed process always, others in turn. */
+  takesStore({ level, isInsideCall }: Crash): boolean {
+    return (level === 'process' && !isInsideCall) || this.states % throughStoreEvery === 0
   }
 
   add(crash: Crash, { isThroughStore }: { isThroughStore: boolean }): void {

@@ -1,24 +1,92 @@
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { Fuzz } from './loader/fuzz.ts'
+import { hugeFiles } from '../corpus/huge-files.ts'
+import { maxGrownBytes, tryHuge } from './loader/huge.ts'
+import { tryOddPlaces } from './loader/odd-places.ts'
+import type { ReadingReport } from './loader/reports.ts'
+import { runChild } from './loader/run-child.ts'
 
 export const name = 'loader'
 
+/** Broken logs, made at random, made by hand, and made huge: none crashes or hangs the loader, and what is intact is shown. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const executions = Number(process.env['N'] ?? 60000)
-  const fuzz = new Fuzz()
-  let failures = 0
-  const seen = new Map<string, number>()
-  let slowest = 0
-  for (let execution = 0; execution < executions; execution++) {
-    const start = performance.now()
-    const failure = await fuzz.try((context.seed + execution) >>> 0, { twice: execution % 8 === 0 })
-    slowest = Math.max(slowest, performance.now() - start)
-    if (!failure) continue
-    failures++
-    const key = failure.problems[0]!.split('\n').slice(0, 3).join(' | ').replace(/\d+/g, 'N').slice(0, 260)
-    if (!seen.has(key)) context.say(`${failure.seed}: ${key}`)
-    seen.set(key, (seen.get(key) ?? 0) + 1)
+  const executions = context.size === 'full' ? 1_000_000 : 60_000
+  const failures: string[] = []
+  const fuzz = await readInChild(context, failures, [
+    'fuzz',
+    await context.temporaryFolder(),
+    String(context.seed),
+    String(executions),
+  ])
+  const corpus = await readInChild(context, failures, ['corpus', await context.temporaryFolder()])
+  const huge = await openHugeFiles(context, failures)
+  await openOddPlaces(context, failures)
+  for (const failure of failures.slice(0, 40)) context.say(`FAILED ${failure}`)
+  if (fuzz.done < executions) failures.push(`only ${fuzz.done} of ${executions} executions were done`)
+  if (corpus.done < 300) failures.push(`the corpus has only ${corpus.done} files`)
+  return {
+    ok: failures.length === 0,
+    figures: {
+      executions: fuzz.done,
+      asFiles: fuzz.onDisk,
+      corpus: corpus.done,
+      huge: hugeFiles.length,
+      slowestMsPerMb: Math.round(huge.msPerMegabyte),
+      grownMb: Math.round(Math.max(fuzz.grownBytes, corpus.grownBytes, huge.grownBytes) / 1e6),
+      failures: failures.length,
+    },
   }
-  for (const [key, n] of [...seen].sort((a, b) => b[1] - a[1])) context.say(`${n} x ${key}`)
-  return { ok: failures === 0, figures: { executions, failures, slowest } }
+}
+
+type End = ReadingReport & { type: 'end' }
+
+async function readInChild(context: FigureContext, failures: string[], args: string[]): Promise<End> {
+  let end: End = { type: 'end', done: 0, onDisk: 0, slowestMs: 0, grownBytes: 0 }
+  let last = 'its start'
+  const failure = await runChild({
+    program: 'reading-process.ts',
+    args,
+    silenceMs: 60_000,
+    onLine: (line) => {
+      const report = JSON.parse(line) as ReadingReport
+      if (report.type === 'progress') last = report.at
+      else if (report.type === 'end') end = report
+      else failures.push(`${report.what}: ${report.problems.join('; ')}`)
+    },
+  })
+  const { done, onDisk, slowestMs, grownBytes } = end
+  if (failure !== undefined) failures.push(`${args[0]}: ${failure}, not long after ${last}`)
+  if (grownBytes > maxGrownBytes) failures.push(`${args[0]}: takes ${Math.round(grownBytes / 1e6)} MB of memory`)
+  const cost = `slowest ${Math.round(slowestMs)} ms, memory +${Math.round(grownBytes / 1e6)} MB`
+  context.say(`${args[0]}: ${done} broken logs read, ${onDisk} of them as files, ${cost}`)
+  return end
+}
+
+async function openHugeFiles(
+  context: FigureContext,
+  failures: string[],
+): Promise<{ msPerMegabyte: number; grownBytes: number }> {
+  const worst = { msPerMegabyte: 0, grownBytes: 0 }
+  for (const file of hugeFiles) {
+    const { problems, msPerMegabyte, grownBytes } = await tryHuge(await context.temporaryFolder(), file)
+    worst.msPerMegabyte = Math.max(worst.msPerMegabyte, msPerMegabyte)
+    worst.grownBytes = Math.max(worst.grownBytes, grownBytes)
+    context.say(
+      `${file.name}: ${Math.round(msPerMegabyte)} ms CPU for each MB, memory +${Math.round(grownBytes / 1e6)} MB`,
+    )
+    for (const problem of problems) failures.push(`${file.name}: ${problem}`)
+  }
+  return worst
+}
+
+async function openOddPlaces(context: FigureContext, failures: string[]): Promise<void> {
+  const odd = await tryOddPlaces(await context.temporaryFolder())
+  failures.push(...odd.failures)
+  const failure = await runChild({
+    program: 'open-denied.ts',
+    args: [await context.temporaryFolder()],
+    silenceMs: 20_000,
+    onLine: (line) => failures.push(...(JSON.parse(line) as string[])),
+  })
+  if (failure !== undefined) failures.push(`a file nobody may read: ${failure}`)
+  context.say(`${odd.tried + 2} things in the place of a log: folders, pipes, links, files without rights`)
 }

@@ -109,7 +109,8 @@ async function openByPieces(
   if (mended.keptAs !== undefined) checkTorn(disk, mended.keptAs, { before, log, fail })
   if (!isSame(before, log)) {
     const again = await mendTail(disk, paths.log, fd)
-    if (again.tornBytes > 0 || !isSame(disk.contentOf(paths.log), log)) fail('opening it a second time changed it again')
+    if (again.tornBytes > 0 || !isSame(disk.contentOf(paths.log), log))
+      fail('opening it a second time changed it again')
   }
   const state = new SessionState({ isWhole: true })
   const ids = new Set<string>()
@@ -157,7 +158,7 @@ function isSame(left: Uint8Array | undefined, right: Uint8Array): boolean {
 
 /**
  * The same through the store: a quick open with whatever the derived files have become agrees with the whole log, changes
- * nothing the second time, and takes another message that survives a power cut.
+ * nothing the second time, and takes another message with a blob, which survive a power cut.
  */
 export async function checkThroughStore(
   crash: Crash,
@@ -177,7 +178,9 @@ export async function checkThroughStore(
     const session = await store.open(sessionId)
     compare(session, expected, fail)
     if (!isSame(disk.contentOf(ledger.logOf(sessionId)), expected.log)) fail('the second open changed the log')
-    const id = await session.appendMessage('user', [text('one more')])
+    const blob = await session.putBlob(Buffer.from('one more picture'))
+    const image = { source: { type: 'blob', mediaType: 'image/png', ...blob } } as const
+    const id = await session.appendMessage('user', [text('one more'), { type: 'image', image }])
     await checkAfterwards(disk.afterPowerCut(), sessionId, {
       id,
       expected,

@@ -1,5 +1,5 @@
 import { text, type SessionStore } from '@tapetree/session'
-import { oldSessionId, type Evidence } from './script.ts'
+import { oldSessionId, tornTail, type Evidence } from './script.ts'
 
 /** A look at files, whatever they are stored in. */
 export interface Files {
@@ -81,7 +81,18 @@ async function checkSession({ store, folder, files, evidence }: Scene, sessionId
     const found = files.content(`${folder}/${sessionId}/blobs/${sha256}`)
     if (found === undefined || Buffer.from(found).toString() !== content) problems.push(`blob ${sha256} is lost`)
   }
+  if (sessionId === oldSessionId) problems.push(...checkTorn(files, `${folder}/${sessionId}`))
   return [...problems, ...(await goOn(store, sessionId))]
+}
+
+/** What was cut off is kept, whole; where cutting it off failed, every try has kept it. */
+function checkTorn(files: Files, folder: string): string[] {
+  const kept = files
+    .names(folder)
+    .filter((name) => name.includes('.torn-'))
+    .map((name) => Buffer.from(files.content(`${folder}/${name}`) ?? new Uint8Array()).toString())
+  const isKept = kept.length > 0 && kept.every((each) => each === tornTail)
+  return isKept ? [] : [`of the torn bytes there is «${kept.join()}»`]
 }
 
 /** The session opens, is intact and takes another message. */

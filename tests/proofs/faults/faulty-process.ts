@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { oldSessionId, runScript, type Evidence } from './script.ts'
+import { oldSessionId, runScript, tornTail, type Evidence } from './script.ts'
 
 /** One of the shim's kinds of call, which one of them fails, for how many in a row, and how. */
 export interface RealFault {
@@ -54,7 +54,7 @@ async function prepare(folder: string): Promise<void> {
   await using session = await openFileStore({ folder }).create({ id: oldSessionId })
   await session.appendMessage('user', [text('before the crash')])
   await session.close()
-  appendFileSync(join(folder, oldSessionId, 'events.jsonl'), '{"seq":4,"type":"mess')
+  appendFileSync(join(folder, oldSessionId, 'events.jsonl'), tornTail)
 }
 
 /** The shim reads what is opened here, and says that it is not there. */

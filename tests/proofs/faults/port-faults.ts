@@ -7,7 +7,7 @@ import {
   type DiskState,
 } from '../../../packages/session/src/testing/memory-disk.ts'
 import { checkEvidence, type Files } from './check-evidence.ts'
-import { oldSessionId, runScript } from './script.ts'
+import { oldSessionId, runScript, tornTail } from './script.ts'
 
 const folder = '/disk/sessions'
 
@@ -106,7 +106,7 @@ async function diskBefore(): Promise<DiskState> {
   await session.appendMessage('user', [text('before the crash')])
   await session.close()
   const fd = disk.openAppend(`${folder}/${oldSessionId}/events.jsonl`)
-  disk.write(fd, Buffer.from('{"seq":4,"type":"mess'))
+  disk.write(fd, Buffer.from(tornTail))
   await disk.dataSync(fd)
   disk.close(fd)
   return disk.state

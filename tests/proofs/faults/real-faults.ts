@@ -27,7 +27,8 @@ export async function tryRealFaults(
 ): Promise<RealFaults> {
   const shim = join(temporaryFolder, 'fault-shim.so')
   const source = join(import.meta.dirname, 'fault-shim.c')
-  execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-Wall', '-o', shim, source, '-ldl'], { stdio: 'inherit' })
+  const compiler = process.env['CC'] ?? 'gcc'
+  execFileSync(compiler, ['-shared', '-fPIC', '-O2', '-Wall', '-o', shim, source, '-ldl'], { stdio: 'inherit' })
   const root = realFolder(temporaryFolder)
   try {
     const { hits: _, ...calls } = await countCalls({ root, shim })

@@ -21,6 +21,7 @@ interface Refusal {
 
 /** A session that was there before, with a torn tail. */
 export const oldSessionId = 'old-session'
+export const tornTail = '{"seq":4,"type":"mess'
 
 export interface ScriptOptions {
   store: SessionStore

@@ -26,10 +26,15 @@ function writable(): { disk: MemoryDisk; log: WritableFileLog; released: () => n
   const log = new WritableFileLog({
     port: disk,
     paths,
-    file: new LogFile(disk, paths.log, disk.openAppend(paths.log)),
-    mended: { tornBytes: 3, keptAs: '/s/torn' },
+    file: new LogFile(disk, {
+      path: paths.log,
+      fd: disk.openAppend(paths.log),
+      end: header.length,
+      isOurs: () => true,
+    }),
+    mended: { tornBytes: 3, keptAs: '/s/torn', end: header.length },
     writer: { host: 'here', process: '7' },
-    release: () => released++,
+    hold: { isOurs: () => true, release: () => released++ },
   })
   disk.journal.length = 0
   return { disk, log, released: () => released }
@@ -139,7 +144,7 @@ test('a writer says who it is, what it mended, that it counts no terms and that 
   const { log } = writable()
   expect([log.writer, log.mended, log.term]).toEqual([
     { host: 'here', process: '7' },
-    { tornBytes: 3, keptAs: '/s/torn' },
+    { tornBytes: 3, keptAs: '/s/torn', end: header.length },
     undefined,
   ])
   const claim = await log.reclaim()

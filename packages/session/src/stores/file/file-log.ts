@@ -94,7 +94,7 @@ export interface WritableFileLogParts {
   file: LogFile
   mended: Mended
   writer: { host: string; process: string }
-  release: () => void
+  hold: { isOurs: () => boolean; release: () => void }
 }
 
 /** The same file in the hands of its one writer. */
@@ -127,6 +127,7 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
 
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
     try {
+      if (!this.#parts.hold.isOurs()) throw new Error('the lock file was deleted or moved away')
       return await putBlobFile(this.port, this.paths.blobs, bytes)
     } catch (cause) {
       throw new SessionError('storage-failed', `A blob could not be stored (${(cause as Error).message}).`, { cause })
@@ -136,6 +137,8 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   async saveDerived(file: DerivedFile, content: string): Promise<void> {
     // A checkpoint vouches for every line before it, so none of them may get lost without it.
     if (file === 'checkpoint') await this.#parts.file.settle()
+    // The folder that has this name by now may be another session's.
+    if (!this.#parts.hold.isOurs()) return
     await replaceFile(this.port, this.paths.derived[file], content, { sync: false })
   }
 
@@ -144,7 +147,7 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
       await super.close()
       this.#parts.file.close()
     } finally {
-      this.#parts.release()
+      this.#parts.hold.release()
     }
   }
 }

@@ -215,23 +215,25 @@ export class FileLogStore implements LogStore {
     const attempt = await this.#lock(paths.lock)
     if (attempt.type === 'held') return { type: 'owned', owner: await readOwner(this.#port, paths.owner) }
     if (attempt.type === 'unavailable' && !options.insist) return { type: 'owned', owner: { reason: attempt.reason } }
+    const isLocked = attempt.type === 'locked'
+    const isOurs = (): boolean => !isLocked || attempt.lock.isIntact()
     const release = (): void => {
-      this.#port.remove(paths.owner)
-      if (attempt.type === 'locked') attempt.lock.release()
+      if (isOurs()) this.#port.remove(paths.owner)
+      if (isLocked) attempt.lock.release()
     }
     try {
-      return { type: 'claimed', log: await this.#openWritable(paths, options, release) }
+      return { type: 'claimed', log: await this.#openWritable(paths, options, { isLocked, isOurs, release }) }
     } catch (error) {
       release()
       throw storageError(`The log ${paths.log} could not be opened for writing`, error)
     }
   }
 
-  async #openWritable(paths: LogPaths, options: ClaimOptions, release: () => void): Promise<WritableFileLog> {
+  async #openWritable(paths: LogPaths, options: ClaimOptions, hold: Hold): Promise<WritableFileLog> {
     const writer = { host: hostname(), process: String(process.pid) }
     const fd = this.#port.openAppend(paths.log)
     try {
-      const mended = await mendTail(this.#port, paths.log, fd)
+      const mended = await mendTail(this.#port, paths.log, fd, hold)
       // What is read from here on is published, so it must be durable, whoever wrote it.
       await this.#port.dataSync(fd)
       await this.#port.syncFolder(paths.folder)
@@ -242,10 +244,10 @@ export class FileLogStore implements LogStore {
       return new WritableFileLog({
         port: this.#port,
         paths,
-        file: new LogFile(this.#port, paths.log, fd),
+        file: new LogFile(this.#port, { path: paths.log, fd, end: mended.end, isOurs: hold.isOurs }),
         mended,
         writer,
-        release,
+        hold,
       })
     } catch (error) {
       this.#port.close(fd)
@@ -257,6 +259,14 @@ export class FileLogStore implements LogStore {
 /** The index is a file of its own on the real disk; on any other file system every log is read. */
 function indexFor(port: FilePort | undefined, root: string): ListIndex {
   return port ? scanIndex(port) : new SessionIndex({ file: indexFileIn(root) })
+}
+
+/** What a claim stands on. */
+interface Hold {
+  isLocked: boolean
+  /** False once the lock file is gone from its place: deleted, replaced, or its folder renamed. */
+  isOurs: () => boolean
+  release: () => void
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { IndexDb, IndexError, indexFileIn, type Candidate, type Document, type Row } from './index-db.ts'
+import { IndexError } from './index-connection.ts'
+import { IndexDb, indexFileIn, type Row } from './index-db.ts'
+import type { Candidate, Document } from './index-documents.ts'
 import { fold, termsOf } from './search-text.ts'
 
 let folder: string

@@ -13,7 +13,7 @@ function line(text: string): SealedLine {
 function start(): { disk: MemoryDisk; file: LogFile; content: () => string } {
   const disk = new MemoryDisk({ journal: true })
   disk.put(path, 'a\n')
-  const file = new LogFile(disk, path, disk.openAppend(path))
+  const file = new LogFile(disk, { path, fd: disk.openAppend(path), end: 2, isOurs: () => true })
   disk.journal.length = 0
   return { disk, file, content: () => Buffer.from(disk.contentOf(path)!).toString() }
 }

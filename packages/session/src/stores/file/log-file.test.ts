@@ -181,7 +181,7 @@ describe('the end of a log file', () => {
 function opened(options: { journal?: boolean } = {}): { disk: MemoryDisk; file: LogFile } {
   const disk = new MemoryDisk(options)
   disk.put(path, 'header\n')
-  return { disk, file: new LogFile(disk, path, disk.openAppend(path)) }
+  return { disk, file: new LogFile(disk, { path, fd: disk.openAppend(path), end: 7, isOurs: () => true }) }
 }
 
 function line(id: string, seq: number): SealedLine {

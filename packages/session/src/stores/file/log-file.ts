@@ -4,6 +4,14 @@ import type { SealedLine } from '../../seal-line.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 
+export interface LogFileOptions {
+  path: string
+  fd: number
+  end: number
+  /** False once the lock file is gone from its place. */
+  isOurs: () => boolean
+}
+
 /**
  * The end of a log file, where lines are added: one write for a batch, checked before and after, synced off the main thread.
  * Whatever happens, the file ends after a whole line that was acknowledged, or this object knows that it must be cut there.
@@ -20,12 +28,15 @@ export class LogFile {
   #syncedEnd: number
   #hasFailedToSettle = false
   #isBroken = false
+  readonly #isOurs: () => boolean
 
-  constructor(port: FilePort, path: string, fd: number) {
+  /** `end` is where the log was found to end: what has come since is not ours. */
+  constructor(port: FilePort, options: LogFileOptions) {
     this.#port = port
-    this.#path = path
-    this.#fd = fd
-    this.#end = port.size(fd)
+    this.#path = options.path
+    this.#fd = options.fd
+    this.#end = options.end
+    this.#isOurs = options.isOurs
     this.#syncedEnd = this.#end
   }
 
@@ -70,6 +81,8 @@ export class LogFile {
     const written = this.#port.write(this.#fd, bytes)
     if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes could be written`)
     this.#expectSize(this.#end + bytes.length)
+    // Asked after the write: whoever could cut it off had another lock before it was whole.
+    this.#expectLock()
     this.#unfinished = undefined
   }
 
@@ -77,6 +90,10 @@ export class LogFile {
   #expectSize(expected: number): void {
     const size = this.#port.size(this.#fd)
     if (size !== expected) throw new SecondWriter(`the file has ${size} bytes where ${expected} were expected`)
+  }
+
+  #expectLock(): void {
+    if (!this.#isOurs()) throw new SecondWriter('the lock file was deleted or moved away')
   }
 
   async #afterFailedWrite(cause: unknown): Promise<AppendResult> {
@@ -91,11 +108,14 @@ export class LogFile {
 
   /** Cuts off only what is certainly our own: the beginning of the bytes that were to be written, and nothing behind it. */
   async #cut(ours: Uint8Array): Promise<void> {
+    this.#expectLock()
     const size = this.#port.size(this.#fd)
     const found = await readRange(this.#port, this.#fd, { from: this.#end, to: Math.max(size, this.#end) })
     if (size < this.#end || Buffer.compare(found, ours.subarray(0, found.length)) !== 0) {
       throw new SecondWriter(`the file has ${size} bytes, and those after ${this.#end} are not ours`)
     }
+    // Reading took time. Nothing comes between this look and the cut.
+    this.#expectSize(size)
     if (size > this.#end) this.#port.truncate(this.#fd, this.#end)
     this.#unfinished = undefined
   }

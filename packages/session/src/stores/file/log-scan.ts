@@ -83,11 +83,13 @@ export async function seekLine(port: FilePort, fd: number, seq: number): Promise
     if (found && found.seq < seq) low = found.at
     else high = middle
   }
+  let isFirst = true
   for await (const batch of scanLines(port, fd, low)) {
     for (const stored of batch) {
       const here = seqOf(stored.bytes)
       // A file in the plain shape has no numbers: whoever asks counts from the start.
-      if (here === undefined && stored.at === 0) return 0
+      if (here === undefined && isFirst && low === 0) return 0
+      isFirst = false
       if (here !== undefined && here >= seq) return stored.at
     }
   }

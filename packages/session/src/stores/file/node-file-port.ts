@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { FilePort } from './file-port.ts'
 
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = fs.constants
 const fdatasync = promisify(fs.fdatasync)
 const fsync = promisify(fs.fsync)
 const rename = promisify(fs.rename)
@@ -19,11 +19,12 @@ export interface NodeFilePortOptions {
 export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
   const pause = options.pause ?? delay
   const isWindows = (options.platform ?? process.platform) === 'win32'
-  // Windows has no such flag.
+  // Windows has no such flags.
   const noFollow = isWindows ? 0 : O_NOFOLLOW
+  const careful = isWindows ? 0 : O_NOFOLLOW | O_NONBLOCK
   return {
-    openAppend: (path) => fs.openSync(path, O_RDWR | O_APPEND | noFollow),
-    openRead: (path) => fs.openSync(path, O_RDONLY | noFollow),
+    openAppend: (path) => openRegular(path, O_RDWR | O_APPEND | careful),
+    openRead: (path) => openRegular(path, O_RDONLY | careful),
     create: (path) => fs.openSync(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | noFollow, 0o600),
     close: (fd) => fs.closeSync(fd),
     write: (fd, bytes) => fs.writeSync(fd, bytes),
@@ -49,7 +50,7 @@ export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
 
 /** Opening a pipe would wait for ever for its other end, and a folder opens as if it could be read. */
 function openRegular(path: string, flags: number): number {
-  const fd = fs.openSync(path, flags | O_NOFOLLOW | O_NONBLOCK)
+  const fd = fs.openSync(path, flags)
   if (fs.fstatSync(fd).isFile()) return fd
   fs.closeSync(fd)
   throw new Error(`${path} is not a regular file`)

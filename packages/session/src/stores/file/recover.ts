@@ -6,24 +6,33 @@ export interface Mended {
   tornBytes: number
   /** Where they were copied to. */
   keptAs: string | undefined
+  /** Where the next line begins. */
+  end: number
 }
 
 /**
  * Makes a log end with a whole line again, with the lock held. Bytes after the last newline were never acknowledged: they are
  * set aside and cut off. If they are a whole line that proves itself, only its newline was lost, and it gets it back.
+ * Without a lock they may be a line that somebody is writing just now: nothing is cut, only the next line is kept apart.
  */
-export async function mendTail(port: FilePort, path: string, fd: number): Promise<Mended> {
+export async function mendTail(port: FilePort, path: string, fd: number, { isLocked = true } = {}): Promise<Mended> {
   const size = port.size(fd)
   const end = await endOfLastLine(port, fd, size)
-  if (end === size) return { tornBytes: 0, keptAs: undefined }
+  if (end === size) return { tornBytes: 0, keptAs: undefined, end }
+  if (!isLocked) {
+    if (port.write(fd, newline) === 0) throw new Error('a newline could not be written')
+    return { tornBytes: size - end, keptAs: undefined, end: size + 1 }
+  }
   const whole = await wholeLineAt(port, fd, { from: end, to: size })
   let keptAs: string | undefined
   if (end + whole < size) {
     keptAs = await setAside(port, path, fd, { from: end, to: size })
+    // Copying took time, and a writer whose lock file was deleted may have gone on. Nothing comes between this look and the cut.
+    if (port.size(fd) !== size) return mendTail(port, path, fd)
     port.truncate(fd, end + whole)
   }
   if (whole > 0 && port.write(fd, newline) === 0) throw new Error('the last newline could not be written')
-  return { tornBytes: size - end - whole, keptAs }
+  return { tornBytes: size - end - whole, keptAs, end: whole > 0 ? end + whole + 1 : end }
 }
 
 /** The offset after the last newline; bytes behind it are unfinished. */
