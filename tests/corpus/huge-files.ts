@@ -112,8 +112,8 @@ export const hugeFiles: HugeFile[] = [
     name: '15 MB of sealed lines that are none',
     middle: () => line(repeated('{"seq":3,"type":"a","id":"b","crc":"00000000"}', 15 * mega)),
   },
-  { name: '15 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 15 * mega), '"}') },
-  { name: '15 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 15 * mega), '"}') },
+  { name: '12 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 12 * mega), '"}') },
+  { name: '12 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 12 * mega), '"}') },
   {
     name: 'a million members',
     middle: () => sealedLine(Object.fromEntries(Array.from({ length: 1_000_000 }, (_, index) => [`k${index}`, 1]))),
@@ -122,10 +122,10 @@ export const hugeFiles: HugeFile[] = [
   { name: '12 MB of numbers', middle: () => sealedLine(Array.from({ length: 6_000_000 }, () => 1)) },
   { name: '12 MB of text', middle: () => sealedLine('é'.repeat(6 * mega)) },
   {
-    name: 'ten lines of 10 MB of text',
+    name: 'ten lines of 6 MB of text',
     middle: function* () {
       for (let index = 0; index < 10; index++)
-        yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(10 * mega)), 3 + index)}\n`
+        yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
     },
     isLargeInItself: true,
   },

@@ -112,7 +112,7 @@ export class SessionStore {
     await using from = await (isId(source)
       ? this.open(source, { readOnly: true })
       : this.load(source, { readOnly: true }))
-    return this.#openNew(await from.copyAll(header), name)
+    return await this.#openNew(await from.copyAll(header), name)
   }
 
   async list(query: SessionQuery = {}): Promise<SessionPage> {

@@ -119,8 +119,7 @@ export class OnDisk {
       problems.push('old bytes were changed')
     await using session = await this.#store.open(sessionId, { readOnly: true })
     const { messages } = await session.getContext()
-    if (JSON.stringify(messages.at(-1)?.message.content).includes('and on') === false)
-      problems.push('the append is lost')
+    if (!JSON.stringify(messages.at(-1)?.message.content).includes('and on')) problems.push('the append is lost')
     const report = await this.#store.verify(sessionId)
     if (report.isIntact !== this.#isTail(flip)) problems.push(`verify says intact: ${report.isIntact}`)
     return problems

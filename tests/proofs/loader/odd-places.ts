@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SessionError, type SessionStore } from '@tapetree/session'
-import { openFileStore } from '@tapetree/session/stores/file'
+import { openFileStore, type FilePort } from '@tapetree/session/stores/file'
 import { unsyncedPort } from '../../corpus/unsynced-port.ts'
 
 /** What may lie where a log is expected. Each is refused with a reason, at once, and hides no other session. */
@@ -18,7 +18,13 @@ const oddPlaces: [name: string, make: (log: string) => void][] = [
 ]
 
 export async function tryOddPlaces(root: string): Promise<{ tried: number; failures: string[] }> {
-  const store = openFileStore({ folder: root, port: unsyncedPort() })
+  const withIndex = await tryIn(join(root, 'with-index'), {})
+  const withoutIndex = await tryIn(join(root, 'without-index'), { port: unsyncedPort() })
+  return { tried: oddPlaces.length, failures: [...withIndex, ...withoutIndex] }
+}
+
+async function tryIn(root: string, options: { port?: FilePort }): Promise<string[]> {
+  const store = openFileStore({ folder: root, ...options })
   const good = await store.create({ id: 'good' })
   await good.appendMessage('user', [{ type: 'text', text: { content: 'still here' } }])
   await good.close()
@@ -34,7 +40,7 @@ export async function tryOddPlaces(root: string): Promise<{ tried: number; failu
   if (!sessions.some(({ id }) => id === 'good')) failures.push('the list lost the good session')
   if ((await store.search({ text: 'still' })).length !== 1) failures.push('the search lost the good session')
   await store.close()
-  return { tried: oddPlaces.length, failures }
+  return failures
 }
 
 export async function tryOpening(store: SessionStore, id: string): Promise<string[]> {

@@ -264,7 +264,7 @@ describe('sessions on a real disk', () => {
     await changed
     const aborted = log.changed(waiting.signal)
     waiting.abort()
-    await aborted
+    await expect(aborted).resolves.toBeUndefined()
     await log.close()
     await session.close()
   })

@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { text } from '../../message.ts'
 import { openFileStore } from './file-store.ts'
+import { nodeFilePort } from './node-file-port.ts'
 
 function folderOfSession(): { root: string; log: string } {
   const root = mkdtempSync(join(tmpdir(), 'tapetree-odd-'))
@@ -12,11 +14,14 @@ function folderOfSession(): { root: string; log: string } {
   return { root, log: join(root, 'odd', 'events.jsonl') }
 }
 
-test.for([{ readOnly: true }, { readOnly: false }])('a folder in the place of a log is refused (%o)', async (options) => {
-  const { root, log } = folderOfSession()
-  mkdirSync(log)
-  await expect(openFileStore({ folder: root }).open('odd', options)).rejects.toMatchObject({ code: 'storage-failed' })
-})
+test.for([{ readOnly: true }, { readOnly: false }])(
+  'a folder in the place of a log is refused (%o)',
+  async (options) => {
+    const { root, log } = folderOfSession()
+    mkdirSync(log)
+    await expect(openFileStore({ folder: root }).open('odd', options)).rejects.toMatchObject({ code: 'storage-failed' })
+  },
+)
 
 test.skipIf(process.platform === 'win32').for([{ readOnly: true }, { readOnly: false }])(
   'a pipe in the place of a log is refused at once (%o)',
@@ -24,6 +29,25 @@ test.skipIf(process.platform === 'win32').for([{ readOnly: true }, { readOnly: f
     const { root, log } = folderOfSession()
     execFileSync('mkfifo', [log])
     const opening = openFileStore({ folder: root }).open('odd', options)
-    await expect(opening).rejects.toMatchObject({ code: 'storage-failed', message: expect.stringContaining('not a regular file') })
+    await expect(opening).rejects.toMatchObject({
+      code: 'storage-failed',
+      message: expect.stringContaining('not a regular file'),
+    })
+  },
+)
+
+test.for([undefined, nodeFilePort()])(
+  'what is no session hides no other one, with an index and without',
+  async (port) => {
+    const { root, log } = folderOfSession()
+    mkdirSync(log)
+    writeFileSync(join(root, 'stray'), 'a file')
+    const store = openFileStore({ folder: root, ...(port && { port }) })
+    const session = await store.create({ id: 'good' })
+    await session.appendMessage('user', [text('here')])
+    await session.close()
+    expect((await store.list()).sessions.map(({ id }) => id)).toEqual(['good'])
+    expect((await store.search({ text: 'here' })).map(({ sessionId }) => sessionId)).toEqual(['good'])
+    await store.close()
   },
 )

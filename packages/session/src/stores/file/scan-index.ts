@@ -33,7 +33,9 @@ export function scanIndex(port: FilePort): ListIndex {
 
 async function* logsIn(port: FilePort, source: IndexSource): AsyncIterable<{ id: string; log: ReadableLog }> {
   for (const id of port.names(source.folder).filter(isId)) {
-    const log = await source.openLog(id)
+    // Something else that lies there is no session, and must not hide the others.
+    const log = await source.openLog(id).catch(() => undefined)
+    if (!log) continue
     try {
       yield { id, log }
     } finally {
