@@ -8,8 +8,6 @@ export interface HugeFile {
   middle: () => Iterable<string | Uint8Array>
   /** Put behind the last line, without a newline. */
   tail?: () => Iterable<Uint8Array>
-  /** Its entries are too many or too large to be held in little memory at once: it is opened and read line by line only. */
-  isLargeInItself?: boolean
 }
 
 export const firstId = 'the-first'
@@ -102,7 +100,6 @@ export const hugeFiles: HugeFile[] = [
   {
     name: '8 MB of unsealed lines',
     middle: () => repeated('{"type":"message","id":"a","parent_id":null}\n', 8 * mega),
-    isLargeInItself: true,
   },
   { name: '10 MB of brackets', middle: () => line(repeated('[', 10 * mega)) },
   { name: '10 MB of nested objects', middle: () => line(repeated('{"a":', 10 * mega)) },
@@ -127,23 +124,19 @@ export const hugeFiles: HugeFile[] = [
       for (let index = 0; index < 10; index++)
         yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
     },
-    isLargeInItself: true,
   },
   {
     name: 'a chain of 100,000',
     middle: () =>
       lines(100_000, (index) => sealed(message(`m${index}`, index === 0 ? firstId : `m${index - 1}`), 3 + index)),
-    isLargeInItself: true,
   },
   {
     name: '100,000 phantom parents',
     middle: () => lines(100_000, (index) => sealed(message(`m${index}`, `nobody-${index}`), 3 + index)),
-    isLargeInItself: true,
   },
   {
     name: '100,000 entries of one id',
     middle: () => lines(100_000, (index) => sealed(message('same', firstId), 3 + index)),
-    isLargeInItself: true,
   },
   {
     name: '100,000 damaged lines between good ones',
@@ -152,6 +145,5 @@ export const hugeFiles: HugeFile[] = [
         50_000,
         (index) => `${sealed(message(`m${index}`, firstId), 3 + 2 * index)}\n{"seq":${4 + 2 * index},"type":"mess`,
       ),
-    isLargeInItself: true,
   },
 ]

@@ -1,6 +1,5 @@
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { hugeFiles } from '../corpus/huge-files.ts'
-import { maxGrownBytes, tryHuge } from './loader/huge.ts'
+import { maxGrownBytes, openHugeFiles } from './loader/huge.ts'
 import { tryOddPlaces } from './loader/odd-places.ts'
 import type { ReadingReport } from './loader/reports.ts'
 import { runChild } from './loader/run-child.ts'
@@ -18,7 +17,8 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     String(executions),
   ])
   const corpus = await readInChild(context, failures, ['corpus', await context.temporaryFolder()])
-  const huge = await openHugeFiles(context, failures)
+  const huge = await openHugeFiles({ folder: context.temporaryFolder, say: context.say })
+  failures.push(...huge.failures)
   await openOddPlaces(context, failures)
   for (const failure of failures.slice(0, 40)) context.say(`FAILED ${failure}`)
   if (fuzz.done < executions) failures.push(`only ${fuzz.done} of ${executions} executions were done`)
@@ -29,9 +29,9 @@ export async function run(context: FigureContext): Promise<FigureResult> {
       executions: fuzz.done,
       asFiles: fuzz.onDisk,
       corpus: corpus.done,
-      huge: hugeFiles.length,
-      slowestMsPerMb: Math.round(huge.msPerMegabyte),
-      grownMb: Math.round(Math.max(fuzz.grownBytes, corpus.grownBytes, huge.grownBytes) / 1e6),
+      huge: huge.reports.length,
+      slowestMsPerMb: Math.round(Math.max(...huge.reports.map(({ msPerMegabyte }) => msPerMegabyte))),
+      grownMb: Math.round(Math.max(...[fuzz, corpus, ...huge.reports].map(({ grownBytes }) => grownBytes)) / 1e6),
       failures: failures.length,
     },
   }
@@ -59,23 +59,6 @@ async function readInChild(context: FigureContext, failures: string[], args: str
   const cost = `slowest ${Math.round(slowestMs)} ms, memory +${Math.round(grownBytes / 1e6)} MB`
   context.say(`${args[0]}: ${done} broken logs read, ${onDisk} of them as files, ${cost}`)
   return end
-}
-
-async function openHugeFiles(
-  context: FigureContext,
-  failures: string[],
-): Promise<{ msPerMegabyte: number; grownBytes: number }> {
-  const worst = { msPerMegabyte: 0, grownBytes: 0 }
-  for (const file of hugeFiles) {
-    const { problems, msPerMegabyte, grownBytes } = await tryHuge(await context.temporaryFolder(), file)
-    worst.msPerMegabyte = Math.max(worst.msPerMegabyte, msPerMegabyte)
-    worst.grownBytes = Math.max(worst.grownBytes, grownBytes)
-    context.say(
-      `${file.name}: ${Math.round(msPerMegabyte)} ms CPU for each MB, memory +${Math.round(grownBytes / 1e6)} MB`,
-    )
-    for (const problem of problems) failures.push(`${file.name}: ${problem}`)
-  }
-  return worst
 }
 
 async function openOddPlaces(context: FigureContext, failures: string[]): Promise<void> {

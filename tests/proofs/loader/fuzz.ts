@@ -6,10 +6,18 @@ import { mutateLog } from '../../corpus/mutate-log.ts'
 import { randomLog } from '../../corpus/random-log.ts'
 import { checkReading } from './check-reading.ts'
 
-/** A broken log that depends on its seed alone. */
+/** A broken log that depends on its seed alone: one of some thousand valid logs, with things done to it. */
 export function mutatedLog(seed: number): Uint8Array {
-  const chance = new Chance(randomFrom(seed))
-  return mutateLog(randomLog(chance), chance)
+  return mutateLog(validLog(seed % validLogs), new Chance(randomFrom(seed)))
+}
+
+const validLogs = 4099
+const madeLogs = new Map<number, string[]>()
+
+function validLog(number: number): string[] {
+  const lines = madeLogs.get(number) ?? randomLog(new Chance(randomFrom(number)))
+  madeLogs.set(number, lines)
+  return lines
 }
 
 export class Fuzz {

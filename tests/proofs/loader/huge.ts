@@ -1,54 +1,64 @@
-import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { writeHugeFile, type HugeFile } from '../../corpus/huge-files.ts'
+import { hugeFiles } from '../../corpus/huge-files.ts'
 import type { HugeReport } from './reports.ts'
 import { runChild } from './run-child.ts'
-
-export interface HugeOutcome {
-  problems: string[]
-  grownBytes: number
-  /** Of the slowest step, for one reading. */
-  msPerMegabyte: number
-}
 
 export const maxGrownBytes = 150e6
 const maxMsPerMegabyte = 100
 
-/** Opens a large log in a process of its own. Being slow counts only if it is slow a second time: others use this machine too. */
-export async function tryHuge(root: string, file: HugeFile): Promise<HugeOutcome> {
-  const folder = join(root, 'huge')
-  mkdirSync(folder)
-  try {
-    const megabytes = writeHugeFile(join(folder, 'events.jsonl'), file) / 1e6
-    const first = await openOnce(root, file, megabytes)
-    if (first.problems.length === 0 && first.msPerMegabyte <= maxMsPerMegabyte) return first
-    rmSync(join(folder, 'events.jsonl'))
-    writeHugeFile(join(folder, 'events.jsonl'), file)
-    return withSlowness(await openOnce(root, file, megabytes))
-  } finally {
-    rmSync(folder, { recursive: true })
+/**
+ * Opens all large logs in processes of their own, several in each. What is too slow or takes too much memory is tried again
+ * alone: others use this machine too, and memory is not given back between two files.
+ */
+export async function openHugeFiles(options: {
+  folder: () => Promise<string>
+  say: (line: string) => void
+}): Promise<{ reports: HugeReport[]; failures: string[] }> {
+  const reports: HugeReport[] = []
+  const failures: string[] = []
+  for (let start = 0; start < hugeFiles.length; start += filesPerProcess) {
+    const numbers = hugeFiles.slice(start, start + filesPerProcess).map((_, index) => start + index)
+    const found = await openInChild(await options.folder(), numbers)
+    for (const number of numbers) {
+      const first = found.reports.find(({ name }) => name === hugeFiles[number]?.name)
+      const isFine = first !== undefined && judge(first).length === 0
+      const { reports: again, failure } = isFine
+        ? { reports: [first] }
+        : await openInChild(await options.folder(), [number])
+      const [last = nothingOf(number)] = again
+      const problems = [...judge(last), ...(failure === undefined ? [] : [failure])]
+      failures.push(...problems.map((problem) => `${last.name}: ${problem}`))
+      reports.push(last)
+      const memory = `memory up to +${Math.round(last.grownBytes / 1e6)} MB`
+      options.say(`${last.name}: ${Math.round(last.msPerMegabyte)} ms CPU for each MB, ${memory}`)
+    }
   }
+  return { reports, failures }
 }
 
-function withSlowness(outcome: HugeOutcome): HugeOutcome {
-  const { msPerMegabyte, problems } = outcome
-  if (msPerMegabyte <= maxMsPerMegabyte) return outcome
-  return { ...outcome, problems: [...problems, `takes ${Math.round(msPerMegabyte)} ms for each MB`] }
-}
+const filesPerProcess = 7
 
-async function openOnce(root: string, { isLargeInItself }: HugeFile, megabytes: number): Promise<HugeOutcome> {
-  let report: HugeReport = { costs: [], problems: [], grownBytes: 0 }
+async function openInChild(
+  folder: string,
+  numbers: readonly number[],
+): Promise<{ reports: HugeReport[]; failure?: string }> {
+  const reports: HugeReport[] = []
   const failure = await runChild({
     program: 'open-huge.ts',
-    args: [root, 'huge', ...(isLargeInItself ? ['large'] : [])],
+    args: [folder, ...numbers.map(String)],
     silenceMs: 60_000,
-    onLine: (line) => {
-      report = JSON.parse(line) as HugeReport
-    },
+    onLine: (line) => reports.push(JSON.parse(line) as HugeReport),
   })
-  const { costs, grownBytes } = report
-  const problems = [...report.problems, ...(failure === undefined ? [] : [failure])]
-  if (grownBytes > maxGrownBytes) problems.push(`takes ${Math.round(grownBytes / 1e6)} MB of memory`)
-  const msPerMegabyte = Math.max(0, ...costs.map(({ cpuMs, readings }) => cpuMs / readings / megabytes))
-  return { problems, grownBytes, msPerMegabyte }
+  return { reports, ...(failure !== undefined && { failure }) }
+}
+
+function judge({ problems, msPerMegabyte, grownBytes }: HugeReport): string[] {
+  return [
+    ...problems,
+    ...(msPerMegabyte > maxMsPerMegabyte ? [`takes ${Math.round(msPerMegabyte)} ms for each MB`] : []),
+    ...(grownBytes > maxGrownBytes ? [`takes ${Math.round(grownBytes / 1e6)} MB of memory`] : []),
+  ]
+}
+
+function nothingOf(number: number): HugeReport {
+  return { name: hugeFiles[number]?.name ?? '', problems: ['was not opened'], msPerMegabyte: 0, grownBytes: 0 }
 }

@@ -6,7 +6,9 @@ export type ReadingReport =
   | { type: 'end'; done: number; onDisk: number; slowestMs: number; grownBytes: number }
 
 export interface HugeReport {
-  costs: { step: string; readings: number; cpuMs: number }[]
+  name: string
   problems: string[]
+  /** CPU time of the slowest way to read it. */
+  msPerMegabyte: number
   grownBytes: number
 }

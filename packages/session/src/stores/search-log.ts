@@ -9,7 +9,8 @@ import { SessionState } from '../session-state.ts'
 export async function searchLog(log: ReadableLog, query: { text: string; sessionId: string }): Promise<SearchHit[]> {
   const words = query.text.toLowerCase().split(/\s+/).filter(Boolean)
   const hits: SearchHit[] = []
-  if (words.length === 0) return hits
+  const [first] = words
+  if (first === undefined) return hits
   await replay(log, new SessionState({ isWhole: true }), {
     from: 0,
     watch: ({ line, seq }) => {
@@ -23,7 +24,7 @@ export async function searchLog(log: ReadableLog, query: { text: string; session
         seq,
         timestamp: line.timestamp ?? '',
         role: isObject(message) ? String(message['role']) : line.type,
-        snippet: snippetOf(text, lower.indexOf(words[0] ?? '')),
+        snippet: snippetOf(text, lower.indexOf(first)),
       })
     },
   })

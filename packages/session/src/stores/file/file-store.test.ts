@@ -156,6 +156,16 @@ describe('file store on a modelled disk', () => {
     expect((await store.list({ place: 'archive' })).sessions.length).toBe(1)
   })
 
+  test('half a session that somebody left an hour ago is removed by the next create, a fresh one is not', async () => {
+    const disk = new MemoryDisk()
+    const old = (Date.now() - 2 * 60 * 60 * 1000).toString(36)
+    const fresh = Date.now().toString(36)
+    disk.put(`/root/.new/${old}-aabbcc/events.jsonl`, 'half')
+    disk.put(`/root/.new/${fresh}-aabbcc/events.jsonl`, 'half')
+    await (await onDisk(disk).create({ id: 's' })).close()
+    expect(disk.names('/root/.new')).toEqual([`${fresh}-aabbcc`])
+  })
+
   test('what a killed writer left under a temporary name is gone after the next opening', async () => {
     const disk = new MemoryDisk()
     const session = await onDisk(disk).create({ id: 's' })

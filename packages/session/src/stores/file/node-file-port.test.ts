@@ -32,6 +32,7 @@ describe('node file port', () => {
     const reading = port.openRead(path)
     await expect(port.read(-1, bytes, 0)).rejects.toThrow(/out of range/)
     port.close(reading)
+    await expect(port.read(reading, bytes, 0)).rejects.toThrow(/EBADF/)
   })
 
   test('folders are made with those above them, listed, synced and removed', async () => {

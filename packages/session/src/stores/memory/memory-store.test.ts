@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { sealLine } from '../../seal-line.ts'
 import { localScope } from '../../log-store.ts'
 import { SessionStore } from '../../store.ts'
@@ -22,5 +22,62 @@ describe('memory store', () => {
         close: async () => undefined,
       }
     },
+  })
+})
+
+describe('memory log store', () => {
+  test('wakes who waits for a line, and lets go who is told to stop', async () => {
+    const port = new MemoryLogStore()
+    const store = new SessionStore(port)
+    const session = await store.create({ id: 's' })
+    const log = await port.open(localScope, 's')
+    const stop = new AbortController()
+    const changed = log.changed(stop.signal)
+    await session.appendSessionInfo('news')
+    await expect(changed).resolves.toBeUndefined()
+    const aborted = log.changed(stop.signal)
+    stop.abort()
+    await expect(aborted).resolves.toBeUndefined()
+  })
+
+  test('refuses a batch that is not chained to its last line, and says where a session is', async () => {
+    const port = new MemoryLogStore()
+    await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+    const claim = await port.claim(localScope, 's')
+    const log = (claim as Extract<typeof claim, { type: 'claimed' }>).log
+    const line = sealLine({ type: 'custom', id: 'a', parent_id: null }, 7)
+    expect(log.append([line], { term: 1, head: 6, durability: 'durable' })).toEqual({
+      type: 'fenced',
+      reason: 'its last line is 1 by now',
+    })
+    expect(log.append([line], { term: 2, head: 1, durability: 'durable' })).toEqual({
+      type: 'fenced',
+      reason: 'its term is 1 by now',
+    })
+    expect(await port.placeOf(localScope, 's')).toBe('active')
+    expect(await port.placeOf(localScope, 'nowhere')).toBeUndefined()
+    expect(await log.readAt([{ at: 10_000, size: 5 }])).toEqual([new Uint8Array()])
+    expect(await log.seek(9)).toBeUndefined()
+    const insisting = await port.claim(localScope, 's', { insist: true })
+    expect(insisting.type).toBe('claimed')
+    expect(await log.reclaim()).toEqual({ type: 'owned', owner: { reason: 'Another writer took over.' } })
+    await port.discard(localScope, 's')
+    expect(await port.placeOf(localScope, 's')).toBeUndefined()
+    await port.close()
+  })
+
+  test('lists what has no time by its id, and finds what has none', async () => {
+    const port = new MemoryLogStore()
+    await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+    const claim = await port.claim(localScope, 's')
+    const log = (claim as Extract<typeof claim, { type: 'claimed' }>).log
+    const message = { role: 'user', content: [{ type: 'text', text: { content: 'timeless' } }] }
+    await log.append([sealLine({ type: 'message', id: 'a', parent_id: null, message }, 2)], {
+      term: 1,
+      head: 1,
+      durability: 'durable',
+    })
+    expect(await new SessionStore(port).search({ text: 'timeless' })).toMatchObject([{ timestamp: '', role: 'user' }])
+    expect((await new SessionStore(port).list()).sessions).toMatchObject([{ created: '', modified: '' }])
   })
 })

@@ -200,7 +200,7 @@ class MemoryLog implements WritableLog {
     return this.#session.blobs.get(sha256)
   }
 
-  async append(lines: readonly SealedLine[], options: AppendOptions): Promise<AppendResult> {
+  append(lines: readonly SealedLine[], options: AppendOptions): AppendResult {
     const session = this.#session
     if (session.term !== options.term) return { type: 'fenced', reason: `its term is ${session.term} by now` }
     if (session.head !== options.head) return { type: 'fenced', reason: `its last line is ${session.head} by now` }
