@@ -102,7 +102,8 @@ export type {
   WriterRecord,
 } from './record.ts'
 export { checksum, sealLine, type SealedLine } from './seal-line.ts'
-export { Session, type AppendedMessage, type SubmitOptions } from './session.ts'
+export { Session, type AppendedMessage } from './session.ts'
+export type { SubmitOptions } from './session-inbox.ts'
 export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'
 export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'

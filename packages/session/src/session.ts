@@ -5,16 +5,16 @@ import { buildContext } from './context.ts'
 import type { Cause, Entry, Header } from './entry.ts'
 import { fromDisk, payloadFromDisk } from './codec.ts'
 import { SessionError } from './errors.ts'
-import { newSubmissionId } from './ids.ts'
 import type { InboxHold, WaitingMessage } from './inbox.ts'
 import type { DiskLine, EntryDraft, Line, RecordDraft } from './line.ts'
 import type { LogLine } from './log-lines.ts'
 import { readLogLines } from './log-lines.ts'
 import type { Owner } from './log-store.ts'
 import type { HeldSession } from './open-sessions.ts'
-import type { BlobReference, Content, Message, MessageRole } from './message.ts'
+import { text, type BlobReference, type Content, type Message, type MessageRole } from './message.ts'
 import type { Delivery, PermissionRequestRecord, SubmissionChange } from './record.ts'
 import { Player } from './player.ts'
+import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
 import type { HeaderOptions } from './session-maker.ts'
@@ -39,13 +39,6 @@ export interface SessionParts {
 
 type PermissionRequest = PermissionRequestRecord['permissionRequest']
 
-export interface SubmitOptions {
-  delivery?: Delivery
-  imageIds?: string[]
-  clientId?: string
-  cause?: Cause
-}
-
 export interface AppendedMessage extends AppendContext {
   /** Further members of the message: model, usage, run and so on. */
   with?: Omit<Partial<Message>, 'role' | 'content'>
@@ -60,6 +53,7 @@ export class Session {
   readonly #reader: SessionReader
   readonly #held: HeldSession | undefined
   readonly #parts: SessionParts
+  readonly #inbox: SessionInbox
   readonly #unsubscribe = new Set<() => void>()
   #isClosed = false
 
@@ -69,6 +63,12 @@ export class Session {
     this.owner = parts.owner
     this.#reader = parts.reader
     this.#held = parts.held
+    this.#inbox = new SessionInbox({
+      sessionId: parts.id,
+      reader: parts.reader,
+      taken: parts.held?.taken ?? new Set(),
+      append: async (draft, cause) => this.#writable().append(draft, cause && { cause }),
+    })
     this.#parts = parts
   }
 
@@ -120,8 +120,8 @@ export class Session {
   }
 
   get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
-    const { messages, hold } = this.#reader.state.inbox
-    return { messages: messages.filter(({ id }) => !this.#isTaken(id)), hold }
+    const { messages, hold } = this.#inbox
+    return { messages, hold }
   }
 
   get pendingPermissions(): PermissionRequest[] {
@@ -322,35 +322,24 @@ export class Session {
 
   /** Accepts a message to be delivered later and gives its id. */
   async submit(message: string, options: SubmitOptions = {}): Promise<WaitingMessage> {
-    const { delivery = 'follow-up', imageIds = [], clientId, cause } = options
-    const id = newSubmissionId()
-    const queuedAt = new Date().toISOString()
-    const added = { id, delivery, message, imageIds, queuedAt, ...(clientId !== undefined && { clientId }) }
-    await this.changeInbox({ action: 'add', ...added }, cause)
-    return { ...added, held: false }
+    return this.#inbox.submit(message, options)
   }
 
   /** Changes the waiting messages. Rejects with `message-not-found` where the named one is not waiting. */
   async changeInbox(change: SubmissionChange, cause?: Cause): Promise<void> {
-    const append = (): Promise<unknown> =>
-      this.#writable().append({ type: 'submission', submission: change }, cause && { cause })
-    if (change.action === 'remove') await this.#take(change.id, append)
-    else {
-      if (change.action !== 'add' && 'id' in change && change.id !== undefined) this.#waiting(change.id)
-      await append()
-    }
+    await this.#inbox.change(change, cause)
   }
 
   /** The next message that may go out, if there is one. */
   nextWaiting(delivery: Delivery): WaitingMessage | undefined {
-    return this.#reader.state.inbox.next(delivery, (id) => this.#isTaken(id))
+    return this.#inbox.next(delivery)
   }
 
   /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
   async deliver(id: string, context?: AppendContext): Promise<string> {
-    const { message } = this.#waiting(id)
-    const content: Content[] = [{ type: 'text', text: { content: message } }]
-    return this.#take(id, () => this.appendMessage('user', content, { ...context, with: { submissionId: id } }))
+    return this.#inbox.take(id, ({ message }) =>
+      this.appendMessage('user', [text(message)], { ...context, with: { submissionId: id } }),
+    )
   }
 
   // Lifetime
@@ -384,28 +373,6 @@ export class Session {
 
   async #appendEntry(draft: EntryDraft, context?: AppendContext): Promise<string> {
     return (await this.#writable().append(draft, context)).line.id
-  }
-
-  #isTaken(id: string): boolean {
-    return this.#held?.taken.has(id) ?? false
-  }
-
-  #waiting(id: string): WaitingMessage {
-    const waiting = this.#isTaken(id) ? undefined : this.#reader.state.inbox.get(id)
-    if (!waiting) throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.id}.`)
-    return waiting
-  }
-
-  /** Does what takes a message out of the inbox. Until that is durable nobody else can take it. */
-  async #take<T>(id: string, work: () => Promise<T>): Promise<T> {
-    this.#waiting(id)
-    const { taken } = this.#writableSession()
-    taken.add(id)
-    try {
-      return await work()
-    } finally {
-      taken.delete(id)
-    }
   }
 
   #writable(): SessionWriter {
