@@ -1,11 +1,14 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { sealLine, type DiskLine } from '@tapetree/session'
+import { sealText } from './mutate-line.ts'
 
 /** A log too large to be kept: written when it is needed. It begins and ends with entries that must be shown. */
 export interface HugeFile {
   name: string
   /** The lines between the first entry and the last. */
   middle: () => Iterable<string | Uint8Array>
+  /** What the last entry hangs on; else the first one. */
+  lastParent?: string
   /** Put behind the last line, without a newline. */
   tail?: () => Iterable<Uint8Array>
 }
@@ -14,7 +17,7 @@ export const firstId = 'the-first'
 export const lastId = 'the-last'
 
 /** Writes the log and says how large it is. */
-export function writeHugeFile(path: string, { middle, tail }: HugeFile): number {
+export function writeHugeFile(path: string, { middle, tail, lastParent = firstId }: HugeFile): number {
   const fd = openSync(path, 'wx', 0o600)
   let size = 0
   const write = (piece: string | Uint8Array): void => {
@@ -25,7 +28,7 @@ export function writeHugeFile(path: string, { middle, tail }: HugeFile): number 
   try {
     write(`${sealed({ type: 'session', id: 's', version: 1 }, 1)}\n${sealed(message(firstId, null), 2)}\n`)
     for (const piece of middle()) write(piece)
-    write(`${sealed(message(lastId, firstId), lastSeq)}\n`)
+    write(`${sealed(message(lastId, lastParent), lastSeq)}\n`)
     for (const piece of tail?.() ?? []) write(piece)
   } finally {
     closeSync(fd)
@@ -69,81 +72,98 @@ function* lines(count: number, make: (index: number) => string): Iterable<string
   }
 }
 
-/** A line in one piece whose checksum is right. */
-function* sealedLine(extra: unknown): Iterable<string> {
-  yield `${sealed({ ...message('large', firstId), extra }, 3)}\n`
+/** A line whose checksum is right, with a member given as JSON. */
+function* sealedLine(json: string): Iterable<string> {
+  const open = JSON.stringify({ seq: 3, ...message('large', firstId) }).slice(0, -1)
+  yield `${sealText(`${open},"extra":${json}`)}\n`
 }
 
-export const hugeFiles: HugeFile[] = [
-  {
-    name: 'a line of 17 MiB',
-    middle: () => line('{"seq":3,"type":"message","id":"l","text":"', repeated('x', 17 * mega), '"}'),
-  },
-  {
-    name: 'a line of 100 MB',
-    middle: () => line('{"seq":3,"type":"message","id":"l","text":"', repeated('x', 100 * mega), '"}'),
-  },
-  {
-    name: '100 MB of white space in a line',
-    middle: () => line('{"type":"message","id":"l","parent_id":null}', repeated(' ', 100 * mega)),
-  },
-  { name: '100 MB behind the last newline', middle: () => [], tail: () => repeated('x', 100 * mega) },
-  { name: '60 MB of NUL bytes at the end', middle: () => [], tail: () => repeated('\0', 60 * mega) },
-  { name: '60 MB of NUL bytes in the middle', middle: () => line(repeated('\0', 60 * mega)) },
-  { name: '16 MB of newlines', middle: () => repeated('\n', 16 * mega) },
-  { name: '8 MB of lines of one byte', middle: () => repeated('x\n', 8 * mega) },
-  { name: '8 MB of empty objects', middle: () => repeated('{}\n', 8 * mega) },
-  {
-    name: '8 MB of torn lines',
-    middle: () => repeated('{"seq":5,"type":"message","id":"a","parent_id":"b","me\n', 8 * mega),
-  },
-  {
-    name: '8 MB of unsealed lines',
-    middle: () => repeated('{"type":"message","id":"a","parent_id":null}\n', 8 * mega),
-  },
-  { name: '10 MB of brackets', middle: () => line(repeated('[', 10 * mega)) },
-  { name: '10 MB of nested objects', middle: () => line(repeated('{"a":', 10 * mega)) },
-  { name: '15 MB of line ends inside a line', middle: () => line(repeated('"}{"seq":', 15 * mega)) },
-  { name: '15 MB of seals inside a line', middle: () => line(repeated(',"crc":"00000000"}', 15 * mega)) },
-  {
-    name: '15 MB of sealed lines that are none',
-    middle: () => line(repeated('{"seq":3,"type":"a","id":"b","crc":"00000000"}', 15 * mega)),
-  },
-  { name: '12 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 12 * mega), '"}') },
-  { name: '12 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 12 * mega), '"}') },
-  {
-    name: 'a million members',
-    middle: () => sealedLine(Object.fromEntries(Array.from({ length: 1_000_000 }, (_, index) => [`k${index}`, 1]))),
-  },
-  { name: '12 MB of empty arrays', middle: () => sealedLine(Array.from({ length: 4_000_000 }, () => [])) },
-  { name: '12 MB of numbers', middle: () => sealedLine(Array.from({ length: 6_000_000 }, () => 1)) },
-  { name: '12 MB of text', middle: () => sealedLine('é'.repeat(6 * mega)) },
-  {
-    name: 'ten lines of 6 MB of text',
-    middle: function* () {
-      for (let index = 0; index < 10; index++)
-        yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
+/** All of them; those that take long for their size are smaller at size `ci`. */
+export function hugeFiles(size: 'ci' | 'full'): HugeFile[] {
+  const small = size === 'ci' ? 2 : 8
+  const medium = size === 'ci' ? 4 : 15
+  const count = size === 'ci' ? 20_000 : 100_000
+  return [
+    ...longLines(),
+    { name: `${small} MB of newlines`, middle: () => repeated('\n', small * mega) },
+    { name: `${small} MB of lines of one byte`, middle: () => repeated('x\n', small * mega) },
+    { name: `${small} MB of empty objects`, middle: () => repeated('{}\n', small * mega) },
+    {
+      name: `${small} MB of torn lines`,
+      middle: () => repeated('{"seq":5,"type":"message","id":"a","me\n', small * mega),
     },
-  },
-  {
-    name: 'a chain of 100,000',
-    middle: () =>
-      lines(100_000, (index) => sealed(message(`m${index}`, index === 0 ? firstId : `m${index - 1}`), 3 + index)),
-  },
-  {
-    name: '100,000 phantom parents',
-    middle: () => lines(100_000, (index) => sealed(message(`m${index}`, `nobody-${index}`), 3 + index)),
-  },
-  {
-    name: '100,000 entries of one id',
-    middle: () => lines(100_000, (index) => sealed(message('same', firstId), 3 + index)),
-  },
-  {
-    name: '100,000 damaged lines between good ones',
-    middle: () =>
-      lines(
-        50_000,
-        (index) => `${sealed(message(`m${index}`, firstId), 3 + 2 * index)}\n{"seq":${4 + 2 * index},"type":"mess`,
-      ),
-  },
-]
+    {
+      name: `${small} MB of unsealed lines`,
+      middle: () => repeated('{"type":"message","id":"a","parent_id":null}\n', small * mega),
+    },
+    { name: '10 MB of brackets', middle: () => line(repeated('[', 10 * mega)) },
+    { name: '10 MB of nested objects', middle: () => line(repeated('{"a":', 10 * mega)) },
+    { name: `${medium} MB of line ends inside a line`, middle: () => line(repeated('"}{"seq":', medium * mega)) },
+    { name: `${medium} MB of seals inside a line`, middle: () => line(repeated(',"crc":"00000000"}', medium * mega)) },
+    {
+      name: `${medium} MB of sealed lines that are none, in one`,
+      middle: () => line(repeated('{"seq":3,"type":"a","id":"b","crc":"00000000"}', medium * mega)),
+    },
+    {
+      name: 'a million members',
+      middle: () => sealedLine(`{${Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`).join(',')}}`),
+    },
+    { name: '12 MB of empty arrays', middle: () => sealedLine(`[${'[],'.repeat(4_000_000)}[]]`) },
+    { name: `${medium} MB of numbers`, middle: () => sealedLine(`[${'1,'.repeat((medium / 2) * mega)}1]`) },
+    ...manyEntries(count),
+  ]
+}
+
+function longLines(): HugeFile[] {
+  const begun = '{"seq":3,"type":"message","id":"l","text":"'
+  return [
+    { name: 'a line of 17 MiB', middle: () => line(begun, repeated('x', 17 * mega), '"}') },
+    { name: 'a line of 100 MB', middle: () => line(begun, repeated('x', 100 * mega), '"}') },
+    {
+      name: '60 MB of white space in a line',
+      middle: () => line('{"type":"message","id":"l","parent_id":null}', repeated(' ', 60 * mega)),
+    },
+    { name: '100 MB behind the last newline', middle: () => [], tail: () => repeated('x', 100 * mega) },
+    { name: '60 MB of NUL bytes at the end', middle: () => [], tail: () => repeated('\0', 60 * mega) },
+    { name: '60 MB of NUL bytes in the middle', middle: () => line(repeated('\0', 60 * mega)) },
+    { name: '12 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 12 * mega), '"}') },
+    { name: '12 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 12 * mega), '"}') },
+    { name: '12 MB of text', middle: () => sealedLine(JSON.stringify('é'.repeat(6 * mega))) },
+    {
+      name: 'ten lines of 6 MB of text',
+      middle: function* () {
+        for (let index = 0; index < 10; index++) {
+          yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
+        }
+      },
+    },
+  ]
+}
+
+function manyEntries(count: number): HugeFile[] {
+  const deep = 100_000
+  return [
+    {
+      name: `a chain of ${deep}`,
+      middle: () =>
+        lines(deep, (index) => sealed(message(`m${index}`, index === 0 ? firstId : `m${index - 1}`), 3 + index)),
+      lastParent: `m${deep - 1}`,
+    },
+    {
+      name: `${count} phantom parents`,
+      middle: () => lines(count, (index) => sealed(message(`m${index}`, `nobody-${index}`), 3 + index)),
+    },
+    {
+      name: `${count} entries of one id`,
+      middle: () => lines(count, (index) => sealed(message('same', firstId), 3 + index)),
+    },
+    {
+      name: `${count} damaged lines between good ones`,
+      middle: () =>
+        lines(count, (index) => {
+          const good = sealed(message(`m${index}`, firstId), 3 + 2 * index)
+          return `${good}\n{"seq":${4 + 2 * index},"type":"mess`
+        }),
+    },
+  ]
+}

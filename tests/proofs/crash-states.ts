@@ -10,7 +10,7 @@ export const name = 'crash-states'
 
 const states = { ci: 300_000, full: 10_000_000 }
 /** Every so many of them are also opened through the store, and go on from there. */
-const throughStoreEvery = 26
+const throughStoreEvery = 30
 /** And every so many of those where only derived files differ. */
 const derivedEvery = 150
 const maxShown = 10

@@ -17,7 +17,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     String(executions),
   ])
   const corpus = await readInChild(context, failures, ['corpus', await context.temporaryFolder()])
-  const huge = await openHugeFiles({ folder: context.temporaryFolder, say: context.say })
+  const huge = await openHugeFiles({ root: await context.temporaryFolder(), size: context.size, say: context.say })
   failures.push(...huge.failures)
   await openOddPlaces(context, failures)
   for (const failure of failures.slice(0, 40)) context.say(`FAILED ${failure}`)

@@ -4,7 +4,7 @@ import { BytesStore } from '../../corpus/bytes-store.ts'
 import { Chance } from '../../corpus/chance.ts'
 import { mutateLog } from '../../corpus/mutate-log.ts'
 import { randomLog } from '../../corpus/random-log.ts'
-import { checkReading } from './check-reading.ts'
+import { checkReading, type CheckOptions } from './check-reading.ts'
 
 /** A broken log that depends on its seed alone: one of some thousand valid logs, with things done to it. */
 export function mutatedLog(seed: number): Uint8Array {
@@ -25,12 +25,12 @@ export class Fuzz {
   readonly #store = new SessionStore(this.#bytes)
 
   /** What does not hold when this log is read; if twice, also that both readings are the same. */
-  async try(seed: number, options: { isTwice: boolean }): Promise<string[]> {
+  async try(seed: number, { isTwice, ...options }: CheckOptions & { isTwice: boolean }): Promise<string[]> {
     const bytes = mutatedLog(seed)
     this.#bytes.bytes = bytes
-    const first = await checkReading(this.#store, 'fuzzed', bytes)
-    if (!options.isTwice) return first.problems
-    const second = await checkReading(this.#store, 'fuzzed', bytes)
+    const first = await checkReading(this.#store, { sessionId: 'fuzzed', bytes, options })
+    if (!isTwice) return first.problems
+    const second = await checkReading(this.#store, { sessionId: 'fuzzed', bytes, options })
     if (second.fingerprint() === first.fingerprint()) return first.problems
     return [...first.problems, 'a second reading gives something else']
   }

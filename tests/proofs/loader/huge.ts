@@ -1,64 +1,98 @@
-import { hugeFiles } from '../../corpus/huge-files.ts'
-import type { HugeReport } from './reports.ts'
-import { runChild } from './run-child.ts'
+import { fork, type ChildProcess } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { hugeFiles, writeHugeFile, type HugeFile } from '../../corpus/huge-files.ts'
+import type { HugeReport, HugeRequest } from './reports.ts'
 
 export const maxGrownBytes = 150e6
 const maxMsPerMegabyte = 100
+const silenceMs = 60_000
 
 /**
- * Opens all large logs in processes of their own, several in each. What is too slow or takes too much memory is tried again
- * alone: others use this machine too, and memory is not given back between two files.
+ * Opens all large logs in another process, one after the other. What is too slow or takes too much memory is tried once more in
+ * a fresh one: others use this machine too, and memory is not given back between two files.
  */
 export async function openHugeFiles(options: {
-  folder: () => Promise<string>
+  root: string
+  size: 'ci' | 'full'
   say: (line: string) => void
 }): Promise<{ reports: HugeReport[]; failures: string[] }> {
+  const { root, say } = options
   const reports: HugeReport[] = []
   const failures: string[] = []
-  for (let start = 0; start < hugeFiles.length; start += filesPerProcess) {
-    const numbers = hugeFiles.slice(start, start + filesPerProcess).map((_, index) => start + index)
-    const found = await openInChild(await options.folder(), numbers)
-    for (const number of numbers) {
-      const first = found.reports.find(({ name }) => name === hugeFiles[number]?.name)
-      const isFine = first !== undefined && judge(first).length === 0
-      const { reports: again, failure } = isFine
-        ? { reports: [first] }
-        : await openInChild(await options.folder(), [number])
-      const [last = nothingOf(number)] = again
-      const problems = [...judge(last), ...(failure === undefined ? [] : [failure])]
-      failures.push(...problems.map((problem) => `${last.name}: ${problem}`))
-      reports.push(last)
-      const memory = `memory up to +${Math.round(last.grownBytes / 1e6)} MB`
-      options.say(`${last.name}: ${Math.round(last.msPerMegabyte)} ms CPU for each MB, ${memory}`)
+  let opener = new Opener()
+  for (const file of hugeFiles(options.size)) {
+    const request = write(root, file)
+    let report = await opener.open(request)
+    if (!isFine(report)) {
+      opener.close()
+      opener = new Opener()
+      report = await opener.open(request)
     }
+    rmSync(join(root, request.sessionId), { recursive: true })
+    reports.push(report)
+    failures.push(...problemsOf(report).map((problem) => `${file.name}: ${problem}`))
+    const memory = `memory up to +${Math.round(report.grownBytes / 1e6)} MB`
+    say(`${file.name}: ${Math.round(report.msPerMegabyte)} ms CPU for each MB, ${memory}`)
   }
+  opener.close()
   return { reports, failures }
 }
 
-const filesPerProcess = 7
+class Opener {
+  readonly #child: ChildProcess
+  readonly #isReady: Promise<unknown>
+  #stderr = ''
 
-async function openInChild(
-  folder: string,
-  numbers: readonly number[],
-): Promise<{ reports: HugeReport[]; failure?: string }> {
-  const reports: HugeReport[] = []
-  const failure = await runChild({
-    program: 'open-huge.ts',
-    args: [folder, ...numbers.map(String)],
-    silenceMs: 60_000,
-    onLine: (line) => reports.push(JSON.parse(line) as HugeReport),
-  })
-  return { reports, ...(failure !== undefined && { failure }) }
+  constructor() {
+    const program = fileURLToPath(new URL('open-huge.ts', import.meta.url))
+    this.#child = fork(program, { execArgv: ['-C', '@tapetree/source'], silent: true })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#stderr += text))
+    this.#isReady = this.#answer()
+  }
+
+  async open(request: HugeRequest): Promise<HugeReport> {
+    await this.#isReady
+    const answer = this.#answer()
+    if (this.#child.connected) this.#child.send(request)
+    const report = await answer
+    return typeof report === 'string' ? { problems: [report], msPerMegabyte: 0, grownBytes: 0 } : report
+  }
+
+  close(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  /** The next message, or how the process failed. */
+  #answer(): Promise<HugeReport | string> {
+    return new Promise((resolve) => {
+      const watch = setTimeout(() => settle('hangs'), silenceMs)
+      const ended = (): void => settle(`crashed: ${this.#stderr.slice(-2000)}`)
+      const settle = (answer: HugeReport | string): void => {
+        clearTimeout(watch)
+        this.#child.off('message', settle).off('close', ended)
+        resolve(answer)
+      }
+      this.#child.on('message', settle).on('close', ended)
+    })
+  }
 }
 
-function judge({ problems, msPerMegabyte, grownBytes }: HugeReport): string[] {
+function write(root: string, file: HugeFile): HugeRequest {
+  const sessionId = 'huge'
+  mkdirSync(join(root, sessionId))
+  return { root, sessionId, megabytes: writeHugeFile(join(root, sessionId, 'events.jsonl'), file) / 1e6 }
+}
+
+function isFine(report: HugeReport): boolean {
+  return problemsOf(report).length === 0
+}
+
+function problemsOf({ problems, msPerMegabyte, grownBytes }: HugeReport): string[] {
   return [
     ...problems,
     ...(msPerMegabyte > maxMsPerMegabyte ? [`takes ${Math.round(msPerMegabyte)} ms for each MB`] : []),
     ...(grownBytes > maxGrownBytes ? [`takes ${Math.round(grownBytes / 1e6)} MB of memory`] : []),
   ]
-}
-
-function nothingOf(number: number): HugeReport {
-  return { name: hugeFiles[number]?.name ?? '', problems: ['was not opened'], msPerMegabyte: 0, grownBytes: 0 }
 }

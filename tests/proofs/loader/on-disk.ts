@@ -32,7 +32,11 @@ export class OnDisk {
   async try(bytes: Uint8Array, demands: Demands = {}): Promise<string[]> {
     for (const name of readdirSync(this.#folder)) if (name !== 'lock') rmSync(join(this.#folder, name))
     writeFileSync(this.#log, bytes)
-    const { problems, shown, isReported } = await checkReading(this.#store, sessionId, bytes)
+    const { problems, shown, isReported } = await checkReading(this.#store, {
+      sessionId,
+      bytes,
+      options: { lines: true, verify: true },
+    })
     for (const id of demands.shown ?? []) if (!shown.has(id)) problems.push(`entry ${id} is intact and not shown`)
     if (demands.isReported === !isReported)
       problems.push(isReported ? 'damage is reported' : 'the damage is not reported')

@@ -1,55 +1,56 @@
-// A process of its own: opens large logs in every way and says for each what it cost. `open-huge.ts <folder> <number>...`
-import { mkdirSync, rmSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
-import { memoryStore } from '@tapetree/session'
+// A process of its own that opens large logs in every way: told the folder and the session's id, it answers what that cost.
+import { memoryStore, type Session } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { firstId, hugeFiles, lastId, writeHugeFile, type HugeFile } from '../../corpus/huge-files.ts'
+import { firstId, lastId } from '../../corpus/huge-files.ts'
 import { unsyncedPort } from '../../corpus/unsynced-port.ts'
-import type { HugeReport } from './reports.ts'
+import type { HugeReport, HugeRequest } from './reports.ts'
 
-const [root = '', ...numbers] = process.argv.slice(2)
-const store = openFileStore({ folder: root, port: unsyncedPort() })
+/** What the first lines cost until the code is warm. */
+const startMs = 200
 
 await warmUp()
 const before = process.memoryUsage.rss()
-for (const number of numbers) {
-  const file = hugeFiles[Number(number)]
-  if (file) writeSync(1, `${JSON.stringify(await openHuge(file))}\n`)
-}
-await store.close()
+process.on('message', (request: HugeRequest) => {
+  void openHuge(request).then((report) => process.send?.(report))
+})
+process.send?.('ready')
 
-async function openHuge(file: HugeFile): Promise<HugeReport> {
-  const folder = join(root, 'huge')
-  mkdirSync(folder)
-  const megabytes = writeHugeFile(join(folder, 'events.jsonl'), file) / 1e6
-  const report: HugeReport = { name: file.name, problems: [], msPerMegabyte: 0, grownBytes: 0 }
-  const measure = async (readings: number, work: () => Promise<void>): Promise<void> => {
+async function openHuge({ root, sessionId, megabytes }: HugeRequest): Promise<HugeReport> {
+  const store = openFileStore({ folder: root, port: unsyncedPort() })
+  const problems: string[] = []
+  const costs: number[] = []
+  const timed = async <T>(work: () => Promise<T>): Promise<T> => {
     const start = process.cpuUsage()
-    await work()
+    const result = await work()
     const { user, system } = process.cpuUsage(start)
-    report.msPerMegabyte = Math.max(report.msPerMegabyte, (user + system) / 1000 / readings / megabytes)
+    costs.push(Math.max(0, (user + system) / 1000 - startMs) / megabytes)
+    return result
   }
-  await measure(1, () => open(report.problems))
-  await measure(1, async () => void (await store.verify('huge')))
-  await measure(2, () => readLines(report.problems))
-  await measure(1, async () => (await store.open('huge')).close())
-  rmSync(folder, { recursive: true })
-  return { ...report, grownBytes: process.resourceUsage().maxRSS * 1024 - before }
+  await timed(() => store.verify(sessionId))
+  const session = await timed(() => store.open(sessionId, { readOnly: true }))
+  const grownBytes = process.resourceUsage().maxRSS * 1024 - before
+  problems.push(...(await look(session)))
+  const travelled = await timed(() => countLines(session))
+  if (travelled < 3) problems.push(`only ${travelled} lines travel`)
+  await session.close()
+  await timed(async () => (await store.open(sessionId)).close())
+  await store.close()
+  return { problems, msPerMegabyte: Math.max(...costs), grownBytes }
 }
 
-async function open(problems: string[]): Promise<void> {
-  await using session = await store.open('huge', { readOnly: true })
+async function look(session: Session): Promise<string[]> {
+  const problems: string[] = []
   for (const id of [firstId, lastId]) await session.getEntry(id).catch(() => problems.push(`entry ${id} is not shown`))
   if (session.leafId !== lastId) problems.push(`the leaf is ${session.leafId}`)
   const { messages } = await session.getContext()
   if (messages.at(-1)?.entryId !== lastId) problems.push('the last message is not in the context')
+  return problems
 }
 
-async function readLines(problems: string[]): Promise<void> {
-  await using session = await store.open('huge', { readOnly: true })
-  const seen = new Set<number>()
-  for await (const { type, seq } of session.lines()) if (type === 'line') seen.add(seq)
-  if (seen.size < 3) problems.push(`only ${seen.size} lines travel`)
+async function countLines(session: Session): Promise<number> {
+  let count = 0
+  for await (const { type } of session.lines()) if (type === 'line') count++
+  return count
 }
 
 /** What every first reading costs is no matter of the log. */

@@ -5,10 +5,16 @@ export type ReadingReport =
   /** `grownBytes`: how much more memory the process had at its worst than before. */
   | { type: 'end'; done: number; onDisk: number; slowestMs: number; grownBytes: number }
 
+export interface HugeRequest {
+  root: string
+  sessionId: string
+  megabytes: number
+}
+
 export interface HugeReport {
-  name: string
   problems: string[]
   /** CPU time of the slowest way to read it. */
   msPerMegabyte: number
+  /** More memory than at the start of the process, at worst, after verifying and opening it. */
   grownBytes: number
 }

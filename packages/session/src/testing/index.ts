@@ -1,2 +1,11 @@
 export { assistant, call, result, said, toolResult, user } from './builders.ts'
+export {
+  MemoryDisk,
+  type DiskFault,
+  type DiskOperation,
+  type DiskState,
+  type DiskStep,
+  type MemoryDiskOptions,
+} from './memory-disk.ts'
+export { randomLog } from './random-log.ts'
 export { testSessionStore, type ContractRunner, type StoreUnderTest } from './store-contract.ts'

@@ -139,7 +139,14 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     if (file === 'checkpoint') await this.#parts.file.settle()
     // The folder that has this name by now may be another session's.
     if (!this.#parts.hold.isOurs()) return
-    await replaceFile(this.port, this.paths.derived[file], content, { sync: false })
+    const path = this.paths.derived[file]
+    try {
+      await replaceFile(this.port, path, content, { sync: false })
+    } catch {
+      // Whatever lies there under our name and cannot be replaced, a folder for instance, makes room.
+      this.port.remove(path)
+      await replaceFile(this.port, path, content, { sync: false })
+    }
   }
 
   override async close(): Promise<void> {

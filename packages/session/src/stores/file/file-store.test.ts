@@ -166,6 +166,15 @@ describe('file store on a modelled disk', () => {
     expect(disk.names('/root/.new')).toEqual([`${fresh}-aabbcc`])
   })
 
+  test('a folder that lies where a derived file belongs makes room for it', async () => {
+    const disk = new MemoryDisk()
+    await using session = await onDisk(disk).create({ id: 's' })
+    disk.put('/root/s/checkpoint.json/inside', 'x')
+    await user(session, 'words')
+    await session.saveDerived()
+    expect(disk.contentOf('/root/s/checkpoint.json')).toBeDefined()
+  })
+
   test('what a killed writer left under a temporary name is gone after the next opening', async () => {
     const disk = new MemoryDisk()
     const session = await onDisk(disk).create({ id: 's' })

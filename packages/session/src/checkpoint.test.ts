@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { writeCheckpoint } from './checkpoint.ts'
+import { nextPosition, type Position } from './line.ts'
+import type { ReadableLog, StoredLine } from './log-store.ts'
+import { Session } from './session.ts'
+import { SessionReader } from './session-reader.ts'
+import { randomLog } from './testing/random-log.ts'
+
+describe('a quick open', () => {
+  test('says what a whole read says, over 2,000 random logs with branches, notes, holds, permissions and damage', async () => {
+    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    let quick = 0
+    for (let index = 0; index < 2000; index++) {
+      const random = generator(seed + index)
+      const damage = index % 2 === 0 ? 0 : 0.05
+      const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage })
+      const log = new TextLog(lines, await checkpointOf(lines, 2 + Math.floor(random() * (lines.length - 2))))
+      const reader = await SessionReader.open(log)
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      if (!reader.state.tree.isWhole) quick++
+      const seen = `seed ${seed + index}`
+      expect({ seen, ...(await whatItSays(reader)) }).toEqual({ seen, ...(await whatItSays(whole)) })
+    }
+    // Most logs must really have been opened quickly, or nothing was compared.
+    expect(quick).toBeGreaterThan(700)
+  })
+
+  test('believes no checkpoint that is changed, cut, of another version or of another log', async () => {
+    const lines = randomLog(generator(7), { lines: 40 })
+    const reader = await SessionReader.open(new TextLog(lines), { whole: true })
+    const checkpoint = writeCheckpoint(reader.state)
+    const body = checkpoint.slice(checkpoint.indexOf('\n') + 1)
+    const isQuick = async (content: string, log = lines): Promise<boolean> =>
+      !(await SessionReader.open(new TextLog(log, content))).state.tree.isWhole
+    expect(await isQuick(checkpoint)).toBe(true)
+    expect(await isQuick(checkpoint.replace('"term":1', '"term":2'))).toBe(false)
+    expect(await isQuick(checkpoint.slice(0, -1))).toBe(false)
+    expect(await isQuick(checkpoint.slice(0, 50))).toBe(false)
+    expect(await isQuick('')).toBe(false)
+    expect(await isQuick(body)).toBe(false)
+    expect(await isQuick(checkpoint, lines.slice(0, 20))).toBe(false)
+    expect(await isQuick(checkpoint, randomLog(generator(8), { lines: 40 }))).toBe(false)
+  })
+})
+
+/** A writer saves its checkpoint behind a line that it has just written, so behind an intact one. */
+async function checkpointOf(lines: readonly string[], at: number): Promise<string> {
+  const { state } = await SessionReader.open(new TextLog(lines.slice(0, at)), { whole: true })
+  const endsIntact = state.last.seq === state.seq && nextPosition(state.last) === state.end
+  return endsIntact ? writeCheckpoint(state) : checkpointOf(lines, at - 1)
+}
+
+async function whatItSays(reader: SessionReader): Promise<Record<string, unknown>> {
+  const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+  const { state } = reader
+  const { leaf, seq, end, term, run, totals, permissions } = state
+  return {
+    leaf: leaf?.id ?? null,
+    context: await session.getContext(),
+    queue: session.inbox,
+    labels: [...session.getLabels()].toSorted(),
+    permissions: permissions.pending,
+    grants: permissions.grants,
+    name: session.name,
+    rest: { seq, end, term, run, totals: totals.toCheckpoint(), head: session.head },
+  }
+}
+
+/** A log that is nothing but some lines of text. */
+class TextLog implements ReadableLog {
+  readonly #lines: StoredLine[] = []
+  readonly #checkpoint: string | undefined
+  readonly localFolder = undefined
+
+  constructor(lines: readonly string[], checkpoint?: string) {
+    this.#checkpoint = checkpoint
+    let at = 0
+    for (const line of lines) {
+      const bytes = new TextEncoder().encode(line)
+      this.#lines.push({ at, size: bytes.length, bytes })
+      at += bytes.length + 1
+    }
+  }
+
+  async *lines(from: number): AsyncIterable<StoredLine[]> {
+    yield this.#lines.filter(({ at }) => at >= from)
+  }
+
+  async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
+    return positions.map(({ at, size }) => {
+      const line = this.#lines.findLast((each) => each.at <= at)
+      return line ? line.bytes.subarray(at - line.at, at - line.at + size) : new Uint8Array()
+    })
+  }
+
+  async loadCheckpoint(): Promise<string | undefined> {
+    return this.#checkpoint
+  }
+
+  async seek(): Promise<number | undefined> {
+    return 0
+  }
+
+  async unfinishedBytes(): Promise<number> {
+    return 0
+  }
+
+  async changed(): Promise<void> {}
+
+  async getBlob(): Promise<Uint8Array | undefined> {
+    return undefined
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** Small numbers from a seed, the same on every machine. */
+function generator(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let value = Math.imul(state ^ (state >>> 15), state | 1)
+    value ^= value + Math.imul(value ^ (value >>> 7), value | 61)
+    return ((value ^ (value >>> 14)) >>> 0) / 4294967296
+  }
+}

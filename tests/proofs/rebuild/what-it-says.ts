@@ -1,0 +1,25 @@
+import { openFileStore } from '@tapetree/session/stores/file'
+
+/** List, search, queue, context, labels, permissions and tree of every session, as text that can be compared. */
+export async function whatItSays(folder: string, ids: readonly string[]): Promise<string> {
+  const store = openFileStore({ folder })
+  const said: unknown[] = [
+    await store.list(),
+    await store.search({ text: 'words' }),
+    await store.search({ text: 'goes' }),
+  ]
+  for (const id of ids) {
+    said.push(await store.queue(id).list())
+    await using session = await store.open(id)
+    said.push(
+      await session.getContext(),
+      session.leafId,
+      [...session.getLabels()],
+      session.name,
+      session.pendingPermissions,
+    )
+    said.push(session.inbox, session.info, await session.getTree())
+  }
+  await store.close()
+  return JSON.stringify(said)
+}
