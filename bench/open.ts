@@ -65,8 +65,12 @@ async function nextTurn(folder: string, entries: number, context: FigureContext)
     long: median(opened.long.map((each) => each.heldBytes)),
     short: median(opened.short.map((each) => each.heldBytes)),
   }
-  context.say(`next turn, warm: ${ms.long.toFixed(1)} ms after ${entries} entries, ${ms.short.toFixed(1)} ms after 1,000`)
-  context.say(`memory held: ${kilobytes(bytes.long)} KB and ${kilobytes(bytes.short)} KB (median of ${rounds} processes)`)
+  context.say(
+    `next turn, warm: ${ms.long.toFixed(1)} ms after ${entries} entries, ${ms.short.toFixed(1)} ms after 1,000`,
+  )
+  context.say(
+    `memory held: ${kilobytes(bytes.long)} KB and ${kilobytes(bytes.short)} KB (median of ${rounds} processes)`,
+  )
   const coldLong = await openCold(folder, 'long')
   const coldShort = await openCold(folder, 'short')
   context.say(`next turn, cold: ${coldLong} ms and ${coldShort} ms`)
@@ -118,7 +122,7 @@ async function scanAndParse(path: string): Promise<void> {
   const file = await open(path)
   const parsed: unknown[] = []
   let rest: Buffer = Buffer.alloc(0)
-  for (let position = 0; ; ) {
+  for (let position = 0; ;) {
     const chunk = Buffer.allocUnsafe(1024 * 1024)
     const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
     if (bytesRead === 0) break

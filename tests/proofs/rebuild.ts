@@ -24,7 +24,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
       tries++
       // A journal is there only now and then.
       if (!isFile(join(folder, file))) writeFileSync(join(folder, file), 'left over')
-      await way.harm({
+      way.harm({
         file: join(folder, file),
         older: join(older, file),
         random: context.random,

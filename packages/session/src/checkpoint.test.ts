@@ -58,7 +58,7 @@ async function whatItSays(reader: SessionReader): Promise<Record<string, unknown
     leaf: leaf?.id ?? null,
     context: await session.getContext(),
     queue: session.inbox,
-    labels: [...session.getLabels()].toSorted(),
+    labels: Object.fromEntries(session.getLabels()),
     permissions: permissions.pending,
     grants: permissions.grants,
     name: session.name,

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 
-export interface Harmed {
+interface Harmed {
   file: string
   /** The same file as it was before the sessions went on. */
   older: string
