@@ -15,7 +15,7 @@ export function randomLog(chance: Chance): string[] {
 }
 
 /** The payload's members beside `type` and `id`, as older files have them. */
-export function flat(line: DiskLine): DiskLine {
+function flat(line: DiskLine): DiskLine {
   const { [line.type]: payload, ...rest } = line
   return typeof payload === 'object' ? ({ ...rest, ...payload } as DiskLine) : line
 }

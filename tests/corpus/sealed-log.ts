@@ -7,7 +7,7 @@ export function sealAll(lines: readonly DiskLine[]): SealedLine[] {
   return lines.map((line, index) => sealLine(line, index + 1))
 }
 
-export function bytesOfLines(texts: readonly string[]): Uint8Array {
+function bytesOfLines(texts: readonly string[]): Uint8Array {
   return encoder.encode(texts.map((text) => `${text}\n`).join(''))
 }
 

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openFileStore } from '@tapetree/session/stores/file'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { fillStore, moveOn } from './rebuild/fill-store.ts'
+import { fillStore, moveOn, peekAhead } from './rebuild/fill-store.ts'
 import { whatItSays } from './rebuild/what-it-says.ts'
 import { ways } from './rebuild/ways.ts'
+import { wrongFiles } from './rebuild/wrong-files.ts'
 
 export const name = 'rebuild'
 
@@ -12,10 +13,13 @@ export const name = 'rebuild'
 export async function run(context: FigureContext): Promise<FigureResult> {
   const folder = await context.temporaryFolder()
   const older = await context.temporaryFolder()
+  const newer = await context.temporaryFolder()
   const ids = await fillStore(folder)
   await moveOn(folder, older, ids)
+  await peekAhead(folder, newer, ids)
   const expected = await whatItSays(folder, ids)
   const files = derivedFilesIn(folder)
+  const index = files.find((file) => /^index-\d+\.sqlite$/.test(file)) ?? 'index'
   context.say(`${files.length} derived files, ${ways.length} ways: ${ways.map(({ title }) => title).join(', ')}`)
   const problems: string[] = []
   let tries = 0
@@ -27,6 +31,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
       way.harm({
         file: join(folder, file),
         older: join(older, file),
+        newer: join(newer, file),
         random: context.random,
         others: files.map((each) => join(folder, each)),
       })
@@ -40,6 +45,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
       await writeAgain(folder, ids)
       if (!isFile(join(folder, file)) && !file.endsWith('-journal'))
         problems.push(`${where}: the file did not come back`)
+      for (const wrong of await wrongFiles(folder, ids, index)) problems.push(`${where}: ${wrong}`)
     }
   }
   for (const problem of problems.slice(0, 20)) context.say(problem)

@@ -1,4 +1,6 @@
-import { cpSync } from 'node:fs'
+import { cpSync, statSync, truncateSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { text } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 
@@ -36,6 +38,27 @@ export async function moveOn(folder: string, older: string, ids: readonly string
     await session.submit('the third that waits')
   }
   await askOnce(store)
+}
+
+/** Lets the sessions go on once more, keeps the derived files of that, and takes it back: a backup that is younger than the logs. */
+export async function peekAhead(folder: string, newer: string, ids: readonly string[]): Promise<void> {
+  const logs = ids.map((id) => join(folder, id, 'events.jsonl'))
+  const sizes = logs.map((log) => statSync(log).size)
+  const now = await mkdtemp(join(dirname(newer), 'tapetree-now-'))
+  cpSync(folder, now, { recursive: true })
+  const store = openFileStore({ folder })
+  for (const id of ids) {
+    await using session = await store.open(id)
+    await session.appendMessage('user', [text('words that never were')])
+    await session.submit('the fourth that waits')
+    await session.appendSessionInfo('A name to come')
+  }
+  await askOnce(store)
+  cpSync(folder, newer, { recursive: true })
+  // The logs stay the files they are: only then could an index take them for those that it knows.
+  for (const [index, log] of logs.entries()) truncateSync(log, sizes[index])
+  cpSync(now, folder, { recursive: true, filter: (from) => !from.endsWith('events.jsonl') })
+  await rm(now, { recursive: true })
 }
 
 async function askOnce(store: ReturnType<typeof openFileStore>): Promise<void> {

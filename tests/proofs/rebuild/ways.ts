@@ -1,9 +1,13 @@
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { checksum } from '@tapetree/session'
 
 interface Harmed {
   file: string
   /** The same file as it was before the sessions went on. */
   older: string
+  /** The same file as it would be if they had gone on further. */
+  newer: string
   others: readonly string[]
   random: () => number
 }
@@ -24,6 +28,7 @@ export const ways: readonly Way[] = [
   { title: 'cut to a half', harm: ({ file }) => truncateSync(file, Math.floor(sizeOf(file) / 2)) },
   { title: 'cut by a byte', harm: ({ file }) => truncateSync(file, sizeOf(file) - 1) },
   { title: 'older', harm: ({ file, older }) => copyFileSync(older, file) },
+  { title: 'newer', harm: ({ file, newer }) => copyFileSync(newer, file) },
   { title: 'garbage', harm: ({ file, random }) => edit(file, (bytes) => bytes.map(() => Math.floor(random() * 256))) },
   { title: 'text', harm: ({ file }) => writeFileSync(file, 'not what it should be\n') },
   { title: 'valid JSON of another kind', harm: ({ file }) => writeFileSync(file, '{"messages":[],"version":1}\n') },
@@ -36,9 +41,18 @@ export const ways: readonly Way[] = [
   { title: 'a number changed', harm: ({ file }) => replaceText(file, '2', '3') },
   { title: 'a newer version', harm: ({ file }) => replaceText(file, '"version":1', '"version":9') },
   { title: "another session's", harm: ({ file, others, random }) => copyFileSync(pick(others, random), file) },
+  { title: 'nonsense with a right checksum', harm: ({ file }) => writeFileSync(file, sealedNonsense) },
   { title: 'a folder', harm: ({ file }) => inPlaceOf(file, () => mkdirSync(file)) },
+  {
+    title: 'a full folder',
+    harm: ({ file }) => inPlaceOf(file, () => mkdirSync(`${file}/inside`, { recursive: true })),
+  },
+  { title: 'a pipe', harm: ({ file }) => inPlaceOf(file, () => execFileSync('mkfifo', [file])) },
   { title: 'a link to nowhere', harm: ({ file }) => inPlaceOf(file, () => symlinkSync('/nowhere/at/all', file)) },
 ]
+
+const nonsense = '{"version":1,"last":{"seq":1,"at":0,"size":1,"crc":""},"nodes":[[]],"labels":5}'
+const sealedNonsense = `${checksum(nonsense)}\n${nonsense}\n`
 
 function sizeOf(file: string): number {
   return readFileSync(file).length
