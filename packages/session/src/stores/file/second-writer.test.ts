@@ -154,3 +154,23 @@ function pauseNext(disk: MemoryDisk, operation: 'read' | 'dataSync'): { reached:
   }
   return { reached: reached.promise, open: gate.resolve }
 }
+
+test('lines that need only be accepted find out about a deleted lock file too, a moment later', async () => {
+  const disk = new MemoryDisk()
+  const lock = fakeLock()
+  const store = openFileStore({ folder: '/root', port: disk, lock: lock.acquire, durability: 'accepted' })
+  const session = await store.create({ id: 's' })
+  await user(session, 'before')
+  lock.isIntact = false
+  const refused = async (): Promise<string> => {
+    for (let tries = 0; tries < 1_000_000; tries++) {
+      try {
+        await user(session, 'after')
+      } catch (error) {
+        return (error as { code: string }).code
+      }
+    }
+    return 'never'
+  }
+  expect(await refused()).toBe('fenced')
+})
