@@ -23,8 +23,8 @@ export class DerivedFiles {
     this.#savedSeq = reader.state.seq
   }
 
-  schedule(): void {
-    this.#linesSince++
+  schedule(lines: number): void {
+    this.#linesSince += lines
     if (this.#timer !== undefined) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
@@ -45,10 +45,10 @@ export class DerivedFiles {
     await this.#saving
   }
 
-  /** A long context makes a large checkpoint: it is worth it only after some more lines. */
+  /** A long context makes a large checkpoint: it is worth it only after a quarter as many lines again. */
   #isWorthwhile(): boolean {
     try {
-      return this.#linesSince * 20 >= checkpointSize(this.#reader.state)
+      return this.#linesSince * 4 >= checkpointSize(this.#reader.state)
     } catch (error) {
       if (error instanceof UnreadError) return false
       throw error

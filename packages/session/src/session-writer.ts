@@ -199,7 +199,7 @@ export class SessionWriter {
       state.end = nextPosition(position)
       if (line.type === 'writer') this.#announcedTerm = state.term
     }
-    this.#derived.schedule()
+    this.#derived.schedule(lines.length)
     this.#onCommit(lines)
   }
 
