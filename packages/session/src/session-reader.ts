@@ -99,7 +99,8 @@ export class SessionReader {
   }
 }
 
-async function quickState(log: ReadableLog): Promise<SessionState | undefined> {
+/** The state from the checkpoint on, where one fits and everything behind it can be placed. */
+export async function quickState(log: ReadableLog): Promise<SessionState | undefined> {
   const state = await readCheckpoint(log)
   if (!state) return undefined
   try {

@@ -9,7 +9,7 @@ export async function fillStore(folder: string): Promise<string[]> {
   const store = openFileStore({ folder })
   const ids = ['first', 'second', 'third']
   for (const id of ids) {
-    await using session = await store.create({ id, name: `Session ${id}`, cwd: `/work/${id}` })
+    await using session = await store.create({ id, name: `Session ${id}`, cwd: `/somewhere/${id}` })
     const start = await session.appendMessage('user', [text(`${id} begins with words`)])
     await session.appendMessage('assistant', [text('an answer that is left behind')])
     await session.branch(start)

@@ -1,10 +1,9 @@
-import { readCheckpoint } from '../../checkpoint.ts'
 import type { ReadableLog } from '../../log-store.ts'
 import { Reading, replay } from '../../replay.ts'
 import { sessionInfoOf } from '../../session-info.ts'
 import type { SessionInfo } from '../../session-list.ts'
+import { quickState } from '../../session-reader.ts'
 import { SessionState, type Placed } from '../../session-state.ts'
-import { UnreadError } from '../../tree.ts'
 import type { Row } from './index-db.ts'
 import { statLog, type ChangedLog, type LogStat } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
@@ -52,7 +51,7 @@ const tailBytes = 256 * 1024
 /** A long log is folded from its checkpoint, else whole as far as the budget goes, else only its head and tail are. */
 async function foldRow(log: ReadableLog, file: LogStat, budget: { bytes: number }): Promise<Row> {
   if (file.size > smallLogBytes) {
-    const quick = await foldFromCheckpoint(log)
+    const quick = await quickState(log)
     if (quick) return rowOf(file, quick)
     if (file.size > budget.bytes) return estimateRow(log, file)
     budget.bytes -= file.size
@@ -60,18 +59,6 @@ async function foldRow(log: ReadableLog, file: LogStat, budget: { bytes: number 
   const state = new SessionState({ isWhole: true })
   await replay(log, state, { from: 0 })
   return rowOf(file, state)
-}
-
-async function foldFromCheckpoint(log: ReadableLog): Promise<SessionState | undefined> {
-  const state = await readCheckpoint(log)
-  if (!state) return undefined
-  try {
-    await replay(log, state, { from: state.end })
-    return state
-  } catch (error) {
-    if (error instanceof UnreadError) return undefined
-    throw error
-  }
 }
 
 async function estimateRow(log: ReadableLog, file: LogStat): Promise<Row> {
