@@ -25,6 +25,14 @@ describe('a quick open', () => {
     expect(quick).toBeGreaterThan(700)
   })
 
+  test('says what a whole read says where a compaction keeps from a line that was lost', async () => {
+    const random = generator(1920355143)
+    const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })
+    const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 30)))
+    const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+    expect(await whatItSays(quick)).toEqual(await whatItSays(whole))
+  })
+
   test('believes no checkpoint that is changed, cut, of another version or of another log', async () => {
     const lines = randomLog(generator(7), { lines: 40 })
     const reader = await SessionReader.open(new TextLog(lines), { whole: true })

@@ -17,7 +17,7 @@ export function writeCheckpoint(state: SessionState): string {
     end: state.end,
     header: state.header,
     sealed: state.sealed,
-    hasTwins: state.tree.twinCount > 0,
+    hasTwins: state.tree.hasTwins,
     term: state.term,
     newer: state.newer,
     name: state.name,

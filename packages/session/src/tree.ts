@@ -32,6 +32,7 @@ export class Tree {
   readonly #nodes = new Map<string, Node>()
   /** Nodes whose id another line took. */
   readonly #replaced: Node[] = []
+  #hasTwins = false
   #newest: Node | null = null
   /** False after a quick open: only the nodes that the context needs are here. */
   readonly isWhole: boolean
@@ -54,7 +55,12 @@ export class Tree {
     return this.#newest?.id === id ? this.#newest : this.#nodes.get(id)
   }
 
-  /** How often an id came again: what such an id names depends on where one stands in the log. */
+  /** An id came again, be it that of a gap: what it names depends on where one stands in the log. */
+  get hasTwins(): boolean {
+    return this.#hasTwins
+  }
+
+  /** How often a line took the id of another one. */
   get twinCount(): number {
     return this.#replaced.length
   }
@@ -79,8 +85,10 @@ export class Tree {
     }
     if (line.type !== 'compaction') return this.insert(node)
     const firstKeptId = String(payloadOf(line)['first_kept_entry_id'])
+    const firstKept = this.#nodes.get(firstKeptId)
+    if (!firstKept && !this.isWhole) throw new UnreadError(`${firstKeptId} has not been read`)
     // Where that entry was lost it may be a gap by now, which has an id of its own.
-    return this.insert({ ...node, firstKeptId: this.#nodes.get(firstKeptId)?.id ?? firstKeptId })
+    return this.insert({ ...node, firstKeptId: firstKept?.id ?? firstKeptId })
   }
 
   /** Adds a node whose `inForce` is still that of its parent. */
@@ -93,6 +101,7 @@ export class Tree {
     // An id that comes again replaces the first, at its own place in the log; what hangs on the first keeps it.
     const first = this.#nodes.get(node.id)
     if (first) {
+      this.#hasTwins = true
       this.#nodes.delete(node.id)
       if (first.type !== 'gap') this.#replaced.push(first)
     }

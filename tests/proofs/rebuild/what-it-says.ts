@@ -1,13 +1,17 @@
 import { openFileStore } from '@tapetree/session/stores/file'
 
-/** List, search, queue, context, labels, permissions and tree of every session, as text that can be compared. */
-export async function whatItSays(folder: string, ids: readonly string[]): Promise<string> {
+/** What a user is shown of every session, as text that can be compared. */
+export interface Said {
+  /** List, queue, context, labels, permissions and tree. */
+  shown: string
+  /** How many entries two searches find. */
+  found: number
+}
+
+export async function whatItSays(folder: string, ids: readonly string[]): Promise<Said> {
   const store = openFileStore({ folder })
-  const said: unknown[] = [
-    await store.list(),
-    await store.search({ text: 'words' }),
-    await store.search({ text: 'goes' }),
-  ]
+  const said: unknown[] = [await store.list()]
+  const hits = [...(await store.search({ text: 'words' })), ...(await store.search({ text: 'goes' }))]
   for (const id of ids) {
     said.push(await store.queue(id).list())
     await using session = await store.open(id)
@@ -21,5 +25,5 @@ export async function whatItSays(folder: string, ids: readonly string[]): Promis
     said.push(session.inbox, session.info, await session.getTree())
   }
   await store.close()
-  return JSON.stringify(said)
+  return { shown: JSON.stringify(said), found: hits.length }
 }

@@ -49,7 +49,7 @@ export function findTemporaryFiles(folder: string): string[] {
 
 /** Sessions that were being made: under a hidden name, no session of anybody. */
 export function findHalfMade(folder: string): string[] {
-  return existsSync(join(folder, '.new')) ? readdirSync(join(folder, '.new')) : []
+  return existsSync(join(folder, '.new')) ? readdirSync(join(folder, '.new')).map((name) => join('.new', name)) : []
 }
 
 function whyLost(folder: string, line: RawLine | undefined, expected: Acknowledgement): string | undefined {

@@ -283,6 +283,7 @@ function lists(it: It): void {
     await store.archive(session.id)
     await rejects(store.open(session.id), 'session-not-found')
     assert.equal((await store.list({ place: 'archive' })).sessions[0]?.id, session.id)
+    assert.deepEqual(await store.search({ text: 'keep' }), [])
     await store.delete(session.id)
     assert.equal((await store.list()).sessions.length, 0)
     assert.equal((await store.list({ place: 'trash' })).sessions[0]?.id, session.id)

@@ -142,8 +142,9 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     const path = this.paths.derived[file]
     try {
       await replaceFile(this.port, path, content, { sync: false })
-    } catch {
-      // Whatever lies there under our name and cannot be replaced, a folder for instance, makes room.
+    } catch (error) {
+      // A folder that lies there under our name makes room.
+      if (!['EISDIR', 'ENOTEMPTY'].includes(String((error as NodeJS.ErrnoException).code))) throw error
       this.port.remove(path)
       await replaceFile(this.port, path, content, { sync: false })
     }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { crc32 } from '#crc32'
@@ -53,6 +53,7 @@ export class IndexDb {
     return guarded(() => {
       // Files that belong to this one get its mode from SQLite.
       if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+      requireFiles(file)
       return new IndexDb(IndexConnection.open(file, prepareSchema))
     })
   }
@@ -60,7 +61,7 @@ export class IndexDb {
   /** Removes the file, whatever it is. What lies beside it goes first, so that it never meets a new one. */
   static remove(file: string): void {
     guarded(() => {
-      for (const ending of ['-journal', '-wal', '-shm', ''])
+      for (const ending of endings)
         rmSync(`${file}${ending}`, { force: true, recursive: true })
     })
   }
@@ -198,6 +199,17 @@ export class IndexDb {
     return this.#connection.transaction(work, () => this.#terms.forget())
   }
 }
+
+/** SQLite would wait for ever for the other end of a pipe. */
+function requireFiles(file: string): void {
+  for (const ending of endings) {
+    const isFile = lstatSync(`${file}${ending}`, { throwIfNoEntry: false })?.isFile() ?? true
+    if (!isFile) throw new Error(`${file}${ending} is not a regular file.`)
+  }
+}
+
+/** What SQLite keeps beside a file, and the file. */
+const endings = ['-journal', '-wal', '-shm', '']
 
 const schemaNumber = 1
 
