@@ -172,7 +172,12 @@ describe('file store on a modelled disk', () => {
     disk.put('/root/s/checkpoint.json/inside', 'x')
     await user(session, 'words')
     await session.saveDerived()
-    expect(disk.contentOf('/root/s/checkpoint.json')).toBeDefined()
+    const saved = disk.contentOf('/root/s/checkpoint.json')
+    expect(saved).toBeDefined()
+    await user(session, 'more words')
+    disk.failNth({ operation: 'create', nth: 1, error: 'ENOSPC', pathEnd: '.tmp' })
+    await session.saveDerived()
+    expect(disk.contentOf('/root/s/checkpoint.json')).toEqual(saved)
   })
 
   test('what a killed writer left under a temporary name is gone after the next opening', async () => {

@@ -61,8 +61,7 @@ export class IndexDb {
   /** Removes the file, whatever it is. What lies beside it goes first, so that it never meets a new one. */
   static remove(file: string): void {
     guarded(() => {
-      for (const ending of endings)
-        rmSync(`${file}${ending}`, { force: true, recursive: true })
+      for (const ending of endings) rmSync(`${file}${ending}`, { force: true, recursive: true })
     })
   }
 
