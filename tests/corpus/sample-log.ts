@@ -15,7 +15,11 @@ export function sampleLines(): DiskLine[] {
   log.record('run_start', { run_id: 'run-1', leaf_id: first })
   log.assistant([text(prose(400)), call('call-1', { path: 'main.ts' }), call('call-2', { path: 'Jobs*.ts' })])
   log.record('permission_request', {
-    ...{ request_id: 'ask-1', run_id: 'run-1', call_id: 'call-2', tool: 'read_file', title: 'Read Jobs*.ts?' },
+    request_id: 'ask-1',
+    run_id: 'run-1',
+    call_id: 'call-2',
+    tool: 'read_file',
+    title: 'Read Jobs*.ts?',
     options: [{ option_id: 'yes', label: 'Ja', kind: 'allow_always' }],
   })
   log.record('permission_result', { request_id: 'ask-1', outcome: 'allowed', grant: { tool: 'read_file' } })
@@ -42,7 +46,9 @@ export function sampleLines(): DiskLine[] {
   log.submission({ action: 'add', id: 'q-2', delivery: 'follow-up', message: 'Wait for me, *please*' })
   log.submission({ action: 'hold', id: 'q-2' })
   log.record('permission_request', {
-    ...{ request_id: 'ask-2', tool: 'bash', title: 'Run ls *?' },
+    request_id: 'ask-2',
+    tool: 'bash',
+    title: 'Run ls *?',
     options: [{ option_id: 'no', label: 'Nein', kind: 'reject_once' }],
   })
   log.assistant([text(`${prose(900)} Ende 😊`)])

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { writeCheckpoint } from './checkpoint.ts'
-import { nextPosition, type Position } from './line.ts'
+import { nextPosition, type DiskLine, type Position } from './line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
+import { checksum, sealLine } from './seal-line.ts'
 import { Session } from './session.ts'
 import { SessionReader } from './session-reader.ts'
 import { randomLog } from './testing/random-log.ts'
@@ -49,7 +50,69 @@ describe('a quick open', () => {
     expect(await isQuick(checkpoint, lines.slice(0, 20))).toBe(false)
     expect(await isQuick(checkpoint, randomLog(generator(8), { lines: 40 }))).toBe(false)
   })
+
+  test('believes no checkpoint that has a right checksum and makes no sense', async () => {
+    const lines = [sealed({ type: 'session', id: 's' }, 1)]
+    const { state } = await SessionReader.open(new TextLog(lines), { whole: true })
+    const [, body = ''] = writeCheckpoint(state).split('\n')
+    for (const change of [
+      { nodes: 5 },
+      { nodes: [5] },
+      { labels: {} },
+      { inbox: null },
+      { above: null },
+      { last: null },
+    ]) {
+      const text = JSON.stringify({ ...(JSON.parse(body) as object), ...change })
+      const reader = await SessionReader.open(new TextLog(lines, `${checksum(text)}\n${text}\n`))
+      expect([change, reader.state.tree.isWhole]).toEqual([change, true])
+    }
+  })
+
+  test('notices a line of its context that was damaged since, and reads the whole log', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(said('a', null), 2),
+      sealed(
+        { type: 'compaction', id: 'k', parent_id: 'a', compaction: { summary: 's', first_kept_entry_id: 'a' } },
+        3,
+      ),
+      sealed(said('b', 'k'), 4),
+    ]
+    const checkpoint = await checkpointOf(lines, lines.length)
+    for (const index of [1, 2]) {
+      const damaged = lines.with(index, (lines[index] as string).replace('parent', 'parrot'))
+      const reader = await SessionReader.open(new TextLog(damaged, checkpoint))
+      expect(reader.state.tree.isWhole).toBe(false)
+      const whole = await SessionReader.open(new TextLog(damaged), { whole: true })
+      expect((await whatItSays(reader))['context']).toEqual((await whatItSays(whole))['context'])
+      expect(reader.state.damage).toEqual(whole.state.damage)
+    }
+  })
+
+  test('is not tried where an id came twice: what it means depends on the place in the log', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(said('a', null), 2),
+      sealed(said('b', 'a'), 3),
+      sealed(said('a', null), 4),
+      sealed({ type: 'leaf', id: 'l', leaf: { target_id: 'b' } }, 5),
+      sealed(said('c', 'a'), 6),
+    ]
+    const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 5)))
+    const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+    expect(await whatItSays(quick)).toEqual(await whatItSays(whole))
+  })
 })
+
+function sealed(line: DiskLine, seq: number): string {
+  return sealLine(line, seq).text
+}
+
+function said(id: string, parent: string | null): DiskLine {
+  const content = [{ type: 'text', text: { content: `words of ${id}` } }]
+  return { type: 'message', id, parent_id: parent, message: { role: 'user', content } }
+}
 
 /** A writer saves its checkpoint behind a line that it has just written, so behind an intact one. */
 async function checkpointOf(lines: readonly string[], at: number): Promise<string> {

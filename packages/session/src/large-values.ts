@@ -38,15 +38,23 @@ export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Pro
   for (const value of moved.filter(isMovedValue)) {
     const bytes = await blobs.getBlob(value.sha256)
     const place = bytes && stringAt(result, value.path)
+    const whole = bytes && decoded(bytes, value)
     // Without its blob a value keeps its beginning; `verify` names the missing blob.
-    if (place) place.holder[place.key] = decoded(bytes, value)
+    if (place && whole !== undefined) place.holder[place.key] = whole
   }
   return result
 }
 
-function decoded(bytes: Uint8Array, { encoding }: MovedValue): unknown {
+/** The string that a blob is; undefined where it is none, which only somebody else can have written. */
+function decoded(bytes: Uint8Array, { encoding }: MovedValue): string | undefined {
   const words = decoder.decode(bytes)
-  return encoding === 'json' ? JSON.parse(words) : words
+  if (encoding !== 'json') return words
+  try {
+    const value: unknown = JSON.parse(words)
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined // not JSON: the line keeps what it has
+  }
 }
 
 /** The blobs that a line needs. */
@@ -106,10 +114,8 @@ async function moveValue(place: StringPlace, moved: MovedValue[], blobs: BlobWri
   return preview.length + 150
 }
 
-function isImageSource(holder: Holder): boolean {
-  return (
-    holder['type'] === 'base64' && typeof holder['data'] === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(holder['data'])
-  )
+function isImageSource({ type, data }: Holder): boolean {
+  return type === 'base64' && typeof data === 'string' && data.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(data)
 }
 
 function decodeBase64(value: string): Uint8Array {
@@ -124,7 +130,7 @@ function stringsOf(line: DiskLine): StringPlace[] {
       const here = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
       if (typeof value === 'string') {
         if (value.length > minMovedBytes / 3)
-          places.push({ holder, key, path: here, bytes: JSON.stringify(value).length })
+          places.push({ holder, key, path: here, bytes: encoder.encode(JSON.stringify(value)).length })
       } else if (typeof value === 'object' && value !== null) visit(value as Holder, here)
     }
   }

@@ -14,7 +14,13 @@ export interface Part {
 export function takeApart(bytes: Uint8Array): Part[] {
   const parts: Part[] = []
   if (bytes.length < shortestSealedLine) return parts
-  for (const piece of splitMerged(bytes)) addParts(parts, piece, bytes)
+  let junk = 0
+  for (const piece of splitMerged(bytes)) {
+    addParts(parts, piece, bytes)
+    // No accident makes so many pieces that are none; somebody wants us to be busy.
+    junk = parts.at(-1)?.parsed.type === 'line' ? 0 : junk + 1
+    if (junk > maxJunkPieces) break
+  }
   if (parts.length === 0) addParts(parts, { at: 0, bytes }, bytes)
   return parts.some(isProven) ? parts : []
 }
@@ -51,6 +57,8 @@ function partAt(piece: Uint8Array, from: number, to: number): Part {
   const bytes = piece.subarray(from, to)
   return { at: from, bytes, parsed: hasSeal(bytes) ? parseLine(bytes) : unsealed }
 }
+
+const maxJunkPieces = 10_000
 
 const unsealed: ParsedLine = { type: 'damaged', reason: 'checksum is missing', head: {} }
 

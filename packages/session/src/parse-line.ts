@@ -47,7 +47,8 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
 export function* splitMerged(bytes: Uint8Array): Iterable<{ at: number; bytes: Uint8Array }> {
   let start = 0
   for (let next = findBytes(bytes, lineStart, 1); next !== -1; next = findBytes(bytes, lineStart, next + 1)) {
-    const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) ? next - 1 : -1
+    const isListed = bytes[next - 1] === comma // an object in a list of what somebody said, and no line
+    const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) && !isListed ? next - 1 : -1
     if (end - start < shortestSealedLine) continue
     yield { at: start, bytes: bytes.subarray(start, end) }
     start = next
@@ -80,6 +81,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const headDecoder = new TextDecoder('latin1')
 const encoder = new TextEncoder()
 const carriageReturn = 0x0d
+const comma = 0x2c
 const sealStart = encoder.encode(',"crc":"')
 const sealLength = sealStart.length + 10
 const lineStart = encoder.encode('{"seq":')
