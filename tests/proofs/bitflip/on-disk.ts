@@ -82,7 +82,6 @@ export class OnDisk {
 
   async #readOnly(flip: Flip, bytes: Uint8Array): Promise<string[]> {
     await using session = await this.#store.open(sessionId, { readOnly: true })
-    // Whoever opens from a checkpoint sees only the damage that lies in its context; `verify` sees all.
     const isQuick = existsSync(join(this.#folder, 'checkpoint.json'))
     const problems = await this.#look(session, flip, { isQuick })
     if (Buffer.compare(this.#logBytes(), bytes) !== 0) problems.push('the log was changed')
@@ -132,13 +131,19 @@ export class OnDisk {
   async #look(session: Session, flip: Flip, { isQuick }: { isQuick: boolean }): Promise<string[]> {
     const problems: string[] = []
     const isTail = this.#isTail(flip)
-    if (session.damage.length === 0 && !isTail && !isQuick) problems.push('the session tells of no damage')
     const lost = flip.part === 'newline' && !isTail ? undefined : flip.line
     const lines: LogLine[] = []
     for await (const line of session.lines()) lines.push(line)
     problems.push(...this.#judgeLines(lines, lost, { isTail }))
     const context = await session.getContext()
+    // From a checkpoint only what the context needs is read; what is wrong elsewhere is found by `verify`.
+    const isSeen = isQuick ? lost !== undefined && this.#log.contextIds.includes(this.#idOf(lost)) : !isTail
+    if (isSeen && session.damage.length === 0) problems.push('the session tells of no damage')
     return [...problems, ...brokenPairs(context), ...this.#judgeContext(context, lost)]
+  }
+
+  #idOf(line: number): string {
+    return this.#log.lines[line]?.line.id ?? ''
   }
 
   #judgeLines(lines: readonly LogLine[], lost: number | undefined, { isTail }: { isTail: boolean }): string[] {
@@ -157,7 +162,7 @@ export class OnDisk {
 
   /** Every message of the intact context is there, but for the lost one and what had to be mended because of it. */
   #judgeContext(context: Context, lost: number | undefined): string[] {
-    const lostId = lost === undefined ? undefined : this.#log.lines[lost]?.line.id
+    const lostId = lost === undefined ? undefined : this.#idOf(lost)
     const found = new Map(context.messages.map((each) => [each.entryId, each]))
     return this.#context.messages.flatMap(({ entryId, message }) => {
       if (entryId === lostId) return []
