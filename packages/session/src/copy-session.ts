@@ -4,7 +4,7 @@ import { newId } from './ids.ts'
 import type { DiskLine } from './line.ts'
 import { parseLine } from './parse-line.ts'
 import type { SessionReader } from './session-reader.ts'
-import { pathTo, type Node } from './tree.ts'
+import { isGap, pathTo, type Node } from './tree.ts'
 
 /** A line for a new log, without seq and checksum, and the blobs that must be there before it. */
 interface CopiedLine {
@@ -37,7 +37,7 @@ export async function copyEntries(reader: SessionReader, options: { leafId?: str
 
 async function* linesOf(reader: SessionReader, nodes: readonly Node[]): AsyncIterable<CopiedLine> {
   for (let start = 0; start < nodes.length; start += slice) {
-    const part = nodes.slice(start, start + slice).filter(isReadable)
+    const part = nodes.slice(start, start + slice).filter((node) => !isGap(node))
     const lines = await reader.log.readAt(part)
     for (const [index, node] of part.entries()) {
       const parsed = parseLine(lines[index] ?? new Uint8Array())
@@ -62,13 +62,9 @@ export function copyOfLine(source: DiskLine, node: Node): DiskLine {
   return line
 }
 
-function isReadable(node: Node): boolean {
-  return node.type !== 'gap'
-}
-
 export function nearestReadable(node: Node): string | null {
   for (let step: Node | null | 'unread' = node; step !== null && step !== 'unread'; step = step.parent) {
-    if (isReadable(step)) return step.id
+    if (!isGap(step)) return step.id
   }
   return null
 }

@@ -177,4 +177,11 @@ describe('reading', () => {
     reading.finish()
     expect(state.damage).toMatchObject([{ seq: 1, count: 1_000_000, at: 0, size: 1_999_999 }])
   })
+
+  test('a line that calls itself a gap is a line: its twin does not make it go away', () => {
+    const gap: DiskLine = { ...said('a', null), type: 'gap' }
+    const { state, accepted } = read(sealed(header, writer, gap, said('b', 'a'), gap))
+    expect(accepted).toEqual(['1 s', '2 w', '3 a', '4 b', '5 a'])
+    expect([...state.tree.all()].map(({ id, seq }) => `${seq} ${id}`)).toEqual(['3 a', '4 b', '5 a'])
+  })
 })

@@ -9,7 +9,7 @@ import type { ReadableLog } from './log-store.ts'
 import { parseLine } from './parse-line.ts'
 import { replay } from './replay.ts'
 import { SessionState } from './session-state.ts'
-import { UnreadError, type Node } from './tree.ts'
+import { isGap, UnreadError, type Node } from './tree.ts'
 
 /** The folded state of one log, and the way back from a node to what its line says. */
 export class SessionReader {
@@ -76,7 +76,7 @@ export class SessionReader {
   async entriesOf(nodes: readonly Node[]): Promise<Entry[]> {
     const found = new Map<Node, Entry>()
     for (const node of nodes) {
-      const entry = node.type === 'gap' ? gapEntry(node) : this.#cache.get(node)
+      const entry = isGap(node) ? gapEntry(node) : this.#cache.get(node)
       if (entry) found.set(node, entry)
     }
     const missing = nodes.filter((node) => !found.has(node))

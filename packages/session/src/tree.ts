@@ -103,7 +103,7 @@ export class Tree {
     if (first) {
       this.#hasTwins = true
       this.#nodes.delete(node.id)
-      if (first.type !== 'gap') this.#replaced.push(first)
+      if (!isGap(first)) this.#replaced.push(first)
     }
     this.#nodes.set(node.id, node)
     this.#newest = node
@@ -114,6 +114,11 @@ export class Tree {
   alias(id: string, node: Node): void {
     this.#nodes.set(id, node)
   }
+}
+
+/** Stands for a line that was lost. A line may call itself `gap`; it has bytes, and this has none. */
+export function isGap(node: Node): boolean {
+  return node.size === 0
 }
 
 /** From the root to the node, both included. */
