@@ -1,4 +1,5 @@
 import type { Durability, Place } from '@tapetree/session'
+import { parseLine } from '../../../packages/session/src/parse-line.ts'
 import { pathsInFolder, type LogPaths } from '../../../packages/session/src/stores/file/log-paths.ts'
 import {
   inodeAt,
@@ -72,10 +73,11 @@ export class Ledger {
     this.facts.push({ ...told, since: disk.journal.length })
   }
 
-  /** Whatever a caller was shown counts as told: every line of the log. */
+  /** Whatever a caller was shown counts as told: every intact line of the log. A hole may have made one out of two halves. */
   published(sessionId: string, disk: MemoryDisk, level: Durability): void {
     const content = disk.contentOf(this.logOf(sessionId)) ?? new Uint8Array()
-    for (const { id } of linesIn(content)) {
+    for (const { id, bytes } of linesIn(content)) {
+      if (parseLine(bytes).type !== 'line') continue
       this.told({ type: 'line', sessionId, id, level }, disk)
     }
   }
