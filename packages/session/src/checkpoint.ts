@@ -59,7 +59,7 @@ export async function readCheckpoint(log: ReadableLog): Promise<SessionState | u
   }
 }
 
-const checkpointVersion = 1
+const checkpointVersion = 2
 
 interface Body {
   version: number

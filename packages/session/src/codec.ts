@@ -127,9 +127,9 @@ const blobShape = shape({ sha256: true, size: true })
 
 const contentShape = shape({
   type: true,
-  text: shape({ content: true }),
+  text: shape({ content: true, providerMetadata: true }),
   image: shape({ source: shape({ type: true, mediaType: true, data: true, sha256: true, size: true }) }),
-  toolUse: shape({ id: true, name: true, input: true }),
+  toolUse: shape({ id: true, name: true, input: true, partialInput: true, providerMetadata: true }),
   reasoning: shape({ text: true, signature: true, providerMetadata: true }),
 })
 // A result may hold content again, so its shape refers to the one it is part of.
@@ -212,7 +212,14 @@ const payloads = new Map<string, Payload>(
       beforeId: true,
       reason: true,
     }),
-    run_start: shape({ runId: true, leafId: true, submissionId: true, resumes: true }),
+    run_start: shape({
+      runId: true,
+      leafId: true,
+      submissionId: true,
+      resumes: true,
+      fruitless: true,
+      spent: true,
+    }),
     run_end: shape({ runId: true, outcome: true, reason: true, durationMs: true }),
     attempt: shape({ runId: true, item: true, error: true, content: contentShape }),
     tool_start: shape({
@@ -234,7 +241,14 @@ const payloads = new Map<string, Payload>(
       input: true,
       options: shape({ optionId: true, label: true, kind: true }),
     }),
-    permission_result: shape({ requestId: true, outcome: true, optionId: true, clientId: true, grant: true }),
+    permission_result: shape({
+      requestId: true,
+      outcome: true,
+      optionId: true,
+      text: true,
+      clientId: true,
+      grant: true,
+    }),
     plan: shape({ items: shape({ text: true, status: true }) }),
     file_read: shape({ path: true, size: true, runId: true, callId: true }),
     file_write: shape({

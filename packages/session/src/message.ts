@@ -31,7 +31,7 @@ export type Content = TextContent | ImageContent | ToolUseContent | ToolResultCo
 
 export interface TextContent {
   type: 'text'
-  text: { content: string }
+  text: { content: string; providerMetadata?: Record<string, unknown> }
 }
 
 export interface ImageContent {
@@ -53,6 +53,10 @@ export interface ToolUse {
   id: string
   name: string
   input: Record<string, unknown>
+  /** What had come of an input that never was whole; then `input` is empty. */
+  partialInput?: string
+  /** Opaque; sent back with the call to the model that made it. */
+  providerMetadata?: Record<string, unknown>
 }
 
 export interface ToolResultContent {

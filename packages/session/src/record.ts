@@ -61,7 +61,17 @@ export type SubmissionChange =
 
 export interface RunStartRecord extends LineBase {
   type: 'run_start'
-  runStart: { runId: string; leafId: string | null; submissionId?: string; resumes?: string }
+  runStart: {
+    runId: string
+    leafId: string | null
+    submissionId?: string
+    /** The run that goes on here, after its process died. */
+    resumes?: string
+    /** How often it was resumed before without adding anything to the path. */
+    fruitless?: number
+    /** What it had used before. */
+    spent?: Record<string, number>
+  }
 }
 
 export type RunOutcome = 'completed' | 'failed' | 'aborted' | 'abandoned'
@@ -94,7 +104,8 @@ export interface ToolStartRecord extends LineBase {
 export interface PermissionOption {
   optionId: string
   label: string
-  kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always'
+  /** `answer` answers a question; the others decide on a call. */
+  kind: 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'answer'
 }
 
 export interface PermissionRequestRecord extends LineBase {
@@ -116,6 +127,8 @@ export interface PermissionResultRecord extends LineBase {
     requestId: string
     outcome: 'allowed' | 'rejected' | 'cancelled'
     optionId?: string
+    /** What the user said in their own words. */
+    text?: string
     clientId?: string
     /** A rule that stays in force for the session. */
     grant?: Record<string, unknown>

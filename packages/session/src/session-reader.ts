@@ -15,7 +15,7 @@ import { isGap, UnreadError, type Node } from './tree.ts'
 export class SessionReader {
   readonly log: ReadableLog
   state: SessionState
-  readonly #cache = new EntryCache()
+  #cache = new EntryCache()
 
   private constructor(log: ReadableLog, state: SessionState) {
     this.log = log
@@ -87,6 +87,11 @@ export class SessionReader {
       this.#cache.put(node, entry)
     }
     return nodes.map((node) => found.get(node) as Entry)
+  }
+
+  /** After a compaction the context is short again: what lies before it is read when it is asked for, and not held. */
+  forgetEntries(): void {
+    this.#cache = new EntryCache()
   }
 
   async #decode(node: Node, bytes: Uint8Array): Promise<Entry> {

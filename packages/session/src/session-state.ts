@@ -164,6 +164,7 @@ export class SessionState {
         return
       case 'run_end':
         this.run = null
+        this.totals.addRun(payload['duration_ms'])
         this.inbox.runEnded(payload['outcome'])
         return
       case 'permission_request':

@@ -198,6 +198,7 @@ export class SessionWriter {
       state.apply(line, { seq: sealed.seq, crc: sealed.crc, at: position.at, size: position.size })
       state.end = nextPosition(position)
       if (line.type === 'writer') this.#announcedTerm = state.term
+      if (line.type === 'compaction') this.#reader.forgetEntries()
     }
     this.#derived.schedule(lines.length)
     this.#onCommit(lines)

@@ -210,6 +210,17 @@ describe('what a reader is shown', () => {
     await again.close()
   })
 
+  test('a compaction lets go of the entries that were held for the context before it', async () => {
+    const session = await memoryStore().create()
+    const first = await user(session, 'first')
+    const held = await session.getEntry(first)
+    expect(await session.getEntry(first)).toBe(held)
+    await session.appendCompaction('sum', await user(session, 'kept'), 1)
+    const read = await session.getEntry(first)
+    expect(read).toEqual(held)
+    expect(read).not.toBe(held)
+  })
+
   test('a branch does not start at a note', async () => {
     const session = await memoryStore().create()
     const label = await session.setLabel(await user(session, 'a'), 'x')

@@ -39,6 +39,16 @@ export interface SessionParts {
 
 type PermissionRequest = PermissionRequestRecord['permissionRequest']
 
+export interface SessionTotals {
+  turns: number
+  toolCalls: number
+  /** Of the runs that have ended. */
+  runMs: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
 export interface AppendedMessage extends AppendContext {
   /** Further members of the message: model, usage, run and so on. */
   with?: Omit<Partial<Message>, 'role' | 'content'>
@@ -95,6 +105,18 @@ export class Session {
 
   get info(): SessionInfo {
     return sessionInfoOf(this.#reader.state, { id: this.id, ...(this.path !== undefined && { path: this.path }) })
+  }
+
+  /** What the session has used in all. */
+  get totals(): SessionTotals {
+    const { turns, toolCalls, runMs, usage } = this.#reader.state.totals
+    return {
+      turns,
+      toolCalls,
+      runMs,
+      tokens: usage.total_tokens || usage.input_tokens + usage.output_tokens,
+      cost: usage.cost,
+    }
   }
 
   get openRun(): OpenRun | null {

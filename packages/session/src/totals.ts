@@ -15,6 +15,12 @@ const usageNames = [
 export class Totals {
   entries = 0
   messages = 0
+  /** Answers of a model. */
+  turns = 0
+  /** Calls that those answers made. */
+  toolCalls = 0
+  /** How long the runs took that have ended. */
+  runMs = 0
   /** Time of the last message. */
   modified = ''
   firstText = ''
@@ -35,7 +41,12 @@ export class Totals {
     if (typeof line.timestamp === 'string') this.modified = line.timestamp
     const message = payloadOf(line)
     this.addUsage(message['usage'])
+    if (message['role'] === 'assistant') this.#countAnswer(message['content'])
     if (this.firstText === '' && message['role'] === 'user') this.firstText = firstTextOf(message['content'])
+  }
+
+  addRun(durationMs: unknown): void {
+    if (typeof durationMs === 'number' && Number.isFinite(durationMs)) this.runMs += durationMs
   }
 
   addUsage(usage: unknown): void {
@@ -47,12 +58,18 @@ export class Totals {
   }
 
   toCheckpoint(): unknown {
-    const { entries, messages, modified, firstText, usage } = this
-    return { entries, messages, modified, firstText, usage }
+    const { entries, messages, turns, toolCalls, runMs, modified, firstText, usage } = this
+    return { entries, messages, turns, toolCalls, runMs, modified, firstText, usage }
   }
 
   restore(saved: unknown): void {
     Object.assign(this, saved)
+  }
+
+  #countAnswer(content: unknown): void {
+    this.turns++
+    if (!Array.isArray(content)) return
+    this.toolCalls += content.filter((block) => isObject(block) && block['type'] === 'tool_use').length
   }
 }
 

@@ -1,0 +1,84 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { LiveText } from '@tapetree/session'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { noDraft, openDraft, readDraft, removeDraft } from './draft.ts'
+
+let folder = ''
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'draft-'))))
+afterAll(() => rm(folder, { recursive: true }))
+beforeEach(() => removeDraft(folder))
+
+const live = (text: string, off = 0, more: Partial<LiveText> = {}): LiveText => ({
+  type: 'delta',
+  item: 'one',
+  part: 0,
+  kind: 'text',
+  off,
+  text,
+  run: 'r',
+  ...more,
+})
+const written = (): Promise<string> => readFile(join(folder, 'draft.jsonl'), 'utf8').catch(() => '')
+
+describe('a draft', () => {
+  test('is in the file within moments, neighbouring texts as one line', async () => {
+    const draft = openDraft(folder)
+    draft.add(live('he'))
+    draft.add(live('llo', 2))
+    await expect.poll(written).toBe('{"item":"one","run_id":"r","part":0,"kind":"text","off":0,"text":"hello"}\n')
+    await draft.close()
+    expect(await written()).toBe('')
+  })
+
+  test('is written at once when much has come', async () => {
+    const draft = openDraft(folder)
+    draft.add(live('x'.repeat(5000)))
+    draft.add(live('y', 5000))
+    await expect.poll(written).toContain('xxx')
+    expect(await written()).not.toContain('y')
+    await draft.close()
+  })
+
+  test('is read back part by part', async () => {
+    const draft = openDraft(folder)
+    draft.add(live('thought', 0, { kind: 'reasoning' }))
+    draft.add(live('said', 0, { part: 1 }))
+    draft.add(live('{"a', 0, { part: 2, kind: 'tool_input' }))
+    await expect.poll(written).toContain('tool_input')
+    expect(await readDraft(folder)).toEqual({
+      item: 'one',
+      content: [
+        { type: 'reasoning', reasoning: { text: 'thought' } },
+        { type: 'text', text: { content: 'said' } },
+        { type: 'text', text: { content: '{"a' } },
+      ],
+    })
+    await draft.close()
+  })
+
+  test('of an older item gives way to the newer one', async () => {
+    const lines = [live('old'), live('new', 0, { item: 'two' })].map((line) => `${JSON.stringify(line)}\n`)
+    await writeFile(join(folder, 'draft.jsonl'), lines.join(''))
+    expect(await readDraft(folder)).toMatchObject({ item: 'two', content: [{ text: { content: 'new' } }] })
+  })
+
+  test('with a line missing keeps what is before the hole, and a torn last line is no harm', async () => {
+    const lines = [live('ab'), live('ef', 4)].map((line) => `${JSON.stringify(line)}\n`)
+    await writeFile(join(folder, 'draft.jsonl'), `${lines.join('')}{"item":"one","par`)
+    expect(await readDraft(folder)).toMatchObject({ content: [{ text: { content: 'ab' } }] })
+  })
+
+  test('that was never written is none', async () => {
+    expect(await readDraft(folder)).toBeUndefined()
+  })
+
+  test('that cannot be written is done without', async () => {
+    const draft = openDraft(join(folder, 'not-there'))
+    draft.add(live('x'.repeat(5000)))
+    await draft.clear()
+    await draft.close()
+    expect(openDraft(undefined)).toBe(noDraft)
+  })
+})

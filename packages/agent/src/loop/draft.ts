@@ -1,0 +1,140 @@
+import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Content, LiveText } from '@tapetree/session'
+
+/** What is being streamed, kept beside the log until its entry is there: after a crash it shows how far the answer had come. */
+export interface Draft {
+  /** The text is in the file within 250 ms, or 4 KiB. */
+  add(live: LiveText): void
+  /** The item is in the log; nothing is in flight any more. */
+  clear(): Promise<void>
+  close(): Promise<void>
+}
+
+/** For stores that have no folder on this machine. */
+export const noDraft: Draft = { add: () => undefined, clear: () => Promise.resolve(), close: () => Promise.resolve() }
+
+// The promise is 250 ms; a busy machine needs some of that.
+const maxBehindMs = 150
+const maxBehindLength = 4096
+const fileName = 'draft.jsonl'
+
+export function openDraft(localFolder: string | undefined): Draft {
+  return localFolder === undefined ? noDraft : new DraftFile(join(localFolder, fileName))
+}
+
+/** Text of one part that has not been written yet. */
+interface Unwritten {
+  first: LiveText
+  text: string
+}
+
+class DraftFile implements Draft {
+  readonly #path: string
+  #file: number | undefined
+  #unwritten: Unwritten[] = []
+  #length = 0
+  #timer: NodeJS.Timeout | undefined
+  #isEmpty = true
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  add(live: LiveText): void {
+    const last = this.#unwritten.at(-1)
+    if (last && last.first.item === live.item && last.first.part === live.part) last.text += live.text
+    else this.#unwritten.push({ first: live, text: live.text })
+    this.#length += live.text.length
+    if (this.#length >= maxBehindLength) this.#flush()
+    else this.#timer ??= setTimeout(() => this.#flush(), maxBehindMs).unref()
+  }
+
+  async clear(): Promise<void> {
+    this.#forget()
+    if (this.#isEmpty) return
+    this.#isEmpty = true
+    this.#do((file) => ftruncateSync(file, 0))
+  }
+
+  async close(): Promise<void> {
+    await this.clear()
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+  }
+
+  #flush(): void {
+    const lines = this.#unwritten.map(({ first, text }) => `${JSON.stringify(lineOf(first, text))}\n`).join('')
+    this.#forget()
+    this.#isEmpty = false
+    this.#do((file) => writeSync(file, lines))
+  }
+
+  #forget(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#unwritten = []
+    this.#length = 0
+  }
+
+  /** At once, as the log is written: a few kilobytes take less time here than the way to another thread and back. */
+  #do(work: (file: number) => void): void {
+    try {
+      this.#file ??= openSync(this.#path, 'a', 0o600)
+      work(this.#file)
+    } catch {
+      // A draft that cannot be written is done without.
+    }
+  }
+}
+
+function lineOf({ item, run, part, kind, off }: LiveText, text: string): Record<string, unknown> {
+  return { item, run_id: run, part, kind, off, text }
+}
+
+export interface DraftText {
+  item: string
+  content: Content[]
+}
+
+/** The last answer that was being streamed, as far as it was written down. */
+export async function readDraft(localFolder: string): Promise<DraftText | undefined> {
+  const written = await readFile(join(localFolder, fileName), 'utf8').catch(() => '')
+  let item: string | undefined
+  let parts = new Map<number, { kind: string; text: string }>()
+  for (const line of written.split('\n')) {
+    const live = parseLine(line)
+    if (!live) continue
+    if (live.item !== item) parts = new Map()
+    item = live.item
+    const before = parts.get(live.part)?.text ?? ''
+    // A line that was lost in between leaves what came before it.
+    if (live.off <= before.length)
+      parts.set(live.part, { kind: live.kind, text: before.slice(0, live.off) + live.text })
+  }
+  if (item === undefined) return undefined
+  const inOrder = [...parts].sort(([left], [right]) => left - right)
+  return { item, content: inOrder.map(([, part]) => contentOf(part)) }
+}
+
+/** Of a call only what came of its input is known, so it is told as text. */
+function contentOf({ kind, text }: { kind: string; text: string }): Content {
+  if (kind === 'reasoning') return { type: 'reasoning', reasoning: { text } }
+  return { type: 'text', text: { content: text } }
+}
+
+function parseLine(line: string): { item: string; part: number; kind: string; off: number; text: string } | undefined {
+  try {
+    const { item, part, kind, off, text } = JSON.parse(line) as Record<string, unknown>
+    if (typeof item !== 'string' || typeof kind !== 'string' || typeof text !== 'string') return undefined
+    if (typeof part !== 'number' || typeof off !== 'number') return undefined
+    return { item, part, kind, off, text }
+  } catch {
+    return undefined // the last line may be torn
+  }
+}
+
+export async function removeDraft(localFolder: string): Promise<void> {
+  await rm(join(localFolder, fileName), { force: true })
+}

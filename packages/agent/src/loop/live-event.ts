@@ -1,0 +1,11 @@
+import type { LiveText, MessageError } from '@tapetree/session'
+
+/** What whoever watches is told while it happens. All of it may be lost: the log has what counts. */
+export type LiveEvent =
+  | LiveText
+  | { type: 'auto_retry_start'; runId: string; attempt: number; delayMs: number; error: MessageError }
+  | { type: 'auto_retry_end'; runId: string; attempt: number; isAborted: boolean }
+  | { type: 'auto_compaction_start'; runId: string; reason: CompactionReason }
+  | { type: 'auto_compaction_end'; runId: string; reason: CompactionReason; outcome: 'compacted' | 'futile' | 'failed' }
+
+export type CompactionReason = 'threshold' | 'overflow' | 'manual'

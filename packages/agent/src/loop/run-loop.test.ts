@@ -1,0 +1,469 @@
+import { z } from 'zod'
+import { describe, expect, test } from 'vitest'
+import { script, scriptedModel } from '../testing/scripted-model.ts'
+import { TestAgent } from '../testing/test-agent.ts'
+import { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolOutput } from '../tools/tool.ts'
+
+/** A tool whose work is the test's. */
+function tool(
+  name: string,
+  run: (context: ToolContext) => Promise<ToolOutput> | ToolOutput = () => ({ content: 'ok' }),
+  options: Partial<ToolOptions<z.ZodObject>> = {},
+): Tool {
+  const schema = z.looseObject({})
+  return defineTool({
+    name,
+    description: name,
+    schema,
+    access: () => [],
+    ...options,
+    run: async (_, context) => run(context),
+  })
+}
+
+const threeCalls = () => script().toolCall('1', 'a').toolCall('2', 'a').toolCall('3', 'a').step().text('done')
+
+describe('a run', () => {
+  test('says what the model said and ends', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().text('he', 'llo')) })
+    expect(await agent.prompt('hi')).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual(['user: hi', 'assistant: hello'])
+    expect(await agent.lineTypes()).toEqual([
+      'session',
+      'writer',
+      'model_change',
+      'system',
+      'message',
+      'run_start',
+      'message',
+      'run_end',
+    ])
+    expect(agent.events).toMatchObject([
+      { off: 0, text: 'he' },
+      { off: 2, text: 'llo' },
+    ])
+  })
+
+  test('carries out calls in their order and goes on until the model asks for nothing', async () => {
+    const order: string[] = []
+    const a = tool('a', ({ callId }) => ({ content: `${order.push(callId)}` }))
+    const agent = await TestAgent.open({ model: scriptedModel(threeCalls()), tools: [a] })
+    await agent.prompt('go')
+    expect(await agent.path()).toEqual([
+      'user: go',
+      'assistant: [a 1] [a 2] [a 3]',
+      'tool: 1 1',
+      'tool: 2 2',
+      'tool: 3 3',
+      'assistant: done',
+    ])
+  })
+
+  test('does not write the model and the system prompt again where they have not changed', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
+    await agent.prompt('a')
+    await agent.prompt('b')
+    expect((await agent.lineTypes()).filter((type) => type === 'system' || type === 'model_change')).toHaveLength(2)
+  })
+
+  test('tools that only read run side by side, and each result is kept when it is there', async () => {
+    const gates = new Map<string, () => void>()
+    const a = tool(
+      'a',
+      ({ callId }) => new Promise((resolve) => gates.set(callId, () => resolve({ content: callId }))),
+      {
+        readOnly: true,
+      },
+    )
+    const agent = await TestAgent.open({ model: scriptedModel(threeCalls()), tools: [a] })
+    const stop = agent.session.subscribe(({ line }) => {
+      if (line.type === 'tool_start' && gates.size === 3) gates.get('3')?.()
+      if (line.type !== 'message' || line.message.role !== 'tool') return
+      for (const [id, open] of gates) if (id !== '3') open()
+    })
+    const done = agent.prompt('go')
+    await expect.poll(() => gates.size).toBe(3)
+    gates.get('3')?.()
+    await done
+    stop()
+    expect((await agent.path())[2]).toBe('tool: 3 3')
+  })
+})
+
+describe('a steer during the first of three calls', () => {
+  async function steered(steerPolicy: 'skip-remaining' | 'after-batch' | 'interrupt'): Promise<string[]> {
+    const a = tool('a', async ({ callId, signal }) => {
+      if (callId === '1') await agent.session.submit('wait', { delivery: 'steer' })
+      return { content: signal.aborted ? 'stopped' : 'ok' }
+    })
+    const agent: TestAgent = await TestAgent.open({
+      model: scriptedModel(threeCalls()),
+      tools: [a],
+      settings: { steerPolicy },
+    })
+    await agent.prompt('go')
+    return (await agent.path()).slice(2)
+  }
+
+  test('skips the calls that have not started', async () => {
+    const skipped = 'failed: Not run: the user sent a new message first.'
+    expect(await steered('skip-remaining')).toEqual([
+      'tool: 1 ok',
+      `tool: 2 ${skipped}`,
+      `tool: 3 ${skipped}`,
+      'user: wait',
+      'assistant: done',
+    ])
+  })
+
+  test('waits for all of them under `after-batch`', async () => {
+    expect(await steered('after-batch')).toEqual([
+      'tool: 1 ok',
+      'tool: 2 ok',
+      'tool: 3 ok',
+      'user: wait',
+      'assistant: done',
+    ])
+  })
+
+  test('stops the running one too under `interrupt`', async () => {
+    expect((await steered('interrupt')).slice(0, 2)).toEqual([
+      'tool: 1 stopped',
+      'tool: 2 failed: Not run: the user sent a new message first.',
+    ])
+  })
+})
+
+describe('messages that wait', () => {
+  test('a follow-up is a run of its own, after the first one ended by itself', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2').step().text('3')) })
+    await agent.session.submit('second')
+    await agent.session.submit('third')
+    await agent.prompt('first')
+    expect(await agent.path()).toEqual([
+      'user: first',
+      'assistant: 1',
+      'user: second',
+      'assistant: 2',
+      'user: third',
+      'assistant: 3',
+    ])
+    expect((await agent.lineTypes()).filter((type) => type.startsWith('run_'))).toEqual([
+      'run_start',
+      'run_end',
+      'run_start',
+      'run_end',
+      'run_start',
+      'run_end',
+    ])
+    expect(agent.session.inbox.messages).toEqual([])
+  })
+
+  test('a steer that comes while the model speaks its last words is heard in the same run', async () => {
+    const model = scriptedModel(
+      script()
+        .text('1')
+        .do(() => agent.session.submit('and?', { delivery: 'steer' }))
+        .step()
+        .text('2'),
+    )
+    const agent: TestAgent = await TestAgent.open({ model })
+    await agent.prompt('go')
+    expect(await agent.path()).toEqual(['user: go', 'assistant: 1', 'user: and?', 'assistant: 2'])
+    expect((await agent.lineTypes()).filter((type) => type === 'run_start')).toHaveLength(1)
+  })
+
+  test('a steer that comes when the run has just ended is heard right away, in a run of its own', async () => {
+    const agent = await TestAgent.open({
+      model: scriptedModel(script().text('1').step().text('2')),
+      settings: { followUpDelayMs: 1000 },
+    })
+    const stop = agent.session.subscribe(({ line }) => {
+      if (line.type !== 'run_end') return
+      stop()
+      void agent.session.submit('and?', { delivery: 'steer' })
+    })
+    await agent.prompt('go')
+    expect(await agent.path()).toEqual(['user: go', 'assistant: 1', 'user: and?', 'assistant: 2'])
+  })
+
+  test('a message that is taken back at the last moment is not delivered', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
+    const { id } = await agent.session.submit('second')
+    await agent.session.submit('third')
+    let runs = 0
+    agent.parts.systemPrompt = () => {
+      if (++runs === 2) void agent.session.changeInbox({ action: 'remove', id })
+      return 'You are a test.'
+    }
+    expect(await agent.prompt('first')).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual(['user: first', 'assistant: 1', 'user: third', 'assistant: 2'])
+  })
+
+  test('an abort between two runs holds them', async () => {
+    const agent = await TestAgent.open({
+      model: scriptedModel(script().text('1')),
+      settings: { followUpDelayMs: 1000 },
+    })
+    await agent.session.submit('second')
+    const done = agent.prompt('first')
+    await agent.clock.waited()
+    agent.abort()
+    expect(await done).toMatchObject({ outcome: 'completed' })
+    expect(agent.session.inbox).toMatchObject({ hold: {}, messages: [{ message: 'second' }] })
+  })
+
+  test('after a run that failed they are held', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().error('auth')) })
+    await agent.session.submit('later')
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: 'auth' })
+    expect(agent.session.inbox).toMatchObject({ hold: {}, messages: [{ message: 'later' }] })
+  })
+})
+
+describe('a model call that fails', () => {
+  test('is tried again after a wait that doubles, and leaves an attempt beside the path', async () => {
+    const model = scriptedModel(script().text('half').error('network').step().error('overloaded').step().text('whole'))
+    const agent = await TestAgent.open({ model, settings: { retry: noJitter } })
+    const done = agent.prompt('go')
+    expect([await agent.clock.skip(), await agent.clock.skip()]).toEqual([2000, 4000])
+    expect(await done).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual(['user: go', 'assistant: whole'])
+    expect((await agent.lineTypes()).filter((type) => type === 'attempt')).toHaveLength(2)
+  })
+
+  test('waits as long as the provider asks', async () => {
+    const model = scriptedModel(script().error('rate-limited', 'slow down', { retryAfterMs: 20_000 }).step().text('ok'))
+    const agent = await TestAgent.open({ model, settings: { retry: noJitter } })
+    const done = agent.prompt('go')
+    expect(await agent.clock.skip()).toBe(20_000)
+    expect(await done).toMatchObject({ outcome: 'completed' })
+  })
+
+  test('is given up after three retries, with the reason in the log', async () => {
+    const model = scriptedModel(
+      script().error('network').step().error('network').step().error('network').step().error('network'),
+    )
+    const agent = await TestAgent.open({ model })
+    const done = agent.prompt('go')
+    for (let retry = 0; retry < 3; retry++) await agent.clock.skip()
+    expect(await done).toMatchObject({ outcome: 'failed', reason: 'network' })
+    expect((await agent.lineTypes()).slice(-2)).toEqual(['error', 'run_end'])
+  })
+
+  test('can be tried again from the leaf by hand', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().error('auth').step().text('ok')) })
+    await agent.prompt('go')
+    expect(await agent.run({ type: 'leaf' })).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual(['user: go', 'assistant: ok'])
+  })
+
+  test('a permanent error that speaks of a timeout is not tried again', async () => {
+    const agent = await TestAgent.open({
+      model: scriptedModel(script().error('invalid-request', 'timeout is no number')),
+    })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: 'invalid-request' })
+  })
+})
+
+const noJitter = { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0 }
+
+describe('an abort', () => {
+  test('keeps what was said and answers the calls of that answer', async () => {
+    const model = scriptedModel(
+      script().text('let me').toolCall('1', 'a').toolStart('2', 'a').toolInput('{"x').cancel(),
+      { onCancel: () => agent.abort() },
+    )
+    const agent: TestAgent = await TestAgent.open({ model, tools: [tool('a')] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'aborted' })
+    const stopped = 'failed: Not run: the user stopped the run.'
+    expect(await agent.path()).toEqual([
+      'user: go',
+      'assistant: let me [a 1] [a 2]',
+      `tool: 1 ${stopped}`,
+      `tool: 2 ${stopped}`,
+    ])
+    const answer = (await agent.session.getContextPath()).find(
+      ({ type, ...entry }) => type === 'message' && 'message' in entry && entry.message.role === 'assistant',
+    )
+    expect(answer).toMatchObject({ message: { stopReason: 'aborted' } })
+  })
+
+  test('stops the running tool and answers the others', async () => {
+    const a = tool('a', ({ signal }) => {
+      agent.abort()
+      return new Promise((resolve) => {
+        if (signal.aborted) resolve({ content: 'half' })
+      })
+    })
+    const agent: TestAgent = await TestAgent.open({ model: scriptedModel(threeCalls()), tools: [a] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'aborted' })
+    expect((await agent.path()).slice(2)).toEqual([
+      'tool: 1 half',
+      'tool: 2 failed: Not run: the user stopped the run.',
+      'tool: 3 failed: Not run: the user stopped the run.',
+    ])
+  })
+
+  test('gives up on a tool that does not listen', async () => {
+    const a = tool('a', () => {
+      agent.abort()
+      return new Promise(() => undefined)
+    })
+    const agent: TestAgent = await TestAgent.open({ model: scriptedModel(script().toolCall('1', 'a')), tools: [a] })
+    const done = agent.prompt('go')
+    await expect.poll(() => agent.clock.waits).toContain(5000)
+    agent.clock.advance(5000)
+    expect(await done).toMatchObject({ outcome: 'aborted' })
+    expect((await agent.path()).at(-1)).toBe('tool: 1 failed: Stopped by the user. It may have taken effect in part.')
+  })
+
+  test('ends the wait before a retry', async () => {
+    const agent = await TestAgent.open({ model: scriptedModel(script().error('network')) })
+    const done = agent.prompt('go')
+    await agent.clock.waited()
+    agent.abort()
+    expect(await done).toMatchObject({ outcome: 'aborted' })
+  })
+})
+
+describe('a call that cannot be carried out is answered', () => {
+  async function answerTo(calls: ReturnType<typeof script>, ...tools: Tool[]): Promise<string | undefined> {
+    const agent = await TestAgent.open({ model: scriptedModel(calls.step().text('ok')), tools })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    return (await agent.path())[2]
+  }
+
+  test('where there is no such tool', async () => {
+    expect(await answerTo(script().toolCall('1', 'b'), tool('a'))).toBe(
+      'tool: 1 failed: There is no tool b. There are: a.',
+    )
+  })
+
+  test('where its input is not what the tool takes', async () => {
+    const a = tool('a', undefined, { schema: z.object({ path: z.string() }) as unknown as z.ZodObject })
+    expect(await answerTo(script().toolCall('1', 'a', { path: 1 }), a)).toMatch(
+      /^tool: 1 failed: The input of a is not valid/,
+    )
+  })
+
+  test('where the tool throws', async () => {
+    const a = tool('a', () => {
+      throw new Error('no disk')
+    })
+    expect(await answerTo(script().toolCall('1', 'a'), a)).toBe('tool: 1 failed: The tool failed: no disk')
+  })
+
+  test('where the tool never returns', async () => {
+    const a = tool('a', () => new Promise(() => undefined), { deadlineMs: 60_000 })
+    const agent = await TestAgent.open({
+      model: scriptedModel(script().toolCall('1', 'a').step().text('ok')),
+      tools: [a],
+    })
+    const done = agent.prompt('go')
+    expect(await agent.clock.skip()).toBe(60_000)
+    expect(await agent.clock.skip()).toBe(5000)
+    await done
+    expect((await agent.path())[2]).toMatch(/^tool: 1 failed: The tool did not return within 60 s/)
+  })
+
+  test('where its input never was whole: the model is told and asks again', async () => {
+    const calls = script().toolCall('1', 'a', '{"x":').finish('length').step().toolCall('2', 'a')
+    const agent = await TestAgent.open({ model: scriptedModel(calls.step().text('ok')), tools: [tool('a')] })
+    await agent.prompt('go')
+    expect(await agent.path()).toEqual([
+      'user: go',
+      'custom: Your call of a was not carried out: its input ended before it was whole, because the answer reached its greatest length. Send it again, in smaller parts.',
+      'assistant: [a 2]',
+      'tool: 2 ok',
+      'assistant: ok',
+    ])
+  })
+
+  test('where the gate says no', async () => {
+    const gate = () => ({ admit: () => Promise.resolve({ type: 'denied' as const, reason: 'not here' }) })
+    const agent = await TestAgent.open({
+      model: scriptedModel(script().toolCall('1', 'a').step().text('ok')),
+      tools: [tool('a')],
+      gate,
+    })
+    await agent.prompt('go')
+    expect((await agent.path())[2]).toBe('tool: 1 failed: not here')
+    expect(await agent.lineTypes()).not.toContain('tool_start')
+  })
+
+  test('where the same was asked again and again', async () => {
+    const model = scriptedModel([], { otherwise: () => script().toolCall(String(calls++), 'a', { same: true }) })
+    let calls = 0
+    let runs = 0
+    const a = tool('a', () => ({ content: `${Math.sign(++runs)}` }))
+    const agent = await TestAgent.open({ model, tools: [a] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: 'repeating-calls' })
+    expect([runs, calls]).toEqual([3, 6])
+  })
+})
+
+describe('a limit', () => {
+  const forever = () =>
+    scriptedModel([], {
+      otherwise: ({ messages }) =>
+        script()
+          .toolCall(String(messages.length), 'a', { at: messages.length })
+          .usage({ inputTokens: 90, outputTokens: 10, totalTokens: 100, cost: 0.5 }),
+    })
+
+  test.each([
+    ['turns', { turns: 2 }, 2],
+    ['toolCalls', { toolCalls: 2 }, 2],
+    ['tokens', { tokens: 150 }, 2],
+    ['cost', { cost: 0.6 }, 2],
+  ] as const)(
+    'of %s ends the run with every call answered, and the run goes on when it is raised',
+    async (name, limits, answers) => {
+      const agent = await TestAgent.open({ model: forever(), tools: [tool('a')], settings: { runLimits: limits } })
+      expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: `limit:${name}` })
+      const context = await agent.session.getContext()
+      expect(context.repairs).toEqual([])
+      expect(agent.session.totals.turns).toBeGreaterThanOrEqual(answers)
+      agent.parts.settings = { ...agent.parts.settings, runLimits: { turns: 1 } }
+      expect(await agent.run({ type: 'leaf' })).toMatchObject({ reason: 'limit:turns' })
+    },
+  )
+
+  test('of time ends the run', async () => {
+    const slow = tool('a', () => {
+      agent.clock.advance(1000)
+      return { content: 'ok' }
+    })
+    const agent: TestAgent = await TestAgent.open({
+      model: forever(),
+      tools: [slow],
+      settings: { runLimits: { wallMs: 2500 } },
+    })
+    expect(await agent.prompt('go')).toMatchObject({ reason: 'limit:wallMs' })
+  })
+
+  test('of what one turn may write ends the run', async () => {
+    const loud = tool('a', () => ({ content: 'x'.repeat(10_000) }))
+    const agent = await TestAgent.open({
+      model: forever(),
+      tools: [loud],
+      settings: { runLimits: { logBytesPerTurn: 8000 } },
+    })
+    expect(await agent.prompt('go')).toMatchObject({ reason: 'limit:logBytesPerTurn' })
+  })
+
+  test('of the session counts what earlier runs used', async () => {
+    const agent = await TestAgent.open({
+      model: forever(),
+      tools: [tool('a')],
+      settings: { runLimits: { turns: 1 }, sessionLimits: { turns: 2 } },
+    })
+    await agent.prompt('one')
+    await agent.prompt('two')
+    expect(await agent.prompt('three')).toMatchObject({
+      outcome: 'failed',
+      message: 'The session has reached its limit of 2 turns.',
+    })
+  })
+})

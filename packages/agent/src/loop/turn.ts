@@ -1,0 +1,126 @@
+import { newId, text, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
+import type { Model } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
+import { Answer } from './answer.ts'
+import type { LoopContext, LoopRequest, Position } from './loop-context.ts'
+import { answerCall, words } from './tool-results.ts'
+
+/**
+ * One model call. Its answer becomes one entry and says where the run stands; a failed call becomes an `attempt` beside the path and
+ * throws; an aborted one keeps what was said, answers its calls and throws.
+ */
+export async function turn(context: LoopContext): Promise<Position> {
+  context.signal.throwIfAborted()
+  context.spend('request')
+  const request = await context.request()
+  const { model } = context
+  const call = model.prepare(request)
+  const said = new Said(context, request, { ...call.reference, leafId: request.leafId })
+  try {
+    for await (const part of call.stream(context.signal)) {
+      const live = said.answer.take(part)
+      if (!live) continue
+      context.draft.add(live)
+      context.observe(live)
+    }
+    context.signal.throwIfAborted()
+  } catch (error) {
+    await (context.signal.aborted ? said.keepAborted() : said.keepFailed(error))
+    await context.draft.clear()
+    throw error
+  }
+  const position = await said.keep()
+  await context.draft.clear()
+  return position
+}
+
+/** What a model call has said, and the ways in which that is kept. */
+class Said {
+  readonly answer: Answer
+  readonly #context: LoopContext
+  readonly #request: LoopRequest
+  readonly #reference: RequestReference
+  readonly #model: Model
+  readonly #startedAt: number
+
+  constructor(context: LoopContext, request: LoopRequest, reference: RequestReference) {
+    this.answer = new Answer(newId(), context.runId)
+    this.#context = context
+    this.#request = request
+    this.#reference = reference
+    this.#model = context.model
+    this.#startedAt = context.clock.now()
+  }
+
+  async keep(): Promise<Position> {
+    const { calls, finish } = this.answer
+    const cutOff = calls.find((call) => call.partialInput !== undefined)
+    if (cutOff) return this.#keepCutOff(cutOff)
+    await this.#append(finish ?? 'other')
+    return { openCalls: calls, isSettled: calls.length === 0 }
+  }
+
+  /** Nothing that was said is taken back: it stays on the path, and every call it makes has its answer. */
+  async keepAborted(): Promise<void> {
+    await this.#append('aborted')
+    for (const call of this.answer.calls)
+      await answerCall(call, { content: words.aborted, isError: true }, this.#context)
+  }
+
+  async keepFailed(error: unknown): Promise<void> {
+    const kind = error instanceof ModelError ? error.kind : 'unknown'
+    await this.#appendAttempt({ kind, message: error instanceof Error ? error.message : String(error) })
+  }
+
+  /** A call without its whole input cannot be carried out, nor sent back. The model is told, and says it again. */
+  async #keepCutOff(call: ToolUse): Promise<Position> {
+    const told = words.cutOff(call.name, this.answer.finish === 'length')
+    await this.#appendAttempt({ kind: 'cut-off-call', message: `The input of ${call.name} was not whole.` })
+    if (this.#wasTold(told))
+      throw new ModelError('invalid-request', `${call.name} was called twice without a whole input.`)
+    const content = [text(told)]
+    await this.#context.append({ type: 'message', message: { role: 'custom', content, runId: this.#context.runId } })
+    return { openCalls: [], isSettled: false }
+  }
+
+  #wasTold(words: string): boolean {
+    const last = this.#request.messages.at(-1)
+    return (
+      last?.role === 'custom' && last.content.some((block) => block.type === 'text' && block.text.content === words)
+    )
+  }
+
+  async #append(stopReason: string): Promise<void> {
+    const { item, content } = this.answer
+    const usage = this.#usage()
+    const message: Message = {
+      role: 'assistant',
+      content,
+      provider: this.#model.provider,
+      model: this.#model.id,
+      api: this.#model.api,
+      thinkingLevel: this.#request.thinkingLevel,
+      stopReason,
+      runId: this.#context.runId,
+      durationMs: this.#context.clock.now() - this.#startedAt,
+      ...(usage && { usage }),
+    }
+    await this.#context.append({ type: 'message', id: item, message }, this.#reference)
+  }
+
+  async #appendAttempt(error: { kind: string; message: string }): Promise<void> {
+    const { item, content } = this.answer
+    const { runId } = this.#context
+    await this.#context.append({ type: 'attempt', attempt: { runId, item, error, content } }, this.#reference)
+    const tokens = this.#usage()
+    if (!tokens) return
+    const { provider, id: model } = this.#model
+    await this.#context.append({ type: 'usage', usage: { purpose: 'attempt', provider, model, tokens } })
+  }
+
+  #usage(): Message['usage'] {
+    const { usage } = this.answer
+    const cost = usage && this.#model.costOf?.(usage)
+    return cost === undefined ? usage : { ...usage, cost }
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import type { Content, Message } from '@tapetree/session'
+
+/**
+ * Calls and their results under ids that the provider accepts. An id that another provider made may have characters or a length
+ * that this one refuses, and an id that is used twice is refused by most.
+ */
+export function withAcceptedCallIds(messages: readonly Message[], accepted: RegExp): Message[] {
+  const sent = new Set<string>()
+  let current = new Map<string, string>()
+  return messages.map((message) => {
+    if (message.role === 'assistant') {
+      const calls = message.content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : []))
+      // Results stand directly behind the message that asked for them.
+      if (calls.length > 0) current = new Map(calls.map((id) => [id, acceptedId(id, { accepted, sent })]))
+    }
+    return withIds(message, current)
+  })
+}
+
+function acceptedId(id: string, { accepted, sent }: { accepted: RegExp; sent: Set<string> }): string {
+  let candidate = accepted.test(id) ? id : hashedId(id)
+  for (let use = 2; sent.has(candidate); use += 1) candidate = hashedId(`${id} ${use}`)
+  sent.add(candidate)
+  return candidate
+}
+
+function hashedId(id: string): string {
+  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 24)}`
+}
+
+function withIds(message: Message, ids: ReadonlyMap<string, string>): Message {
+  const content = message.content.map((block) => withId(block, ids))
+  return content.some((block, index) => block !== message.content[index]) ? { ...message, content } : message
+}
+
+function withId(block: Content, ids: ReadonlyMap<string, string>): Content {
+  if (block.type === 'tool_use') {
+    const id = ids.get(block.toolUse.id) ?? block.toolUse.id
+    return id === block.toolUse.id ? block : { ...block, toolUse: { ...block.toolUse, id } }
+  }
+  if (block.type === 'tool_result') {
+    const toolUseId = ids.get(block.toolResult.toolUseId) ?? block.toolResult.toolUseId
+    if (toolUseId === block.toolResult.toolUseId) return block
+    return { ...block, toolResult: { ...block.toolResult, toolUseId } }
+  }
+  return block
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { IdleTimeout } from './idle-timeout.ts'
+import { ModelError } from './model-error.ts'
+
+describe('IdleTimeout', () => {
+  test('aborts with an error of its own when nothing came for as long as it may take', async () => {
+    const { clock, timeout } = start(1000)
+    clock.advance(999)
+    await settle()
+    expect(timeout.signal.aborted).toBe(false)
+    clock.advance(1)
+    await settle()
+    expect(timeout.signal.reason).toBeInstanceOf(ModelError)
+    expect(timeout.signal.reason).toMatchObject({ kind: 'network', message: 'acme said nothing for 1 seconds.' })
+  })
+
+  test('begins anew with everything that comes', async () => {
+    const { clock, timeout } = start(1000)
+    for (let count = 0; count < 5; count += 1) {
+      clock.advance(900)
+      await settle()
+      timeout.touch()
+    }
+    expect(timeout.signal.aborted).toBe(false)
+    clock.advance(1000)
+    await settle()
+    expect(timeout.signal.aborted).toBe(true)
+  })
+
+  test('a shorter limit counts at once, and not only when the longer one is over', async () => {
+    const { clock, timeout } = start(1000)
+    timeout.touch(100)
+    await settle()
+    clock.advance(100)
+    await settle()
+    expect(timeout.signal.aborted).toBe(true)
+  })
+
+  test('a longer limit counts at once', async () => {
+    const { clock, timeout } = start(100)
+    timeout.touch(1000)
+    await settle()
+    clock.advance(999)
+    await settle()
+    expect(timeout.signal.aborted).toBe(false)
+  })
+
+  test('the time of a slow reader is not counted', async () => {
+    const { clock, timeout } = start(1000)
+    timeout.pause()
+    for (let count = 0; count < 5; count += 1) {
+      clock.advance(1000)
+      await settle()
+    }
+    timeout.touch()
+    clock.advance(999)
+    await settle()
+    expect(timeout.signal.aborted).toBe(false)
+  })
+
+  test('is over once it is closed, and waits for nothing any more', async () => {
+    const { clock, timeout } = start(1000)
+    timeout.close()
+    await settle()
+    clock.advance(5000)
+    await settle()
+    expect(timeout.signal.aborted).toBe(false)
+    expect(clock.waits).toEqual([])
+  })
+})
+
+function start(limitMs: number): { clock: FakeClock; timeout: IdleTimeout } {
+  const clock = new FakeClock()
+  return { clock, timeout: new IdleTimeout({ clock, provider: 'acme', limitMs }) }
+}
+
+/** Lets those go on who were woken. */
+async function settle(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}

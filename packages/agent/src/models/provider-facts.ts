@@ -1,0 +1,137 @@
+import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { ThinkingLevel } from './model.ts'
+import { nearestLevel, reasoningOf, type Reasoning } from './thinking-levels.ts'
+
+/** Where a provider differs from the others: everything the adapter asks about it. */
+export interface ProviderFacts {
+  /** The wire format. */
+  api: string
+  /** Its key in provider options and provider metadata. */
+  namespace: string
+  /** The member of its metadata that signs reasoning; we keep it apart. */
+  signatureKey?: string
+  /** It caches up to where it is told to. */
+  hasCacheMarkers: boolean
+  /** Images in tool results: anywhere, only after all text, or not at all. */
+  resultImages: 'anywhere' | 'after-text' | 'never'
+  /** It fetches images by their URL. */
+  fetchesImages: boolean
+  /** It has a place for "this failed"; without one a failed result is sent as plain text. */
+  marksFailedResults: boolean
+  /** The call ids it accepts. */
+  callIds: RegExp
+  thinking(level: ThinkingLevel, modelId: string): Reasoning
+  options(call: ProviderCall): SharedV4ProviderOptions | undefined
+}
+
+interface ProviderCall {
+  modelId: string
+  reasoning: Reasoning
+  promptCacheKey: string | undefined
+}
+
+const anyId = /^[^]+$/
+
+export const anthropicFacts: ProviderFacts = {
+  api: 'anthropic-messages',
+  namespace: 'anthropic',
+  signatureKey: 'signature',
+  hasCacheMarkers: true,
+  resultImages: 'anywhere',
+  fetchesImages: true,
+  marksFailedResults: true,
+  callIds: /^[a-zA-Z0-9_-]{1,64}$/,
+  thinking: (level, modelId) => {
+    // Models before 3.7 do not know the parameter.
+    if (/claude-(?:instant|2|3(?!-7))/.test(modelId)) return undefined
+    if (!thinksByBudget.test(modelId)) return reasoningOf(level)
+    // What a higher level would spend on thinking leaves next to nothing for the answer.
+    return reasoningOf(level === 'xhigh' || level === 'max' ? 'high' : level)
+  },
+  options: () => undefined,
+}
+
+/** These are given tokens to think with; later ones decide for themselves. */
+const thinksByBudget = /claude-(?:3-7|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
+
+export const openaiFacts: ProviderFacts = {
+  api: 'openai-responses',
+  namespace: 'openai',
+  signatureKey: 'reasoningEncryptedContent',
+  hasCacheMarkers: false,
+  resultImages: 'anywhere',
+  fetchesImages: true,
+  // The provider package would send it as JSON in JSON.
+  marksFailedResults: false,
+  callIds: /^[^]{1,64}$/,
+  thinking: (level, modelId) => {
+    const accepted = openaiEfforts.find(({ models }) => models.test(modelId))?.levels
+    if (!accepted) return reasoningOf(level)
+    const nearest = nearestLevel(level, accepted)
+    return nearest && reasoningOf(nearest)
+  },
+  options: ({ modelId, reasoning, promptCacheKey }) => ({
+    openai: {
+      // Otherwise OpenAI keeps the items, and expects references to what it kept.
+      store: false,
+      ...(!thinksNothing.test(modelId) && { include: ['reasoning.encrypted_content'] }),
+      // `auto` is the only kind of summary that every model gives.
+      ...(reasoning !== undefined && reasoning !== 'none' && { reasoningSummary: 'auto' }),
+      ...(promptCacheKey !== undefined && { promptCacheKey }),
+    },
+  }),
+}
+
+/** Asked for encrypted reasoning, these answer 400. */
+const thinksNothing = /^(?:gpt-3|gpt-4|chatgpt|gpt-5-chat)/
+
+/** Models that accept fewer efforts than their provider package believes. */
+const openaiEfforts: readonly { models: RegExp; levels: readonly ThinkingLevel[] }[] = [
+  { models: /^o\d/, levels: ['low', 'medium', 'high'] },
+  { models: /^gpt-5-pro/, levels: ['high'] },
+  { models: /^gpt-5[^-]*-pro/, levels: ['medium', 'high', 'xhigh'] },
+  { models: /-chat-latest$/, levels: [] },
+  { models: /^gpt-5(?:\.1)?-codex(?!-max)/, levels: ['low', 'medium', 'high'] },
+  { models: /-codex/, levels: ['low', 'medium', 'high', 'xhigh'] },
+]
+
+export const googleFacts: ProviderFacts = {
+  api: 'google-generate-content',
+  namespace: 'google',
+  signatureKey: 'thoughtSignature',
+  hasCacheMarkers: false,
+  // Models before Gemini 3 would be sent one answer for each text of a result.
+  resultImages: 'after-text',
+  fetchesImages: false,
+  marksFailedResults: true,
+  callIds: anyId,
+  thinking: (level, modelId) => (/gemini-(?:1|2\.0)|gemma/.test(modelId) ? undefined : reasoningOf(level)),
+  options: ({ reasoning }) =>
+    reasoning === undefined || reasoning === 'none'
+      ? undefined
+      : { google: { thinkingConfig: { includeThoughts: true } } },
+}
+
+/** Servers of many makers: what is not known to work everywhere is left out. */
+export function openaiCompatibleFacts(options: {
+  name: string
+  thinkingLevels?: readonly ThinkingLevel[]
+}): ProviderFacts {
+  const { name, thinkingLevels = ['low', 'medium', 'high'] } = options
+  return {
+    api: 'openai-chat-completions',
+    namespace: name,
+    hasCacheMarkers: false,
+    // The provider package would send them as base64 text.
+    resultImages: 'never',
+    fetchesImages: true,
+    marksFailedResults: true,
+    callIds: anyId,
+    thinking: (level) => {
+      if (level === 'off') return thinkingLevels.includes('off') ? 'none' : undefined
+      const nearest = nearestLevel(level, thinkingLevels)
+      return nearest && reasoningOf(nearest)
+    },
+    options: () => undefined,
+  }
+}

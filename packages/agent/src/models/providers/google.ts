@@ -1,0 +1,14 @@
+import { createGoogle } from '@ai-sdk/google'
+import { aiSdkModel } from '../ai-sdk-model.ts'
+import type { Model } from '../model.ts'
+import { googleFacts } from '../provider-facts.ts'
+import { connectionOf } from './connection.ts'
+import type { ProviderOptions } from './provider-options.ts'
+
+export type { ProviderOptions } from './provider-options.ts'
+
+/** A model of Google, by the Gemini API. The key is taken from `GOOGLE_GENERATIVE_AI_API_KEY` if none is given. */
+export function google(options: ProviderOptions): Model {
+  const languageModel = createGoogle(connectionOf(options)).languageModel(options.model)
+  return aiSdkModel({ ...options, provider: 'google', languageModel, facts: googleFacts })
+}

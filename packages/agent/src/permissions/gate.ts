@@ -1,0 +1,143 @@
+import type { PermissionOption } from '@tapetree/session'
+import type { Gate, GateCall, Verdict } from '../tools/gate.ts'
+import type { Access } from '../tools/tool.ts'
+import { judgeCall } from './judge-call.ts'
+import type { Judgement, Policy } from './policy.ts'
+import type { PermissionResult, RequestOption, Requests } from './requests.ts'
+import { ruleSchema, type Rule, type RuleLayers } from './rules.ts'
+import { visibleText } from './visible-text.ts'
+
+export interface GatePolicy extends Omit<Policy, 'rules'> {
+  readonly rules?: Partial<Omit<RuleLayers, 'session'>>
+}
+
+export interface PermissionGateOptions {
+  requests: Requests
+  /** Read anew for each call, so that a change of mode or settings counts from the next one on. */
+  policy: () => GatePolicy
+  /** `deny` where nobody is there to answer: a script, a server without clients. Default: the question waits. */
+  whenNobodyAnswers?: 'wait' | 'deny'
+}
+
+/** Lets calls pass by rules and mode, and asks the user about the rest. */
+export class PermissionGate implements Gate {
+  readonly #options: PermissionGateOptions
+
+  constructor(options: PermissionGateOptions) {
+    this.#options = options
+  }
+
+  async admit(call: GateCall, signal: AbortSignal): Promise<Verdict> {
+    const { requests, whenNobodyAnswers = 'wait' } = this.#options
+    const judgement = this.#judge(call)
+    switch (judgement.effect) {
+      case 'allow':
+        return { type: 'allowed' }
+      case 'deny':
+        return { type: 'denied', reason: judgement.reason }
+      case 'ask': {
+        if (whenNobodyAnswers === 'deny') {
+          return { type: 'denied', reason: `Nobody is here to allow this. ${judgement.reason}` }
+        }
+        const { runId, callId, tool, input } = call
+        const question = {
+          runId,
+          callId,
+          tool,
+          title: titleOf(call, judgement.reason),
+          input,
+          options: optionsFor(judgement),
+        }
+        return verdictOf(await requests.ask(question, signal))
+      }
+      default:
+        judgement satisfies never
+        return { type: 'denied', reason: 'It cannot be judged.' }
+    }
+  }
+
+  #judge(call: GateCall): Judgement {
+    const { rules, ...policy } = this.#options.policy()
+    const { user = [], project = [], trustsProject = false } = rules ?? {}
+    const session = this.#options.requests.grants.flatMap(rulesGranted)
+    return judgeCall(call, { ...policy, rules: { user, project, session, trustsProject } })
+  }
+}
+
+/** A grant comes from a file: only what allows counts, and only if it can be read. */
+function rulesGranted(grant: Record<string, unknown>): Rule[] {
+  const { rules } = grant
+  if (!Array.isArray(rules)) return []
+  return rules.flatMap((rule) => {
+    const { data } = ruleSchema.safeParse(rule)
+    return data?.effect === 'allow' ? [data] : []
+  })
+}
+
+const allowOnce: PermissionOption = { optionId: 'allow_once', label: 'Allow once', kind: 'allow_once' }
+const rejectOnce: PermissionOption = { optionId: 'reject_once', label: 'Do not allow', kind: 'reject_once' }
+
+function optionsFor({ grant }: Extract<Judgement, { effect: 'ask' }>): RequestOption[] {
+  if (!grant) return [allowOnce, rejectOnce]
+  const label = visibleText(`Allow in this session: ${grant.map(describe).join(', ')}`)
+  return [
+    allowOnce,
+    { optionId: 'allow_always', label, kind: 'allow_always', grant: { rules: [...grant] } },
+    rejectOnce,
+  ]
+}
+
+function describe(rule: Rule): string {
+  switch (rule.type) {
+    case 'command':
+      return `\`${typeof rule.match === 'string' ? rule.match : rule.match.map(quoted).join(' ')}\``
+    case 'read':
+      return `reading ${rule.match}`
+    case 'write':
+      return `writing in ${rule.match}`
+    case 'fetch':
+      return `fetching from ${rule.match}`
+    case 'tool':
+      return `the tool ${rule.match}`
+    default:
+      rule satisfies never
+      return ''
+  }
+}
+
+function quoted(word: string, index: number, words: string[]): string {
+  const isMark = word === '*' && index === words.length - 1
+  return isMark || /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+/** What it would do, whole, and why that is asked. */
+function titleOf({ tool, access }: GateCall, reason: string): string {
+  const what = access.map(describeAccess).filter(Boolean)
+  return visibleText(`${what.length > 0 ? what.join('\n') : tool}\n${reason}`)
+}
+
+function describeAccess(access: Access): string {
+  switch (access.type) {
+    case 'read':
+      return `Read ${access.path}`
+    case 'write':
+      return `Write ${access.path}`
+    case 'command':
+      return `Run in ${access.cwd}: ${access.command}`
+    case 'fetch':
+      return `Fetch ${access.url}`
+    case 'tool':
+      return `Use ${access.name}`
+    case 'ask':
+      return ''
+    default:
+      access satisfies never
+      return ''
+  }
+}
+
+function verdictOf({ outcome, text }: PermissionResult): Verdict {
+  if (outcome === 'allowed') return { type: 'allowed' }
+  if (outcome === 'cancelled') return { type: 'denied', reason: 'The question was withdrawn before anybody answered.' }
+  return { type: 'denied', reason: text ? `The user did not allow this: ${text}` : 'The user did not allow this.' }
+}

@@ -1,0 +1,72 @@
+import type { GateCall } from '../tools/gate.ts'
+import type { Access } from '../tools/tool.ts'
+import { judgeRead, judgeWrite } from './judge-path.ts'
+import { usePath } from './paths/path-use.ts'
+import { allowed, worst, type Judgement, type Policy } from './policy.ts'
+import { effectOf, matchHost, matchTool } from './rules.ts'
+import { judgeCommand } from './shell/judge-command.ts'
+
+/** What may become of a call: the worst of what it would touch. */
+export function judgeCall(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, policy: Policy): Judgement {
+  const { tool, readOnly, access } = call
+  const named = effectOf(policy.rules, (rule) => matchTool(rule, tool))
+  if (named === 'deny') return { effect: 'deny', reason: `A rule forbids the tool ${tool}.` }
+  // A command is judged by what it does, whatever its tool could do besides.
+  const isCommand = access.length > 0 && access.every(({ type }) => type === 'command')
+  if (policy.mode === 'plan' && !readOnly && !isCommand) {
+    return {
+      effect: 'deny',
+      reason: `This is plan mode: ${tool} may change something. Make a plan and show it with exit_plan.`,
+    }
+  }
+  const asked: Judgement[] = named === 'ask' ? [{ effect: 'ask', reason: `A rule asks before ${tool} is used.` }] : []
+  return worst([...asked, ...access.map((each) => judgeAccess(each, policy))])
+}
+
+function judgeAccess(access: Access, policy: Policy): Judgement {
+  switch (access.type) {
+    case 'read':
+      return judgeRead(usePath(access.path), policy)
+    case 'write':
+      return judgeWrite(usePath(access.path), policy)
+    case 'command':
+      return judgeCommand(access.command, { cwd: access.cwd, policy })
+    case 'fetch':
+      return judgeFetch(access.url, policy)
+    case 'ask':
+      return allowed
+    case 'tool':
+      return judgeTool(access, policy)
+    default:
+      access satisfies never
+      return { effect: 'ask', reason: 'It cannot be judged.' }
+  }
+}
+
+function judgeFetch(url: string, { rules, mode }: Policy): Judgement {
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : undefined
+  if (host === undefined) return { effect: 'ask', reason: `${url} is no address.` }
+  const effect = effectOf(rules, (rule) => matchHost(rule, host))
+  if (effect === 'deny') return { effect, reason: `A rule forbids to fetch from ${host}.` }
+  if (effect === 'ask') return { effect, reason: `A rule asks before something is fetched from ${host}.` }
+  if (effect === 'allow' || mode === 'auto') return allowed
+  return {
+    effect: 'ask',
+    reason: `It would fetch from ${host}.`,
+    grant: [{ effect: 'allow', type: 'fetch', match: host }],
+  }
+}
+
+function judgeTool({ name, readOnly }: Extract<Access, { type: 'tool' }>, { rules, mode }: Policy): Judgement {
+  const effect = effectOf(rules, (rule) => matchTool(rule, name))
+  if (effect === 'deny') return { effect, reason: `A rule forbids the tool ${name}.` }
+  if (mode === 'plan' && !readOnly)
+    return { effect: 'deny', reason: `This is plan mode: ${name} may change something.` }
+  if (effect === 'ask') return { effect, reason: `A rule asks before ${name} is used.` }
+  if (effect === 'allow' || mode === 'auto') return allowed
+  return {
+    effect: 'ask',
+    reason: `${name} is not ours: what it does is not known.`,
+    grant: [{ effect: 'allow', type: 'tool', match: name }],
+  }
+}

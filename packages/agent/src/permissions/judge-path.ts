@@ -1,0 +1,53 @@
+import { isControlFile } from './paths/control-files.ts'
+import { exactPath } from './paths/path-pattern.ts'
+import { staysWithin, type PathUse } from './paths/path-use.ts'
+import { holdsSecrets, mayBeSecret } from './paths/secret-files.ts'
+import { allowed, editableFolders, type Judgement, type Policy } from './policy.ts'
+import { effectOf, matchPath, type Rule } from './rules.ts'
+
+/** Reading is free but for secrets and for what the rules say. */
+export function judgeRead(use: PathUse, policy: Policy): Judgement {
+  const { shown } = use
+  const effect = effectOf(policy.rules, (rule) => matchPath(rule, { ...use, type: 'read' }, policy))
+  if (effect === 'deny') return { effect, reason: `A rule forbids to read ${shown}.` }
+  if (effect === 'ask') return { effect, reason: `A rule asks before ${shown} is read.` }
+  if (effect === 'allow' || !isSecret(use, policy)) return allowed
+  const reason = use.isRecursive ? `${shown} holds files with secrets.` : `${shown} may hold a secret.`
+  return { effect: 'ask', reason, ...grantFor('read', use) }
+}
+
+export function judgeWrite(use: PathUse, policy: Policy): Judgement {
+  const { shown } = use
+  const effect = effectOf(policy.rules, (rule) => matchPath(rule, { ...use, type: 'write' }, policy))
+  if (effect === 'deny') return { effect, reason: `A rule forbids to write ${shown}.` }
+  if (policy.mode === 'plan') return { effect: 'deny', reason: `This is plan mode: ${shown} is not written.` }
+  if (mayControl(use)) return { effect: 'ask', reason: `${shown} decides what other programs run.` }
+  if (effect === 'ask') return { effect, reason: `A rule asks before ${shown} is written.` }
+  if (effect === 'allow' || policy.mode === 'auto') return allowed
+  const home = editableFolders(policy).find((folder) => staysWithin(use, folder))
+  if (home && policy.mode === 'accept-edits') return allowed
+  // Within the working folder it is edits that are granted, elsewhere this one file.
+  const grant = home
+    ? { grant: [{ effect: 'allow', type: 'write', match: pathOf(home) } satisfies Rule] }
+    : grantFor('write', use)
+  return { effect: 'ask', reason: `${shown} would be written.`, ...grant }
+}
+
+export function mayControl({ written, real }: PathUse): boolean {
+  return isControlFile(written) || isControlFile(real)
+}
+
+function isSecret({ written, real, isRecursive }: PathUse, { home }: Policy): boolean {
+  if (mayBeSecret(written) || mayBeSecret(real)) return true
+  return isRecursive && (holdsSecrets(written, exactPath(home)) || holdsSecrets(real, exactPath(home)))
+}
+
+/** Only one certain file can be granted. */
+function grantFor(type: 'read' | 'write', use: PathUse): { grant?: Rule[] } {
+  const path = pathOf(use.real)
+  return staysWithin(use, use.real) && !/[*?]/.test(path) ? { grant: [{ effect: 'allow', type, match: path }] } : {}
+}
+
+function pathOf(pattern: PathUse['real']): string {
+  return `/${pattern.map((component) => (component === '**' ? component : component.tokens.join(''))).join('/')}`
+}

@@ -1,0 +1,94 @@
+/**
+ * A path with wildcards, cut at its slashes. Rules, secret places and the words of a shell command are all such patterns, so that
+ * one question answers them all: is there a path that both of two patterns mean?
+ */
+export type PathPattern = readonly Component[]
+
+/** `**` stands for any number of components, also none. */
+type Component = '**' | NamePattern
+
+export interface NamePattern {
+  readonly tokens: readonly Token[]
+  /** A wildcard of the shell at the start of a name does not mean names that start with a dot. */
+  readonly skipsHidden: boolean
+}
+
+/** One letter, or a wildcard for one or for many. */
+export type Token = string | typeof one | typeof many
+
+export const one = 1
+export const many = 2
+
+/** The pattern of one path. */
+export function exactPath(path: string): PathPattern {
+  return componentsOf(path).map((name) => ({ tokens: [...name], skipsHidden: false }))
+}
+
+/** Reads `*` and `?` within a name, and `**` as a whole name. Everything else is itself, brackets and braces too. */
+export function parsePathPattern(glob: string): PathPattern {
+  return componentsOf(glob).map((name) => {
+    if (name === '**') return name
+    const tokens = [...name].map((letter): Token => (letter === '*' ? many : letter === '?' ? one : letter))
+    return { tokens, skipsHidden: false }
+  })
+}
+
+/** Whether some path is meant by both. */
+export function meets(left: PathPattern, right: PathPattern, options: { ignoresCase?: boolean } = {}): boolean {
+  const [lefts, rights] = options.ignoresCase ? [lowerCase(left), lowerCase(right)] : [left, right]
+  return sequencesMeet(lefts, rights, {
+    isRepeated: (component) => component === '**',
+    areEqual: (a, b) => a === '**' || b === '**' || namesMeet(a, b),
+  })
+}
+
+/** Whether it means this place or something below it. */
+export function meetsBelow(pattern: PathPattern, place: PathPattern, options?: { ignoresCase?: boolean }): boolean {
+  return meets(pattern, [...place, '**'], options)
+}
+
+function namesMeet(left: NamePattern, right: NamePattern): boolean {
+  if (left.skipsHidden && right.tokens[0] === '.') return false
+  if (right.skipsHidden && left.tokens[0] === '.') return false
+  return sequencesMeet(left.tokens, right.tokens, {
+    isRepeated: (token) => token === many,
+    areEqual: (a, b) => a === b || a === one || b === one,
+  })
+}
+
+interface Comparison<Item> {
+  isRepeated: (item: Item) => boolean
+  areEqual: (left: Item, right: Item) => boolean
+}
+
+/** Two sequences in which an item may stand for any number of others; takes as many steps as their lengths multiplied. */
+function sequencesMeet<Item>(left: readonly Item[], right: readonly Item[], comparison: Comparison<Item>): boolean {
+  const { isRepeated, areEqual } = comparison
+  // reached[j]: what was taken of `left` so far can mean the same as the first j items of `right`.
+  let reached = [true]
+  for (const [index, item] of right.entries()) reached.push(isRepeated(item) && reached[index] === true)
+  for (const item of left) {
+    const next = [isRepeated(item) && reached[0] === true]
+    for (const [index, other] of right.entries()) {
+      const repeats = (isRepeated(item) || isRepeated(other)) && (reached[index + 1] || next[index])
+      next.push(repeats === true || (areEqual(item, other) && reached[index] === true))
+    }
+    reached = next
+  }
+  return reached[right.length] === true
+}
+
+function lowerCase(pattern: PathPattern): PathPattern {
+  return pattern.map((component) =>
+    component === '**'
+      ? component
+      : {
+          ...component,
+          tokens: component.tokens.map((token) => (typeof token === 'string' ? token.toLowerCase() : token)),
+        },
+  )
+}
+
+function componentsOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '' && name !== '.')
+}

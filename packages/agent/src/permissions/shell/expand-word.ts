@@ -1,0 +1,263 @@
+import type {
+  Word as WordNode,
+  WordPart,
+  ArithmeticExpansionPart,
+  CommandExpansionPart,
+  ParameterExpansionPart,
+  ProcessSubstitutionPart,
+} from 'unbash'
+import { isHarmlessArithmetic } from './arithmetic.ts'
+import { expandBraces } from './braces.ts'
+import { readAnsiQuoted, readBare, readDoubleQuoted, readSingleQuoted, unknownEscapes } from './literal-text.ts'
+import { anything, type Piece, severalNames, severalThings, textOf, type Word } from './word.ts'
+
+/** What a word may refer to. */
+export interface Surroundings {
+  readonly home: string
+  /** The value of a variable, a number or a name of the shell's own; undefined where only the environment knows it. */
+  variable: (name: string) => Word | undefined
+  /** Looks at a command inside of the word and tells what it prints. */
+  substitute: (part: CommandExpansionPart | ProcessSubstitutionPart) => 'names' | 'anything'
+  /** Says that something cannot be judged. */
+  object: (problem: string) => void
+}
+
+/**
+ * What a word becomes. One word may be written as many (`{a,b}`), and a variable without quotes may become none. Where text
+ * cannot be read with certainty it counts as unknown.
+ */
+export function expandWord(node: WordNode, surroundings: Surroundings): Word[] {
+  const parts = partsOf(node, surroundings)
+  let words: Fragment[] = [noFragment]
+  for (const [index, part] of parts.entries()) {
+    const alternatives = fragmentsOf(part, { surroundings, isFirst: index === 0 })
+    words = words.flatMap((word) => alternatives.map((fragment) => join(word, fragment)))
+  }
+  return words.filter(({ mayVanish }) => !mayVanish).map(toWord)
+}
+
+/** The value of an assignment: it stays one word, and wildcards in it stay as they are. */
+export function expandAssigned(node: WordNode, surroundings: Surroundings): Word {
+  const fragments = partsOf(node, surroundings).map((part, index): Fragment => {
+    if (part.type === 'Glob' || part.type === 'BraceExpansion') return of(anything)
+    return fragmentsOf(part, { surroundings, isFirst: index === 0 }).reduce(join)
+  })
+  const { pieces } = fragments.reduce(join, noFragment)
+  // `PATH`-like values expand `~` behind colons too.
+  const isList = node.text.includes(':~')
+  return isList ? anything : { pieces, isSeveral: false }
+}
+
+/** What one part of a word adds to it. */
+interface Fragment {
+  readonly pieces: readonly Piece[]
+  readonly isSeveral: boolean
+  /** It was split at blanks, so that nothing is known of where a word begins. */
+  readonly isSplit: boolean
+  /** There is no word if nothing else comes to it. */
+  readonly mayVanish: boolean
+}
+
+const noFragment: Fragment = { pieces: [], isSeveral: false, isSplit: false, mayVanish: true }
+
+function fixed(text: string): Fragment {
+  return { ...noFragment, pieces: text === '' ? [] : [{ type: 'text', text }], mayVanish: false }
+}
+
+function of({ pieces, isSeveral }: Word): Fragment {
+  return { pieces, isSeveral, isSplit: isSeveral, mayVanish: false }
+}
+
+function join(left: Fragment, right: Fragment): Fragment {
+  return {
+    pieces: [...left.pieces, ...right.pieces],
+    isSeveral: left.isSeveral || right.isSeveral,
+    isSplit: left.isSplit || right.isSplit,
+    mayVanish: left.mayVanish && right.mayVanish,
+  }
+}
+
+function toWord({ pieces, isSeveral, isSplit }: Fragment): Word {
+  if (!isSplit) return { pieces, isSeveral }
+  return pieces.every(({ type }) => type === 'names') ? severalNames : severalThings
+}
+
+/** The parts, if together they are the word. */
+function partsOf(node: WordNode, { object }: Surroundings): readonly WordPart[] {
+  const { parts, text, pos, end } = node
+  if (!parts) return [{ type: 'Literal', text, value: text, pos, end }]
+  if (parts.map((part) => part.text).join('') !== text) object(`\`${text}\` is a word that cannot be read`)
+  return parts
+}
+
+interface Reading {
+  surroundings: Surroundings
+  isFirst: boolean
+}
+
+/** More than one where the part is written as alternatives. */
+function fragmentsOf(part: WordPart, reading: Reading): Fragment[] {
+  const { surroundings } = reading
+  switch (part.type) {
+    case 'Literal':
+      return [bareFragment(part.text, reading)]
+    case 'Glob':
+      if (part.kind === 'bracket' && !/^\[[A-Za-z0-9_.!^-]+\]$/.test(part.text))
+        return [unreadable(part.text, surroundings)]
+      return [{ ...noFragment, pieces: [{ type: 'glob', text: part.text }], isSeveral: true, mayVanish: false }]
+    case 'SingleQuoted':
+      return [fixedOrUnreadable(readSingleQuoted(part.text), part.text, surroundings)]
+    case 'AnsiCQuoted':
+      return [ansiQuoted(part.text, surroundings)]
+    case 'DoubleQuoted':
+      return [doubleQuoted(part.parts, part.text, surroundings)]
+    case 'SimpleExpansion':
+    case 'ParameterExpansion':
+    case 'CommandExpansion':
+    case 'ArithmeticExpansion':
+      return [splitAtBlanks(valueOf(part, surroundings))]
+    case 'ProcessSubstitution':
+      surroundings.substitute(part)
+      return [{ ...noFragment, pieces: [{ type: 'pipe' }], mayVanish: false }]
+    case 'BraceExpansion':
+      return braceFragments(part.text, surroundings)
+    case 'ExtendedGlob':
+    case 'LocaleString':
+      return [unreadable(part.text, surroundings)]
+    default:
+      part satisfies never
+      return [unreadable('', surroundings)]
+  }
+}
+
+function braceFragments(source: string, surroundings: Surroundings): Fragment[] {
+  if (/[$`'"\\()<>~]/.test(source)) return [unreadable(source, surroundings)]
+  return (expandBraces(source) ?? [severalThings]).map(({ pieces, isSeveral }): Fragment => ({
+    ...noFragment,
+    pieces,
+    isSeveral,
+    mayVanish: false,
+  }))
+}
+
+function unreadable(text: string, { object }: Surroundings): Fragment {
+  object(`\`${text}\` cannot be judged`)
+  return of(severalThings)
+}
+
+function fixedOrUnreadable(text: string | undefined, source: string, surroundings: Surroundings): Fragment {
+  return text === undefined ? unreadable(source, surroundings) : fixed(text)
+}
+
+function ansiQuoted(source: string, surroundings: Surroundings): Fragment {
+  const text = readAnsiQuoted(source)
+  return text === unknownEscapes ? of(anything) : fixedOrUnreadable(text, source, surroundings)
+}
+
+function bareFragment(source: string, { surroundings, isFirst }: Reading): Fragment {
+  // `[` is a program of that name.
+  if (source === '[') return fixed(source)
+  if (/[$`'"()<>|&;]/.test(source.replace(/\\[\s\S]/g, ''))) return unreadable(source, surroundings)
+  const [tilde, rest] = isFirst ? cutTilde(source) : [undefined, source]
+  const home = tilde === undefined ? '' : tilde === '~' ? surroundings.home : undefined
+  const text = readBare(rest)
+  return home === undefined || text === undefined ? of(severalThings) : fixed(home + text)
+}
+
+/** `~`, `~name` or nothing, and what comes after it. */
+function cutTilde(source: string): [string | undefined, string] {
+  const tilde = /^~[^/]*/.exec(source)?.[0]
+  return [tilde, tilde === undefined ? source : source.slice(tilde.length)]
+}
+
+function doubleQuoted(parts: readonly WordPart[], source: string, surroundings: Surroundings): Fragment {
+  if (`"${parts.map(({ text }) => text).join('')}"` !== source) return unreadable(source, surroundings)
+  const fragments = parts.map((part): Fragment => {
+    if (part.type === 'Literal') return fixedOrUnreadable(readDoubleQuoted(part.text), part.text, surroundings)
+    const value = valueOf(part as ValuePart, surroundings)
+    return of(value)
+  })
+  return fragments.reduce(join, fixed(''))
+}
+
+type ValuePart =
+  | Extract<WordPart, { type: 'SimpleExpansion' }>
+  | ParameterExpansionPart
+  | CommandExpansionPart
+  | ArithmeticExpansionPart
+
+/** The value as it is between double quotes. */
+function valueOf(part: ValuePart, surroundings: Surroundings): Word {
+  switch (part.type) {
+    case 'SimpleExpansion':
+      return parameter(part.text.slice(1), surroundings)
+    case 'ParameterExpansion':
+      return expandParameter(part, surroundings)
+    case 'CommandExpansion':
+      return { pieces: [{ type: surroundings.substitute(part) }], isSeveral: false }
+    case 'ArithmeticExpansion':
+      if (!isHarmlessArithmetic(part, surroundings))
+        surroundings.object(`\`${part.text}\` is arithmetic that may run something`)
+      return { pieces: [{ type: 'digits' }], isSeveral: false }
+    default:
+      part satisfies never
+      return anything
+  }
+}
+
+function parameter(name: string, { variable }: Surroundings): Word {
+  return variable(name) ?? (name === '@' || name === '*' ? severalThings : anything)
+}
+
+/**
+ * `${x%.*}` and the like. Only the plain forms are read: `${!x}`, `${x@P}`, `${x:=…}` and anything that holds another expansion
+ * can run commands or set variables.
+ */
+function expandParameter(part: ParameterExpansionPart, surroundings: Surroundings): Word {
+  const { text, parameter: name, prefix, index, operation } = part
+  const isPlain =
+    /^\$\{#?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[(?:[0-9]+|@|\*)\])?[^$`'"\\(){}<>[\]]*\}$/.test(text)
+  if (!isPlain || prefix === '!' || (operation && !isHarmlessOperation(operation))) {
+    surroundings.object(`\`${text}\` may run something`)
+    return anything
+  }
+  if (prefix === '#') return { pieces: [{ type: 'digits' }], isSeveral: false }
+  if (index) return index.text === '@' || index.text === '*' ? severalThings : anything
+  return operation ? anything : parameter(name, surroundings)
+}
+
+function isHarmlessOperation(operation: NonNullable<ParameterExpansionPart['operation']>): boolean {
+  switch (operation.type) {
+    case 'Default':
+      return !operation.operator.endsWith('=')
+    case 'Remove':
+    case 'Replace':
+    case 'CaseModification':
+      return true
+    case 'Slice':
+      return /^ *-?[0-9]+$/.test(operation.offset.text) && /^ *-?[0-9]*$/.test(operation.length?.text ?? '')
+    case 'Transform':
+      return /^[QULu]$/.test(operation.operand.text)
+    case 'Names':
+    case 'Unknown':
+      return false
+    default:
+      operation satisfies never
+      return false
+  }
+}
+
+/** Without quotes a value is split at blanks, and its wildcards mean files. */
+function splitAtBlanks(word: Word): Fragment {
+  const text = textOf(word)
+  if (text !== undefined) {
+    if (text === '') return noFragment
+    return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(text) ? fixed(text) : of(severalThings)
+  }
+  const isNumber = word.pieces.every(({ type }) => type === 'digits')
+  if (isNumber) return of(word)
+  const isName =
+    word.pieces.every(({ type }) => type === 'names') ||
+    word.pieces.every(({ type }) => type !== 'names' && type !== 'anything')
+  return of(isName ? severalNames : severalThings)
+}

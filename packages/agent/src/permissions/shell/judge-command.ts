@@ -1,0 +1,71 @@
+import { judgeRead, judgeWrite, mayControl } from '../judge-path.ts'
+import { allowed, worst, type Judgement, type Policy } from '../policy.ts'
+import { effectOf, matchCommand } from '../rules.ts'
+import { readCommandLine, type SimpleCommand } from './command-reader.ts'
+import { grantOf } from './command-grants.ts'
+import { pathsOf, startOf, textOf, withoutStart, type Word } from './word.ts'
+
+/**
+ * Judges a command line on its parsed form: every program in it, wherever it stands, and every file it names. It passes by itself if
+ * all of it is known to read only, and else if rules allow each of its programs.
+ */
+export function judgeCommand(command: string, place: { cwd: string; policy: Policy }): Judgement {
+  const { cwd, policy } = place
+  const line = readCommandLine(command, { cwd, home: policy.home })
+  const files = [
+    ...line.reads.map((use) => judgeRead(use, policy)),
+    ...line.writes.map((use) => judgeWrite(use, policy)),
+  ]
+  const programs = line.commands.map((each) => judgeSimple(each, policy))
+  return worst([...files, ...programs, ...line.objections.map((objection) => judgeUnreadable(objection, policy))])
+}
+
+function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
+  const { words, problem, isInner } = command
+  const name = textOf(words[0] as Word) ?? ''
+  const effect = effectOf(policy.rules, (rule) => matchCommand(rule, words))
+  if (effect === 'deny') return { effect, reason: `A rule forbids \`${name}\`.` }
+  if (isInner) return effect === 'ask' ? { effect, reason: `A rule asks before \`${name}\` runs.` } : allowed
+  if (problem !== undefined && policy.mode === 'plan') {
+    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${problem}.` }
+  }
+  if (effect === 'ask') return { effect, reason: `A rule asks before \`${name}\` runs.` }
+  if (problem === undefined) return allowed
+  const touched = judgeMentions(command, policy)
+  if (touched.effect !== 'allow' || effect === 'allow' || policy.mode === 'auto') return touched
+  const grant = grantOf(words)
+  return { effect: 'ask', reason: `${problem}.`, ...(grant && { grant: [grant] }) }
+}
+
+/** A program that does more than read may do it to any file that it is told of. */
+function judgeMentions({ words, folders }: SimpleCommand, policy: Policy): Judgement {
+  const uses = words.slice(1).flatMap((word) =>
+    [word, ...partsOf(word)].flatMap((part) =>
+      folders.flatMap((folder) => {
+        const paths = pathsOf(part, folder)
+        return typeof paths === 'string' ? [] : [{ ...paths, shown: startOf(part), isRecursive: false }]
+      }),
+    ),
+  )
+  const controls = uses.filter(mayControl)
+  return worst([
+    ...controls.map(({ shown }): Judgement => ({ effect: 'ask', reason: `${shown} decides what other programs run.` })),
+    ...uses.map((use) => judgeRead(use, policy)),
+  ])
+}
+
+/** What may be a path in an option: `--file=x`, `of=x`, `-fx`. */
+function partsOf(word: Word): Word[] {
+  const start = startOf(word)
+  const equals = start.indexOf('=') + 1
+  return [...(equals > 0 ? [withoutStart(word, equals)] : []), ...(/^-[^-]/.test(start) ? [withoutStart(word, 2)] : [])]
+}
+
+function judgeUnreadable(objection: string, { mode, rules }: Policy): Judgement {
+  const reason = `It cannot be judged: ${objection}.`
+  if (mode === 'plan')
+    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${reason}` }
+  const layers = [...rules.user, ...rules.project, ...rules.session]
+  const mayBreakRule = layers.some(({ type, effect }) => type !== 'fetch' && type !== 'tool' && effect !== 'allow')
+  return mode === 'auto' && !mayBreakRule ? allowed : { effect: 'ask', reason }
+}

@@ -1,0 +1,94 @@
+import type { Content, Entry, Message, ToolResult, ToolUse } from '@tapetree/session'
+
+/** Of a tool's output its beginning and its end are told, of a call's input its beginning. */
+const maxResultLength = 2000
+const maxInputLength = 1000
+
+/** What was said, as text for a reader who is to sum it up: one piece for each entry that says something. */
+export function conversationText(entries: readonly Entry[]): string[] {
+  const names = new Map<string, string>()
+  return entries.flatMap((entry) => {
+    const words = textOfEntry(entry, names).trim()
+    return words === '' ? [] : [words]
+  })
+}
+
+/** `names` gathers what the calls were called, for the results that come after them. */
+function textOfEntry(entry: Entry, names: Map<string, string>): string {
+  if (entry.type === 'branch_summary') return `[Summary of a branch that was left]\n${entry.branchSummary.summary}`
+  if (entry.type !== 'message' || entry.message.bashExecution?.excludeFromContext) return ''
+  const { message } = entry
+  if (message.bashExecution) return textOfCommand(message.bashExecution)
+  return message.content
+    .map((block) => textOfBlock(block, message, names))
+    .filter((words) => words !== '')
+    .join('\n')
+}
+
+function textOfCommand({ command, output, exitCode }: NonNullable<Message['bashExecution']>): string {
+  const code = exitCode === undefined ? '' : `\n(exit code ${exitCode})`
+  return `[User ran a command]\n$ ${command}\n${shortened(output, maxResultLength)}${code}`
+}
+
+function textOfBlock(block: Content, { role }: Message, names: Map<string, string>): string {
+  switch (block.type) {
+    case 'text':
+      return block.text.content.trim() === '' ? '' : `[${speakers[role]}]\n${block.text.content}`
+    case 'image':
+      return `[${speakers[role]}]\n${textOfImage(block)}`
+    case 'reasoning':
+      return ''
+    case 'tool_use':
+      names.set(block.toolUse.id, block.toolUse.name)
+      return textOfCall(block.toolUse)
+    case 'tool_result':
+      return textOfResult(block.toolResult, names)
+    default:
+      block satisfies never
+      return ''
+  }
+}
+
+const speakers: Record<Message['role'], string> = {
+  user: 'User',
+  assistant: 'Assistant',
+  tool: 'Tool',
+  bashExecution: 'User ran a command',
+  custom: 'Note',
+  branchSummary: 'Summary of a branch that was left',
+  compactionSummary: 'Summary of what came before',
+}
+
+function textOfCall({ name, input, partialInput }: ToolUse): string {
+  const words = partialInput ?? JSON.stringify(input)
+  const isLong = words.length > maxInputLength
+  return `[Assistant calls ${name}]\n${isLong ? `${beginning(words, maxInputLength)} …` : words}`
+}
+
+function textOfResult({ toolUseId, isError, content }: ToolResult, names: Map<string, string>): string {
+  const words = typeof content === 'string' ? content : content.map(textInResult).join('\n')
+  const name = names.get(toolUseId)
+  const what = name === undefined ? 'an earlier call' : name
+  return `[${isError ? 'Failed result' : 'Result'} of ${what}]\n${shortened(words, maxResultLength)}`
+}
+
+function textInResult(block: Content): string {
+  if (block.type === 'text') return block.text.content
+  return block.type === 'image' ? textOfImage(block) : ''
+}
+
+function textOfImage({ image }: Content & { type: 'image' }): string {
+  return `(an image, ${image.source.mediaType})`
+}
+
+function shortened(words: string, maxLength: number): string {
+  if (words.length <= maxLength) return words
+  const start = beginning(words, Math.ceil(maxLength * 0.6))
+  const end = words.slice(start.length - maxLength).replace(/^[\uDC00-\uDFFF]/, '')
+  return `${start}\n… (${words.length - start.length - end.length} characters left out) …\n${end}`
+}
+
+/** Never ends in half a character. */
+export function beginning(words: string, length: number): string {
+  return words.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
+}

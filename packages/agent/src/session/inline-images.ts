@@ -1,0 +1,60 @@
+import { SessionError, text, type Content, type ImageSource, type Message } from '@tapetree/session'
+
+type BlobSource = ImageSource & { type: 'blob' }
+
+/**
+ * Puts the bytes of images in place of the blobs that hold them, in messages and in tool results. Where a blob is gone the
+ * model is told so. A message without such an image stays the object it was.
+ */
+export async function inlineImages(
+  messages: readonly Message[],
+  getBlob: (sha256: string) => Promise<Uint8Array>,
+): Promise<Message[]> {
+  const images = new BlobImages(getBlob)
+  return Promise.all(
+    messages.map(async (message) => {
+      const content = await images.inline(message.content)
+      return content === message.content ? message : { ...message, content }
+    }),
+  )
+}
+
+/** The images of one request: each blob is read once, however often it is shown. */
+class BlobImages {
+  readonly #getBlob: (sha256: string) => Promise<Uint8Array>
+  readonly #read = new Map<string, Promise<string | undefined>>()
+
+  constructor(getBlob: (sha256: string) => Promise<Uint8Array>) {
+    this.#getBlob = getBlob
+  }
+
+  async inline(content: Content[]): Promise<Content[]> {
+    const inlined = await Promise.all(content.map((block) => this.#inlineBlock(block)))
+    return inlined.every((block, index) => block === content[index]) ? content : inlined
+  }
+
+  async #inlineBlock(block: Content): Promise<Content> {
+    if (block.type === 'image' && block.image.source.type === 'blob') return this.#imageOf(block.image.source)
+    if (block.type !== 'tool_result' || typeof block.toolResult.content === 'string') return block
+    const content = await this.inline(block.toolResult.content)
+    return content === block.toolResult.content ? block : { ...block, toolResult: { ...block.toolResult, content } }
+  }
+
+  async #imageOf({ mediaType, sha256, size }: BlobSource): Promise<Content> {
+    let reading = this.#read.get(sha256)
+    if (!reading) this.#read.set(sha256, (reading = this.#base64Of(sha256)))
+    const data = await reading
+    if (data === undefined) return text(`(An image was here, ${mediaType} of ${size} bytes. It is missing.)`)
+    return { type: 'image', image: { source: { type: 'base64', mediaType, data } } }
+  }
+
+  async #base64Of(sha256: string): Promise<string | undefined> {
+    try {
+      const bytes = await this.#getBlob(sha256)
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+    } catch (error) {
+      if (error instanceof SessionError && error.code === 'blob-missing') return undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
+import { defaultRetry, recoverFrom, type RecoveryHistory } from './recovery.ts'
+
+const fresh: RecoveryHistory = { retries: 0, wasCompacted: false, random: 0 }
+const after = (retries: number): RecoveryHistory => ({ ...fresh, retries })
+const failure = (kind: ModelErrorKind, retryAfterMs?: number) => new ModelError(kind, 'It failed.', { retryAfterMs })
+
+describe('recovery', () => {
+  test.each(['rate-limited', 'overloaded', 'network'] as const)('waits and tries again when %s', (kind) => {
+    const delays = [0, 1, 2].map((retries) => recoverFrom(failure(kind), after(retries), defaultRetry))
+    expect(delays).toEqual([2000, 4000, 8000].map((delayMs) => ({ type: 'retry', delayMs })))
+    expect(recoverFrom(failure(kind), after(3), defaultRetry)).toMatchObject({ type: 'give-up' })
+  })
+
+  test.each(['auth', 'quota', 'refused', 'invalid-request', 'unknown'] as const)('gives up at once when %s', (kind) => {
+    expect(recoverFrom(failure(kind), fresh, defaultRetry)).toEqual({ type: 'give-up', message: 'It failed.' })
+  })
+
+  test('compacts once when the context does not fit', () => {
+    expect(recoverFrom(failure('context-overflow'), fresh, defaultRetry)).toEqual({ type: 'compact' })
+    const again = recoverFrom(failure('context-overflow'), { ...fresh, wasCompacted: true }, defaultRetry)
+    expect(again).toMatchObject({ type: 'give-up' })
+  })
+
+  test('waits as long as the provider asks, where that is longer', () => {
+    expect(recoverFrom(failure('rate-limited', 20_000), fresh, defaultRetry)).toEqual({
+      type: 'retry',
+      delayMs: 20_000,
+    })
+    expect(recoverFrom(failure('rate-limited', 500), fresh, defaultRetry)).toEqual({ type: 'retry', delayMs: 2000 })
+  })
+
+  test('does not wait for longer than ten minutes, and says when to try again', () => {
+    const step = recoverFrom(failure('rate-limited', 11 * 60_000), fresh, defaultRetry)
+    expect(step).toEqual({ type: 'give-up', message: 'It failed. The provider asks to try again in 11 minutes.' })
+  })
+
+  test('never waits longer than the cap without being asked to', () => {
+    const patient = { ...defaultRetry, maxRetries: 20 }
+    expect(recoverFrom(failure('network'), after(12), patient)).toEqual({ type: 'retry', delayMs: 60_000 })
+  })
+
+  test('jitter lengthens a wait and never shortens it', () => {
+    const step = recoverFrom(failure('rate-limited', 20_000), { ...fresh, random: 0.5 }, defaultRetry)
+    expect(step).toEqual({ type: 'retry', delayMs: 22_000 })
+  })
+})

@@ -1,0 +1,55 @@
+import type { ModelError, ModelErrorKind } from '../models/model-error.ts'
+
+export interface RetryPolicy {
+  maxRetries: number
+  baseMs: number
+  capMs: number
+  /** A provider that asks for more patience than this is not waited for. */
+  longestRetryAfterMs: number
+  /** Lengthens a wait by up to this part of it; it never shortens one. */
+  jitter: number
+}
+
+export const defaultRetry: RetryPolicy = {
+  maxRetries: 3,
+  baseMs: 2000,
+  capMs: 60_000,
+  longestRetryAfterMs: 10 * 60_000,
+  jitter: 0.2,
+}
+
+/** What was tried since the last answer. */
+export interface RecoveryHistory {
+  retries: number
+  /** The context was made smaller because it did not fit. */
+  wasCompacted: boolean
+  /** In [0, 1), for the jitter. */
+  random: number
+}
+
+export type RecoveryStep =
+  | { type: 'retry'; delayMs: number }
+  | { type: 'compact' }
+  | { type: 'give-up'; message: string }
+
+const passing = new Set<ModelErrorKind>(['rate-limited', 'overloaded', 'network'])
+
+/** What is to be done about a model call that failed. Pure. */
+export function recoverFrom(error: ModelError, history: RecoveryHistory, policy: RetryPolicy): RecoveryStep {
+  if (error.kind === 'context-overflow') {
+    if (!history.wasCompacted) return { type: 'compact' }
+    return { type: 'give-up', message: `The context does not fit, and compacting it did not help. ${error.message}` }
+  }
+  if (!passing.has(error.kind)) return { type: 'give-up', message: error.message }
+  const { retryAfterMs = 0 } = error
+  if (retryAfterMs > policy.longestRetryAfterMs) {
+    const minutes = Math.ceil(retryAfterMs / 60_000)
+    return { type: 'give-up', message: `${error.message} The provider asks to try again in ${minutes} minutes.` }
+  }
+  if (history.retries >= policy.maxRetries) {
+    return { type: 'give-up', message: `${error.message} (${history.retries} retries did not help.)` }
+  }
+  const backoff = Math.min(policy.capMs, policy.baseMs * 2 ** history.retries)
+  const delayMs = Math.round(Math.max(retryAfterMs, backoff) * (1 + policy.jitter * history.random))
+  return { type: 'retry', delayMs }
+}

@@ -1,0 +1,145 @@
+import type { RequestReference, Session } from '@tapetree/session'
+import type { Model, ModelLimits } from '../models/model.ts'
+import { ModelError } from '../models/model-error.ts'
+import { textTokens } from './context-size.ts'
+import { beginning } from './conversation-text.ts'
+import { summarise } from './summarise.ts'
+
+export interface LongSummaryRequest {
+  session: Session
+  model: Model
+  /** As the `usage` records name it. */
+  purpose: 'compaction' | 'branch_summary'
+  system: string
+  /** The conversation, piece by piece; at least one. */
+  pieces: readonly string[]
+  /** A summary that the new one takes the place of. */
+  previous?: string
+  /** What the user wants of it in particular. */
+  instructions?: string | undefined
+  leafId: string | null
+  signal: AbortSignal
+}
+
+export interface LongSummary {
+  text: string
+  /** The last of the calls that made it. */
+  request: RequestReference
+}
+
+/** Estimates may be this far off, and there is more in a request than its words. */
+const usableShare = 0.8
+const maxHalvings = 6
+const minRoomTokens = 64
+
+/**
+ * Sums up a conversation of any length. What does not fit into one call is told part by part, and each call takes the summary so
+ * far further. Every finished call leaves its `usage` in the log, whatever happens after it.
+ */
+export async function summariseInParts(request: LongSummaryRequest): Promise<LongSummary> {
+  const maxOutputTokens = maxSummaryTokens(request.model.limits)
+  const room = roomFor(request, maxOutputTokens)
+  let { previous, rest } = start(request, room)
+  let most = Infinity
+  let halvings = 0
+  for (;;) {
+    const part = takePart(rest, Math.min(most, Math.max(minRoomTokens, room - textTokens(previous))))
+    try {
+      const summary = await tellPart(part, { ...request, previous, maxOutputTokens })
+      if (part.rest.length === 0) return summary
+      previous = summary.text
+      rest = part.rest
+    } catch (error) {
+      most = Math.floor(part.tokens / 2)
+      if (!isOverflow(error) || ++halvings > maxHalvings || most < minRoomTokens) throw error
+    }
+  }
+}
+
+function isOverflow(error: unknown): boolean {
+  return error instanceof ModelError && error.kind === 'context-overflow'
+}
+
+interface PartRequest extends LongSummaryRequest {
+  previous: string
+  maxOutputTokens: number
+}
+
+async function tellPart(part: Part, request: PartRequest): Promise<LongSummary> {
+  const { session, model, purpose, system, maxOutputTokens, signal, leafId } = request
+  const prompt = promptOf(part, request)
+  const summary = await summarise({ model, system, prompt, maxOutputTokens, signal })
+  const reference = { ...summary.reference, leafId }
+  const usage = { purpose, provider: model.provider, model: model.id, tokens: summary.usage ?? {} }
+  await session.append({ type: 'usage', usage }, { request: reference })
+  signal.throwIfAborted()
+  if (summary.text === '') throw new ModelError('unknown', `${model.id} was asked for a summary and gave none.`)
+  return { text: summary.text, request: reference }
+}
+
+/** How long a summary may become. */
+export function maxSummaryTokens({ contextTokens, outputTokens }: ModelLimits): number {
+  return Math.max(1, Math.min(outputTokens, Math.floor(contextTokens / 8), 8000))
+}
+
+/** Tokens that one call has for the summary so far and a part of the conversation. */
+function roomFor({ model, system, instructions = '' }: LongSummaryRequest, maxOutputTokens: number): number {
+  const usable = Math.floor((model.limits.contextTokens - maxOutputTokens) * usableShare)
+  return Math.max(minRoomTokens, usable - textTokens(system) - textTokens(instructions))
+}
+
+/** A summary that a model with a larger window has written may be too long to be carried along: then it is told like the rest. */
+function start(
+  { previous = '', pieces }: LongSummaryRequest,
+  room: number,
+): { previous: string; rest: readonly string[] } {
+  if (textTokens(previous) <= room / 2) return { previous, rest: pieces }
+  return { previous: '', rest: [`[Summary of what came before]\n${previous}`, ...pieces] }
+}
+
+interface Part {
+  words: string
+  tokens: number
+  rest: readonly string[]
+}
+
+/** As many pieces as fit, but at least something: a piece that is too long by itself is broken. */
+function takePart(pieces: readonly string[], maxTokens: number): Part {
+  let tokens = 0
+  let count = 0
+  for (const piece of pieces) {
+    const added = textTokens(piece) + 1
+    if (tokens + added > maxTokens) break
+    tokens += added
+    count++
+  }
+  if (count > 0) return { words: pieces.slice(0, count).join('\n\n'), tokens, rest: pieces.slice(count) }
+  const [first = '', ...rest] = pieces
+  const words = fittingBeginning(first, maxTokens)
+  const left = first.slice(words.length)
+  return { words, tokens: textTokens(words), rest: left === '' ? rest : [left, ...rest] }
+}
+
+function fittingBeginning(words: string, maxTokens: number): string {
+  let fitting = words
+  for (let tokens = textTokens(fitting); tokens > maxTokens; tokens = textTokens(fitting)) {
+    fitting = beginning(fitting, Math.floor(Math.min(0.9, maxTokens / tokens) * fitting.length))
+  }
+  return fitting
+}
+
+function promptOf({ words, rest }: Part, { previous, instructions = '' }: PartRequest): string {
+  const parts = [
+    previous === '' ? '' : tagged('previous-summary', previous),
+    tagged('conversation', words),
+    instructions === '' ? '' : `The user asks for this in particular:\n${instructions}`,
+    rest.length === 0 ? '' : 'The conversation goes on after this part; you will be given the rest next.',
+    'Write the summary now.',
+  ]
+  return parts.filter((part) => part !== '').join('\n\n')
+}
+
+/** Words that look like the end of their own frame would speak for us. */
+function tagged(tag: string, words: string): string {
+  return `<${tag}>\n${words.replaceAll(/<\/(conversation|previous-summary)/gi, String.raw`<\/$1`)}\n</${tag}>`
+}

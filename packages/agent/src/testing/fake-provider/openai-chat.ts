@@ -1,0 +1,105 @@
+import type { FakeFinish } from './fake-script.ts'
+import { openaiErrors } from './openai-errors.ts'
+import {
+  created,
+  sseFrame,
+  type FrameWriter,
+  type SpokenContent,
+  type WholeAnswer,
+  type WireFormat,
+} from './wire-format.ts'
+
+export const openaiChat: WireFormat = {
+  api: 'openai-chat-completions',
+  basePath: '/v1',
+  isPath: (path) => path === '/v1/chat/completions',
+  frames: (answer) => new ChatFrames(answer),
+  keepAlive: ': keep-alive\n\n',
+  error: (kind, message) => {
+    const { status, type, code, words } = chatErrors[kind]
+    return { status, body: { error: { message: message ?? words, type, param: null, code } } }
+  },
+  errorFrame: (kind, message) => {
+    const { type, code, words, status } = chatErrors[kind]
+    return sseFrame({ error: { message: message ?? words, type, code: code ?? status } })
+  },
+}
+
+const chatErrors: typeof openaiErrors = {
+  ...openaiErrors,
+  // As vLLM and many more put it.
+  'context-overflow': {
+    ...openaiErrors['context-overflow'],
+    code: null,
+    words: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+  },
+}
+
+class ChatFrames implements FrameWriter {
+  readonly #answer: WholeAnswer
+  readonly #calls: SpokenContent[]
+
+  constructor(answer: WholeAnswer) {
+    this.#answer = answer
+    this.#calls = answer.content.filter(({ type }) => type === 'tool_call')
+  }
+
+  begin(): string[] {
+    return [this.#delta({ role: 'assistant', content: '' })]
+  }
+
+  open(content: SpokenContent): string[] {
+    if (content.type !== 'tool_call') return []
+    const call = { index: this.#calls.indexOf(content), id: content.id, type: 'function' }
+    return [this.#delta({ tool_calls: [{ ...call, function: { name: content.name, arguments: '' } }] })]
+  }
+
+  chunk(content: SpokenContent, _: number, text: string): string[] {
+    if (content.type === 'text') return [this.#delta({ content: text })]
+    if (content.type === 'reasoning') return [this.#delta({ reasoning_content: text })]
+    return [this.#delta({ tool_calls: [{ index: this.#calls.indexOf(content), function: { arguments: text } }] })]
+  }
+
+  close(): string[] {
+    return []
+  }
+
+  end(): string[] {
+    const { usage, finish } = this.#answer
+    const counts = {
+      prompt_tokens: usage.input,
+      completion_tokens: usage.output,
+      total_tokens: usage.input + usage.output,
+      prompt_tokens_details: { cached_tokens: usage.cacheRead },
+      completion_tokens_details: { reasoning_tokens: usage.reasoning },
+    }
+    return [
+      this.#chunk([{ index: 0, delta: {}, finish_reason: finishReasons[finish] }]),
+      this.#chunk([], { usage: counts }),
+      'data: [DONE]\n\n',
+    ]
+  }
+
+  #delta(delta: Record<string, unknown>): string {
+    return this.#chunk([{ index: 0, delta, finish_reason: null }])
+  }
+
+  #chunk(choices: unknown[], more: Record<string, unknown> = {}): string {
+    const { number, model } = this.#answer
+    return sseFrame({
+      id: `chatcmpl-fake-${number}`,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      choices,
+      ...more,
+    })
+  }
+}
+
+const finishReasons: Record<FakeFinish, string> = {
+  stop: 'stop',
+  'tool-calls': 'tool_calls',
+  length: 'length',
+  'content-filter': 'content_filter',
+}

@@ -1,0 +1,26 @@
+export { FakeClock } from './fake-clock.ts'
+export {
+  FakeProvider,
+  startFakeProvider,
+  type FakeAnswer,
+  type FakeApi,
+  type FakeContent,
+  type FakeEnding,
+  type FakeErrorKind,
+  type FakeFailure,
+  type FakeFinish,
+  type FakeRequest,
+  type FakeResponder,
+  type FakeStep,
+  type FakeUsage,
+} from './fake-provider/index.ts'
+export { goldenLog, type GoldenLogOptions } from './golden-log.ts'
+export {
+  script,
+  ScriptBuilder,
+  ScriptedModel,
+  scriptedModel,
+  type ScriptedModelOptions,
+  type ScriptEvent,
+} from './scripted-model.ts'
+export { TestAgent, type TestAgentOptions } from './test-agent.ts'

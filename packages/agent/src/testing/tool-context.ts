@@ -1,0 +1,72 @@
+import type { BlobReference, RecordDraft } from '@tapetree/session'
+import { createHash } from 'node:crypto'
+import { systemClock } from '../clock.ts'
+import type { Access, Answer, Question, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
+
+export interface TestContext extends ToolContext {
+  readonly records: RecordDraft[]
+  readonly blobs: Map<string, Uint8Array>
+  readonly questions: Question[]
+  readonly observed: string[]
+  /** What happened, in its order: `blob 5d41…`, `record file_write`. */
+  readonly steps: string[]
+}
+
+export interface TestContextOptions extends Partial<ToolContext> {
+  cwd: string
+  answer?: Answer
+}
+
+/** What a tool sees of a session, and afterwards what it did there. */
+export function testContext({ answer, ...given }: TestContextOptions): TestContext {
+  const records: RecordDraft[] = []
+  const blobs = new Map<string, Uint8Array>()
+  const questions: Question[] = []
+  const observed: string[] = []
+  const steps: string[] = []
+  return {
+    runId: 'run-1',
+    callId: 'call-1',
+    signal: new AbortController().signal,
+    clock: systemClock,
+    localFolder: undefined,
+    append: async (record) => {
+      records.push(record)
+      steps.push(`record ${record.type}`)
+    },
+    putBlob: async (bytes): Promise<BlobReference> => {
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      blobs.set(sha256, Uint8Array.from(bytes))
+      steps.push(`blob ${sha256}`)
+      return { sha256, size: bytes.length }
+    },
+    getBlob: async (sha256) => {
+      const bytes = blobs.get(sha256)
+      if (!bytes) throw new Error(`No blob ${sha256}`)
+      return bytes
+    },
+    observe: (text) => void observed.push(text),
+    ask: async (question) => {
+      questions.push(question)
+      return answer ?? { text: '', isCancelled: true }
+    },
+    records,
+    blobs,
+    questions,
+    observed,
+    steps,
+    ...given,
+  }
+}
+
+/** Checks and runs a call as the loop does, without a gate. An input that is not valid is an error like any other. */
+export async function callTool(tool: Tool, input: unknown, context: ToolContext): Promise<ToolOutput> {
+  const checked = tool.check(input, context)
+  return typeof checked === 'string' ? { content: checked, isError: true } : checked.run(context)
+}
+
+export function accessOf(tool: Tool, input: unknown, place: { cwd: string }): readonly Access[] {
+  const checked = tool.check(input, place)
+  if (typeof checked === 'string') throw new Error(checked)
+  return checked.access
+}

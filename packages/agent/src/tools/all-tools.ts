@@ -1,0 +1,39 @@
+import { askUserTool } from './ask-user.ts'
+import { bashTool, type BashOptions } from './bash.ts'
+import { editTool } from './edit.ts'
+import { fetchTool } from './fetch.ts'
+import { findTool } from './find.ts'
+import { grepTool } from './grep.ts'
+import { jobKillTool } from './job-kill.ts'
+import { jobOutputTool } from './job-output.ts'
+import { Jobs } from './jobs.ts'
+import { lsTool } from './ls.ts'
+import { readTool } from './read.ts'
+import { todoWriteTool } from './todo-write.ts'
+import type { Tool } from './tool.ts'
+import { writeTool } from './write.ts'
+
+export interface AllToolsOptions {
+  bash?: Omit<BashOptions, 'jobs'>
+  /** Lets `fetch` reach addresses of this machine and of private networks. */
+  allowPrivateAddresses?: boolean
+}
+
+/** The tools of a coding agent. */
+export function allTools({ bash, allowPrivateAddresses = false }: AllToolsOptions = {}): Tool[] {
+  const jobs = new Jobs()
+  return [
+    readTool,
+    writeTool,
+    editTool,
+    lsTool,
+    grepTool,
+    findTool,
+    bashTool({ ...bash, jobs }),
+    jobOutputTool({ jobs }),
+    jobKillTool({ jobs }),
+    fetchTool({ allowPrivate: allowPrivateAddresses }),
+    todoWriteTool,
+    askUserTool,
+  ]
+}

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ownIdentity, type ProcessIdentity } from './process-identity.ts'
+
+/**
+ * Who decides about a command. A supervisor runs it; `nobody` is the claim of an agent that found no supervisor: by taking the
+ * claim it knows that the command never began, and whoever is to run it after all has to take the next claim.
+ */
+export type Claim = ProcessIdentity & ({ by: 'supervisor'; mark: string } | { by: 'nobody' })
+
+export type Claimant = { by: 'supervisor'; mark: string } | { by: 'nobody' }
+
+/** Takes a claim that nobody has yet: of all who try, in any process, one succeeds. */
+export function takeClaim(spool: string, number: number, claimant: Claimant): boolean {
+  const claim: Claim = { ...claimant, ...ownIdentity() }
+  const written = JSON.stringify(claim)
+  const path = join(spool, claimName(number))
+  const prepared = join(spool, `preparing-${randomBytes(6).toString('hex')}`)
+  try {
+    // A link is made only where there is none, as with O_EXCL, and a claim is never seen half written.
+    writeFileSync(prepared, written, { mode: 0o600 })
+    linkSync(prepared, path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    if (!hasNoLinks(error)) throw error
+    return createExclusively(path, written)
+  } finally {
+    rmSync(prepared, { force: true })
+  }
+}
+
+/** The newest claim, and the number of the next one if it is not a supervisor's. */
+export function readClaim(spool: string): { claim: Claim | undefined; next: number } {
+  let claim: Claim | undefined
+  for (let number = 1; ; number++) {
+    const found = parseClaim(spool, number)
+    if (!found) return { claim, next: number }
+    claim = found
+    if (claim.by === 'supervisor') return { claim, next: number + 1 }
+  }
+}
+
+function claimName(number: number): string {
+  return number === 1 ? 'claim' : `claim.${number}`
+}
+
+function parseClaim(spool: string, number: number): Claim | undefined {
+  try {
+    return JSON.parse(readFileSync(join(spool, claimName(number)), 'utf8')) as Claim
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    // Somebody has it, and nothing is known of them.
+    if (error instanceof SyntaxError) return { by: 'supervisor', mark: '', bootId: '', pid: 0, startTime: '' }
+    throw error
+  }
+}
+
+function createExclusively(path: string, written: string): boolean {
+  try {
+    writeFileSync(path, written, { flag: 'wx', mode: 0o600 })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** Some file systems have no links. */
+function hasNoLinks(error: unknown): boolean {
+  return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}

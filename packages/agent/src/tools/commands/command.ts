@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { readClaim, takeClaim, type Claim } from './claim.ts'
+import { readExit, type CommandExit } from './exit-file.ts'
+import type { Order } from './order.ts'
+import { isRunning } from './process-identity.ts'
+import { endTree, findTree } from './process-tree.ts'
+import { readOutput, type OutputPiece, type ReadOutputOptions, type SpooledOutput } from './spooled-output.ts'
+import { SpoolWatcher } from './spool-watcher.ts'
+import { prepareSupervisor, sendOrder } from './supervisor-process.ts'
+
+export interface CommandOptions extends Partial<Omit<Order, 'claim' | 'mark'>> {
+  /** A folder for this command alone. */
+  spool: string
+  command: string
+  cwd: string
+  /** All that the command gets to see of the environment. */
+  env: Record<string, string>
+  deadlineMs: number
+  /** Keeps it from being started; one that has been is not stopped. */
+  signal?: AbortSignal
+}
+
+const outputDefaults = { outputCapBytes: 10 * 1024 ** 2, outputLimitBytes: 1024 ** 3 }
+const endingDefaults = { graceMs: 2000, lingerMs: 500 }
+
+/** Where a command stands. `unclaimed`: it has not begun. `lost`: it has gone, and nobody has seen how it ended. */
+export type CommandState =
+  | { type: 'unclaimed' }
+  | { type: 'running' }
+  | { type: 'ended'; exit: CommandExit }
+  | { type: 'lost' }
+
+/** How a command that was started came to its end. */
+export type CommandOutcome = Extract<CommandState, { type: 'ended' | 'lost' }>
+
+const maxAttempts = 3
+
+/**
+ * Starts a command under a supervisor of its own; resolves when that has taken it over. It goes on when this process dies. A
+ * spool folder serves one command once: if it was started already, this is that command.
+ */
+export async function startCommand(options: CommandOptions): Promise<Command> {
+  const { signal, ...given } = options
+  const { spool } = given
+  await mkdir(spool, { recursive: true, mode: 0o700 })
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    signal?.throwIfAborted()
+    const mark = randomBytes(8).toString('hex')
+    const { claim, next } = readClaim(spool)
+    if (claim?.by === 'supervisor') return attach(spool)
+    const order = { ...outputDefaults, ...endingDefaults, ...given, claim: next, mark }
+    const answer = await sendOrder(order, signal)
+    prepareSupervisor()
+    if (answer === 'claimed') return attach(spool)
+    if (takeClaim(spool, next, { by: 'nobody' })) continue
+    if (readClaim(spool).claim?.by === 'supervisor') return attach(spool)
+    throw new Error('The command was called off before it began.')
+  }
+  throw new Error('The command could not be started: its supervisor, a process of Node, ended at once.')
+}
+
+/** A command that was started by anybody, at any time. */
+export function attach(spool: string): Command {
+  return new Command(spool)
+}
+
+export interface WaitOptions {
+  /** Stops the waiting, not the command. */
+  signal?: AbortSignal
+  /** Gets what was and is printed. Who is too slow misses something in between. */
+  onOutput?: (piece: OutputPiece) => void
+}
+
+/** A command as its spool folder shows it. */
+export class Command {
+  readonly spool: string
+
+  constructor(spool: string) {
+    this.spool = spool
+  }
+
+  async state(): Promise<CommandState> {
+    const { claim } = readClaim(this.spool)
+    const isThere = claim?.by === 'supervisor' && isRunning(claim)
+    // In this order: whoever ends leaves its exit first.
+    const exit = await readExit(this.spool)
+    if (exit) return { type: 'ended', exit }
+    if (isThere) return { type: 'running' }
+    return claim?.by === 'supervisor' ? { type: 'lost' } : { type: 'unclaimed' }
+  }
+
+  output(options?: ReadOutputOptions): Promise<SpooledOutput> {
+    return readOutput(this.spool, options)
+  }
+
+  /** Takes the claim of a command that has not begun, so that it never does; false where it has. */
+  forestall(): boolean {
+    const { claim, next } = readClaim(this.spool)
+    return claim?.by !== 'supervisor' && takeClaim(this.spool, next, { by: 'nobody' })
+  }
+
+  /** Resolves when it is over. */
+  async wait({ signal, onOutput }: WaitOptions = {}): Promise<CommandOutcome> {
+    using watcher = new SpoolWatcher(this.spool)
+    let offset = 0
+    for (;;) {
+      const state = await this.state()
+      if (onOutput) {
+        const { pieces, end } = await readOutput(this.spool, { from: offset, limitBytes: followBytes })
+        for (const piece of pieces) onOutput(piece)
+        offset = end
+      }
+      if (state.type === 'ended' || state.type === 'lost') return state
+      await watcher.changed(signal)
+    }
+  }
+
+  /** Ends it with all of its processes, and resolves when they are gone; or keeps it from beginning. */
+  async stop(): Promise<CommandOutcome | { type: 'unclaimed' }> {
+    if (this.forestall()) return { type: 'unclaimed' }
+    const { claim } = readClaim(this.spool)
+    if (claim && isRunning(claim)) tell(claim, 'SIGTERM')
+    try {
+      return await this.wait({ signal: AbortSignal.timeout(stopMs) })
+    } catch {
+      return this.#stopBluntly()
+    }
+  }
+
+  /** Ends what a supervisor has left behind that was killed itself. */
+  async endStrays(): Promise<void> {
+    const { claim } = readClaim(this.spool)
+    if (claim?.by !== 'supervisor' || claim.mark === '') return
+    await endTree(() => findTree({ mark: claim.mark, since: claim.startTime }), endingDefaults.graceMs)
+  }
+
+  /** For a supervisor that does not do as it is told. */
+  async #stopBluntly(): Promise<CommandOutcome> {
+    const { claim } = readClaim(this.spool)
+    if (claim && isRunning(claim)) tell(claim, 'SIGKILL')
+    await this.endStrays()
+    const exit = await readExit(this.spool)
+    return exit ? { type: 'ended', exit } : { type: 'lost' }
+  }
+}
+
+/** So much may be between what was followed and what is there; the rest is skipped. */
+const followBytes = 256 * 1024
+/** A supervisor needs two grace periods at most. */
+const stopMs = 10_000
+
+function tell({ pid }: Claim, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+    process.kill(pid, 'SIGCONT')
+  } catch {
+    // it has ended meanwhile
+  }
+}

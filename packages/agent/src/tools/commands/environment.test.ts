@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { commandEnvironment } from './environment.ts'
+
+test('a command sees what it needs to find programs, its home and its language', () => {
+  const ours = {
+    PATH: '/bin',
+    HOME: '/home/me',
+    LC_TIME: 'de_DE',
+    XDG_CACHE_HOME: '/c',
+    JAVA_HOME: '/j',
+    TERM: 'xterm',
+  }
+  expect(commandEnvironment(ours)).toMatchObject(ours)
+})
+
+test('a command sees no key, no token and no socket of an agent for keys', () => {
+  const secrets = {
+    ANTHROPIC_API_KEY: 'canary',
+    OPENAI_API_KEY: 'canary',
+    GEMINI_API_KEY: 'canary',
+    GITHUB_TOKEN: 'canary',
+    AWS_SECRET_ACCESS_KEY: 'canary',
+    NPM_TOKEN: 'canary',
+    npm_config___authToken: 'canary',
+    SSH_AUTH_SOCK: 'canary',
+    DATABASE_URL: 'canary',
+    BASH_ENV: 'canary',
+    PATHOLOGICAL: 'canary',
+  }
+  expect(Object.values(commandEnvironment(secrets))).not.toContain('canary')
+})
+
+test('nobody is asked and nothing is paged', () => {
+  expect(commandEnvironment({ PAGER: 'less', GIT_EDITOR: 'vi' })).toEqual({
+    TERM: 'dumb',
+    NO_COLOR: '1',
+    PAGER: 'cat',
+    GIT_PAGER: 'cat',
+    MANPAGER: 'cat',
+    SYSTEMD_PAGER: '',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_EDITOR: 'true',
+    DEBIAN_FRONTEND: 'noninteractive',
+  })
+})
+
+test('more can be let through by name or by its beginning, and be set', () => {
+  const ours = { MY_ONE: '1', MY_TWO: '2', GITHUB_TOKEN: 'mine', OTHER: 'x', GONE: undefined }
+  const given = commandEnvironment(ours, { pass: ['MY_*', 'GITHUB_TOKEN', 'GONE'], set: { PAGER: 'more', EXTRA: 'y' } })
+  expect(given).toMatchObject({ MY_ONE: '1', MY_TWO: '2', GITHUB_TOKEN: 'mine', PAGER: 'more', EXTRA: 'y' })
+  expect(given).not.toHaveProperty('OTHER')
+  expect(given).not.toHaveProperty('GONE')
+})

@@ -1,0 +1,23 @@
+import { countBytes } from './shown-output.ts'
+import type { OutputPiece } from './spooled-output.ts'
+
+/** Turns output into text as it comes in; a character may come in two pieces. */
+export class LiveOutput {
+  readonly #observe: (text: string) => void
+  #decoder = new TextDecoder()
+  #offset = 0
+
+  constructor(observe: (text: string) => void) {
+    this.#observe = observe
+  }
+
+  take({ offset, bytes }: OutputPiece): void {
+    if (offset > this.#offset) {
+      this.#decoder = new TextDecoder()
+      this.#observe(`\n[${countBytes(offset - this.#offset)} skipped]\n`)
+    }
+    this.#offset = offset + bytes.length
+    const text = this.#decoder.decode(bytes, { stream: true })
+    if (text !== '') this.#observe(text)
+  }
+}

@@ -1,0 +1,21 @@
+/** What a supervisor is told to do. */
+export interface Order {
+  spool: string
+  /** The number of the claim it has to take first. */
+  claim: number
+  /** Tells the processes of this command from all others. */
+  mark: string
+  command: string
+  cwd: string
+  env: Record<string, string>
+  /** It is ended after this long. */
+  deadlineMs: number
+  /** This much of its output is kept: the beginning and the end. */
+  outputCapBytes: number
+  /** It is ended when it has printed more than this. */
+  outputLimitBytes: number
+  /** Between asking a process to end and killing it. */
+  graceMs: number
+  /** How long processes may outlive their shell. */
+  lingerMs: number
+}

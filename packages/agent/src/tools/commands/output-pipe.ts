@@ -1,0 +1,28 @@
+import { execFileSync } from 'node:child_process'
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface OutputPipe {
+  /** For the command, as both of its outputs: one pipe keeps their order. */
+  writeFile: number
+  reader: () => Socket
+}
+
+/**
+ * A pipe. Node has sockets where others have pipes, and a program that opens `/dev/stderr` cannot open a socket; so it is a
+ * named pipe whose name is gone as soon as both ends are open.
+ */
+export function openOutputPipe(): OutputPipe {
+  const folder = mkdtempSync(join(tmpdir(), 'tapetree-pipe-'))
+  try {
+    const path = join(folder, 'output')
+    execFileSync('mkfifo', ['-m', '600', path], { stdio: 'ignore' })
+    const readFile = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writeFile = openSync(path, constants.O_WRONLY)
+    return { writeFile, reader: () => new Socket({ fd: readFile, readable: true, writable: false }) }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}

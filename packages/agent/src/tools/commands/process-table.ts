@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** One process as the system lists it. */
+export interface ProcessEntry {
+  pid: number
+  parentId: number
+  groupId: number
+  /** 0 where the system does not tell. */
+  sessionId: number
+  /** It has ended, and only its parent has not taken notice. */
+  isZombie: boolean
+  /** In whatever unit the system counts: only good for comparing. */
+  startTime: string
+  name: string
+}
+
+const maxListings = 10
+
+/**
+ * All processes. A listing from which somebody vanished while it was read is made again: whoever vanished may have started
+ * another that came too late to be in it.
+ */
+export function listProcesses(): ProcessEntry[] {
+  if (process.platform !== 'linux') return parsePs(ps(['-ax']))
+  for (let listing = 1; ; listing++) {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+    const found = pids.flatMap((pid) => readProcess(Number(pid)) ?? [])
+    if (found.length === pids.length || listing === maxListings) return found
+  }
+}
+
+/** Undefined where there is no such process. */
+export function readProcess(pid: number): ProcessEntry | undefined {
+  if (process.platform !== 'linux') return parsePs(ps(['-p', String(pid)]))[0]
+  const stat = readProc(pid, 'stat')
+  return stat === '' ? undefined : parseStat(stat)
+}
+
+/** The environment a process was started with, as `NAME=value` parts; empty where it may not be read, or the system has no such thing. */
+export function environmentOf(pid: number): string[] {
+  return process.platform === 'linux' ? readProc(pid, 'environ').split('\0') : []
+}
+
+/** The name of a process may hold spaces and parentheses, so the fields are counted from the last one. */
+export function parseStat(stat: string): ProcessEntry | undefined {
+  const open = stat.indexOf('(')
+  const close = stat.lastIndexOf(')')
+  const fields = stat.slice(close + 2).split(' ')
+  const [state, parentId, groupId, sessionId] = fields
+  const startTime = fields[19]
+  if (open < 0 || close < open || state === undefined || startTime === undefined) return undefined
+  return {
+    pid: Number(stat.slice(0, open)),
+    parentId: Number(parentId),
+    groupId: Number(groupId),
+    sessionId: Number(sessionId),
+    isZombie: state === 'Z' || state === 'X',
+    startTime,
+    name: stat.slice(open + 1, close),
+  }
+}
+
+/** `lstart` is five words, such as `Sat Nov 14 09:05:00 2026`. */
+export function parsePs(table: string): ProcessEntry[] {
+  const line = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\d+\s+[\d:]+\s+\d+)\s+(.+)$/gm
+  return [...table.matchAll(line)].map(([, pid, parentId, groupId, state = '', startTime = '', name = '']) => ({
+    pid: Number(pid),
+    parentId: Number(parentId),
+    groupId: Number(groupId),
+    sessionId: 0,
+    isZombie: state.startsWith('Z'),
+    startTime: startTime.replace(/\s+/g, ' '),
+    name: name.slice(name.lastIndexOf('/') + 1),
+  }))
+}
+
+function readProc(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return '' // it has ended, or belongs to somebody else
+  }
+}
+
+function ps(which: string[]): string {
+  try {
+    const columns = 'pid=,ppid=,pgid=,stat=,lstart=,comm='
+    return execFileSync('ps', [...which, '-o', columns], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  } catch {
+    return '' // ps says by its exit code that there is none
+  }
+}

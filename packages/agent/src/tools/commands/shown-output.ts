@@ -1,0 +1,65 @@
+import type { ToolContext } from '../tool.ts'
+import { plainText } from './plain-text.ts'
+import type { SpooledOutput } from './spooled-output.ts'
+
+const shownBytes = 30_000
+
+/**
+ * The output as the model gets it, from the offset that was asked for: whole if it is short, else its first and last lines and
+ * where the rest is. Only what is shown is looked at, so that megabytes cost no more than a screenful.
+ */
+export async function showOutput(
+  output: SpooledOutput,
+  from: number,
+  context: Pick<ToolContext, 'putBlob'>,
+): Promise<string> {
+  const bytes = joinPieces(output, from)
+  if (bytes.length <= shownBytes) return plainText(bytes).trimEnd()
+  const head = bytes.subarray(0, endOfHead(bytes, shownBytes / 2))
+  const tail = bytes.subarray(startOfTail(bytes, bytes.length - shownBytes / 2))
+  const { sha256 } = await context.putBlob(bytes)
+  const left = countBytes(bytes.length - head.length - tail.length)
+  const omitted = `[… ${left} left out here. The whole output is kept as blob ${sha256} …]`
+  return `${plainText(head).trimEnd()}\n${omitted}\n${plainText(tail).trimEnd()}`
+}
+
+export function countBytes(count: number): string {
+  return `${count.toLocaleString('en')} byte${count === 1 ? '' : 's'}`
+}
+
+/** What was not kept has a mark in its place. */
+function joinPieces({ pieces, end }: SpooledOutput, from: number): Buffer {
+  const parts: Uint8Array[] = []
+  let offset = from
+  for (const piece of pieces) {
+    if (piece.offset > offset) parts.push(notKept(piece.offset - offset))
+    parts.push(piece.bytes)
+    offset = piece.offset + piece.bytes.length
+  }
+  if (end > offset) parts.push(notKept(end - offset))
+  return Buffer.concat(parts)
+}
+
+function notKept(bytes: number): Uint8Array {
+  return Buffer.from(`\n[… ${countBytes(bytes)} not kept …]\n`)
+}
+
+const lineFeed = 0x0a
+/** The end of a line is looked for within this much; a line without one is cut inside. */
+const longestLine = 4096
+
+function endOfHead(bytes: Uint8Array, wanted: number): number {
+  const lineEnd = bytes.lastIndexOf(lineFeed, wanted - 1)
+  return lineEnd >= wanted - longestLine ? lineEnd + 1 : startOfCharacter(bytes, wanted)
+}
+
+function startOfTail(bytes: Uint8Array, wanted: number): number {
+  const lineEnd = bytes.indexOf(lineFeed, wanted - 1)
+  return lineEnd >= 0 && lineEnd < wanted + longestLine ? lineEnd + 1 : startOfCharacter(bytes, wanted)
+}
+
+function startOfCharacter(bytes: Uint8Array, at: number): number {
+  let start = at
+  while (start > at - 4 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--
+  return start
+}

@@ -1,0 +1,132 @@
+// The parent of one command. It takes one order from its standard input, claims it, runs the command, and says in the spool
+// folder how it ended. Nobody has to be there: it outlives the agent that started it, and enforces all limits itself.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, closeSync, constants, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { takeClaim } from './claim.ts'
+import { writeExit, type CommandExit } from './exit-file.ts'
+import type { Order } from './order.ts'
+import { openOutputPipe } from './output-pipe.ts'
+import { ownIdentity } from './process-identity.ts'
+import { endTree, findTree, markVariable, whenGone } from './process-tree.ts'
+import { OutputWriter } from './spooled-output.ts'
+
+const longestTimerMs = 2 ** 31 - 1
+/** How long a pipe may stay open when nobody of the command is left: somebody else may have been given its end. */
+const drainMs = 1000
+
+// What can be done before the order comes is done by then.
+const self = ownIdentity()
+const pipe = openOutputPipe()
+findTree({ mark: '', since: self.startTime }) // the first time takes longer
+process.stdout.on('error', () => undefined) // the agent may be gone
+for (const signal of ['SIGHUP', 'SIGINT'] as const) process.on(signal, () => undefined)
+
+const order = await readOrder()
+if (order) await obey(order)
+process.exit()
+
+/** Undefined where the agent went away without an order, or in the middle of one. */
+async function readOrder(): Promise<Order | undefined> {
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) text += chunk as string
+  return text.endsWith('\n') ? (JSON.parse(text) as Order) : undefined
+}
+
+async function obey(order: Order): Promise<void> {
+  const stopped = new AbortController()
+  process.on('SIGTERM', () => stopped.abort())
+  if (!takeClaim(order.spool, order.claim, { by: 'supervisor', mark: order.mark })) return
+  process.stdout.write('claimed\n')
+  writeExit(order.spool, await supervise(order, stopped.signal))
+}
+
+async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExit> {
+  const startedAt = performance.now()
+  const output = new OutputWriter(order.spool, order.outputCapBytes)
+  const ended = (end: Pick<CommandExit, 'cause'> & Partial<CommandExit>): CommandExit => {
+    output.close()
+    const error = end.error ?? output.error
+    const nothing = { code: null, signal: null, leftBehind: [], survivors: [] }
+    return {
+      ...nothing,
+      bytes: output.bytes,
+      durationMs: 0,
+      deadlineMs: order.deadlineMs,
+      ...end,
+      ...(error !== undefined && { error }),
+    }
+  }
+
+  const shell = await startShell(order)
+  if (typeof shell === 'string') return ended({ cause: 'not-started', error: shell })
+  const exited = once(shell, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const interrupted = Promise.withResolvers<'timed-out' | 'stopped' | 'overflowed'>()
+  const deadline = setTimeout(() => interrupted.resolve('timed-out'), Math.min(order.deadlineMs, longestTimerMs))
+  if (stopped.aborted) interrupted.resolve('stopped')
+  stopped.addEventListener('abort', () => interrupted.resolve('stopped'))
+  const reader = pipe.reader()
+  const drained = once(reader, 'close')
+  reader.on('data', (chunk: Buffer) => {
+    output.write(chunk)
+    if (output.bytes > order.outputLimitBytes) interrupted.resolve('overflowed')
+  })
+
+  const root = { pid: process.pid, groupId: shell.pid as number, mark: order.mark, since: self.startTime }
+  const tree = () => findTree(root)
+  const cause = await Promise.race([exited.then(() => 'exited' as const), interrupted.promise])
+  const durationMs = Math.round(performance.now() - startedAt)
+  clearTimeout(deadline)
+  const leftBehind = cause === 'exited' ? await whenGone(tree, order.lingerMs) : []
+  const isGone = cause === 'exited' && leftBehind.length === 0
+  const survivors = isGone ? [] : await endTree(tree, order.graceMs)
+  const [code, signal] = await exited
+  await Promise.race([drained, wait(drainMs)])
+  const names = { leftBehind: leftBehind.map(nameOf), survivors: survivors.map(nameOf) }
+  return ended({ cause, code, signal, durationMs, ...names })
+}
+
+/** A shell in a session and group of its own, or a sentence on why there is none. */
+async function startShell({ command, cwd, env, mark }: Order): Promise<ChildProcess | string> {
+  if (!isFolder(cwd)) return `There is no folder ${cwd}.`
+  const marks = [env[markVariable], mark].filter(Boolean).join(' ')
+  try {
+    const shell = spawn(findShell(env['PATH'] ?? ''), ['-c', command], {
+      cwd,
+      env: { ...env, [markVariable]: marks },
+      stdio: ['ignore', pipe.writeFile, pipe.writeFile],
+      detached: true,
+    })
+    await once(shell, 'spawn')
+    return shell
+  } catch (error) {
+    return (error as Error).message
+  } finally {
+    closeSync(pipe.writeFile)
+  }
+}
+
+function findShell(path: string): string {
+  const candidates = [...path.split(':').filter(Boolean), '/bin', '/usr/bin'].map((folder) => join(folder, 'bash'))
+  return candidates.find(isExecutable) ?? '/bin/sh'
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+function nameOf({ name }: { name: string }): string {
+  return name
+}

@@ -1,0 +1,7 @@
+// Takes the claim of every spool folder that it reads from its standard input, and says of each whether it had it.
+import { createInterface } from 'node:readline'
+import { takeClaim } from '../claim.ts'
+
+for await (const spool of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${takeClaim(spool, 1, { by: 'supervisor', mark: '' })}\n`)
+}

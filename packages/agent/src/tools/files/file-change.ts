@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { lstat, type FileHandle } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { movedProblem } from './confirm-path.ts'
+import { inTurn } from './file-locks.ts'
+import { HeldFolder } from './held-folder.ts'
+import { realPathOf } from './paths.ts'
+import { openRegularFile } from './regular-file.ts'
+import { replaceFile } from './replace-file.ts'
+import type { ToolContext } from '../tool.ts'
+import { hasCode, ToolProblem } from '../tool-problem.ts'
+
+/** Contents up to this size are kept with the session. */
+const maxKeptBytes = 1024 * 1024
+/** Files up to this size are held in memory as a whole. */
+export const maxHeldBytes = 32 * 1024 * 1024
+
+export interface FileChange<Content extends { bytes: Uint8Array }> {
+  /** As the model wrote it. */
+  given: string
+  /** As it was judged. */
+  path: string
+  /** Where it is so, no folders are made for it. */
+  isThere?: boolean
+  /** The new content; it throws a `ToolProblem` to leave everything as it is. */
+  content: (before: FileBefore | undefined) => Content | Promise<Content>
+}
+
+export interface FileBefore {
+  stats: Stats
+  sha256: string
+  /** Absent where it is too large to be held. */
+  bytes: Buffer | undefined
+}
+
+/** Changes a file and records it, with its content before and after. What was there is kept before it is replaced. */
+export async function changeFile<Content extends { bytes: Uint8Array }>(
+  change: FileChange<Content>,
+  context: ToolContext,
+): Promise<{ before: FileBefore | undefined; after: Content }> {
+  return inTurn(change.path, async () => {
+    context.signal.throwIfAborted()
+    const place = dirname(change.path)
+    await using folder = await (change.isThere ? HeldFolder.open(place) : HeldFolder.make(place))
+    const before = await readBefore(folder, change.path, context.signal)
+    const after = await change.content(before)
+    await keep(before?.bytes, context)
+    await keep(after.bytes, context)
+    await replaceFile({
+      folder,
+      name: basename(change.path),
+      bytes: after.bytes,
+      before: before?.stats,
+      confirm: async () => {
+        context.signal.throwIfAborted()
+        await confirmUnchanged(folder, change.path, before)
+        if (realPathOf(change.given, context) !== change.path) throw movedProblem(change.path)
+        await folder.confirm()
+      },
+    })
+    await context.append({
+      type: 'file_write',
+      fileWrite: {
+        path: change.path,
+        size: after.bytes.length,
+        ...(before && { sha256Before: before.sha256 }),
+        sha256After: sha256Of(after.bytes),
+        runId: context.runId,
+        callId: context.callId,
+      },
+    })
+    return { before, after }
+  })
+}
+
+async function readBefore(folder: HeldFolder, path: string, signal: AbortSignal): Promise<FileBefore | undefined> {
+  await using file = await openBefore(folder, path)
+  if (!file) return undefined
+  const stats = await file.stat()
+  if (stats.size > maxHeldBytes) return { stats, sha256: await sha256OfFile(file, signal), bytes: undefined }
+  const bytes = await file.readFile()
+  return { stats, sha256: sha256Of(bytes), bytes }
+}
+
+async function openBefore(folder: HeldFolder, path: string): Promise<FileHandle | undefined> {
+  try {
+    return await openRegularFile(path, folder.entry(basename(path)))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+async function confirmUnchanged(folder: HeldFolder, path: string, before: FileBefore | undefined): Promise<void> {
+  const now = await lstat(folder.entry(basename(path))).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  if (!now && !before) return
+  if (now?.isSymbolicLink()) throw movedProblem(path)
+  const [left, right] = [now, before?.stats]
+  if (left && right && left.ino === right.ino && left.size === right.size && left.mtimeMs === right.mtimeMs) return
+  throw new ToolProblem(`${path} was changed by somebody else just now, so nothing was written. Read it again.`)
+}
+
+async function keep(bytes: Uint8Array | undefined, context: ToolContext): Promise<void> {
+  if (bytes && bytes.length <= maxKeptBytes) await context.putBlob(bytes)
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+async function sha256OfFile(file: FileHandle, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of file.createReadStream({ autoClose: false, signal })) hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}

@@ -1,0 +1,82 @@
+import { constants } from 'node:fs'
+import { mkdir, open, realpath, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { confirmPath, descriptorPath, hasDescriptorPaths, movedProblem } from './confirm-path.ts'
+import { hasCode } from '../tool-problem.ts'
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
+
+/**
+ * A folder that is held open: what is done in it is done there, even if its path has come to lead elsewhere. That is exact on
+ * Linux. Elsewhere names go through the path again; `confirm` narrows the moment in which it could have been swapped.
+ */
+export class HeldFolder implements AsyncDisposable {
+  readonly path: string
+  /** Windows cannot open a folder. */
+  readonly #handle: FileHandle | undefined
+
+  private constructor(path: string, handle: FileHandle | undefined) {
+    this.path = path
+    this.#handle = handle
+  }
+
+  /** `path` is as it was judged: absolute, without symbolic links. */
+  static async open(path: string): Promise<HeldFolder> {
+    return HeldFolder.#openAt(path, path)
+  }
+
+  /** Makes what is missing of the path, each part inside of the folder that was confirmed before. */
+  static async make(path: string): Promise<HeldFolder> {
+    try {
+      return await HeldFolder.open(path)
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT') || dirname(path) === path) throw error
+    }
+    await using parent = await HeldFolder.make(dirname(path))
+    const place = parent.entry(basename(path))
+    await mkdir(place).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST')) throw error
+    })
+    await parent.sync()
+    return await HeldFolder.#openAt(place, path)
+  }
+
+  static async #openAt(place: string, path: string): Promise<HeldFolder> {
+    const handle = process.platform === 'win32' ? undefined : await open(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+    const folder = new HeldFolder(path, handle)
+    try {
+      await folder.confirm()
+    } catch (error) {
+      await folder[Symbol.asyncDispose]()
+      throw error
+    }
+    return folder
+  }
+
+  /** The place of a name in this folder, for calls to the system and not for anybody's eyes. */
+  entry(name: string): string {
+    return join(this.#place, name)
+  }
+
+  /** The folder as a child process can enter it. */
+  get workingFolder(): string {
+    return this.#place.replace('/proc/self/', `/proc/${process.pid}/`)
+  }
+
+  async confirm(): Promise<void> {
+    if (this.#handle) await confirmPath(this.#handle, this.path)
+    else if ((await realpath(this.path)) !== this.path) throw movedProblem(this.path)
+  }
+
+  async sync(): Promise<void> {
+    await this.#handle?.sync()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle?.close()
+  }
+
+  get #place(): string {
+    return this.#handle && hasDescriptorPaths ? descriptorPath(this.#handle) : this.path
+  }
+}

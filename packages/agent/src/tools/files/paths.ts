@@ -1,0 +1,77 @@
+import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { z } from 'zod'
+import type { Access } from '../tool.ts'
+
+export const pathSchema = z
+  .string()
+  .min(1)
+  .max(4096)
+  .refine((path) => !path.includes('\0'), { error: 'A path cannot contain a NUL character.' })
+
+const maxLinks = 40
+
+/**
+ * Where a path leads: absolute, with every symbolic link followed, also one whose target does not exist yet. What is missing is
+ * appended as it is. This is the path that is judged, and the one that is opened.
+ */
+export function realPathOf(path: string, place: { cwd: string }): string {
+  return follow(resolve(place.cwd, withHome(path)), { linksLeft: maxLinks })
+}
+
+export function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // What cannot be looked at cannot be entered.
+    return false
+  }
+}
+
+/** The path that was judged when the call was checked. */
+export function judgedPath(judged: readonly Access[], type: 'read' | 'write'): string {
+  const access = judged.find((each) => each.type === type)
+  if (access && 'path' in access) return access.path
+  throw new Error(`The call was not judged for ${type}.`)
+}
+
+/** As the model would write it: relative where it lies below the working folder. */
+export function shownPath(path: string, place: { cwd: string }): string {
+  const fromHere = relative(realPathOf('.', place), path)
+  if (fromHere === '') return '.'
+  const isBelow = fromHere !== '..' && !fromHere.startsWith(`..${sep}`) && !isAbsolute(fromHere)
+  return shownName(isBelow ? fromHere : path)
+}
+
+/** A name with line breaks or other control characters is quoted, so that it cannot pass for something else. */
+export function shownName(name: string): string {
+  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name) ? JSON.stringify(name) : name
+}
+
+function withHome(path: string): string {
+  return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
+}
+
+function follow(path: string, budget: { linksLeft: number }): string {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    // Missing, unreadable or in circles: as far as it leads. Whoever opens the result gets the error.
+  }
+  const parent = dirname(path)
+  if (parent === path) return path
+  const target = linkTargetOf(path)
+  if (target === undefined || budget.linksLeft === 0) return join(follow(parent, budget), basename(path))
+  budget.linksLeft -= 1
+  return follow(resolve(follow(parent, budget), target), budget)
+}
+
+function linkTargetOf(path: string): string | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined
+  } catch {
+    // It does not exist, so it is no link.
+    return undefined
+  }
+}

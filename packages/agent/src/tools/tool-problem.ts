@@ -1,0 +1,45 @@
+import type { ToolOutput } from './tool.ts'
+
+/** What went wrong in a call and is the model's to mend: its message is a sentence for the model. */
+export class ToolProblem extends Error {
+  override readonly name = 'ToolProblem'
+}
+
+/** Gives problems, and errors of the file system, as the result of the call. Whatever else is thrown is not the model's to mend. */
+export async function answerProblems(work: () => Promise<ToolOutput>): Promise<ToolOutput> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ToolProblem) return { content: error.message, isError: true }
+    if (isSystemError(error)) return { content: sentenceOf(error), isError: true }
+    throw error
+  }
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'errno' in error
+}
+
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return isSystemError(error) && error.code !== undefined && codes.includes(error.code)
+}
+
+const sentences: Record<string, string> = {
+  EACCES: 'Permission denied',
+  EPERM: 'The system does not permit it',
+  EROFS: 'The file system is read-only',
+  ENOSPC: 'No space is left on the disk',
+  EDQUOT: 'The disk quota is used up',
+  ENOENT: 'There is no such file or folder',
+  ENOTDIR: 'A part of the path is a file, not a folder',
+  EISDIR: 'It is a folder',
+  ELOOP: 'The path is a symbolic link that leads in circles, or became a link just now',
+  ENAMETOOLONG: 'The path or a name in it is too long',
+  EMFILE: 'Too many files are open',
+  EAGAIN: 'Nothing can be read from it at this time',
+}
+
+function sentenceOf(error: NodeJS.ErrnoException): string {
+  const place = error.path === undefined || error.path.startsWith('/proc/self/fd/') ? '' : `: ${error.path}`
+  return `${sentences[error.code ?? ''] ?? error.message}${place}.`
+}

@@ -1,0 +1,158 @@
+import { lookup as systemLookup } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import { Agent, fetch as undiciFetch, type RequestInit, type Response } from 'undici'
+import { ToolProblem } from '../tool-problem.ts'
+import { isPublicAddress } from './public-address.ts'
+
+interface Address {
+  address: string
+  family: number
+}
+
+export interface Network {
+  /** Also addresses of this machine and its network. */
+  allowPrivate: boolean
+  lookup: (hostname: string) => Promise<Address[]>
+  fetch: (url: string, init: RequestInit) => Promise<Response>
+}
+
+export const systemNetwork: Network = {
+  allowPrivate: false,
+  lookup: (hostname) => systemLookup(hostname, { all: true, order: 'verbatim' }),
+  fetch: undiciFetch,
+}
+
+export interface PageRequest {
+  url: string
+  maxBytes: number
+  network: Network
+  signal: AbortSignal
+}
+
+export type Page =
+  | { type: 'page'; url: string; status: number; statusText: string; contentType: string; body: Buffer; isCut: boolean }
+  /** It has moved to a place that nobody has judged yet. */
+  | { type: 'moved'; url: string; to: string }
+
+const maxRedirects = 5
+
+/** Why an address is not fetched, whoever asks; nothing where it may be. */
+export function refusalOf(url: string): string | undefined {
+  const parsed = URL.parse(url)
+  if (!parsed) return 'It is not a valid URL.'
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:')
+    return 'Only http and https addresses can be fetched.'
+  if (parsed.username !== '' || parsed.password !== '')
+    return 'The URL contains a user name or a password; leave it out.'
+  return undefined
+}
+
+/** Fetches a page, following redirects within one site. Each hop is checked as the first address was. */
+export async function fetchPage(request: PageRequest): Promise<Page> {
+  let url = new URL(request.url)
+  for (let hop = 0; hop <= maxRedirects; hop += 1) {
+    const next = await fetchOnce(url, request)
+    if (!(next instanceof URL)) return next
+    const refusal = refusalOf(next.href)
+    if (refusal !== undefined) throw new ToolProblem(`${url.href} redirects to ${next.href}. ${refusal}`)
+    if (!isSameSite(url, next)) return { type: 'moved', url: url.href, to: next.href }
+    url = next
+  }
+  throw new ToolProblem(`${request.url} redirects more than ${maxRedirects} times.`)
+}
+
+/** The page, or where it has moved to. */
+async function fetchOnce(url: URL, { maxBytes, network, signal }: PageRequest): Promise<Page | URL> {
+  const addresses = await checkedAddresses(url, network, signal)
+  // The name is not looked up again, so it cannot come to mean something else between the check and the connection.
+  const agent = new Agent({ connect: { lookup: pinnedTo(addresses) } })
+  try {
+    const response = await network.fetch(url.href, { dispatcher: agent, redirect: 'manual', signal, headers })
+    const location = response.headers.get('location')
+    if (redirects.has(response.status) && location !== null) {
+      return URL.parse(location, url.href) ?? fail(`${url.href} redirects to something that is no URL.`)
+    }
+    const { status, statusText } = response
+    const contentType = response.headers.get('content-type') ?? ''
+    return { type: 'page', url: url.href, status, statusText, contentType, ...(await readBody(response, maxBytes)) }
+  } catch (error) {
+    if (signal.aborted || error instanceof ToolProblem) throw error
+    throw new ToolProblem(`${url.href} could not be fetched: ${reasonOf(error)}.`, { cause: error })
+  } finally {
+    await agent.destroy()
+  }
+}
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+const headers = {
+  'user-agent': 'tapetree',
+  accept: 'text/markdown, text/html;q=0.9, application/json;q=0.9, text/*;q=0.8, */*;q=0.1',
+}
+
+async function checkedAddresses(url: URL, network: Network, signal: AbortSignal): Promise<Address[]> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host, network, signal)
+  const isAllowed = network.allowPrivate || addresses.every(({ address }) => isPublicAddress(address))
+  if (!isAllowed) throw new ToolProblem(`${url.href} is on this machine or a private network, and is not fetched.`)
+  return addresses
+}
+
+async function resolve(host: string, network: Network, signal: AbortSignal): Promise<Address[]> {
+  let addresses: Address[]
+  try {
+    addresses = await withSignal(network.lookup(host), signal)
+  } catch (error) {
+    if (signal.aborted) throw error
+    throw new ToolProblem(`There is no address for ${host}: ${reasonOf(error)}.`, { cause: error })
+  }
+  return addresses.length > 0 ? addresses : fail(`There is no address for ${host}.`)
+}
+
+function pinnedTo(addresses: Address[]): LookupFunction {
+  return (_hostname, options, callback) => {
+    const [first] = addresses
+    if (options.all || !first) callback(null, addresses)
+    else callback(null, first.address, first.family)
+  }
+}
+
+async function readBody(response: Response, maxBytes: number): Promise<{ body: Buffer; isCut: boolean }> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > maxBytes) break
+  }
+  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes }
+}
+
+/** The same host, or that host with or without `www`; the way to it may become safer, not less safe. */
+function isSameSite(from: URL, to: URL): boolean {
+  if (bareName(from) !== bareName(to)) return false
+  if (from.protocol === to.protocol) return from.port === to.port
+  return from.protocol === 'http:' && from.port === '' && to.port === ''
+}
+
+function bareName(url: URL): string {
+  return url.hostname.replace(/^www\./, '')
+}
+
+function withSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return cause instanceof Error && cause.message ? cause.message : String(cause)
+}
+
+function fail(message: string): never {
+  throw new ToolProblem(message)
+}

@@ -1,0 +1,40 @@
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { ToolProblem } from '../tool-problem.ts'
+
+export interface HtmlPage {
+  html: string
+  url: string
+}
+
+const maxMemoryMb = 256
+
+/** Converts on a thread of its own, because a page can be built so that it takes hours; it ends when the signal is aborted. */
+export async function htmlToMarkdown({ html, url }: HtmlPage, signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted()
+  const source = new URL(`./html-worker${extname(import.meta.url)}`, import.meta.url)
+  const worker = new Worker(source, {
+    workerData: { html, url },
+    env: {},
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb },
+  })
+  const stopped = Promise.withResolvers<never>()
+  const stop = (): void => stopped.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([stopped.promise, answerOf(worker)])
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await worker.terminate()
+  }
+}
+
+function answerOf(worker: Worker): Promise<string> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', (error) => {
+      reject(new ToolProblem('The page is built in a way that cannot be converted to Markdown.', { cause: error }))
+    })
+  })
+}

@@ -1,0 +1,82 @@
+// An agent in a process of its own, made to be killed: it takes one task from its parent, begins a run or resumes the one it
+// finds, and says what it has promised as soon as it has.
+import { systemClock, type LiveEvent, type ModelRequest } from '@tapetree/agent'
+import { bashTool, Jobs, planResume } from '@tapetree/agent'
+import { script, scriptedModel, TestAgent, type ScriptBuilder } from '@tapetree/agent/testing'
+import type { Message } from '@tapetree/session'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { commandsOf, waitingMessages, type Task, type Word } from './words.ts'
+
+process.once('message', (task: Task) => {
+  void play(task).catch((error: unknown) => {
+    console.error(error)
+    process.exit(1)
+  })
+})
+say({ type: 'ready' })
+
+async function play(task: Task): Promise<void> {
+  const store = openFileStore({ folder: task.folder })
+  const tools = [bashTool({ jobs: new Jobs() })]
+  const model = scriptedModel([], { clock: systemClock, otherwise: (request) => answerTo(request, task) })
+  const agent = await TestAgent.open({
+    model,
+    tools,
+    store,
+    sessionId: task.sessionId,
+    clock: systemClock,
+    cwd: task.marks,
+    settings: { steerPolicy: 'after-batch' },
+    observe: (event) => tell(event, task),
+  })
+  agent.session.subscribe(({ seq, crc }) => say({ type: 'line', seq, crc }))
+  const isNew = agent.session.leafId === null
+  const plan = isNew ? undefined : await planResume(agent.session, tools)
+  if (!isNew && !plan) say({ type: 'nothing-to-resume' })
+  else if (plan?.needsPerson && !task.insist) say({ type: 'needs-person' })
+  else {
+    const done = plan ? agent.run({ type: 'resume', plan }) : agent.prompt('go')
+    if (isNew) {
+      for (const message of waitingMessages) {
+        await agent.session.submit(message)
+        say({ type: 'submitted', message })
+      }
+    }
+    say({ type: 'done', outcome: (await done).outcome })
+  }
+  await agent.close()
+  await store.close()
+  process.disconnect()
+}
+
+/** The model answers by what it is shown alone, so that a resumed run goes the same way. */
+function answerTo({ messages }: ModelRequest, task: Task): ScriptBuilder {
+  const last = messages.at(-1) as Message
+  const spoken = stream(last.role === 'tool' ? 'Both are done.' : 'Let me see what is to be done here.', task)
+  if (last.role !== 'user' || textOf(last) !== 'go') return spoken
+  for (const { id, command } of commandsOf(task.marks)) spoken.toolCall(id, 'bash', { command })
+  return spoken
+}
+
+function stream(words: string, { crashes = false }: Task): ScriptBuilder {
+  const spoken = script()
+  for (const word of words.repeat(4).split(/(?<= )/)) {
+    spoken.text(word).wait(8)
+    if (crashes) spoken.do(() => process.kill(process.pid, 'SIGKILL'))
+  }
+  return spoken
+}
+
+function tell(event: LiveEvent, _: Task): void {
+  if (event.type !== 'delta' || event.kind === 'tool_output') return
+  const { item, part, off, text } = event
+  say({ type: 'delta', item, part, off, text, atMs: Date.now() })
+}
+
+function textOf({ content }: Message): string {
+  return content.map((block) => (block.type === 'text' ? block.text.content : '')).join('')
+}
+
+function say(word: Word): void {
+  process.send?.(word)
+}
