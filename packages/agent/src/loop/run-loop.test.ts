@@ -187,6 +187,28 @@ describe('messages that wait', () => {
     expect(await agent.path()).toEqual(['user: go', 'assistant: 1', 'user: and?', 'assistant: 2'])
   })
 
+  test('a steer that comes while the context is compacted is heard in the request after that', async () => {
+    const long = 'some words to sum up, '.repeat(50)
+    const model = scriptedModel(
+      script()
+        .text(long)
+        .step()
+        .toolCall('1', 'a')
+        .usage({ inputTokens: 5000, outputTokens: 1 })
+        .step()
+        .do(() => agent.session.submit('and?', { delivery: 'steer' }))
+        .text('a summary')
+        .step()
+        .text('2'),
+      { limits: { contextTokens: 4000, outputTokens: 1000 } },
+    )
+    const agent: TestAgent = await TestAgent.open({ model, tools: [tool('a')] })
+    await agent.prompt(long)
+    await agent.prompt('go')
+    expect((await agent.path()).slice(-4)).toEqual(['assistant: [a 1]', 'tool: 1 ok', 'user: and?', 'assistant: 2'])
+    expect(await agent.lineTypes()).toContain('compaction')
+  })
+
   test('a message that is taken back at the last moment is not delivered', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
     const { id } = await agent.session.submit('second')

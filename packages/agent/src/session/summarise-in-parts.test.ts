@@ -115,6 +115,17 @@ test('whoever aborts between two parts leaves the usage of the finished call and
   expect(session.leafId).toBe(null)
 })
 
+test('what a call used that failed, or was aborted, is in the log', async () => {
+  const { session, usage } = await create()
+  const controller = new AbortController()
+  const steps = script().text('so').usage({ inputTokens: 5 }).error('network').step().usage({ inputTokens: 7 }).cancel()
+  const model = scriptedModel(steps, { onCancel: () => controller.abort(new Error('enough')) })
+  const request = { ...requestOf({ session, model, pieces: ['x'] }), signal: controller.signal }
+  await expect(summariseInParts(request)).rejects.toMatchObject({ kind: 'network' })
+  await expect(summariseInParts(request)).rejects.toThrow('enough')
+  expect(usage.map((each) => each.usage.tokens)).toEqual([{ inputTokens: 5 }, { inputTokens: 7 }])
+})
+
 test('an abort that comes with the last word counts, and so does what was used', async () => {
   const { session, usage } = await create()
   const controller = new AbortController()

@@ -3,7 +3,7 @@ import type { Model, ModelLimits } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { textTokens } from './context-size.ts'
 import { beginning } from './conversation-text.ts'
-import { summarise } from './summarise.ts'
+import { summarise, type Summary } from './summarise.ts'
 
 export interface LongSummaryRequest {
   session: Session
@@ -34,7 +34,7 @@ const minRoomTokens = 64
 
 /**
  * Sums up a conversation of any length. What does not fit into one call is told part by part, and each call takes the summary so
- * far further. Every finished call leaves its `usage` in the log, whatever happens after it.
+ * far further. Every call that was paid leaves its `usage` in the log, whatever becomes of it.
  */
 export async function summariseInParts(request: LongSummaryRequest): Promise<LongSummary> {
   const maxOutputTokens = maxSummaryTokens(request.model.limits)
@@ -68,13 +68,15 @@ interface PartRequest extends LongSummaryRequest {
 async function tellPart(part: Part, request: PartRequest): Promise<LongSummary> {
   const { session, model, purpose, system, maxOutputTokens, signal, leafId } = request
   const prompt = promptOf(part, request)
-  const summary = await summarise({ model, system, prompt, maxOutputTokens, signal })
-  const reference = { ...summary.reference, leafId }
-  const usage = { purpose, provider: model.provider, model: model.id, tokens: summary.usage ?? {} }
-  await session.append({ type: 'usage', usage }, { request: reference })
+  const keepUsage = async (paid: Pick<Summary, 'usage' | 'reference'>): Promise<void> => {
+    const usage = { purpose, provider: model.provider, model: model.id, tokens: paid.usage ?? {} }
+    await session.append({ type: 'usage', usage }, { request: { ...paid.reference, leafId } })
+  }
+  const summary = await summarise({ model, system, prompt, maxOutputTokens, signal, onFailed: keepUsage })
+  await keepUsage(summary)
   signal.throwIfAborted()
   if (summary.text === '') throw new ModelError('unknown', `${model.id} was asked for a summary and gave none.`)
-  return { text: summary.text, request: reference }
+  return { text: summary.text, request: { ...summary.reference, leafId } }
 }
 
 /** How long a summary may become. */

@@ -9,6 +9,8 @@ export interface SummaryRequest {
   prompt: string
   maxOutputTokens: number
   signal: AbortSignal
+  /** Told what a call has used that failed, or was aborted, after it had said so: it has to be paid all the same. */
+  onFailed?: (paid: Pick<Summary, 'usage' | 'reference'>) => Promise<void>
 }
 
 export interface Summary {
@@ -18,25 +20,35 @@ export interface Summary {
   reference: Omit<RequestReference, 'leafId'>
 }
 
-/** One model call without tools, for its text. Throws what the call throws; a call that came to its end has to be paid, aborted or not. */
-export async function summarise({ model, signal, ...request }: SummaryRequest): Promise<Summary> {
+/** One model call without tools, for its text. Throws what the call throws; one that came to its end counts, aborted or not. */
+export async function summarise({ model, signal, onFailed, ...request }: SummaryRequest): Promise<Summary> {
   signal.throwIfAborted()
   const { system, prompt, maxOutputTokens } = request
   const messages = [{ role: 'user' as const, content: [text(prompt)] }]
   const call = model.prepare({ system, tools: [], messages, thinkingLevel: 'off', maxOutputTokens })
+  const { reference } = call
   let words = ''
   let usage: Usage | undefined
   let finish: FinishReason | undefined
-  for await (const part of call.stream(signal)) {
-    if (part.type === 'text_delta') words += part.text
-    else if (part.type === 'usage') usage = part.usage
-    else if (part.type === 'finish') finish = part.reason
+  try {
+    for await (const part of call.stream(signal)) {
+      if (part.type === 'text_delta') words += part.text
+      else if (part.type === 'usage') usage = part.usage
+      else if (part.type === 'finish') finish = part.reason
+    }
+  } catch (error) {
+    if (usage) await onFailed?.({ usage: withCost(usage, model), reference })
+    throw error
   }
   const said = words.trim()
-  const cost = usage && model.costOf?.(usage)
   return {
     text: finish === 'length' && said !== '' ? `${said}\n\n(It was longer than it may be, and ends here.)` : said,
-    usage: cost === undefined ? usage : { ...usage, cost },
-    reference: call.reference,
+    usage: usage && withCost(usage, model),
+    reference,
   }
+}
+
+function withCost(usage: Usage, model: Model): Usage {
+  const cost = model.costOf?.(usage)
+  return cost === undefined ? usage : { ...usage, cost }
 }

@@ -6,14 +6,14 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSyn
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { accessOf, callTool, testContext, type TestContext, type TestContextOptions } from '../testing/tool-context.ts'
 import { bashTool } from './bash.ts'
 import { readClaim } from './commands/claim.ts'
 import { attach } from './commands/command.ts'
 import { currentBootId } from './commands/process-identity.ts'
-import { listProcesses } from './commands/process-table.ts'
+import { environmentOf, listProcesses } from './commands/process-table.ts'
 import { dismissSupervisor } from './commands/supervisor-process.ts'
 import { Jobs } from './jobs.ts'
 import type { StartDetails, ToolOutput } from './tool.ts'
@@ -24,11 +24,18 @@ let root: string
 let cwd: string
 beforeAll(() => void (root = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-bash-')))))
 beforeEach(() => void (cwd = mkdtempSync(join(root, 'session-'))))
+const agents = new Set<ChildProcess>()
 afterAll(async () => {
+  for (const agent of agents) agent.kill('SIGKILL')
   await jobs.close()
   await dismissSupervisor()
+  // Whoever was started by an agent that was killed has its folder for temporary files in its environment.
+  const left = (): number[] =>
+    listProcesses().flatMap(({ pid }) => (environmentOf(pid).includes(`TMPDIR=${root}`) ? [pid] : []))
+  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 20_000 })
   rmSync(root, { recursive: true })
-  expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([])
+  // A supervisor has written its last word some time before this process hears of its end.
+  await vi.waitFor(() => expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([]), 5000)
 })
 
 describe('the result of a command', () => {
@@ -374,10 +381,14 @@ interface DyingAgent {
 
 /** Another process that plays the agent, and is killed later. */
 async function startAgent(command: string, what = 'run', more: object = {}): Promise<DyingAgent> {
-  const input = { command, ...more }
+  const input = { command, timeoutMs: 60_000, ...more }
   const program = join(import.meta.dirname, 'commands/testing/agent-process.ts')
   const args = ['-C', '@tapetree/source', program, cwd, JSON.stringify(input), what]
-  const agent: ChildProcess = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const agent: ChildProcess = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: root },
+  })
+  agents.add(agent)
   const said = createInterface({ input: agent.stdout ?? process.stdin })
   const started = Promise.withResolvers<StartDetails>()
   const result = Promise.withResolvers<void>()

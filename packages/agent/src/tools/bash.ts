@@ -65,7 +65,7 @@ export function bashTool(options: BashOptions): Tool {
       throw error
     })
     if (!started) return { content: '[Stopped by the user before it began.]', isError: true }
-    return background ? moveToBackground(started, context, 'Started') : settle(started, context)
+    return background && !signal.aborted ? moveToBackground(started, context, 'Started') : settle(started, context)
   }
 
   /** Waits for the end, but not for too long. */
@@ -73,26 +73,17 @@ export function bashTool(options: BashOptions): Tool {
     const { signal, clock } = context
     const live = new LiveOutput((text) => context.observe(text))
     const done = new AbortController()
-    const stop = (): void => void command.stop().catch(() => undefined) // then it is waited for in vain, which ends elsewhere
+    const stop = (): void => void command.stop().catch(() => undefined) // who cannot be stopped is given up by the loop
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
     try {
       const over = command.wait({ signal: done.signal, onOutput: (piece) => live.take(piece) })
-      const late = clock.wait(moveAfterMs, AbortSignal.any([done.signal, signal]))
-      const outcome = await Promise.race([
-        over,
-        late.then(
-          () => undefined,
-          () => over,
-        ),
-      ])
+      const late = clock.wait(moveAfterMs, AbortSignal.any([done.signal, signal])).then(() => undefined)
+      const outcome = await Promise.race([over, late.catch(() => over)])
       if (outcome?.type === 'lost') await command.endStrays()
       if (outcome) return await reportOutcome(command, outcome, context)
-      return await moveToBackground(
-        command,
-        context,
-        `Still running after ${Math.round(moveAfterMs / 1000)} s, and now`,
-      )
+      const seconds = Math.round(moveAfterMs / 1000)
+      return await moveToBackground(command, context, `Still running after ${seconds} s, and now`)
     } finally {
       signal.removeEventListener('abort', stop)
       done.abort()

@@ -19,7 +19,7 @@ afterAll(async () => {
 
 test('ends a job with all of its processes, also in a process that did not start it', async () => {
   const { jobId, command } = await startJob('setsid sleep 100 & echo one; sleep 100')
-  await expect.poll(async () => (await command.output()).end).toBe(4)
+  await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   const ended = { content: 'one\n\n[Stopped by job_kill; it was ended with all of its processes.]' }
   expect(await kill(jobId)).toEqual(ended)
   expect(await kill(jobId)).toEqual(ended)
@@ -33,7 +33,7 @@ test('leaves a job that has ended as it is', async () => {
 
 test('ends what is left of a job whose supervisor was killed', async () => {
   const { jobId, command } = await startJob('echo one; sleep 100')
-  await expect.poll(async () => (await command.output()).end).toBe(4)
+  await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   process.kill(readClaim(command.spool).claim?.pid ?? 0, 'SIGKILL')
   expect((await kill(jobId)).content).toMatch(/^one\n\n\[Outcome unknown/)
 })

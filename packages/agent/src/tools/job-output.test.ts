@@ -22,7 +22,7 @@ afterAll(async () => {
 
 test('shows what a job has printed so far and where to read on, also in a process that did not start it', async () => {
   const { jobId, command } = await startJob(`echo one; ${untilGo()}; echo two; exit 3`)
-  await expect.poll(async () => (await command.output()).end).toBe(4)
+  await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   expect(await read({ jobId })).toEqual({ content: 'one\n\n[Still running. To read on: since 4.]' })
   expect(await read({ jobId, since: 4 })).toEqual({ content: '[Still running. To read on: since 4.]' })
   go()
@@ -62,7 +62,7 @@ test('stops waiting when the run is stopped, and leaves the job alone', async ()
 
 test('says of a job whose supervisor was killed that its outcome is unknown', async () => {
   const { jobId, command } = await startJob('echo one; sleep 100')
-  await expect.poll(async () => (await command.output()).end).toBe(4)
+  await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   process.kill(readClaim(command.spool).claim?.pid ?? 0, 'SIGKILL')
   await command.wait()
   expect((await read({ jobId })).content).toMatch(/^one\n\n\[Outcome unknown: the process that watched over it/)

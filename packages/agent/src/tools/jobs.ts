@@ -54,7 +54,7 @@ export class Jobs {
 
   /** Undefined where this session has no such job. */
   async find(id: string, localFolder: string | undefined): Promise<Command | undefined> {
-    if (!idPattern.test(id)) return undefined
+    if (!idPattern.test(id) || (localFolder === undefined && this.#temporary === undefined)) return undefined
     const folder = await this.pathOf(id, localFolder)
     return existsSync(join(folder, jobMark)) ? attach(folder) : undefined
   }

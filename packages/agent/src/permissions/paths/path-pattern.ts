@@ -34,17 +34,26 @@ export function parsePathPattern(glob: string): PathPattern {
 }
 
 /** Whether some path is meant by both. */
-export function meets(left: PathPattern, right: PathPattern, options: { ignoresCase?: boolean } = {}): boolean {
-  const [lefts, rights] = options.ignoresCase ? [lowerCase(left), lowerCase(right)] : [left, right]
-  return sequencesMeet(lefts, rights, {
+export function meets(left: PathPattern, right: PathPattern): boolean {
+  return sequencesMeet(left, right, {
     isRepeated: (component) => component === '**',
     areEqual: (a, b) => a === '**' || b === '**' || namesMeet(a, b),
   })
 }
 
 /** Whether it means this place or something below it. */
-export function meetsBelow(pattern: PathPattern, place: PathPattern, options?: { ignoresCase?: boolean }): boolean {
-  return meets(pattern, [...place, '**'], options)
+export function meetsBelow(pattern: PathPattern, place: PathPattern): boolean {
+  return meets(pattern, [...place, '**'])
+}
+
+/** Its text, if it means one path only. */
+export function exactText(pattern: PathPattern): string | undefined {
+  let text = ''
+  for (const component of pattern) {
+    if (component === '**' || component.tokens.some((token) => typeof token !== 'string')) return undefined
+    text += `/${component.tokens.join('')}`
+  }
+  return text
 }
 
 function namesMeet(left: NamePattern, right: NamePattern): boolean {
@@ -76,17 +85,6 @@ function sequencesMeet<Item>(left: readonly Item[], right: readonly Item[], comp
     reached = next
   }
   return reached[right.length] === true
-}
-
-function lowerCase(pattern: PathPattern): PathPattern {
-  return pattern.map((component) =>
-    component === '**'
-      ? component
-      : {
-          ...component,
-          tokens: component.tokens.map((token) => (typeof token === 'string' ? token.toLowerCase() : token)),
-        },
-  )
 }
 
 function componentsOf(path: string): string[] {

@@ -9,7 +9,10 @@ const maxLinks = 40
  * A path that leads in circles stays as it is; nothing can be read or written there.
  */
 export function realPath(path: string): string {
-  return follow(resolve(path), maxLinks) ?? resolve(path)
+  const whole = resolve(path)
+  // These lead each process to files of its own.
+  if (/^\/dev\/(?:fd\/\d+|stdin|stdout|stderr)$/.test(whole)) return whole
+  return follow(whole, maxLinks) ?? whole
 }
 
 function follow(path: string, linksLeft: number): string | undefined {

@@ -1,4 +1,5 @@
-import { many, meets, meetsBelow, parsePathPattern, type PathPattern, type Token } from './path-pattern.ts'
+import { many, meets, parsePathPattern, type NamePattern, type PathPattern } from './path-pattern.ts'
+import { PlaceList } from './place-list.ts'
 
 /**
  * Files whose content is a secret: they are never read without asking, by a tool or by a command. The list names places and
@@ -45,37 +46,33 @@ const secretPlaces = [
   '/proc/*/root',
   '/proc/*/cwd',
   '/proc/*/task',
-  '/dev/mem',
-  '/dev/kmem',
-  '/dev/sd*',
-  '/dev/nvme*',
-  '/dev/vd*',
-  '/dev/dm-*',
-].map(parsePathPattern)
+  // Disks, memory and devices that do something when they are opened.
+  '/dev/*',
+]
 
 /** Names that mean a secret wherever they are. A wildcard must spell them out (`*.pem`): `*` alone is no wish for keys. */
-const secretNames = [
-  'id_rsa*',
-  'id_dsa*',
-  'id_ecdsa*',
-  'id_ed25519*',
-  '*.pem',
-  '*.key',
-  '*.p12',
-  '*.pfx',
-  '*.jks',
-  '*.keystore',
-  '*.kdbx',
-  '*.ovpn',
-  'credentials',
-  'credentials.json',
-  'secrets.json',
-  'secrets.y*ml',
-  'secrets.toml',
-  'service-account*.json',
-].map((name) => parsePathPattern(`**/${name}`))
+const secretNames = new PlaceList([
+  '**/id_rsa*',
+  '**/id_dsa*',
+  '**/id_ecdsa*',
+  '**/id_ed25519*',
+  '**/*.pem',
+  '**/*.key',
+  '**/*.p12',
+  '**/*.pfx',
+  '**/*.jks',
+  '**/*.keystore',
+  '**/*.kdbx',
+  '**/*.ovpn',
+  '**/credentials',
+  '**/credentials.json',
+  '**/secrets.json',
+  '**/secrets.y*ml',
+  '**/secrets.toml',
+  '**/service-account*.json',
+])
 
-const harmless = [
+const harmless = new PlaceList([
   '**/.env.example',
   '**/.env.sample',
   '**/.env.template',
@@ -83,13 +80,38 @@ const harmless = [
   '**/.env.defaults',
   '**/*.pub',
   '**/.ssh/known_hosts',
-].map(parsePathPattern)
+  '/dev/null',
+  '/dev/zero',
+  '/dev/random',
+  '/dev/urandom',
+  '/dev/tty',
+  '/dev/stdin',
+  '/dev/stdout',
+  '/dev/stderr',
+  '/dev/fd/*',
+])
+
+/** `*.ts` also means `.env.ts`, and `*.yml` means `.yarnrc.yml`; nobody who looks for those wants secrets. */
+const certainPlaces = secretPlaces.filter((place) => !/\*[^/]*$/.test(place) && !place.endsWith('.yarnrc.yml'))
+
+const secrets = new PlaceList(withBelow(secretPlaces))
+const certainSecrets = new PlaceList(withBelow(certainPlaces))
+const fixedSecrets = new PlaceList([
+  ...secretPlaces.filter((place) => !place.startsWith('**')),
+  '/root',
+  '/home/*',
+  '/Users/*',
+])
+const dens = new PlaceList(['**/.config', '**/.docker', '**/.cargo', '**/.tapetree'])
+
+function withBelow(places: readonly string[]): string[] {
+  return places.flatMap((place) => [place, `${place}/**`])
+}
 
 /** Whether a path, or one that a pattern may mean, is or lies in a place of secrets. */
 export function mayBeSecret(pattern: PathPattern): boolean {
-  if (harmless.some((each) => isSpelledOut(pattern, each))) return false
-  const isHidden = secretPlaces.some((place) => meetsBelow(pattern, place, { ignoresCase: true }))
-  return isHidden || secretNames.some((name) => isSpelledOut(pattern, name))
+  const letters = spelledOut(pattern)
+  return !harmless.has(letters) && (secrets.has(pattern) || secretNames.has(letters))
 }
 
 /**
@@ -97,39 +119,25 @@ export function mayBeSecret(pattern: PathPattern): boolean {
  * listing finds in an ordinary folder is taken for ordinary.
  */
 export function mayListSecrets(glob: string): boolean {
-  const plain = glob.replace(/[[{][^\]}]*[\]}]?/g, '*')
-  const pattern = parsePathPattern(plain).map((component) =>
-    component !== '**' && component.tokens.join('') === String(many) ? { ...component, skipsHidden: true } : component,
+  const pattern = parsePathPattern(glob.replace(/[[{][^\]}]*[\]}]?/g, '*')).map((component) =>
+    component === '**' || component.tokens.every((token) => token === many) ? anyName : component,
   )
-  const isAskedFor = certainPlaces.some((place) => meetsBelow(pattern, place, { ignoresCase: true }))
-  return isAskedFor || secretNames.some((name) => isSpelledOut(pattern, name))
+  return certainSecrets.has(pattern) || secretNames.has(spelledOut(pattern))
 }
 
-/** `*.ts` also means `.env.ts`, and `*.yml` means `.yarnrc.yml`; nobody who looks for those wants secrets. */
-const certainPlaces = secretPlaces.filter((place) => {
-  const name = place.at(-1)
-  return name !== undefined && name !== '**' && !name.tokens.includes(many) && name.tokens.join('') !== '.yarnrc.yml'
-})
+const anyName: NamePattern = { tokens: [many], skipsHidden: true }
 
 /** Whether a folder is one that holds places of secrets somewhere below it: a home folder, `/`, `/etc`, `/proc`. */
 export function holdsSecrets(folder: PathPattern, home: PathPattern): boolean {
-  const below: PathPattern = [...folder, '**']
-  const isAbove = [home, ...homes, ...fixedPlaces].some((place) => meets(below, place, { ignoresCase: true }))
-  return isAbove || dens.some((den) => meets(folder, den, { ignoresCase: true })) || mayBeSecret(folder)
+  const isAboveHome = folder.length <= home.length && meets(folder, home.slice(0, folder.length))
+  return isAboveHome || fixedSecrets.someBelow(folder) || dens.has(folder) || mayBeSecret(folder)
 }
-
-const homes = ['/root', '/home/*', '/Users/*'].map(parsePathPattern)
-const fixedPlaces = secretPlaces.filter(([first]) => first !== '**')
-const dens = ['**/.config', '**/.docker', '**/.cargo', '**/.tapetree'].map(parsePathPattern)
 
 /** Takes the wildcards of a pattern for letters: `*.pem` is spelled out, `server.*` is not. */
-function isSpelledOut(pattern: PathPattern, name: PathPattern): boolean {
-  const letters = pattern.map((component) =>
-    component === '**' ? component : { tokens: component.tokens.map(asLetter), skipsHidden: false },
+function spelledOut(pattern: PathPattern): PathPattern {
+  return pattern.map((component) =>
+    component === '**'
+      ? component
+      : { tokens: component.tokens.map((token) => (typeof token === 'string' ? token : '*')), skipsHidden: false },
   )
-  return meets(letters, name, { ignoresCase: true })
-}
-
-function asLetter(token: Token): Token {
-  return typeof token === 'string' ? token : '*'
 }

@@ -26,7 +26,7 @@ import { innerCommands } from './inner-commands.ts'
 import { judgeProgram, type FileUse, type Output, type ProgramJudgement } from './judge-program.ts'
 import { folderEntered, namesRead, programsOfThatName, shellBuiltins } from './shell-builtins.ts'
 import { isHarmlessFor, isPlainVariable } from './variables.ts'
-import { anything, literal, pathsOf, textOf, type Word } from './word.ts'
+import { anything, literal, pathsOf, startOf, textOf, type Word } from './word.ts'
 import { wrappedCommand } from './wrappers.ts'
 
 /** Everything that a command line would do, as far as that can be known before it runs. */
@@ -389,7 +389,7 @@ class CommandReader implements Surroundings {
     }
     const name = /^\/(?:usr\/)?bin\/([^/]+)$/.exec(program)?.[1]
     if (name !== undefined && programsOfThatName.has(name)) return this.#judge(name, words)
-    const judged = judgeProgram(name ?? program, words, this.#state)
+    const judged = judgeProgram(name ?? program, words, { folders: this.#state.folders, home: this.home })
     if (!judged) return { ...nothing, problem: 'it is not among the programs that only read' }
     return judged.problem === undefined ? this.#checkFiles(judged, words) : judged
   }
@@ -499,6 +499,7 @@ class CommandReader implements Surroundings {
     const words = target ? this.#expand(target) : []
     const [word] = words
     const text = word && words.length === 1 ? textOf(word) : undefined
+    if (operator === '<' && word && words.length === 1 && this.#mayFeed(word)) return
     // The shell itself connects where it finds these names.
     if (text === undefined || word === undefined || /^\/dev\/(?:tcp|udp)/.test(text)) {
       this.object('where a redirection leads is not known')
@@ -508,12 +509,7 @@ class CommandReader implements Surroundings {
       if (!/^(?:-|[012])$/.test(text)) this.object(`\`${operator}${text}\` leads to a file that was opened elsewhere`)
       return
     }
-    if (operator === '<') {
-      // Names from a listing are no text, so this one is known.
-      this.#reads({ word, isRecursive: false })
-      return
-    }
-    if (operator === '<>' || operator === '<&') {
+    if (operator.startsWith('<')) {
       this.object(`\`${operator}\` cannot be judged`)
       return
     }
@@ -523,6 +519,13 @@ class CommandReader implements Surroundings {
       if (typeof paths !== 'string')
         this.line.writes.push({ ...paths, shown: resolve(folder, text), isRecursive: false })
     }
+  }
+
+  /** Whether a program may read this as its input: a pipe, a file that is known, or one of those that a wildcard finds. */
+  #mayFeed(word: Word): boolean {
+    if (word.isSeveral || /^\/dev\/(?:tcp|udp)/.test(startOf(word))) return false
+    if (word.pieces.some(({ type }) => type === 'names')) return false
+    return this.#reads({ word, isRecursive: false })
   }
 
   // State

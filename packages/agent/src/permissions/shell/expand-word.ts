@@ -31,9 +31,18 @@ export function expandWord(node: WordNode, surroundings: Surroundings): Word[] {
   let words: Fragment[] = [noFragment]
   for (const [index, part] of parts.entries()) {
     const alternatives = fragmentsOf(part, { surroundings, isFirst: index === 0 })
+    if (words.length * alternatives.length > maxWords) return [unreadableWord(node.text, surroundings)]
     words = words.flatMap((word) => alternatives.map((fragment) => join(word, fragment)))
   }
   return words.filter(({ mayVanish }) => !mayVanish).map(toWord)
+}
+
+/** More than a person would read, or a machine should. */
+const maxWords = 256
+
+function unreadableWord(text: string, { object }: Surroundings): Word {
+  object(`\`${text}\` stands for too many words`)
+  return severalThings
 }
 
 /** The value of an assignment: it stays one word, and wildcards in it stay as they are. */
@@ -215,15 +224,21 @@ function parameter(name: string, { variable }: Surroundings): Word {
  */
 function expandParameter(part: ParameterExpansionPart, surroundings: Surroundings): Word {
   const { text, parameter: name, prefix, index, operation } = part
-  const isPlain =
-    /^\$\{#?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(?:\[(?:[0-9]+|@|\*)\])?[^$`'"\\(){}<>[\]]*\}$/.test(text)
-  if (!isPlain || prefix === '!' || (operation && !isHarmlessOperation(operation))) {
+  const isKnown = isPlainParameter(text) && prefix !== '!' && (!operation || isHarmlessOperation(operation))
+  if (!isKnown) {
     surroundings.object(`\`${text}\` may run something`)
     return anything
   }
   if (prefix === '#') return { pieces: [{ type: 'digits' }], isSeveral: false }
   if (index) return index.text === '@' || index.text === '*' ? severalThings : anything
   return operation ? anything : parameter(name, surroundings)
+}
+
+/** Looks at the text itself, so that it does not depend on how it was parsed. */
+function isPlainParameter(text: string): boolean {
+  if (!/^\$\{[^$`'"\\(){}<>]*\}$/.test(text)) return false
+  if (text.includes('[') && !/^\$\{#?[A-Za-z0-9_]+\[(?:[0-9]+|@|\*)\]/.test(text)) return false
+  return !/^\$\{(?:!|[A-Za-z0-9_]+(?::?=|@[^QULu]))/.test(text)
 }
 
 function isHarmlessOperation(operation: NonNullable<ParameterExpansionPart['operation']>): boolean {

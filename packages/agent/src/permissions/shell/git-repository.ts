@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { realPath } from '../paths/real-path.ts'
 
@@ -11,19 +11,23 @@ export function repositoryProblem(folder: string): string | undefined {
   const found = findRepository(realPath(folder))
   if (found === undefined) return undefined
   if (typeof found === 'string') return found
-  const { settings, hooks } = found
-  // Reading may refresh the index, and then this one is run.
-  if (existsSync(join(hooks, 'post-index-change'))) return `${hooks} has a hook that git runs when it reads`
-  for (const file of settings) {
-    const problem = settingsProblem(file)
-    if (problem !== undefined) return problem
+  for (const folder of [found, ...modulesOf(found)]) {
+    // Reading may refresh the index, and then this one is run.
+    const hook = join(folder.shared, 'hooks', 'post-index-change')
+    if (existsSync(hook)) return `${hook} is run when git reads`
+    for (const file of settingsOf(folder)) {
+      const problem = settingsProblem(file)
+      if (problem !== undefined) return problem
+    }
   }
   return undefined
 }
 
 interface Repository {
-  settings: string[]
-  hooks: string
+  /** What belongs to this working folder alone. */
+  own: string
+  /** What all working folders of the repository share. */
+  shared: string
 }
 
 function findRepository(start: string): Repository | string | undefined {
@@ -45,11 +49,34 @@ function linkedRepository(file: string): Repository | string {
   return repositoryIn(resolve(dirname(file), target))
 }
 
-function repositoryIn(folder: string): Repository {
-  const common = join(folder, 'commondir')
-  const shared = existsSync(common) ? resolve(folder, readFileSync(common, 'utf8').trim()) : folder
-  const settings = [join(shared, 'config'), join(folder, 'config.worktree'), join(shared, 'config.worktree')]
-  return { settings: settings.filter((file) => existsSync(file)), hooks: join(shared, 'hooks') }
+function repositoryIn(own: string): Repository {
+  const common = join(own, 'commondir')
+  return { own, shared: existsSync(common) ? resolve(own, readFileSync(common, 'utf8').trim()) : own }
+}
+
+/** Git looks into its modules too when it is asked for the state of things. */
+function modulesOf({ shared }: Repository): Repository[] {
+  const found: Repository[] = []
+  const look = (folder: string): void => {
+    for (const entry of readFolder(folder)) {
+      const path = join(folder, entry.name)
+      if (!entry.isDirectory()) continue
+      if (existsSync(join(path, 'HEAD'))) found.push({ own: path, shared: path })
+      else look(path)
+    }
+  }
+  look(join(shared, 'modules'))
+  return found
+}
+
+function readFolder(folder: string): Dirent[] {
+  return existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []
+}
+
+function settingsOf({ own, shared }: Repository): string[] {
+  return [join(shared, 'config'), join(own, 'config.worktree'), join(shared, 'config.worktree')].filter((file) =>
+    existsSync(file),
+  )
 }
 
 function settingsProblem(file: string): string | undefined {
@@ -77,7 +104,7 @@ const harmlessSettings = new Map(
   Object.entries({
     core: `repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf abbrev
     quotepath commentchar sharedrepository untrackedcache sparsecheckout sparsecheckoutcone longpaths compression checkstat
-    trustctime hidedotfiles protecthfs protectntfs`,
+    trustctime worktree hidedotfiles protecthfs protectntfs`,
     extensions: 'objectformat worktreeconfig',
     remote: 'url fetch push pushurl prune tagopt mirror gh-resolved',
     branch: 'all',

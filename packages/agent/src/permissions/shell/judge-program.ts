@@ -3,6 +3,7 @@ import { readFind } from './find-expression.ts'
 import { readGit } from './git-commands.ts'
 import { repositoryProblem } from './git-repository.ts'
 import { npmProblem } from './npm-commands.ts'
+import { npmSettingsProblem } from './npm-settings.ts'
 import { parseArguments } from './parse-arguments.ts'
 import { hasOption, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { readOnlyPrograms } from './read-only-programs.ts'
@@ -35,7 +36,7 @@ const here = literal('.')
 export function judgeProgram(
   program: string,
   words: readonly Word[],
-  place: { folders: readonly string[] },
+  place: { folders: readonly string[]; home: string },
 ): ProgramJudgement | undefined {
   switch (program) {
     case 'find':
@@ -43,7 +44,8 @@ export function judgeProgram(
     case 'git':
       return judgeGit(words, place.folders)
     case 'npm': {
-      const problem = npmProblem(words)
+      const problems = [npmProblem(words), ...place.folders.map((folder) => npmSettingsProblem(folder, place.home))]
+      const problem = problems.find((each) => each !== undefined)
       return problem === undefined ? quiet : refused(problem)
     }
     default: {

@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readClaim } from './claim.ts'
 import { attach, startCommand, type Command, type CommandOptions, type CommandOutcome } from './command.ts'
 import type { CommandExit } from './exit-file.ts'
@@ -22,7 +22,8 @@ afterAll(async () => {
   await dismissSupervisor()
   rmSync(folder, { recursive: true })
   expect(processesOfThisFile()).toEqual([])
-  expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([])
+  // A supervisor has written its last word some time before this process hears of its end.
+  await vi.waitFor(() => expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([]), 5000)
 })
 
 describe('a command', () => {
@@ -188,6 +189,16 @@ describe('no process outlives its command', () => {
     expect(await command.stop()).toMatchObject({ exit: { cause: 'stopped', survivors: [] } })
   })
 
+  test('one that is always another process by the time it is killed is caught', async () => {
+    const hop = join(folder, 'hop.sh')
+    // Each starts the next in a session of its own and ends: there are never more than two, and the five hundredth is the last.
+    writeFileSync(hop, 'trap "" TERM\n[ $1 -lt 500 ] || exit\nsetsid sh $0 $(($1 + 1)) &\n')
+    const command = await start(`sh ${hop} 1; echo begun; while :; do sleep 0.1; done`, { graceMs: 50 })
+    await untilPrinted(command, 'begun\n')
+    expect(await command.stop()).toMatchObject({ exit: { cause: 'stopped', survivors: [] } })
+    expect(processesOfThisFile()).toEqual([])
+  })
+
   test('without a subreaper those who left both parent and group are known by their mark', async () => {
     const spool = mkdtempSync(join(folder, 'spool-'))
     const mark = randomUUID()
@@ -217,6 +228,16 @@ describe('a supervisor', () => {
     expect(await printed(command)).toBe('begun\n')
     await command.endStrays()
     expect(processesOfThisFile()).toEqual([])
+  })
+
+  test('whose folder is removed is not waited for any longer', async () => {
+    const command = await start(untilGo('removed'))
+    const supervisor = supervisorOf(command)
+    const waiting = command.wait()
+    rmSync(command.spool, { recursive: true })
+    expect(await waiting).toEqual({ type: 'lost' })
+    writeFileSync(join(folder, 'removed'), '')
+    await until(() => readProcess(supervisor)?.isZombie ?? true)
   })
 
   test('does not care for what a terminal sends', async () => {

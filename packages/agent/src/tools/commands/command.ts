@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
 import { readExit, type CommandExit } from './exit-file.ts'
@@ -87,7 +88,8 @@ export class Command {
     const exit = await readExit(this.spool)
     if (exit) return { type: 'ended', exit }
     if (isThere) return { type: 'running' }
-    return claim?.by === 'supervisor' ? { type: 'lost' } : { type: 'unclaimed' }
+    const isLost = claim?.by === 'supervisor' || !existsSync(this.spool)
+    return { type: isLost ? 'lost' : 'unclaimed' }
   }
 
   output(options?: ReadOutputOptions): Promise<SpooledOutput> {

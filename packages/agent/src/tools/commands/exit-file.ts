@@ -1,4 +1,4 @@
-import { closeSync, fdatasyncSync, openSync, renameSync, writeSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -21,13 +21,13 @@ export interface CommandExit {
   error?: string
 }
 
-/** Appears whole, and only after the output is on the disk. */
+/**
+ * Appears whole, and must come after the output is on the disk. It is not synced itself: after a power cut, which is another
+ * boot, it is there and whole, or the outcome is unknown.
+ */
 export function writeExit(spool: string, exit: CommandExit): void {
   const prepared = join(spool, 'exit.prepared')
-  const file = openSync(prepared, 'w', 0o600)
-  writeSync(file, JSON.stringify(exit))
-  fdatasyncSync(file)
-  closeSync(file)
+  writeFileSync(prepared, JSON.stringify(exit), { mode: 0o600 })
   renameSync(prepared, join(spool, 'exit'))
 }
 
@@ -36,6 +36,6 @@ export async function readExit(spool: string): Promise<CommandExit | undefined> 
   try {
     return JSON.parse(await readFile(join(spool, 'exit'), 'utf8')) as CommandExit
   } catch {
-    return undefined
+    return undefined // there is none, or it was cut off with the power
   }
 }

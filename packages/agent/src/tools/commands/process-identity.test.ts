@@ -24,7 +24,7 @@ test('a process that has ended is not running, whether its parent has noticed or
   const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 100'], { stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
   const pid = Number(line.toString())
-  await expect.poll(() => readProcess(pid)?.isZombie).toBe(true)
+  await expect.poll(() => readProcess(pid)?.isZombie, { timeout: 20_000 }).toBe(true)
   const zombie: ProcessIdentity = { bootId: currentBootId(), pid, startTime: readProcess(pid)?.startTime ?? '' }
   expect(isRunning(zombie)).toBe(false)
   parent.kill('SIGKILL')

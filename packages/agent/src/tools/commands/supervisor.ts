@@ -3,7 +3,8 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, closeSync, constants, statSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Socket } from 'node:net'
+import { isAbsolute, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { takeClaim } from './claim.ts'
 import { writeExit, type CommandExit } from './exit-file.ts'
@@ -16,6 +17,7 @@ import { OutputWriter } from './spooled-output.ts'
 const longestTimerMs = 2 ** 31 - 1
 /** How long a pipe may stay open when nobody of the command is left: somebody else may have been given its end. */
 const drainMs = 1000
+const drainSteps = 20
 
 // What can be done before the order comes is done by then.
 const self = ownIdentity()
@@ -45,31 +47,16 @@ async function obey(order: Order): Promise<void> {
 }
 
 async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExit> {
+  const begun = await begin(order)
+  if (typeof begun === 'string') return describe(order, { cause: 'not-started', error: begun })
+  const { output, shell } = begun
   const startedAt = performance.now()
-  const output = new OutputWriter(order.spool, order.outputCapBytes)
-  const ended = (end: Pick<CommandExit, 'cause'> & Partial<CommandExit>): CommandExit => {
-    output.close()
-    const error = end.error ?? output.error
-    const nothing = { code: null, signal: null, leftBehind: [], survivors: [] }
-    return {
-      ...nothing,
-      bytes: output.bytes,
-      durationMs: 0,
-      deadlineMs: order.deadlineMs,
-      ...end,
-      ...(error !== undefined && { error }),
-    }
-  }
-
-  const shell = await startShell(order)
-  if (typeof shell === 'string') return ended({ cause: 'not-started', error: shell })
-  const exited = once(shell, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const exited = once(shell, 'exit') as Promise<ShellExit>
   const interrupted = Promise.withResolvers<'timed-out' | 'stopped' | 'overflowed'>()
   const deadline = setTimeout(() => interrupted.resolve('timed-out'), Math.min(order.deadlineMs, longestTimerMs))
   if (stopped.aborted) interrupted.resolve('stopped')
   stopped.addEventListener('abort', () => interrupted.resolve('stopped'))
   const reader = pipe.reader()
-  const drained = once(reader, 'close')
   reader.on('data', (chunk: Buffer) => {
     output.write(chunk)
     if (output.bytes > order.outputLimitBytes) interrupted.resolve('overflowed')
@@ -83,34 +70,56 @@ async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExi
   const leftBehind = cause === 'exited' ? await whenGone(tree, order.lingerMs) : []
   const isGone = cause === 'exited' && leftBehind.length === 0
   const survivors = isGone ? [] : await endTree(tree, order.graceMs)
-  const [code, signal] = await exited
-  await Promise.race([drained, wait(drainMs)])
+  const [code, signal] = survivors.length === 0 ? await exited : await Promise.race([exited, wait(drainMs, noExit)])
+  await drain(reader)
+  output.close()
+  const { bytes, error } = output
   const names = { leftBehind: leftBehind.map(nameOf), survivors: survivors.map(nameOf) }
-  return ended({ cause, code, signal, durationMs, ...names })
+  return describe(order, { cause, code, signal, bytes, durationMs, ...names, ...(error !== undefined && { error }) })
 }
 
-/** A shell in a session and group of its own, or a sentence on why there is none. */
-async function startShell({ command, cwd, env, mark }: Order): Promise<ChildProcess | string> {
-  if (!isFolder(cwd)) return `There is no folder ${cwd}.`
-  const marks = [env[markVariable], mark].filter(Boolean).join(' ')
-  try {
-    const shell = spawn(findShell(env['PATH'] ?? ''), ['-c', command], {
-      cwd,
-      env: { ...env, [markVariable]: marks },
-      stdio: ['ignore', pipe.writeFile, pipe.writeFile],
-      detached: true,
-    })
-    await once(shell, 'spawn')
-    return shell
-  } catch (error) {
-    return (error as Error).message
-  } finally {
-    closeSync(pipe.writeFile)
+type ShellExit = [code: number | null, signal: NodeJS.Signals | null]
+const noExit: ShellExit = [null, null]
+
+function describe({ deadlineMs }: Order, exit: Pick<CommandExit, 'cause'> & Partial<CommandExit>): CommandExit {
+  return { code: null, signal: null, bytes: 0, durationMs: 0, deadlineMs, leftBehind: [], survivors: [], ...exit }
+}
+
+/** Reads on until nobody can write any more. In steps, so that after a standstill what has come meanwhile is still read. */
+async function drain(reader: Socket): Promise<void> {
+  const drained = reader.closed ? undefined : once(reader, 'close')
+  for (let step = 0; step < drainSteps && !reader.closed; step++) {
+    await Promise.race([drained, wait(drainMs / drainSteps)])
   }
 }
 
+/** Opens the output and starts the shell; or a sentence on why that cannot be done. */
+async function begin(order: Order): Promise<{ output: OutputWriter; shell: ChildProcess } | string> {
+  if (!isFolder(order.cwd)) return `There is no folder ${order.cwd}.`
+  try {
+    const output = new OutputWriter(order.spool, order.outputCapBytes)
+    return { output, shell: await startShell(order) }
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** A shell in a session and group of its own. */
+async function startShell({ command, cwd, env, mark }: Order): Promise<ChildProcess> {
+  const marks = [env[markVariable], mark].filter(Boolean).join(' ')
+  const shell = spawn(findShell(env['PATH'] ?? ''), ['-c', command], {
+    cwd,
+    env: { ...env, [markVariable]: marks },
+    stdio: ['ignore', pipe.writeFile, pipe.writeFile],
+    detached: true,
+  })
+  closeSync(pipe.writeFile)
+  await once(shell, 'spawn')
+  return shell
+}
+
 function findShell(path: string): string {
-  const candidates = [...path.split(':').filter(Boolean), '/bin', '/usr/bin'].map((folder) => join(folder, 'bash'))
+  const candidates = [...path.split(':').filter(isAbsolute), '/bin', '/usr/bin'].map((folder) => join(folder, 'bash'))
   return candidates.find(isExecutable) ?? '/bin/sh'
 }
 

@@ -1,0 +1,132 @@
+import { SessionStore, type Session, type Usage } from '@tapetree/session'
+import type { LiveEvent } from '../../../packages/agent/src/loop/live-event.ts'
+import type { RunEnd } from '../../../packages/agent/src/loop/loop-context.ts'
+import type { ModelRequest } from '../../../packages/agent/src/models/model.ts'
+import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
+import type { AgentParts } from '../../../packages/agent/src/session/agent-parts.ts'
+import { planResume, type ResumePlan } from '../../../packages/agent/src/session/resume.ts'
+import { defaultRunSettings } from '../../../packages/agent/src/session/run-settings.ts'
+import { run, type RunStart } from '../../../packages/agent/src/session/run.ts'
+import { FakeClock } from '../../../packages/agent/src/testing/fake-clock.ts'
+import { openGate, type Gate } from '../../../packages/agent/src/tools/gate.ts'
+import type { Tool } from '../../../packages/agent/src/tools/tool.ts'
+import { DrivenModel, type RequestKind } from './driven-model.ts'
+import type { DrivenTools, ToolName } from './driven-tools.ts'
+import type { DyingDisk } from './dying-disk.ts'
+import type { Setup } from './setup.ts'
+
+/** What a process tells of itself while it lives. */
+export interface Witness {
+  requested(request: ModelRequest, kind: RequestKind): void
+  used(usage: Usage): void
+  began(callId: string, name: ToolName): void
+  observed(event: LiveEvent): void
+  ended(end: RunEnd): void
+  failed(error: unknown): void
+}
+
+export interface LifeOptions {
+  disk: DyingDisk
+  tools: DrivenTools
+  setup: Setup
+  witness: Witness
+  /** Time goes on from one process to the next. */
+  now?: number
+  sessionId?: string
+}
+
+/** One process with an agent in it, from opening its session until it dies. */
+export class Life {
+  readonly session: Session
+  readonly clock: FakeClock
+  readonly model: DrivenModel
+  readonly requests: Requests
+  readonly #parts: AgentParts
+  readonly #tools: readonly Tool[]
+  readonly #options: LifeOptions
+  /** Of the run that goes on. */
+  controller: AbortController | undefined
+
+  static async open(options: LifeOptions): Promise<Life> {
+    const store = new SessionStore(options.disk)
+    const session = options.sessionId === undefined ? await store.create() : await store.open(options.sessionId)
+    return new Life(session, options)
+  }
+
+  private constructor(session: Session, options: LifeOptions) {
+    const { disk, setup, now } = options
+    const witness = whileAlive(options.witness, disk)
+    this.session = session
+    this.#options = { ...options, witness }
+    this.clock = new FakeClock(now)
+    this.model = new DrivenModel(witness)
+    this.requests = new Requests(session)
+    this.#tools = options.tools.toolsFor({
+      isDead: () => disk.isDead,
+      began: (callId, name) => witness.began(callId, name),
+    })
+    this.#parts = {
+      session,
+      model: () => this.model,
+      tools: () => this.#tools,
+      systemPrompt: () => 'You are driven.',
+      gate: setup.isAsking ? askingGate(this.requests) : openGate,
+      requests: this.requests,
+      cwd: '/',
+      clock: this.clock,
+      settings: { ...defaultRunSettings, steerPolicy: setup.policy },
+      observe: (event) => witness.observed(event),
+    }
+  }
+
+  get isRunning(): boolean {
+    return this.controller !== undefined
+  }
+
+  start(how: RunStart): void {
+    const controller = new AbortController()
+    this.controller = controller
+    const { witness } = this.#options
+    run(how, this.#parts, controller.signal).then(
+      (end) => {
+        this.controller = undefined
+        witness.ended(end)
+      },
+      (error: unknown) => {
+        this.controller = undefined
+        witness.failed(error)
+      },
+    )
+  }
+
+  planResume(): Promise<ResumePlan | undefined> {
+    return planResume(this.session, this.#tools)
+  }
+}
+
+/** What a dead process does was never done. */
+function whileAlive(witness: Witness, disk: DyingDisk): Witness {
+  const alive =
+    <T extends unknown[]>(tell: (...what: T) => void) =>
+    (...what: T): void => {
+      if (!disk.isDead) tell(...what)
+    }
+  return {
+    requested: alive((request, kind) => witness.requested(request, kind)),
+    used: alive((usage) => witness.used(usage)),
+    began: alive((callId, name) => witness.began(callId, name)),
+    observed: alive((event) => witness.observed(event)),
+    ended: alive((end) => witness.ended(end)),
+    failed: alive((error) => witness.failed(error)),
+  }
+}
+
+function askingGate(requests: Requests): Gate {
+  return {
+    admit: async ({ runId, callId, tool, input }, signal) => {
+      const question = { runId, callId, tool, input, title: `May ${tool} run?`, options: [] }
+      const { outcome } = await requests.ask(question, signal)
+      return outcome === 'allowed' ? { type: 'allowed' } : { type: 'denied', reason: 'The user said no.' }
+    },
+  }
+}

@@ -1,0 +1,16 @@
+// A thread of the proof: plays one job after the other.
+import { parentPort, workerData } from 'node:worker_threads'
+import { runJob, type Job } from './jobs.ts'
+import type { Base } from './scene.ts'
+
+const { base, current } = workerData as { base: Base; current: Uint8Array }
+const encoder = new TextEncoder()
+
+/** Should this thread hang, the other one can say over what. */
+function note(what: string): void {
+  current.fill(0, encoder.encodeInto(what, current).written)
+}
+
+parentPort?.on('message', (job: Job) => {
+  void runJob(job, base, note).then((tally) => parentPort?.postMessage(tally))
+})
