@@ -358,9 +358,9 @@ export class Session {
   }
 
   /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
-  async deliver(id: string, context?: AppendContext): Promise<string> {
+  async deliver(id: string, options?: AppendedMessage): Promise<string> {
     return this.#inbox.take(id, ({ message }) =>
-      this.appendMessage('user', [text(message)], { ...context, with: { submissionId: id } }),
+      this.appendMessage('user', [text(message)], { ...options, with: { ...options?.with, submissionId: id } }),
     )
   }
 

@@ -28,8 +28,16 @@ describe('a draft', () => {
     draft.add(live('he'))
     draft.add(live('llo', 2))
     await expect.poll(written).toBe('{"item":"one","run_id":"r","part":0,"kind":"text","off":0,"text":"hello"}\n')
-    await draft.close()
+    await draft.clear()
     expect(await written()).toBe('')
+    await draft.close()
+  })
+
+  test('that is closed while something is in flight keeps it for the next process', async () => {
+    const draft = openDraft(folder)
+    draft.add(live('the log could not be written'))
+    await draft.close()
+    expect(await readDraft(folder)).toMatchObject({ content: [{ text: { content: 'the log could not be written' } }] })
   })
 
   test('is written at once when much has come', async () => {

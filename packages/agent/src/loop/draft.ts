@@ -9,6 +9,7 @@ export interface Draft {
   add(live: LiveText): void
   /** The item is in the log; nothing is in flight any more. */
   clear(): Promise<void>
+  /** Keeps what is in flight. */
   close(): Promise<void>
 }
 
@@ -59,7 +60,8 @@ class DraftFile implements Draft {
   }
 
   async close(): Promise<void> {
-    await this.clear()
+    // Text that is still here belongs to an answer that could not be kept: the next process finds it.
+    if (this.#unwritten.length > 0) this.#flush()
     if (this.#file !== undefined) closeSync(this.#file)
     this.#file = undefined
   }

@@ -186,6 +186,15 @@ describe('after a crash', () => {
     expect(await agent.run({ type: 'resume', plan: plan as never })).toMatchObject({ reason: 'limit:turns' })
   })
 
+  test('a call that is in the log already counts once, when it is run', async () => {
+    const a = tool('a', [])
+    const agent = await interrupted(script().text('ok'), [a])
+    agent.parts.settings = { ...agent.parts.settings, sessionLimits: { toolCalls: 2 } }
+    await answerWith(agent, call('1'), call('2'))
+    const plan = await planResume(agent.session, [a])
+    expect(await agent.run({ type: 'resume', plan: plan as never })).toMatchObject({ outcome: 'completed' })
+  })
+
   test('a question about a call that is skipped is withdrawn', async () => {
     const agent = await interrupted(script().text('ok'), [tool('a', [])])
     await answerWith(agent, call('1'))

@@ -31,6 +31,8 @@ export interface RunContextOptions {
   signal: AbortSignal
   draft: Draft
   spent?: Spent | undefined
+  /** Calls that are in the log and have yet to be run. */
+  callsToRun?: number
 }
 
 const entryTypes = new Set<string>(['message', 'system', 'model_change', 'thinking_level', 'compaction', 'custom'])
@@ -53,7 +55,7 @@ export class RunContext implements LoopContext {
   /** A compaction freed next to nothing: it is not tried again in this run. */
   #isCompactionFutile = false
 
-  constructor(parts: AgentParts, { runId, signal, draft, spent }: RunContextOptions) {
+  constructor(parts: AgentParts, { runId, signal, draft, spent, callsToRun }: RunContextOptions) {
     const { session, clock, settings } = parts
     this.runId = runId
     this.signal = signal
@@ -66,7 +68,7 @@ export class RunContext implements LoopContext {
     this.#parts = parts
     this.#head = session.leafId
     const limits = { run: settings.runLimits, session: settings.sessionLimits }
-    this.#spending = new Spending({ session, clock, limits, spent })
+    this.#spending = new Spending({ session, clock, limits, spent, callsToRun })
   }
 
   get head(): string | null {
@@ -169,7 +171,8 @@ export class RunContext implements LoopContext {
   }
 
   async deliver(message: WaitingMessage): Promise<void> {
-    this.#head = await this.#parts.session.deliver(message.id, { parentId: this.#head })
+    const { runId } = this
+    this.#head = await this.#parts.session.deliver(message.id, { parentId: this.#head, with: { runId } })
   }
 
   repeated(call: ToolUse): string | undefined {

@@ -107,8 +107,9 @@ class SessionRuns implements Runs {
   }
 
   #contextFor(start: RunStart): RunContext {
-    const { runId, spent } = start.type === 'resume' ? start.plan : { runId: newId() }
-    return new RunContext(this.#parts, { runId, signal: this.#signal, draft: this.#draft, spent })
+    const { runId, spent, matters } = start.type === 'resume' ? start.plan : { runId: newId(), matters: [] }
+    const callsToRun = matters.filter((matter) => matter.type === 'call' && matter.action === 'run').length
+    return new RunContext(this.#parts, { runId, signal: this.#signal, draft: this.#draft, spent, callsToRun })
   }
 
   async #finish({ runId, outcome, reason, message }: RunEnd, startedAt: number): Promise<void> {

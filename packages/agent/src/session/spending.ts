@@ -8,6 +8,8 @@ export interface SpendingOptions {
   limits: { run: Limits; session: Limits }
   /** What the run had used before the process that began it died. */
   spent?: Spent | undefined
+  /** Calls that are in the log and have yet to be run. */
+  callsToRun?: number | undefined
 }
 
 /** What a run has used, and whether there is room for more. */
@@ -19,13 +21,13 @@ export class Spending {
   readonly #run: Spent
   readonly #callsBefore: number
 
-  constructor({ session, clock, limits, spent = nothingSpent }: SpendingOptions) {
+  constructor({ session, clock, limits, spent = nothingSpent, callsToRun = 0 }: SpendingOptions) {
     this.#session = session
     this.#limits = limits
     this.#clock = clock
     this.#startedAt = clock.now() - spent.wallMs
     this.#run = { ...spent }
-    this.#callsBefore = session.totals.toolCalls - spent.toolCalls
+    this.#callsBefore = session.totals.toolCalls - spent.toolCalls - callsToRun
   }
 
   /** Counts a request or a call; throws where there is no room for it. */
