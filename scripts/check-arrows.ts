@@ -14,6 +14,16 @@ const arrows: Record<string, string[]> = {
   web: ['client', 'session'],
 }
 
+/** What each folder of the agent may import of the others; `session` is on top and may import all. Tests may too. */
+const agentArrows: Record<string, string[]> = {
+  models: [],
+  tools: [],
+  permissions: ['tools'],
+  loop: ['models', 'tools'],
+  session: ['models', 'tools', 'permissions', 'loop'],
+  testing: ['models', 'tools', 'permissions', 'loop', 'session'],
+}
+
 /** Entries a browser loads: whatever they reach has no `node:` and no foreign package. */
 const browserEntries = ['packages/session/src/index.ts']
 
@@ -37,6 +47,7 @@ function checkArrows(): string[] {
   return [
     ...all.flatMap(checkPackageArrow),
     ...all.flatMap(checkSessionArrow),
+    ...all.flatMap(checkAgentArrow),
     ...browserEntries.filter((entry) => imports.has(entry)).flatMap((entry) => checkBrowser(entry, imports)),
     ...findCycles(imports),
   ]
@@ -64,6 +75,23 @@ function checkSessionArrow({ file, line, specifier, targets }: Import): string[]
   return targets
     .filter(({ file: target }) => target.startsWith(`${source}stores/file/`))
     .map(() => `${file}:${line}: ${specifier}: only stores/ and testing/ may import stores/file`)
+}
+
+/** Files beside the folders are the clock, which everybody may use, and the entry, which may use everybody. */
+function checkAgentArrow({ file, line, specifier, targets }: Import): string[] {
+  const from = agentFolderOf(file)
+  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
+  const allowed = agentArrows[from]
+  if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
+  return targets.flatMap(({ file: target }) => {
+    const to = agentFolderOf(target)
+    if (to === undefined || to === from || allowed.includes(to)) return []
+    return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
+  })
+}
+
+function agentFolderOf(file: string): string | undefined {
+  return /^packages\/agent\/src\/([^/]+)\//.exec(file)?.[1]
 }
 
 function checkBrowser(entry: string, imports: Map<string, Import[]>): string[] {

@@ -12,6 +12,7 @@ export interface LoopContext {
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly model: Model
+  /** What the model is offered now; it may be offered more later. */
   readonly tools: ReadonlyMap<string, Tool>
   readonly gate: Gate
   readonly draft: Draft

@@ -18,6 +18,7 @@ import { Repetition } from '../loop/repetition.ts'
 import type { Model } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { thinkingLevels, type ThinkingLevel } from '../models/model.ts'
+import type { PermissionRequest, PermissionResult } from '../permissions/requests.ts'
 import type { Gate } from '../tools/gate.ts'
 import type { Answer, Question, Tool, ToolContext } from '../tools/tool.ts'
 import type { AgentParts } from './agent-parts.ts'
@@ -25,6 +26,7 @@ import { compact, needsCompaction } from './compaction.ts'
 import { contextSize } from './context-size.ts'
 import { inlineImages } from './inline-images.ts'
 import { Spending } from './spending.ts'
+import { ensureSystem } from './system-entry.ts'
 
 export interface RunContextOptions {
   runId: string
@@ -43,7 +45,7 @@ export class RunContext implements LoopContext {
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly model: Model
-  readonly tools: ReadonlyMap<string, Tool>
+  tools: ReadonlyMap<string, Tool>
   readonly gate: Gate
   readonly draft: Draft
   readonly steerPolicy: SteerPolicy
@@ -62,7 +64,7 @@ export class RunContext implements LoopContext {
     this.draft = draft
     this.clock = clock
     this.model = parts.model()
-    this.tools = new Map(parts.tools().map((tool) => [tool.name, tool]))
+    this.tools = byName(parts.tools())
     this.gate = parts.gate
     this.steerPolicy = settings.steerPolicy
     this.#parts = parts
@@ -100,6 +102,7 @@ export class RunContext implements LoopContext {
       // That took its time: whoever has steered meanwhile is heard in this request.
       for (let steer = this.nextSteer(); steer; steer = this.nextSteer()) await this.deliver(steer)
     }
+    await this.#renewTools()
     const leafId = this.#head
     const context = await session.getContext({ leafId, reasoning: settings.reasoning })
     const messages = context.messages.map(({ message }) => message)
@@ -202,6 +205,14 @@ export class RunContext implements LoopContext {
     }
   }
 
+  /** An accepted plan brings the tools to carry it out with: they are offered from the next turn on, and not only in the next run. */
+  async #renewTools(): Promise<void> {
+    const tools = byName(this.#parts.tools())
+    if (tools.size === this.tools.size && [...tools.keys()].every((name) => this.tools.has(name))) return
+    this.tools = tools
+    await ensureSystem(this, this.#parts)
+  }
+
   /** Compacts before the context is too large. Should that fail, the request may still fit: the provider will say. */
   async #compactInTime(): Promise<void> {
     try {
@@ -223,9 +234,29 @@ export class RunContext implements LoopContext {
     const asked = options.map(({ label }, index) => ({ optionId: String(index + 1), label, kind: 'answer' as const }))
     const { runId } = this
     const request = { runId, callId: call.id, tool: call.name, title: question, input: call.input, options: asked }
-    const result = await this.#parts.requests.ask(request, signal)
+    const result = await this.#askUnlessSteered(request, signal)
+    if (!result) return { text: '', isCancelled: true }
     const chosen = asked.find(({ optionId }) => optionId === result.optionId)?.label
     return { text: result.text ?? chosen ?? '', isCancelled: result.outcome !== 'allowed' }
+  }
+
+  /** Whoever says something else need not answer first. Undefined: that was so, and the question is withdrawn. */
+  async #askUnlessSteered(
+    request: Omit<PermissionRequest, 'requestId'>,
+    signal: AbortSignal,
+  ): Promise<PermissionResult | undefined> {
+    const steered = new AbortController()
+    const stopWatching = this.onSteer(() => {
+      if (this.steerPolicy !== 'after-batch') steered.abort()
+    })
+    try {
+      return await this.#parts.requests.ask(request, AbortSignal.any([signal, steered.signal]))
+    } catch (error) {
+      if (signal.aborted || !steered.signal.aborted) throw error
+      return undefined
+    } finally {
+      stopWatching()
+    }
   }
 
   /** A call that is answered has nothing to ask any more: a question from before a crash may still wait. */
@@ -248,6 +279,10 @@ export class RunContext implements LoopContext {
       this.#calls.delete(block.toolResult.toolUseId)
     }
   }
+}
+
+function byName(tools: readonly Tool[]): Map<string, Tool> {
+  return new Map(tools.map((tool) => [tool.name, tool]))
 }
 
 function thinkingLevelOf(level: string | null): ThinkingLevel {

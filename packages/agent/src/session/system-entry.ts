@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { ToolDefinition } from '@tapetree/session'
 import type { AgentParts } from './agent-parts.ts'
-import type { RunContext } from './run-context.ts'
+import type { LoopContext } from '../loop/loop-context.ts'
 
 /** Makes the log say which model, system prompt and tools a run uses, where it does not say so already. */
-export async function ensureSystem(context: RunContext, parts: AgentParts): Promise<void> {
+export async function ensureSystem(
+  context: LoopContext & { readonly head: string | null },
+  parts: AgentParts,
+): Promise<void> {
   const inForce = await parts.session.getContext({ leafId: context.head })
   const { provider, id: modelId } = context.model
   if (inForce.model?.provider !== provider || inForce.model.modelId !== modelId) {

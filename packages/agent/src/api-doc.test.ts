@@ -1,0 +1,119 @@
+// The pages of the API are written by hand. These tests fail when something public is not on them.
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import * as api from './index.ts'
+import * as testing from './testing/index.ts'
+
+const page = pageAt('reference/agent-api.md')
+
+test('every name that can be imported is on the page', () => {
+  const sources = [
+    'index.ts',
+    'testing/index.ts',
+    ...['anthropic', 'google', 'openai', 'openai-compatible'].map((provider) => `models/providers/${provider}.ts`),
+  ]
+  const names = sources.flatMap((source) => exportsOf(sourceAt(source)))
+  expect(names).toContain('run')
+  expect(names.filter((name) => !isNamed(name))).toEqual([])
+})
+
+test('every method and property of the classes is on the page or in the guide to tests', () => {
+  const guide = pageAt('guides/test-your-agent.md')
+  const classes = [
+    api.Jobs,
+    api.PermissionGate,
+    api.Requests,
+    testing.FakeClock,
+    testing.FakeProvider,
+    testing.ScriptBuilder,
+    testing.ScriptedModel,
+    testing.TestAgent,
+  ]
+  const members = classes.flatMap(({ name, prototype }) =>
+    Object.getOwnPropertyNames(prototype).map((member) => ({ name, member })),
+  )
+  // A clock and a model are explained where their interfaces are.
+  const explained = new Set(['constructor', 'now', 'wait', 'prepare', 'costOf', 'build'])
+  const missing = members.filter(
+    ({ member }) => !explained.has(member) && !isNamed(member) && !isNamed(member, guide) && !isCalled(member, guide),
+  )
+  expect(missing).toEqual([])
+})
+
+test('every kind of a model error has a row, and no other', () => {
+  const source = sourceAt('models/model-error.ts')
+  const kinds = Array.from(source.matchAll(/^ {2}\| '([a-z-]+)'/gm), ([, kind]) => kind)
+  expect(new Set(rowsOf(sectionOf(pageAt('reference/models.md'), 'Errors')))).toEqual(new Set(kinds))
+})
+
+test('every part of an answer has a row, and no other', () => {
+  const source = sourceAt('models/model.ts')
+  const parts = source.slice(source.indexOf('export type ModelPart'), source.indexOf('export type FinishReason'))
+  const types = Array.from(parts.matchAll(/type: '([a-z_]+)'/g), ([, type]) => type)
+  expect(new Set(rowsOf(sectionOf(pageAt('reference/models.md'), 'The interface')))).toEqual(new Set(types))
+})
+
+test('every setting and every limit has a row, and no other', () => {
+  const runs = pageAt('reference/runs.md')
+  const source = sourceAt('session/run-settings.ts')
+  const settings = membersOf(source.slice(0, source.indexOf('export const')))
+  expect(new Set(rowsOf(sectionOf(runs, 'Settings')))).toEqual(new Set(settings))
+  const limits = membersOf(sourceAt('loop/limits.ts').split('export type LimitName')[0] ?? '')
+  expect(new Set(rowsOf(sectionOf(runs, 'Limits')))).toEqual(new Set(limits))
+})
+
+test('every tool has a row in the guide, which says whether it only reads and what is done after a crash', () => {
+  const guide = sectionOf(pageAt('guides/tools.md'), 'The twelve')
+  const words = { safe: 'is run again', reattach: 'is taken up again', never: 'is not run again' }
+  const told = Array.from(guide.matchAll(/^\| `([a-z_]+)` +\|.+\| (yes|no) +\| ([a-z ]+?) +\|$/gm), ([, ...row]) =>
+    row.join(', '),
+  )
+  const tools = api
+    .allTools()
+    .map(({ name, readOnly, replay }) => [name, readOnly ? 'yes' : 'no', words[replay]].join(', '))
+  expect(told.toSorted()).toEqual(tools.toSorted())
+})
+
+function pageAt(path: string): string {
+  return readFileSync(new URL(`../../../docs/${path}`, import.meta.url), 'utf8')
+}
+
+function sourceAt(path: string): string {
+  return readFileSync(new URL(path, import.meta.url), 'utf8')
+}
+
+function exportsOf(source: string): string[] {
+  const lists = Array.from(source.matchAll(/export (?:type )?\{([^}]*)\}/g), ([, names = '']) => names.split(','))
+  const listed = lists.flat().map((name) => name.trim().replace(/^type /, ''))
+  const declared = Array.from(
+    source.matchAll(/^export (?:function|interface|type|class|const) (\w+)/gm),
+    ([, name]) => name,
+  )
+  return [...listed, ...declared].filter((name) => name !== undefined && name !== '') as string[]
+}
+
+/** From a heading of the second level to the next. */
+function sectionOf(text: string, heading: string): string {
+  const start = text.indexOf(`\n## ${heading}\n`)
+  const end = text.indexOf('\n## ', start + 1)
+  return text.slice(start, end === -1 ? undefined : end)
+}
+
+/** What stands in the first column. */
+function rowsOf(text: string): string[] {
+  return Array.from(text.matchAll(/^\| `([A-Za-z_-]+)` +\|/gm), ([, name]) => name as string)
+}
+
+function membersOf(source: string): string[] {
+  return Array.from(source.matchAll(/^ {2}(\w+)\??: /gm), ([, name]) => name as string)
+}
+
+/** At the start of a piece of code, as in `open(id)`. */
+function isNamed(name: string, text = page): boolean {
+  return new RegExp(`[\`\\s{]${name}\\b`).test(text)
+}
+
+/** In an example, as in `agent.clock.skip()`. */
+function isCalled(name: string, text: string): boolean {
+  return text.includes(`.${name}(`)
+}
