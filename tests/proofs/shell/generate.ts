@@ -14,7 +14,7 @@ export class CommandGrammar {
   }
 
   command(): string {
-    this.#malice = this.#one([0, 0, 0, 0.02, 0.1, 0.3])
+    this.#malice = this.#one([0, 0, 0, 0, 0.02, 0.1, 0.3])
     return this.#line(2)
   }
 

@@ -1,33 +1,34 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { violationsIn, watchedCalls } from './oracle.ts'
+import { callsIn, startsProgram, violationOf, watchedCalls } from './oracle.ts'
 import { readTrace, runInside, writeCommands, type Sandbox } from './sandbox.ts'
 
-export interface Violation {
+export interface Outcome {
   command: string
-  what: string
+  /** How many programs it started. */
+  started: number
+  /** What it should not have done. */
+  violations: string[]
 }
 
-/** Runs commands one after another under the eyes of `strace` and tells what they should not have done. */
-export async function runApproved(sandbox: Sandbox, commands: readonly string[]): Promise<Violation[]> {
+/** Runs commands one after another under the eyes of `strace`. */
+export async function runApproved(sandbox: Sandbox, commands: readonly string[]): Promise<Outcome[]> {
   const folder = join(sandbox.records, 'approved')
   await writeCommands(folder, commands)
   const before = await snapshot(sandbox)
   await runInside(sandbox, script, [folder, String(commands.length), watchedCalls])
-  const traces = await Promise.all(commands.map((_, index) => readTrace(folder, index)))
-  const violations = traces.flatMap((trace, index) => {
-    const command = commands[index] ?? ''
-    if (trace === '') return [{ command, what: 'left no trace' }]
-    return violationsIn(trace).map((what) => ({ command, what }))
-  })
-  const after = await snapshot(sandbox)
-  const changed = [...after].filter(([path, state]) => before.get(path) !== state)
-  const gone = [...before.keys()].filter((path) => !after.has(path))
-  if (violations.length === 0 && changed.length + gone.length > 0) {
-    const what = `files differ although no call was seen: ${[...changed.map(([path]) => path), ...gone].join(', ')}`
-    violations.push({ command: commands.join('\n'), what })
-  }
-  return violations
+  const outcomes = await Promise.all(
+    commands.map(async (command, index): Promise<Outcome> => {
+      const trace = await readTrace(folder, index)
+      if (trace === '') return { command, started: 0, violations: ['left no trace'] }
+      const calls = callsIn(trace)
+      return { command, started: calls.filter(startsProgram).length, violations: calls.flatMap(violationOf) }
+    }),
+  )
+  const differences = compare(before, await snapshot(sandbox))
+  if (differences.length === 0 || outcomes.some(({ violations }) => violations.length > 0)) return outcomes
+  const what = `one of these changed files although no call was seen: ${differences.join(', ')}`
+  return [...outcomes, { command: commands.join('\n'), started: 0, violations: [what] }]
 }
 
 const script = `
@@ -39,6 +40,11 @@ while [ $index -lt $count ]; do
   index=$((index + 1))
 done
 `
+
+function compare(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
+  const changed = [...after.keys()].filter((path) => before.get(path) !== after.get(path))
+  return [...changed, ...[...before.keys()].filter((path) => !after.has(path))]
+}
 
 /** Every file with what would change if somebody wrote to it. */
 async function snapshot({ arena, home }: Sandbox): Promise<Map<string, string>> {

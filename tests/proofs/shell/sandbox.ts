@@ -3,7 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { rgPath } from '@vscode/ripgrep'
-import { quietEnvironment } from '../../../packages/agent/src/permissions/shell/quiet-environment.ts'
+import { commandEnvironment } from '../../../packages/agent/src/tools/commands/environment.ts'
 
 export interface Sandbox {
   /** The folder that commands see as their own, at the same path as outside. */
@@ -27,12 +27,7 @@ export function missingPrograms(): string[] {
 
 /** Runs a script in a sandbox: no network, everything read-only but these folders and an empty /tmp. */
 export async function runInside({ arena, records, home }: Sandbox, script: string, words: string[]): Promise<void> {
-  const environment = {
-    ...quietEnvironment,
-    PATH: `/usr/bin:/bin:${dirname(rgPath)}`,
-    HOME: home,
-    LANG: 'C.UTF-8',
-  }
+  const environment = commandEnvironment({ PATH: `/usr/bin:/bin:${dirname(rgPath)}`, HOME: home, LANG: 'C.UTF-8' })
   const settings = Object.entries(environment).flatMap(([name, value]) => ['--setenv', name, value])
   const folders = [arena, records, home].flatMap((folder) => ['--bind', folder, folder])
   const options = [

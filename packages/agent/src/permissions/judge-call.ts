@@ -26,7 +26,7 @@ export function judgeCall(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, 
 function judgeAccess(access: Access, policy: Policy): Judgement {
   switch (access.type) {
     case 'read':
-      return judgeRead(usePath(access.path), policy)
+      return judgeRead({ ...usePath(access.path), isRecursive: access.isRecursive ?? false }, policy)
     case 'write':
       return judgeWrite(usePath(access.path), policy)
     case 'command':

@@ -356,14 +356,15 @@ class CommandReader implements Surroundings {
       isInner: this.#isInner,
       ...(judged.problem !== undefined && { problem: `\`${program}\`: ${judged.problem}` }),
     })
-    this.#look(program, words)
+    this.#look([literal(program), ...words], judged.problem)
     return judged.prints === 'input' ? this.#state.input : judged.prints
   }
 
   /** Records what a command seems to start, so that a rule that forbids it is found. */
-  #look(program: string, words: readonly Word[]): void {
+  #look(words: readonly Word[], problem: string | undefined): void {
     const wasInner = this.#isInner
-    const { commands, scripts } = innerCommands([literal(program), ...words])
+    const { commands, scripts, isUnknown } = innerCommands(words)
+    if (isUnknown && problem !== undefined) this.object('what it runs is not known')
     for (const command of commands)
       this.line.commands.push({ words: command, folders: this.#state.folders, isInner: true })
     this.#isInner = true

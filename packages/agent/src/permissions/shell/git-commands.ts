@@ -70,8 +70,11 @@ function formatProblem(call: ParsedCall): string | undefined {
   return 'the format may have signatures checked by another program'
 }
 
-const log: ProgramRule = { options: `${diffOptions} ${historyOptions}`, check: formatProblem }
-const diff: ProgramRule = { options: `${diffOptions} --cached --staged --merge-base --ours --theirs --base` }
+const log: ProgramRule = { options: `${diffOptions} ${historyOptions}`, check: formatProblem, showsHistory: true }
+const diff: ProgramRule = {
+  options: `${diffOptions} --cached --staged --merge-base --ours --theirs --base`,
+  showsHistory: true,
+}
 
 const gitCommands = new Map<string, ProgramRule>(
   Object.entries({
@@ -135,8 +138,9 @@ const gitCommands = new Map<string, ProgramRule>(
       --count --color? --no-color --break --heading --context= --before-context= --after-context= --threads= --show-function
       --function-context --and --or --not --quiet --all-match --max-count= --no-textconv`,
       prints: { names: '-l -L --files-with-matches --name-only --files-without-match' },
+      showsHistory: true,
     },
-    'cat-file': { options: '-e -p -t -s --batch-check? --batch-all-objects --allow-unknown-type' },
+    'cat-file': { options: '-e -p -t -s --batch-check? --batch-all-objects --allow-unknown-type', showsHistory: true },
     'rev-parse': {
       options: `-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all --branches? --tags? --remotes? --git-dir
       --absolute-git-dir --git-common-dir --git-path= --show-toplevel --show-superproject-working-tree --show-prefix --show-cdup

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { realPath } from '../paths/real-path.ts'
+import { linkedFolders } from './git-index.ts'
 
 /**
  * What keeps the repository around a folder from being read without asking, if anything does. Git runs programs that the
@@ -9,31 +10,57 @@ import { realPath } from '../paths/real-path.ts'
  */
 export function repositoryProblem(folder: string): string | undefined {
   const found = findRepository(realPath(folder))
-  if (found === undefined) return undefined
-  if (typeof found === 'string') return found
-  for (const folder of [found, ...modulesOf(found)]) {
-    // Reading may refresh the index, and then this one is run.
-    const hook = join(folder.shared, 'hooks', 'post-index-change')
-    if (existsSync(hook)) return `${hook} is run when git reads`
-    for (const file of settingsOf(folder)) {
-      const problem = settingsProblem(file)
-      if (problem !== undefined) return problem
-    }
-  }
-  return undefined
+  return typeof found === 'object' ? problemIn(found, maxDepth) : found
 }
 
+/** How deep repositories may lie in each other. */
+const maxDepth = 8
+
 interface Repository {
+  /** The folder whose files it keeps. */
+  root: string
   /** What belongs to this working folder alone. */
   own: string
   /** What all working folders of the repository share. */
   shared: string
 }
 
+function problemIn(repository: Repository, depth: number): string | undefined {
+  if (depth === 0) return `${repository.root} lies in too many other repositories`
+  return firstOf([repository, ...modulesOf(repository)], ownProblem) ?? linksProblem(repository, depth)
+}
+
+function ownProblem(repository: Repository): string | undefined {
+  // Reading may refresh the index, and then this one is run.
+  const hook = join(repository.shared, 'hooks', 'post-index-change')
+  if (existsSync(hook)) return `${hook} is run when git reads`
+  return firstOf(settingsOf(repository), (file) => settingsProblem(file, repository))
+}
+
+/** Git looks into the repositories below this one too when it is asked for the state of things. */
+function linksProblem({ root, own, shared }: Repository, depth: number): string | undefined {
+  const config = join(shared, 'config')
+  const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readFileSync(config, 'utf8'))
+  const links = linkedFolders(own, { bytes: isLong ? 32 : 20 })
+  if (!links) return `the index of ${root} cannot be read`
+  return firstOf(links, (link) => {
+    const inside = repositoryAt(join(root, link))
+    return typeof inside === 'object' ? problemIn(inside, depth - 1) : inside
+  })
+}
+
+function firstOf<Item>(items: readonly Item[], problem: (item: Item) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = problem(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
 function findRepository(start: string): Repository | string | undefined {
   for (let folder = start; ; folder = dirname(folder)) {
-    const inside = join(folder, '.git')
-    if (existsSync(inside)) return statSync(inside).isDirectory() ? repositoryIn(inside) : linkedRepository(inside)
+    const found = repositoryAt(folder)
+    if (found !== undefined) return found
     // Git takes any folder of this shape for a repository, also one that came as a part of another.
     if (['HEAD', 'objects', 'refs'].every((name) => existsSync(join(folder, name)))) {
       return `${folder} is a repository without a working folder`
@@ -43,25 +70,27 @@ function findRepository(start: string): Repository | string | undefined {
 }
 
 /** The `.git` of a worktree or of a submodule is a file that says where the repository is. */
-function linkedRepository(file: string): Repository | string {
-  const target = /^gitdir: (.+)\n?$/.exec(readFileSync(file, 'utf8'))?.[1]
-  if (target === undefined) return `${file} cannot be read`
-  return repositoryIn(resolve(dirname(file), target))
+function repositoryAt(root: string): Repository | string | undefined {
+  const inside = join(root, '.git')
+  if (!existsSync(inside)) return undefined
+  if (statSync(inside).isDirectory()) return repositoryIn(inside, root)
+  const target = /^gitdir: (.+)\n?$/.exec(readFileSync(inside, 'utf8'))?.[1]
+  return target === undefined ? `${inside} cannot be read` : repositoryIn(resolve(root, target), root)
 }
 
-function repositoryIn(own: string): Repository {
+function repositoryIn(own: string, root: string): Repository {
   const common = join(own, 'commondir')
-  return { own, shared: existsSync(common) ? resolve(own, readFileSync(common, 'utf8').trim()) : own }
+  return { root, own, shared: existsSync(common) ? resolve(own, readFileSync(common, 'utf8').trim()) : own }
 }
 
-/** Git looks into its modules too when it is asked for the state of things. */
-function modulesOf({ shared }: Repository): Repository[] {
+/** Repositories that are kept within this one, whether or not their files are there. */
+function modulesOf({ root, shared }: Repository): Repository[] {
   const found: Repository[] = []
   const look = (folder: string): void => {
     for (const entry of readFolder(folder)) {
       const path = join(folder, entry.name)
       if (!entry.isDirectory()) continue
-      if (existsSync(join(path, 'HEAD'))) found.push({ own: path, shared: path })
+      if (existsSync(join(path, 'HEAD'))) found.push({ root, own: path, shared: path })
       else look(path)
     }
   }
@@ -79,7 +108,7 @@ function settingsOf({ own, shared }: Repository): string[] {
   )
 }
 
-function settingsProblem(file: string): string | undefined {
+function settingsProblem(file: string, repository: Repository): string | undefined {
   let section = ''
   for (const line of readFileSync(file, 'utf8').split(/\r?\n/)) {
     if (/^\s*(?:[#;].*)?$/.test(line)) continue
@@ -88,11 +117,22 @@ function settingsProblem(file: string): string | undefined {
       section = header.toLowerCase()
       continue
     }
-    const key = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*[^\\]|=)?$/.exec(line)?.[1]?.toLowerCase()
+    const [, name, value = ''] = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*[^\\])|=)?$/.exec(line) ?? []
+    const key = name?.toLowerCase()
     if (key === undefined) return `${file} has the line \`${line.trim()}\`, which cannot be judged`
+    if (section === 'core' && key === 'worktree' && !staysInside(value.trim(), repository))
+      return `${file} makes git read the files of another folder`
     if (!isHarmless(section, key)) return `${file} sets \`${section}.${key}\`, which may run something`
   }
   return undefined
+}
+
+/** A submodule names its working folder, which is where it was found; elsewhere `git diff` would show the files of others. */
+function staysInside(folder: string, { root, own }: Repository): boolean {
+  if (!/^[A-Za-z0-9_./-]+$/.test(folder)) return false
+  const place = realPath(resolve(own, folder))
+  const home = realPath(root)
+  return place === home || place.startsWith(`${home}/`)
 }
 
 function isHarmless(section: string, key: string): boolean {

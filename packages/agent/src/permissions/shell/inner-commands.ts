@@ -5,16 +5,23 @@ export interface InnerCommands {
   commands: Word[][]
   /** Text that a shell would run. */
   scripts: string[]
+  /** It runs what is written nowhere on the line. */
+  isUnknown: boolean
 }
+
+const nothing: InnerCommands = { commands: [], scripts: [], isUnknown: false }
 
 export function innerCommands(words: readonly Word[]): InnerCommands {
   const [first, ...rest] = words
   const program = first && textOf(first)?.replace(/^.*\//, '')
-  if (program === undefined) return { commands: [], scripts: [] }
-  if (program === 'eval') return { commands: [], scripts: [rest.map(textOf).join(' ')] }
-  if (shells.has(program)) return { commands: [], scripts: scriptsAfter(rest) }
-  if (program === 'find') return { commands: commandsAfterExec(rest), scripts: [] }
-  return { commands: starters.has(program) ? rest.flatMap((_, index) => startingAt(rest, index)) : [], scripts: [] }
+  if (program === undefined) return nothing
+  if (program === 'eval') return scriptOf(rest)
+  if (shells.has(program)) return scriptAfter(rest)
+  if (program === 'find') return { ...nothing, commands: commandsAfterExec(rest) }
+  if (!starters.has(program)) return nothing
+  const started = rest.find((word) => !isOptionOrSetting(textOf(word)))
+  const isUnknown = started !== undefined && textOf(started) === undefined
+  return { ...nothing, commands: rest.flatMap((_, index) => startingAt(rest, index)), isUnknown }
 }
 
 const shells = new Set(['bash', 'sh', 'dash', 'zsh', 'ksh', 'fish'])
@@ -24,16 +31,25 @@ const starters = new Set(
   strace ltrace parallel npx`.split(/\s+/),
 )
 
-function startingAt(words: readonly Word[], index: number): Word[][] {
-  const text = textOf(words[index] ?? literal('-'))
-  return text === undefined || /^-|=/.test(text) ? [] : [words.slice(index)]
+function isOptionOrSetting(text: string | undefined): boolean {
+  return text !== undefined && /^-|=|^[0-9.]+[smhd]?$/.test(text)
 }
 
-function scriptsAfter(words: readonly Word[]): string[] {
+function startingAt(words: readonly Word[], index: number): Word[][] {
+  const text = textOf(words[index] ?? literal('-'))
+  return text === undefined || isOptionOrSetting(text) ? [] : [words.slice(index)]
+}
+
+function scriptOf(words: readonly Word[]): InnerCommands {
+  const texts = words.map(textOf)
+  return texts.includes(undefined) ? { ...nothing, isUnknown: true } : { ...nothing, scripts: [texts.join(' ')] }
+}
+
+/** A shell without a script and without a file takes what it runs from its input. */
+function scriptAfter(words: readonly Word[]): InnerCommands {
   const index = words.findIndex((word) => /^-[a-z]*c$/.test(textOf(word) ?? ''))
-  const script = index === -1 ? undefined : words[index + 1]
-  const text = script && textOf(script)
-  return text === undefined ? [] : [text]
+  if (index !== -1) return scriptOf(words.slice(index + 1, index + 2))
+  return { ...nothing, isUnknown: words.every((word) => textOf(word)?.startsWith('-')) }
 }
 
 function commandsAfterExec(words: readonly Word[]): Word[][] {

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
+import { exactPath } from '../paths/path-pattern.ts'
+import { mayBeSecret } from '../paths/secret-files.ts'
 import { readFind } from './find-expression.ts'
-import { readGit } from './git-commands.ts'
+import { readGit, type GitCall } from './git-commands.ts'
 import { repositoryProblem } from './git-repository.ts'
 import { npmProblem } from './npm-commands.ts'
 import { npmSettingsProblem } from './npm-settings.ts'
@@ -71,9 +73,10 @@ function judgeCall(call: ParsedCall, rule: ProgramRule): ProgramJudgement {
   const isRecursive = rule.recursive === true || (rule.recursive !== undefined && hasOption(call, rule.recursive))
   const roots = files.length > 0 ? files : [here]
   return {
-    reads: rule.reads
-      ? [...(isRecursive ? roots : files).map((word) => ({ word, isRecursive })), ...fileValues(call)]
-      : [],
+    reads: [
+      ...(rule.reads ? (isRecursive ? roots : files).map((word) => ({ word, isRecursive })) : []),
+      ...fileValues(call),
+    ],
     prints: printed(call, rule, isRecursive ? roots : files),
     roots,
   }
@@ -132,5 +135,15 @@ function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudg
   }
   if (!git.command) return quiet
   const judged = judgeCall(git.command.call, git.command.rule)
-  return { ...judged, reads: judged.reads.map((use) => ({ ...use, folders })), roots: [] }
+  const reads = [...judged.reads, ...secretsShown(git.command)]
+  return { ...judged, reads: reads.map((use) => ({ ...use, folders })), roots: [] }
+}
+
+/** Files with secrets whose content a repository keeps: `git show HEAD:.env`, `git grep key -- .env`. */
+function secretsShown({ rule, call }: NonNullable<GitCall['command']>): FileUse[] {
+  if (!rule.showsHistory) return []
+  return call.operands.flatMap((word) => {
+    const path = textOf(word)?.replace(/^[^:]*:(?:\([^)]*\))?/, '')
+    return path !== undefined && mayBeSecret(exactPath(path)) ? [{ word: literal(path), isRecursive: false }] : []
+  })
 }

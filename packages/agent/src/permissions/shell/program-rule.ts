@@ -12,6 +12,8 @@ export interface ProgramRule {
   readonly everyOptionReads?: true
   /** What happens to its operands. `contents`: they are files, and what is in them is shown. Default: nothing to care about. */
   readonly reads?: 'contents'
+  /** It shows what files held at some time, by the names among its operands. */
+  readonly showsHistory?: true
   /** How many operands at the start are text and no files, unless one of these options takes their place. */
   readonly text?: { count: number; unless?: string }
   /** It reads everything below its operands, or below the working folder: always, or with one of these options. */

@@ -138,11 +138,12 @@ const programs: Record<string, ProgramRule> = {
     recursive: '-r --recursive',
   },
   jq: {
-    options: `-f@ --from-file@ --indent= -L: -r -c -e -s -n -S -C -M -a -R -j --raw-output --compact-output --exit-status --slurp
+    options: `-f: --from-file= --indent= -L: -r -c -e -s -n -S -C -M -a -R -j --raw-output --compact-output --exit-status --slurp
       --null-input --sort-keys --raw-input --join-output --tab --args --jsonargs --stream --seq`,
     everyOptionReads: true,
     reads: 'contents',
     text: { count: 1, unless: '-f --from-file' },
+    check: jqProblem,
   },
   iconv: { options: '-f: -t: -c -s -l --from-code= --to-code= --list', reads: 'contents' },
   strings: { options: '-n: -t: -e: -a', everyOptionReads: true, reads: 'contents' },
@@ -191,7 +192,8 @@ const programs: Record<string, ProgramRule> = {
   tty: { options: '', everyOptionReads: true },
   hostname: { options: '-s --short', maxOperands: 0 },
   uname: { options: '', everyOptionReads: true },
-  arch: { options: '', everyOptionReads: true },
+  // Elsewhere it starts the program that it is given.
+  arch: { options: '', maxOperands: 0 },
   nproc: { options: '', everyOptionReads: true },
   uptime: { options: '', everyOptionReads: true },
   free: { options: '', everyOptionReads: true },
@@ -239,6 +241,14 @@ const programs: Record<string, ProgramRule> = {
     options: '-l -L -s -S -W -f: --list --listfiles --status --search --show --showformat=',
     check: needsOption('-l -L -s -S -W --list --listfiles --status --search --show'),
   },
+}
+
+/** A program may begin by reading others, whose names stand in it; one that is not known may do so too. */
+function jqProblem(call: ParsedCall): string | undefined {
+  const [first] = call.operands
+  const isKnown = first === undefined || first.pieces.length === 0 || startOf(first) !== ''
+  const mayImport = call.operands.some((word) => /^\s*(?:#|(?:module|import|include)\b)/.test(startOf(word)))
+  return isKnown && !mayImport && !hasOption(call, '-f --from-file') ? undefined : 'its program may read other files'
 }
 
 function needsOption(names: string): (call: ParsedCall) => string | undefined {

@@ -31,7 +31,7 @@ test('a command sees no key, no token and no socket of an agent for keys', () =>
 })
 
 test('nobody is asked and nothing is paged', () => {
-  expect(commandEnvironment({ PAGER: 'less', GIT_EDITOR: 'vi' })).toEqual({
+  expect(commandEnvironment({ PAGER: 'less', GIT_EDITOR: 'vi' })).toMatchObject({
     TERM: 'dumb',
     NO_COLOR: '1',
     PAGER: 'cat',
@@ -50,4 +50,12 @@ test('more can be let through by name or by its beginning, and be set', () => {
   expect(given).toMatchObject({ MY_ONE: '1', MY_TWO: '2', GITHUB_TOKEN: 'mine', PAGER: 'more', EXTRA: 'y' })
   expect(given).not.toHaveProperty('OTHER')
   expect(given).not.toHaveProperty('GONE')
+})
+
+test('git and npm keep no notes of being asked, whatever the environment says', () => {
+  expect(commandEnvironment({ GIT_OPTIONAL_LOCKS: '1', GIT_CONFIG_COUNT: '0' })).toMatchObject({
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_CONFIG_COUNT: '3',
+    npm_config_logs_max: '0',
+  })
 })

@@ -1,4 +1,5 @@
 import { markVariable } from './process-tree.ts'
+import { quietEnvironment } from './quiet-environment.ts'
 
 export interface EnvironmentOptions {
   /** Names that commands may see beside those that every command needs; a `*` at the end stands for any ending. */
@@ -20,7 +21,7 @@ export function commandEnvironment(
     (variable): variable is [string, string] =>
       variable[1] !== undefined && patterns.some((pattern) => matches(variable[0], pattern)),
   )
-  return { TERM: 'dumb', ...Object.fromEntries(passed), ...unattended, ...set }
+  return { TERM: 'dumb', ...Object.fromEntries(passed), ...unattended, ...quietEnvironment, ...set }
 }
 
 function matches(name: string, pattern: string): boolean {

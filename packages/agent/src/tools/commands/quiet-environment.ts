@@ -1,6 +1,6 @@
 /**
- * Variables for the tool that runs commands: with them, programs that are asked to read keep no notes of it. Without them git writes
- * its index anew when it looks at files, and npm keeps a log of every call.
+ * With these, programs that are asked to read keep no notes of it, which is what the permission gate counts on. Without them git
+ * writes its index anew when it looks at files, and npm keeps a log of every call.
  */
 export const quietEnvironment: Readonly<Record<string, string>> = {
   GIT_OPTIONAL_LOCKS: '0',

@@ -1,0 +1,169 @@
+import { memoryStore, type Session } from '@tapetree/session'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { script, scriptedModel } from '../testing/scripted-model.ts'
+import { TestAgent } from '../testing/test-agent.ts'
+import type { GateCall } from '../tools/gate.ts'
+import { defineTool, type Access } from '../tools/tool.ts'
+import { PermissionGate, type GatePolicy } from './gate.ts'
+import { Requests, type PermissionRequest } from './requests.ts'
+
+const place = { cwd: '/repo', home: '/home/me' }
+const { signal: never } = new AbortController()
+
+function command(text: string, callId = 'call'): GateCall {
+  const access: Access[] = [{ type: 'command', command: text, cwd: place.cwd }]
+  return { runId: 'run', callId, tool: 'bash', readOnly: false, input: { command: text }, access }
+}
+
+function gateOn(session: Session, policy: Partial<GatePolicy> = {}): { gate: PermissionGate; requests: Requests } {
+  const requests = new Requests(session)
+  return { requests, gate: new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place, ...policy }) }) }
+}
+
+/** The questions that wait, once there are so many. */
+async function waiting(requests: Requests, count: number): Promise<PermissionRequest[]> {
+  await expect.poll(() => requests.pending).toHaveLength(count)
+  return requests.pending
+}
+
+test('what only reads passes and leaves nothing in the log', async () => {
+  await using session = await memoryStore().create()
+  const { gate, requests } = gateOn(session)
+  expect(await gate.admit(command('git log | head'), never)).toEqual({ type: 'allowed' })
+  expect(requests.pending).toEqual([])
+})
+
+test('what a rule forbids is denied with a reason, without asking', async () => {
+  await using session = await memoryStore().create()
+  const { gate } = gateOn(session, { rules: { project: [{ effect: 'deny', type: 'command', match: 'git push' }] } })
+  expect(await gate.admit(command('ls && git push'), never)).toEqual({
+    type: 'denied',
+    reason: 'A rule forbids `git`.',
+  })
+})
+
+test('a question shows the whole call, why it is asked, and what can be answered', async () => {
+  await using session = await memoryStore().create()
+  const { gate, requests } = gateOn(session)
+  const verdict = gate.admit(command('mkdir -p "a\u202eb"'), never)
+  const [request] = await waiting(requests, 1)
+  expect(request).toMatchObject({
+    runId: 'run',
+    callId: 'call',
+    tool: 'bash',
+    input: { command: 'mkdir -p "a\u202eb"' },
+  })
+  expect(request?.title).toContain('Run in /repo: mkdir -p "a\\u{202e}b"')
+  expect(request?.options.map(({ kind }) => kind)).toEqual(['allow_once', 'reject_once'])
+  await requests.answer({ requestId: request!.requestId, outcome: 'rejected', text: 'use another folder' })
+  expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this: use another folder' })
+})
+
+test('what is allowed for the session is not asked again, also not after a restart, and means no more than it says', async () => {
+  const store = memoryStore()
+  const first = await store.create()
+  const { gate, requests } = gateOn(first)
+  const verdict = gate.admit(command('npm run test'), never)
+  const [request] = await waiting(requests, 1)
+  expect(request?.options.find(({ kind }) => kind === 'allow_always')?.label).toBe(
+    'Allow in this session: `npm run test`',
+  )
+  await requests.answer({ requestId: request!.requestId, outcome: 'allowed', optionId: 'allow_always' })
+  expect(await verdict).toEqual({ type: 'allowed' })
+  expect(await gate.admit(command('npm run test', 'again'), never)).toEqual({ type: 'allowed' })
+  await first.close()
+
+  await using again = await store.open(first.id)
+  const { gate: later, requests: laterRequests } = gateOn(again)
+  expect(await later.admit(command('ls && npm run test', 'c'), never)).toEqual({ type: 'allowed' })
+  const other = later.admit(command('npm run test && npm run deploy', 'd'), never)
+  const [asked] = await waiting(laterRequests, 1)
+  await laterRequests.answer({ requestId: asked!.requestId, outcome: 'rejected' })
+  expect(await other).toMatchObject({ type: 'denied' })
+})
+
+test('a grant in the log that is no rule, or no rule that allows, counts for nothing', async () => {
+  await using session = await memoryStore().create()
+  const grants = [{ rules: 'all' }, { rules: [{ effect: 'allow', type: 'everything' }] }, { more: true }]
+  for (const [index, grant] of grants.entries()) {
+    const requestId = `r${index}`
+    const question = { runId: 'run', tool: 'bash', title: '', input: {}, options: [], requestId }
+    await session.append({ type: 'permission_request', permissionRequest: question })
+    await session.append({ type: 'permission_result', permissionResult: { requestId, outcome: 'allowed', grant } })
+  }
+  const { gate, requests } = gateOn(session)
+  const verdict = gate.admit(command('npm run test'), never)
+  const [request] = await waiting(requests, 1)
+  await requests.answer({ requestId: request!.requestId, outcome: 'rejected' })
+  expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this.' })
+})
+
+test('a change of mode counts from the next call on', async () => {
+  await using session = await memoryStore().create()
+  let mode: GatePolicy['mode'] = 'plan'
+  const gate = new PermissionGate({ requests: new Requests(session), policy: () => ({ ...place, mode }) })
+  expect(await gate.admit(command('npm test'), never)).toMatchObject({ type: 'denied' })
+  mode = 'auto'
+  expect(await gate.admit(command('npm test'), never)).toEqual({ type: 'allowed' })
+})
+
+test('where nobody can answer, what would be asked is denied', async () => {
+  await using session = await memoryStore().create()
+  const requests = new Requests(session)
+  const gate = new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }), whenNobodyAnswers: 'deny' })
+  expect(await gate.admit(command('npm test'), never)).toMatchObject({ type: 'denied' })
+  expect(await gate.admit(command('ls'), never)).toEqual({ type: 'allowed' })
+  expect(requests.pending).toEqual([])
+})
+
+test('several questions wait at once and are answered in any order, each by whoever is first', async () => {
+  await using session = await memoryStore().create()
+  const { gate, requests } = gateOn(session)
+  const verdicts = ['a', 'b', 'c'].map((callId) => gate.admit(command(`npm run ${callId}`, callId), never))
+  const asked = await waiting(requests, 3)
+  const idOf = (callId: string): string => asked.find((each) => each.callId === callId)!.requestId
+  const answers = await Promise.all([
+    requests.answer({ requestId: idOf('c'), outcome: 'allowed', clientId: 'phone' }),
+    requests.answer({ requestId: idOf('c'), outcome: 'rejected', clientId: 'desk' }),
+    requests.answer({ requestId: idOf('a'), outcome: 'rejected' }),
+    requests.answer({ requestId: idOf('b'), outcome: 'allowed' }),
+  ])
+  expect(answers.map(({ type }) => type)).toEqual(['taken', 'too-late', 'taken', 'taken'])
+  expect((await Promise.all(verdicts)).map(({ type }) => type)).toEqual(['denied', 'allowed', 'allowed'])
+  expect(await requests.answer({ requestId: idOf('c'), outcome: 'rejected' })).toEqual({
+    type: 'too-late',
+    by: { requestId: idOf('c'), outcome: 'allowed', clientId: 'phone' },
+  })
+})
+
+test('stopping a run withdraws every question of it before the run ends', async () => {
+  const asking = defineTool({
+    name: 'look',
+    description: 'Looks at something.',
+    schema: z.strictObject({ host: z.string() }),
+    readOnly: true,
+    access: ({ host }) => [{ type: 'fetch', url: `https://${host}/` }],
+    run: () => Promise.resolve({ content: 'seen' }),
+  })
+  const twoCalls = script().toolCall('a', 'look', { host: 'a.example' }).toolCall('b', 'look', { host: 'b.example' })
+  const agent = await TestAgent.open({
+    model: scriptedModel(twoCalls),
+    tools: [asking],
+    gate: (requests) => new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }) }),
+  })
+  const results: string[] = []
+  agent.session.subscribe(({ line }) => {
+    if (line.type === 'permission_result') results.push(line.permissionResult.outcome)
+  })
+  const ended = agent.prompt('look')
+  await waiting(agent.requests, 2)
+  agent.abort()
+  expect(await ended).toMatchObject({ outcome: 'aborted' })
+  expect(agent.requests.pending).toEqual([])
+  expect(results).toEqual(['cancelled', 'cancelled'])
+  const types = await agent.lineTypes()
+  expect(types.lastIndexOf('permission_result')).toBeLessThan(types.indexOf('run_end'))
+  expect(types).not.toContain('tool_start')
+  await agent.close()
+})

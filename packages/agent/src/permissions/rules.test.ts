@@ -1,0 +1,150 @@
+import { symlink } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { TestFolder } from '../testing/test-folder.ts'
+import { usePath } from './paths/path-use.ts'
+import {
+  effectOf,
+  matchCommand,
+  matchHost,
+  matchPath,
+  matchTool,
+  noRules,
+  ruleSchema,
+  type Effect,
+  type Rule,
+} from './rules.ts'
+import { anything, literal } from './shell/word.ts'
+
+const tool = (effect: Effect): Rule => ({ effect, type: 'tool', match: 'x' })
+const always = (): 'yes' => 'yes'
+
+describe('rules of several layers', () => {
+  test('deny wins over ask and ask over allow, in whatever order and layer they stand', () => {
+    const layers = (user: Effect[], project: Effect[], session: Effect[]): Effect | undefined =>
+      effectOf(
+        { user: user.map(tool), project: project.map(tool), session: session.map(tool), trustsProject: true },
+        always,
+      )
+    expect(layers(['allow', 'deny', 'ask'], [], [])).toBe('deny')
+    expect(layers(['deny'], ['allow'], ['allow'])).toBe('deny')
+    expect(layers(['allow'], ['deny'], ['allow'])).toBe('deny')
+    expect(layers(['allow'], ['ask'], ['allow'])).toBe('ask')
+    expect(layers(['ask'], ['allow'], ['allow'])).toBe('ask')
+    expect(layers(['allow'], [], [])).toBe('allow')
+    expect(layers([], [], [])).toBeUndefined()
+  })
+
+  test('what a project allows counts only where the user trusts it, what it asks or denies always', () => {
+    const project = (effect: Effect, trustsProject: boolean): Effect | undefined =>
+      effectOf({ ...noRules, project: [tool(effect)], trustsProject }, always)
+    expect(project('allow', false)).toBeUndefined()
+    expect(project('allow', true)).toBe('allow')
+    expect(project('ask', false)).toBe('ask')
+    expect(project('deny', false)).toBe('deny')
+  })
+
+  test('a project that is trusted never widens what the user asks or denies', () => {
+    for (const effect of ['ask', 'deny'] as const) {
+      const layers = { ...noRules, user: [tool(effect)], project: [tool('allow')], trustsProject: true }
+      expect(effectOf(layers, always)).toBe(effect)
+    }
+  })
+
+  test('a deny that only may be meant asks, an allow that only may be meant does nothing', () => {
+    expect(effectOf({ ...noRules, user: [tool('deny')] }, () => 'maybe')).toBe('ask')
+    expect(effectOf({ ...noRules, user: [tool('ask')] }, () => 'maybe')).toBe('ask')
+    expect(effectOf({ ...noRules, user: [tool('allow')] }, () => 'maybe')).toBeUndefined()
+  })
+})
+
+describe('a rule for commands', () => {
+  const matched = (effect: Effect, match: string | string[], ...words: (string | undefined)[]): string =>
+    matchCommand(
+      { effect, type: 'command', match },
+      words.map((word) => (word === undefined ? anything : literal(word))),
+    )
+
+  test('that allows means exactly these words, or any that begin so', () => {
+    expect(matched('allow', 'npm run test', 'npm', 'run', 'test')).toBe('yes')
+    expect(matched('allow', 'npm run test', 'npm', 'run', 'test', '--fix')).toBe('no')
+    expect(matched('allow', 'npm run test', 'npm', 'run', 'test2')).toBe('no')
+    expect(matched('allow', 'npm run test *', 'npm', 'run', 'test', '--fix')).toBe('yes')
+    expect(matched('allow', 'npm run test *', 'npm', 'run', 'testing')).toBe('no')
+    expect(matched('allow', 'npm *', './npm', 'x')).toBe('no')
+    expect(matched('allow', ['git', 'commit', '-m', 'two words'], 'git', 'commit', '-m', 'two words')).toBe('yes')
+    expect(matched('allow', 'git log *', 'git', undefined)).toBe('no')
+  })
+
+  test('that denies means these words in this order, whatever stands between and behind them', () => {
+    expect(matched('deny', 'git push', 'git', '-C', '/x', 'push', '--force')).toBe('yes')
+    expect(matched('deny', 'git push', '/usr/bin/git', 'push')).toBe('yes')
+    expect(matched('deny', 'git push *', 'git', 'push')).toBe('yes')
+    expect(matched('deny', 'git push', 'git', 'pull')).toBe('no')
+    expect(matched('deny', 'git push', 'hg', 'push')).toBe('no')
+    expect(matched('deny', 'git push', 'git', undefined)).toBe('maybe')
+  })
+})
+
+describe('a rule for paths', () => {
+  const place = { cwd: '/repo', home: '/home/me' }
+  const matched = (effect: Effect, match: string, path: string): string =>
+    matchPath({ effect, type: 'write', match }, { ...usePath(path), type: 'write' }, place)
+
+  test('means a place and what is below it, and no neighbour that is called alike', () => {
+    expect(matched('allow', './src', '/repo/src')).toBe('yes')
+    expect(matched('allow', './src', '/repo/src/deep/a.ts')).toBe('yes')
+    expect(matched('allow', './src', '/repo/src-evil/a.ts')).toBe('no')
+    expect(matched('allow', '~/notes', '/home/me/notes/a.md')).toBe('yes')
+    expect(matched('allow', '/repo/*/dist', '/repo/a/dist/x.js')).toBe('yes')
+    expect(matched('deny', '**/secret', '/anywhere/at/all/secret/x')).toBe('yes')
+  })
+
+  test('does not follow dots out of its place', () => {
+    expect(matched('allow', './src', '/repo/src/../../etc/x')).toBe('no')
+  })
+
+  test('for writing says nothing on reading', () => {
+    const rule: Rule = { effect: 'allow', type: 'write', match: '/repo' }
+    expect(matchPath(rule, { ...usePath('/repo/a'), type: 'read' }, place)).toBe('no')
+  })
+
+  test('follows links on both sides', async () => {
+    await using folder = await TestFolder.make({ 'real/a.txt': '', 'other/b.txt': '' })
+    await symlink(folder.at('real'), folder.at('link'))
+    await symlink(folder.at('other'), folder.at('real/way-out'))
+    const allowed = (match: string, path: string): string => matched('allow', folder.at(match), folder.at(path))
+    expect(allowed('link', 'real/a.txt')).toBe('yes')
+    expect(allowed('real', 'link/a.txt')).toBe('yes')
+    expect(allowed('real', 'real/way-out/b.txt')).toBe('no')
+    expect(matched('deny', folder.at('other'), folder.at('real/way-out/b.txt'))).toBe('yes')
+  })
+})
+
+test('a rule for hosts means one host, those below it or all', () => {
+  const matched = (match: string, host: string): string => matchHost({ effect: 'allow', type: 'fetch', match }, host)
+  expect(matched('example.org', 'example.org')).toBe('yes')
+  expect(matched('example.org', 'evil-example.org')).toBe('no')
+  expect(matched('*.example.org', 'docs.example.org')).toBe('yes')
+  expect(matched('*.example.org', 'example.org')).toBe('no')
+  expect(matched('*.example.org', 'evilexample.org')).toBe('no')
+  expect(matched('*', 'anything.net')).toBe('yes')
+})
+
+test('a rule for tools means one name, or all that begin so', () => {
+  const matched = (match: string, name: string): string => matchTool({ effect: 'allow', type: 'tool', match }, name)
+  expect(matched('server__read', 'server__read')).toBe('yes')
+  expect(matched('server__read', 'server__read_all')).toBe('no')
+  expect(matched('server__*', 'server__read_all')).toBe('yes')
+})
+
+test('a rule that cannot be meant is refused', () => {
+  const refused = [
+    { effect: 'allow', type: 'read', match: 'relative' },
+    { effect: 'allow', type: 'read', match: '' },
+    { effect: 'allow', type: 'command', match: '  ' },
+    { effect: 'allow', type: 'command', match: [] },
+    { effect: 'perhaps', type: 'tool', match: 'x' },
+    { effect: 'allow', type: 'tool', match: 'x', also: 1 },
+  ]
+  expect(refused.map((rule) => ruleSchema.safeParse(rule).success)).toEqual(refused.map(() => false))
+})

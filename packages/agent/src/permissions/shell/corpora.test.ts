@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { TestFolder } from '../../testing/test-folder.ts'
+import { noRules } from '../rules.ts'
+import { judgeCommand } from './judge-command.ts'
+
+/** One command for each line, with `⏎` for a line's end inside of a command and `# ` before a remark. */
+function readCorpus(name: string): string[] {
+  const text = readFileSync(new URL(`../../../../../tests/corpus/${name}`, import.meta.url), 'utf8')
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('# '))
+    .map((line) => line.replaceAll('⏎', '\n'))
+}
+
+async function thoseWith(effect: 'allow' | 'ask', commands: readonly string[]): Promise<string[]> {
+  await using folder = await TestFolder.make()
+  const policy = { mode: 'ask', rules: noRules, cwd: folder.path, home: '/home/somebody' } as const
+  return commands.filter((command) => judgeCommand(command, { cwd: folder.path, policy }).effect === effect)
+}
+
+const bypasses = readCorpus('shell-bypass.txt')
+const everyday = readCorpus('shell-everyday.txt')
+
+test('none of the commands that do more than read is approved', async () => {
+  expect(new Set(bypasses).size).toBe(bypasses.length)
+  expect(bypasses.length).toBeGreaterThanOrEqual(400)
+  expect(await thoseWith('allow', bypasses)).toEqual([])
+})
+
+test('of the everyday commands that only read at most one in twenty is asked', async () => {
+  const asked = await thoseWith('ask', everyday)
+  expect(asked.length, `asked:\n${asked.join('\n')}`).toBeLessThanOrEqual(everyday.length * 0.05)
+})
+
+test('the everyday commands are of all kinds', () => {
+  const programs = new Set(everyday.flatMap(programsIn))
+  expect(new Set(everyday).size).toBe(everyday.length)
+  expect(everyday.length).toBeGreaterThanOrEqual(300)
+  expect(programs.size).toBeGreaterThanOrEqual(60)
+  expect([...programs]).toEqual(expect.arrayContaining(['git', 'npm', 'jq', 'sed', 'find']))
+  expect(everyday.filter((command) => command.startsWith('sed -n')).length).toBeGreaterThan(0)
+  expect(everyday.filter((command) => /[|'";&]|\n/.test(command)).length).toBeGreaterThanOrEqual(100)
+})
+
+/** The first word of each part, where that is the name of a program and not a word of the shell. */
+function programsIn(command: string): string[] {
+  const words = command.split(/\|\|?|&&|;/).map((part) => part.trim().split(' ')[0] ?? '')
+  return words.filter((word) => /^[a-z][a-z0-9+-]*$/.test(word) && !shellWords.has(word))
+}
+
+const shellWords = new Set(['if', 'then', 'else', 'fi', 'for', 'do', 'done', 'while', 'case', 'esac', 'time'])
