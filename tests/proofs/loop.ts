@@ -15,6 +15,7 @@ const sizes = {
 const walksInJob = 500
 const maxTick = 40
 const maxFailures = 5
+const progressEveryMs = 20_000
 
 /** Two calls side by side are open: the state that the promise is made for. */
 const main: Setup = { policy: 'skip-remaining', calls: ['look', 'look'], begins: 'with-calls' }
@@ -52,27 +53,29 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const base = await makeBase()
   const chosen = process.env['LOOP_CASE']
   if (chosen !== undefined) return playOne(JSON.parse(chosen) as Case, base, context)
-  const tallies = new Map<Job['type'], Tally[]>()
+  const jobs = await jobsOf(context, base)
+  const tallies = { walks: emptyTally(), sequences: emptyTally(), pairs: emptyTally() }
   const failures: Failure[] = []
-  await runOnThreads(await jobsOf(context, base), {
+  const tellProgress = progressOf(jobs.length, context)
+  await runOnThreads(jobs, {
     base,
-    onTally: (job, tally) => {
-      tallies.set(job.type, [...(tallies.get(job.type) ?? []), tally])
+    onTally: ({ type }, tally) => {
+      tallies[type] = sum([tallies[type], tally])
       failures.push(...tally.failures)
+      tellProgress(sum(Object.values(tallies)))
       return failures.length < maxFailures ? 'go-on' : 'stop'
     },
   })
-  for (const [type, each] of tallies) context.say(`${type}: ${inWords(sum(each))}`)
+  for (const [type, tally] of Object.entries(tallies)) context.say(`${type}: ${inWords(tally)}`)
   for (const failure of failures) tell(failure, context)
-  const { failures: _, ...counts } = sum([...tallies.values()].flat())
-  const casesOf = (type: Job['type']): number => sum(tallies.get(type) ?? [emptyTally()]).cases
+  const { failures: _, ...counts } = sum(Object.values(tallies))
   return {
     ok: failures.length === 0,
     figures: {
       ...counts,
-      sequences: casesOf('sequences'),
-      pairs: casesOf('pairs'),
-      walks: casesOf('walks'),
+      sequences: tallies.sequences.cases,
+      pairs: tallies.pairs.cases,
+      walks: tallies.walks.cases,
       depth: sizes[context.size].depth,
       problems: failures.length,
     },
@@ -100,6 +103,18 @@ async function playOne(chosen: Case, base: Base, { say }: FigureContext): Promis
   return { ok: problem === undefined, figures: { actions: scene.trace.length } }
 }
 
+/** A long run says now and then how far it is. */
+function progressOf(jobs: number, { say }: FigureContext): (tally: Tally) => void {
+  let done = 0
+  let toldAt = performance.now()
+  return ({ cases, failures }) => {
+    done++
+    if (performance.now() - toldAt < progressEveryMs) return
+    toldAt = performance.now()
+    say(`${done} of ${jobs} jobs, ${cases} cases, ${failures.length} problems`)
+  }
+}
+
 function inWords(tally: Tally): string {
   const { cases, actions, requests, runs, crashes, compactions, attempts, steers, followUps } = tally
   return (
@@ -110,6 +125,6 @@ function inWords(tally: Tally): string {
 
 function tell({ setup, actions, problem, seed }: Failure, { say }: FigureContext): void {
   say(`PROBLEM ${problem}`)
-  if (seed !== undefined) say(`  seed ${seed}: npm run proof loop -- --seed ${seed}`)
+  if (seed !== undefined) say(`  again as the first walk: npm run proof loop -- --seed ${seed}`)
   say(`  alone: LOOP_CASE='${JSON.stringify({ setup, actions })}' npm run proof loop`)
 }

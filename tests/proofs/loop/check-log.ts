@@ -28,8 +28,12 @@ export class LogCheck {
   readonly #asked = new Set<string>()
   #waiting: Waiting[] = []
   readonly #delivered = new Set<string>()
-  /** Taken out by a person. */
+  /** Taken back, it is to be hoped by a person. */
   readonly #removed = new Set<string>()
+  /** What users said and what the model called for, with the place of its entry. */
+  readonly #spoken: { at: number; what: string }[] = []
+  /** What stands before this is told by the last summary. */
+  #keptFrom = 0
   readonly #items = new Map<string, string>()
   readonly #usage = new Set<number>()
   #tokens = 0
@@ -41,14 +45,19 @@ export class LogCheck {
   #openRun: string | undefined
   /** The run has an answer that was aborted. */
   #isAborted = false
+  /** How often the context was too long since somebody last said something. */
+  #overflows = 0
   lastEnd: { runId: string; outcome: unknown; seq: number } | undefined
-  readonly counts = { turns: 0, compactions: 0, attempts: 0, resumes: 0, runs: 0, steers: 0, followUps: 0 }
+  counts = nothingCounted()
 
   /** Takes in what is new. */
   take(lines: readonly StoredLine[]): void {
-    while (this.#seq < lines.length && !this.problem) {
-      this.#takeLine(JSON.parse(decoder.decode(lines[this.#seq]?.bytes)) as Members)
-    }
+    while (this.#seq < lines.length && !this.problem) this.#takeLine(membersOf(lines[this.#seq] as StoredLine))
+  }
+
+  /** What is there already is not counted. */
+  startCounting(): void {
+    this.counts = nothingCounted()
   }
 
   /** Whatever follows comes after everybody has taken in what is here. */
@@ -79,6 +88,11 @@ export class LogCheck {
     return this.#waiting
   }
 
+  /** What a request has to have, word for word and in this order. */
+  get toBeSent(): string[] {
+    return this.#spoken.flatMap(({ at, what }) => (at >= this.#keptFrom ? [what] : []))
+  }
+
   /** What is in the log of the text of a model call. */
   textOf(item: string): string | undefined {
     return this.#items.get(item)
@@ -90,6 +104,10 @@ export class LogCheck {
 
   get tokens(): number {
     return this.#tokens
+  }
+
+  get removed(): ReadonlySet<string> {
+    return this.#removed
   }
 
   isAccountedFor(submissionId: string): boolean {
@@ -118,9 +136,7 @@ export class LogCheck {
       case 'tool_start':
         return this.#takeToolStart(payload['call_id'] as string)
       case 'attempt':
-        this.counts.attempts++
-        this.#items.set(payload['item'] as string, textIn(payload['content']))
-        return undefined
+        return this.#takeAttempt(payload)
       case 'usage':
         return this.#takeUsage(payload['tokens'])
       case 'submission':
@@ -144,6 +160,7 @@ export class LogCheck {
 
   #takeMessage(message: Members, id: string): void {
     const role = message['role'] as string
+    this.#overflows = 0
     const results = blocksIn(message['content'], 'tool_result').map((result) => result['tool_use_id'] as string)
     for (const callId of results) {
       if (!this.#openCalls.delete(callId)) this.#complain(`${callId} has a second result, or was never called`)
@@ -151,6 +168,7 @@ export class LogCheck {
     }
     if (role === 'tool') return
     this.#needAnswered(`a message of ${role}`)
+    if (role === 'user') this.#speak(`user: ${textIn(message['content'])}`)
     if (role === 'user') this.#takeUserMessage(message['submission_id'] as string | undefined)
     else if (this.#openRun === undefined) this.#complain(`a message of ${role} is outside of every run`)
     if (role === 'assistant') this.#takeAnswer(message, id)
@@ -191,7 +209,19 @@ export class LogCheck {
       if (this.#callAt.has(callId)) this.#complain(`${callId} was called twice`)
       this.#callAt.set(callId, this.#entries.length - 1)
       this.#openCalls.add(callId)
+      this.#speak(`call: ${callId}`)
     }
+  }
+
+  #speak(what: string): void {
+    this.#spoken.push({ at: this.#entries.length - 1, what })
+  }
+
+  #takeAttempt({ item, content, error }: Members): void {
+    this.counts.attempts++
+    this.#items.set(item as string, textIn(content))
+    if ((error as Members)['kind'] !== 'context-overflow') return
+    if (++this.#overflows > 2) this.#complain('the context was too long again after a compaction, and the run went on')
   }
 
   #takeCompaction({ first_kept_entry_id: keptId }: Members): void {
@@ -199,6 +229,7 @@ export class LogCheck {
     this.#needAnswered('a compaction')
     const kept = this.#entries.indexOf(keptId as string)
     if (kept === -1) this.#complain(`a compaction keeps from ${String(keptId)}, which is not there`)
+    this.#keptFrom = kept
     for (const [callId, at] of this.#callAt) {
       if (at < kept && (this.#resultAt.get(callId) ?? Infinity) >= kept) {
         this.#complain(`a compaction parts ${callId} from its result`)
@@ -214,6 +245,7 @@ export class LogCheck {
     if (this.#openRun === undefined) this.counts.runs++
     else this.counts.resumes++
     this.isUnheard = false
+    this.#overflows = 0
     this.#openRun = runId as string
   }
 
@@ -282,7 +314,22 @@ export class LogCheck {
   }
 }
 
+function nothingCounted() {
+  return { turns: 0, compactions: 0, attempts: 0, resumes: 0, runs: 0, steers: 0, followUps: 0 }
+}
+
 const decoder = new TextDecoder()
+
+/** What all cases begin with is the same for all of them. */
+const parsed = new WeakMap<StoredLine, Members>()
+
+function membersOf(line: StoredLine): Members {
+  const known = parsed.get(line)
+  if (known) return known
+  const members = JSON.parse(decoder.decode(line.bytes)) as Members
+  parsed.set(line, members)
+  return members
+}
 
 function blocksIn(content: unknown, type: string): Members[] {
   const blocks = (content ?? []) as Members[]

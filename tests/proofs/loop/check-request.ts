@@ -26,6 +26,17 @@ export function problemOfRequest({ messages }: Pick<ModelRequest, 'messages'>): 
   return last.role === 'assistant' ? 'its last word is the model’s own' : undefined
 }
 
+/** What users say in it and what the model called for, as `LogCheck` has it from the log. */
+export function sentIn({ messages }: Pick<ModelRequest, 'messages'>): string[] {
+  return messages.flatMap((message) =>
+    message.role === 'user' ? [`user: ${textIn(message)}`] : callsIn(message).map((callId) => `call: ${callId}`),
+  )
+}
+
+function textIn({ content }: Message): string {
+  return content.map((block) => (block.type === 'text' ? block.text.content : '')).join('')
+}
+
 function callsIn({ role, content }: Message): string[] {
   return role === 'assistant' ? content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : [])) : []
 }

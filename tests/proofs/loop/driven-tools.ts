@@ -103,17 +103,19 @@ export class DrivenTools {
   }
 
   #wait(work: Work, { callId, signal }: ToolContext): Promise<ToolOutput> {
-    return new Promise((resolve, reject) => {
-      work.awaited = { resolve, reject }
-      const stop = (): void => {
-        // A new process may have taken it over.
-        if (work.awaited?.reject !== reject) return
-        this.#work.delete(callId)
-        reject(signal.reason as Error)
-      }
-      if (this.#options.isDeaf) return
-      if (signal.aborted) stop()
-      else signal.addEventListener('abort', stop, { once: true })
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<ToolOutput>()
+    const awaited: Awaited = { resolve, reject }
+    work.awaited = awaited
+    const stop = (): void => {
+      // A new process may have taken it over.
+      if (work.awaited !== awaited) return
+      this.#work.delete(callId)
+      reject(signal.reason as Error)
+    }
+    if (this.#options.isDeaf) return promise
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+    // Node keeps a signal that is made of others as long as somebody listens to it.
+    return promise.finally(() => signal.removeEventListener('abort', stop))
   }
 }

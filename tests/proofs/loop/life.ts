@@ -99,6 +99,13 @@ export class Life {
     )
   }
 
+  /** The process is gone, and nobody hears what it still does. Nothing of it may go on waiting: Node would not forget it. */
+  async bury(): Promise<void> {
+    this.controller?.abort()
+    await new Promise((resolve) => setImmediate(resolve))
+    this.clock.advance(Infinity)
+  }
+
   planResume(): Promise<ResumePlan | undefined> {
     return planResume(this.session, this.#tools)
   }

@@ -3,7 +3,7 @@ import type { LiveEvent } from '../../../packages/agent/src/loop/live-event.ts'
 import type { RunEnd } from '../../../packages/agent/src/loop/loop-context.ts'
 import type { ModelRequest } from '../../../packages/agent/src/models/model.ts'
 import { LogCheck } from './check-log.ts'
-import { problemOfRequest } from './check-request.ts'
+import { problemOfRequest, sentIn } from './check-request.ts'
 import type { RequestKind } from './driven-model.ts'
 import { replayOf, type DrivenTools, type ToolName } from './driven-tools.ts'
 import type { DyingDisk } from './dying-disk.ts'
@@ -22,6 +22,8 @@ export class Oracle implements Witness {
   #life!: Life
   /** Messages that were acknowledged. */
   readonly #accepted = new Set<string>()
+  /** Messages that the user has taken back, or tried to. */
+  readonly #takenBack = new Set<string>()
   /** Runs that the user stopped. */
   readonly #stoppedRuns = new Set<string>()
   /** The user has stopped what this process is doing. */
@@ -76,6 +78,10 @@ export class Oracle implements Witness {
     this.#accepted.add(submissionId)
   }
 
+  takingBack(submissionId: string): void {
+    this.#takenBack.add(submissionId)
+  }
+
   delivering(submissionId: string | undefined): void {
     this.#delivering = submissionId
   }
@@ -93,6 +99,7 @@ export class Oracle implements Witness {
     const { model, controller } = this.#life
     const broken = problemOfRequest(request)
     if (broken !== undefined) this.complain(`request ${this.requests}: ${broken}`)
+    if (kind === 'turn') this.#compareWithLog(request)
     if (!controller || this.log.openRun === undefined) this.complain('a request was sent outside of every run')
     if (this.log.isAborted || controller?.signal.aborted) this.complain('a request was sent after the run was stopped')
     if (model.open) this.complain('a request was sent while another was open')
@@ -174,6 +181,9 @@ export class Oracle implements Witness {
     for (const id of this.#accepted) {
       if (!this.log.isAccountedFor(id)) this.complain(`${id} was accepted and is lost`)
     }
+    for (const id of this.log.removed) {
+      if (!this.#takenBack.has(id)) this.complain(`${id} was removed, and nobody took it back`)
+    }
     const stay = session.inbox.messages.filter(({ held }) => !held)
     if (stay.length > 0) this.complain(`${stay.length} messages still wait`)
     const { tokens } = session.totals
@@ -205,6 +215,13 @@ export class Oracle implements Witness {
     }
     this.#observed = new Map()
     if (this.#unknownUsage.length > 0) this.complain(`the usage of call ${this.#unknownUsage.join(', ')} is missing`)
+  }
+
+  /** A message that is in the log and not in the request is lost all the same. */
+  #compareWithLog(request: ModelRequest): void {
+    const sent = sentIn(request).join(', ')
+    const toBeSent = this.log.toBeSent.join(', ')
+    if (sent !== toBeSent) this.complain(`request ${this.requests} has “${sent}”, the log “${toBeSent}”`)
   }
 
   get #unknownUsage(): number[] {

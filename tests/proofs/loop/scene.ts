@@ -50,6 +50,7 @@ export class Scene {
     this.#tools = new DrivenTools({ isDeaf: setup.isDeaf ?? false, hasDeadline: setup.hasDeadline ?? false })
     this.#oracle = new Oracle(setup, this.#tools)
     this.#disk = this.#diskWith(remains)
+    this.#oracle.log.startCounting()
   }
 
   get problem(): string | undefined {
@@ -237,7 +238,9 @@ export class Scene {
   #change(action: 'remove' | 'hold'): void {
     const { session } = this.#life
     const id = session.inbox.messages.at(-1)?.id
-    if (id !== undefined) this.#mustSucceed(session.changeInbox({ action, id }))
+    if (id === undefined) return
+    if (action === 'remove') this.#oracle.takingBack(id)
+    this.#mustSucceed(session.changeInbox({ action, id }))
   }
 
   #answer(callId: string, outcome: 'allowed' | 'rejected'): void {
@@ -265,8 +268,10 @@ export class Scene {
     this.crashes++
     this.#tools.processDied()
     this.#oracle.died()
+    const now = this.#life.clock.now()
+    await this.#life.bury()
     this.#disk = this.#diskWith(this.#disk.remains)
-    await this.#openLife(this.#life.clock.now())
+    await this.#openLife(now)
     const plan = await this.#life.planResume()
     if (plan) this.#life.start({ type: 'resume', plan })
     else if (this.#life.session.openRun) this.#oracle.complain('an open run is not resumed')

@@ -1,19 +1,20 @@
-import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import type { Job, Tally } from './jobs.ts'
 import type { Base } from './scene.ts'
 
-/** A job whose cases take this long without any being done is not slow: something goes round and round. */
-const silenceMs = 120_000
+/** Two proofs run side by side, and others want to work too. */
+const maxThreads = 2
+/** A case takes milliseconds. One that takes this long is not slow: something goes round and round. */
+const silenceMs = 30_000
 const maxCurrentBytes = 4096
 
-/** Plays jobs on all cores and hands over what came of each, in any order. Stops early when it is told so. */
+/** Plays jobs side by side and hands over what came of each, in any order. Stops early when it is told so. */
 export async function runOnThreads(
   jobs: readonly Job[],
   { base, onTally }: { base: Base; onTally: (job: Job, tally: Tally) => 'go-on' | 'stop' },
 ): Promise<void> {
   const rest = [...jobs]
-  const count = Math.min(availableParallelism(), rest.length)
+  const count = Math.min(maxThreads, rest.length)
   await Promise.all(
     Array.from({ length: count }, async () => {
       const thread = new Thread(base)
@@ -40,7 +41,7 @@ class Thread {
       resourceLimits: { maxYoungGenerationSizeMb: 64 },
     })
     this.#worker.on('message', (tally: Tally) => this.#job.resolve(tally))
-    this.#worker.on('error', (error) => this.#job.reject(error as Error))
+    this.#worker.on('error', (cause) => this.#job.reject(new Error(`A thread failed over ${this.#words}`, { cause })))
     this.#worker.on('exit', () => this.#job.reject(new Error(`A thread ended over ${this.#words}`)))
   }
 
