@@ -169,7 +169,11 @@ describe('no process outlives its command', () => {
   }
 
   test('what is left when the shell has ended by itself is ended and named', async () => {
-    const { exit } = await run('sleep 1000 & setsid sleep 1000 >/dev/null 2>&1 & echo done', { lingerMs: 100 })
+    // Each is a shell until it has become what it is to be.
+    const isSleeping = (variable: string): string => `[ "$(cat /proc/$${variable}/comm)" = sleep ]`
+    const begin = 'sleep 1000 & a=$!; setsid sleep 1000 >/dev/null 2>&1 & b=$!'
+    const script = `${begin}; until ${isSleeping('a')} && ${isSleeping('b')}; do :; done; echo done`
+    const { exit } = await run(script, { lingerMs: 100 })
     expect(exit).toMatchObject({ cause: 'exited', code: 0, leftBehind: ['sleep', 'sleep'], survivors: [] })
   })
 
