@@ -7,9 +7,10 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts'],
+    include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
     execArgv: ['-C', '@tapetree/source'],
+    globalSetup: ['scripts/canary-search.ts'],
     // A busy machine is slow, not wrong.
     testTimeout: 30_000,
     reporters: ['default', new CountReporter()],

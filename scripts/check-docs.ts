@@ -19,9 +19,9 @@ const workFolder = '.docs-check'
 const mayStayUnrun = /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run mutation\b)/
 
 function checkDocs(): string[] {
-  const files = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { exclude: ['**/node_modules/**'] }).map(
-    (file) => file.replaceAll('\\', '/'),
-  )
+  const files = globSync(['*.md', 'docs/**/*.md', 'examples/*.md', 'packages/*/README.md'], {
+    exclude: ['**/node_modules/**'],
+  }).map((file) => file.replaceAll('\\', '/'))
   const blocks = files.flatMap(blocksOf)
   const typescript = blocks.filter((block) => block.language === 'ts')
   const shell = blocks.filter((block) => block.language === 'sh')

@@ -1,10 +1,13 @@
 // Every requirement is proved by a scenario, and every sentence of the document is a requirement or says why it is none.
 import { globSync, readFileSync } from 'node:fs'
+import { agentModule } from '../tests/requirements/agent-module.ts'
+import { agentSession } from '../tests/requirements/agent-session.ts'
+import { sessionAgentRefactor } from '../tests/requirements/session-agent-refactor.ts'
 import { sessionManager } from '../tests/requirements/session-manager.ts'
 import { findFaults } from './requirements/find-faults.ts'
 import { readCitations } from './requirements/read-citations.ts'
 
-const manifests = [sessionManager]
+const manifests = [agentModule, agentSession, sessionAgentRefactor, sessionManager]
 
 const citations = globSync('tests/scenarios/**/*.test.ts').flatMap((file) =>
   readCitations(file, readFileSync(file, 'utf8')),

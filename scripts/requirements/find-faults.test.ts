@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Manifest } from '../../tests/requirements/requirement.ts'
+import type { Manifest, Requirement } from '../../tests/requirements/requirement.ts'
 import { findFaults } from './find-faults.ts'
 import { readCitations } from './read-citations.ts'
 
@@ -50,6 +50,27 @@ test('a sentence that nothing quotes, and a heading with nothing below it, are l
   expect(findFaults([{ ...manifest, outline }], proved)).toEqual([
     'doc: no requirement quotes: The moon is round.',
     'doc: nothing below this heading is quoted: ## 2. Moon',
+  ])
+})
+
+test('a heading may be excused, but not the sentences below it with it', () => {
+  const outline = [...manifest.outline, { heading: '## 2. Moon', items: ['The moon is round.'] }]
+  const noBehaviour = [...manifest.noBehaviour, { text: '## 2. Moon', reason: 'It is another world.' }]
+  expect(findFaults([{ ...manifest, outline, noBehaviour }], proved)).toEqual([
+    'doc: no requirement quotes: The moon is round.',
+  ])
+  const stale = [...manifest.noBehaviour, { text: '## 1. World', reason: 'It is this one.' }]
+  expect(findFaults([{ ...manifest, noBehaviour: stale }], proved)).toEqual([
+    'doc: excused, but not there or quoted: ## 1. World',
+  ])
+})
+
+test('what is deferred to a later part needs no scenario, and must have none', () => {
+  const [sky, sea] = manifest.requirements as [Requirement, Requirement]
+  const requirements = [sky, { ...sea, deferred: 'server' as const }]
+  expect(findFaults([{ ...manifest, requirements }], [{ file: 'a.test.ts', line: 1, ids: ['doc/1 sky'] }])).toEqual([])
+  expect(findFaults([{ ...manifest, requirements }], proved)).toEqual([
+    'doc/1 sea is deferred to the server, and a scenario proves it.',
   ])
 })
 

@@ -9,12 +9,18 @@ export function findFaults(manifests: readonly Manifest[], citations: readonly C
 const maxCited = 3
 
 function citationFaults(manifests: readonly Manifest[], citations: readonly Citation[]): string[] {
-  const ids = manifests.flatMap(({ requirements }) => requirements.map(({ id }) => id))
+  const all = manifests.flatMap(({ requirements }) => requirements)
+  const ids = all.map(({ id }) => id)
+  const deferred = all.filter((requirement) => requirement.deferred !== undefined)
+  const later = new Set(deferred.map(({ id }) => id))
   const known = new Set(ids)
   const cited = new Set(citations.flatMap((citation) => citation.ids))
   return [
     ...repeated(ids).map((id) => `Two requirements have the id ${id}.`),
-    ...ids.filter((id) => !cited.has(id)).map((id) => `No scenario proves ${id}.`),
+    ...ids.filter((id) => !cited.has(id) && !later.has(id)).map((id) => `No scenario proves ${id}.`),
+    ...deferred
+      .filter(({ id }) => cited.has(id))
+      .map(({ id, deferred: part }) => `${id} is deferred to the ${part}, and a scenario proves it.`),
     ...citations.flatMap(({ file, line, ids: named }) => [
       ...named.filter((id) => !known.has(id)).map((id) => `${file}:${line}: there is no requirement ${id}.`),
       ...(named.length > maxCited
@@ -30,6 +36,7 @@ function manifestFaults(manifest: Manifest): string[] {
   const items = outline.flatMap((section) => section.items)
   const excused = new Set(noBehaviour.map(({ text }) => text))
   const isQuoted = (item: string): boolean => requirements.some(({ quote }) => covers(quote, item))
+  const bare = headingsWithout(outline, (item) => isQuoted(item))
   return [
     ...requirements
       .filter(({ quote }) => !isVerbatim(quote, items))
@@ -37,11 +44,11 @@ function manifestFaults(manifest: Manifest): string[] {
     ...items
       .filter((item) => !excused.has(item) && !isQuoted(item))
       .map((item) => `${document}: no requirement quotes: ${item}`),
-    ...headingsWithout(outline, (item) => isQuoted(item)).map(
-      (heading) => `${document}: nothing below this heading is quoted: ${heading}`,
-    ),
+    ...bare
+      .filter((heading) => !excused.has(heading))
+      .map((heading) => `${document}: nothing below this heading is quoted: ${heading}`),
     ...noBehaviour
-      .filter(({ text }) => !items.includes(text) || isQuoted(text))
+      .filter(({ text }) => !bare.includes(text) && (!items.includes(text) || isQuoted(text)))
       .map(({ text }) => `${document}: excused, but not there or quoted: ${text}`),
     ...noBehaviour
       .filter(({ reason }) => reason === '')

@@ -6,6 +6,8 @@ export interface Requirement {
   quote: string
   /** What we do where the design settles it differently or more closely. */
   settled?: string
+  /** The part that will do it, where that is not here yet. It is proved there. */
+  deferred?: 'server' | 'terminal' | 'acp'
 }
 
 /** A heading of a document and what stands below it. */
@@ -14,7 +16,7 @@ export interface Section {
   items: string[]
 }
 
-/** A text of the document that no requirement has to quote. */
+/** A text of the document that no requirement has to quote. A heading: nothing below it has to be quoted for its sake. */
 export interface Excuse {
   text: string
   reason: string

@@ -29,7 +29,7 @@ export async function saidIn(session: Session): Promise<string[]> {
   return said(await session.getContext())
 }
 
-function wordsOf(message: Message): string {
+export function wordsOf(message: Message): string {
   return message.content.map(wordsOfBlock).join(' ')
 }
 

@@ -1,5 +1,5 @@
 // The pages of the API are written by hand. These tests fail when something public is not on them.
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
 import * as testing from './testing/index.ts'
@@ -20,9 +20,15 @@ test('every name that can be imported is on the page', () => {
 test('every method and property of the classes is on the page or in the guide to tests', () => {
   const guide = pageAt('guides/test-your-agent.md')
   const classes = [
+    api.AgentSession,
+    api.Credential,
+    api.Credentials,
+    api.ExtensionHost,
     api.Jobs,
+    api.McpServers,
     api.PermissionGate,
     api.Requests,
+    api.TrustStore,
     testing.FakeClock,
     testing.FakeProvider,
     testing.ScriptBuilder,
@@ -62,6 +68,46 @@ test('every setting and every limit has a row, and no other', () => {
   expect(new Set(rowsOf(sectionOf(runs, 'Limits')))).toEqual(new Set(limits))
 })
 
+test('every kind of event has a row, and no other', () => {
+  const page = pageAt('reference/events.md')
+  const agentEvent = sourceAt('session/agent-event.ts')
+  const told = [...typesIn(agentEvent), ...typesIn(sourceAt('loop/live-event.ts')), 'delta', 'partial']
+  expect(new Set(rowsOf(sectionOf(page, 'Everything')))).toEqual(new Set(told))
+  const views = sourceAt('session/event-views.ts')
+  const shown = typesIn(views.slice(0, views.indexOf('interface Subscribable')))
+  expect(new Set(rowsOf(sectionOf(page, 'Views')))).toEqual(new Set(shown))
+  expect(new Set(rowsOf(sectionOf(page, 'Callbacks')))).toEqual(new Set(optionalMembersOf('session/callbacks.ts')))
+})
+
+test('every code of an error has a row, and no other', () => {
+  const errors = pageAt('reference/errors.md')
+  const codes = {
+    SessionError: sourceAt('../../session/src/errors.ts'),
+    PromptError: sourceAt('session/compose-message.ts').split('override')[1]?.split('constructor')[0] ?? '',
+    RegistryError: sourceAt('registry/registry-error.ts').split('class')[0] ?? '',
+    SettingsError: sourceAt('settings/settings-error.ts').split('class')[0] ?? '',
+    ModelError: sourceAt('models/model-error.ts').split('class')[0] ?? '',
+  }
+  for (const [name, source] of Object.entries(codes)) {
+    const known = Array.from(source.matchAll(/'([a-z]+(?:-[a-z]+)*)'/g), ([, code]) => code)
+    expect(new Set(rowsOf(sectionOf(errors, name))), name).toEqual(new Set(known))
+  }
+})
+
+test('the page of settings is what the schema says; UPDATE_SETTINGS_PAGE=1 writes it anew', () => {
+  const between = /(?<=<!-- made from the schema -->\n)[^]*(?=\n<!-- end -->)/
+  const path = 'reference/settings.md'
+  if (process.env['UPDATE_SETTINGS_PAGE'] === '1') {
+    writeFileSync(
+      pageUrl(path),
+      pageAt(path).replace(between, () => `\n${settingsTable().join('\n')}\n`),
+    )
+  }
+  const [table = ''] = between.exec(pageAt(path)) ?? []
+  const rows = table.split('\n').map((row) => row.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '---'))
+  expect(rows.filter((row) => row !== '')).toEqual(settingsTable())
+})
+
 test('every tool has a row in the guide, which says whether it only reads and what is done after a crash', () => {
   const guide = sectionOf(pageAt('guides/tools.md'), 'The twelve')
   const words = { safe: 'is run again', reattach: 'is taken up again', never: 'is not run again' }
@@ -74,8 +120,25 @@ test('every tool has a row in the guide, which says whether it only reads and wh
   expect(told.toSorted()).toEqual(tools.toSorted())
 })
 
+function settingsTable(): string[] {
+  const rows = api.describeSettings().map(({ key, type, default: value, variable, description }) => {
+    const cells = [`\`${key}\``, type.replaceAll(' | ', ', '), code(value), code(variable), description]
+    return cells.map((cell) => cell.replaceAll('|', '\\|'))
+  })
+  const all = [['setting', 'type', 'default', 'variable', 'what it does'], Array<string>(5).fill('---'), ...rows]
+  return all.map((cells) => `| ${cells.join(' | ')} |`.replaceAll(/ +/g, ' '))
+}
+
+function code(text: string | undefined): string {
+  return text === undefined ? '' : `\`${text}\``
+}
+
 function pageAt(path: string): string {
-  return readFileSync(new URL(`../../../docs/${path}`, import.meta.url), 'utf8')
+  return readFileSync(pageUrl(path), 'utf8')
+}
+
+function pageUrl(path: string): URL {
+  return new URL(`../../../docs/${path}`, import.meta.url)
 }
 
 function sourceAt(path: string): string {
@@ -84,7 +147,12 @@ function sourceAt(path: string): string {
 
 function exportsOf(source: string): string[] {
   const lists = Array.from(source.matchAll(/export (?:type )?\{([^}]*)\}/g), ([, names = '']) => names.split(','))
-  const listed = lists.flat().map((name) => name.trim().replace(/^type /, ''))
+  const listed = lists.flat().map((name) =>
+    name
+      .trim()
+      .replace(/^type /, '')
+      .replace(/^\w+ as /, ''),
+  )
   const declared = Array.from(
     source.matchAll(/^export (?:function|interface|type|class|const) (\w+)/gm),
     ([, name]) => name,
@@ -102,6 +170,14 @@ function sectionOf(text: string, heading: string): string {
 /** What stands in the first column. */
 function rowsOf(text: string): string[] {
   return Array.from(text.matchAll(/^\| `([A-Za-z_-]+)` +\|/gm), ([, name]) => name as string)
+}
+
+function typesIn(source: string): string[] {
+  return Array.from(source.matchAll(/type: '([a-z_]+)'/g), ([, type]) => type as string)
+}
+
+function optionalMembersOf(path: string): string[] {
+  return Array.from(sourceAt(path).matchAll(/^ {2}(\w+)\?: /gm), ([, name]) => name as string)
 }
 
 function membersOf(source: string): string[] {

@@ -231,6 +231,8 @@ const payloads = new Map<string, Payload>(
       bootId: true,
       spool: true,
       deadline: true,
+      input: true,
+      childSession: true,
     }),
     permission_request: shape({
       requestId: true,

@@ -102,6 +102,7 @@ export type {
   WriterRecord,
 } from './record.ts'
 export { checksum, sealLine, type SealedLine } from './seal-line.ts'
+export type { Redaction } from './redaction.ts'
 export { Session, type AppendedMessage, type SessionTotals } from './session.ts'
 export type { SubmitOptions } from './session-inbox.ts'
 export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'

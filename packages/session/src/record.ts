@@ -98,6 +98,10 @@ export interface ToolStartRecord extends LineBase {
     bootId?: string
     spool?: string
     deadline?: string
+    /** What the tool was given, where that is not what the model asked for. */
+    input?: Record<string, unknown>
+    /** The session of a subagent that does the work. */
+    childSession?: string
   }
 }
 

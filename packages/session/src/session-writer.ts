@@ -19,6 +19,7 @@ import {
 } from './line.ts'
 import type { Durability, WritableLog } from './log-store.ts'
 import { isTooDeep, parseLine } from './parse-line.ts'
+import { noRedaction, type Redaction } from './redaction.ts'
 import type { SealedLine } from './seal-line.ts'
 import type { SessionReader } from './session-reader.ts'
 
@@ -45,6 +46,7 @@ export class SessionWriter {
   readonly #onCommit: (lines: readonly Committed[]) => void
   readonly #commit: GroupCommit
   readonly #derived: DerivedFiles
+  redaction: Redaction = noRedaction
   #term: number
   /** The term of the last writer record that is in the log. */
   #announcedTerm = 0
@@ -84,7 +86,7 @@ export class SessionWriter {
 
   append(draft: EntryDraft | RecordDraft, context: AppendContext = noContext): Promise<Committed> {
     if (this.#isFinal) throw this.#failure as SessionError
-    return this.appendLine(this.#lineOf(draft, context))
+    return this.appendLine(this.#lineOf(this.redaction.draft(draft), context))
   }
 
   /** Appends a line that is already in its form on disk, such as one copied from another session. */

@@ -18,6 +18,7 @@ import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
 import type { HeaderOptions } from './session-maker.ts'
+import type { Redaction } from './redaction.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { Damage, OpenRun } from './session-state.ts'
 import type { AppendContext, SessionWriter } from './session-writer.ts'
@@ -220,13 +221,19 @@ export class Session {
 
   /** Stores bytes by their content, durable, so that a line may name them. */
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
-    return this.#writableSession().log.putBlob(bytes)
+    const { log, writer } = this.#writableSession()
+    return log.putBlob(writer.redaction.blob(bytes))
   }
 
   async getBlob(sha256: string): Promise<Uint8Array> {
     const bytes = await this.#reader.log.getBlob(sha256)
     if (!bytes) throw new SessionError('blob-missing', `Blob ${sha256} of session ${this.id} is missing.`)
     return bytes
+  }
+
+  /** From here on everything that anybody in this process writes to this session passes this step first. */
+  redactWith(redaction: Redaction): void {
+    this.#writableSession().writer.redaction = redaction
   }
 
   // Navigation
@@ -358,9 +365,12 @@ export class Session {
   }
 
   /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
-  async deliver(id: string, options?: AppendedMessage): Promise<string> {
+  async deliver(id: string, options?: AppendedMessage & { images?: Content[] }): Promise<string> {
     return this.#inbox.take(id, ({ message }) =>
-      this.appendMessage('user', [text(message)], { ...options, with: { ...options?.with, submissionId: id } }),
+      this.appendMessage('user', [text(message), ...(options?.images ?? [])], {
+        ...options,
+        with: { ...options?.with, submissionId: id },
+      }),
     )
   }
 

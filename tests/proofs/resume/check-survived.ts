@@ -33,7 +33,9 @@ export async function checkSurvived(session: Session, promised: Promised, marks:
 }
 
 /** Every line by its checksum, and what the attempts had said, part by part. */
-async function readLog(session: Session): Promise<{ stored: Map<number, string>; attempts: Map<string, string[]> }> {
+export async function readLog(
+  session: Session,
+): Promise<{ stored: Map<number, string>; attempts: Map<string, string[]> }> {
   const stored = new Map<number, string>()
   const attempts = new Map<string, string[]>()
   for await (const line of session.lines()) {

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Task, Word } from './words.ts'
 
-const program = fileURLToPath(new URL('agent-process.ts', import.meta.url))
+const resumeProgram = new URL('agent-process.ts', import.meta.url)
 
 export type Delta = Word & { type: 'delta' }
 
@@ -19,8 +19,8 @@ export class KillableAgent {
   readonly #isReady: Promise<void>
   readonly #closed: Promise<void>
 
-  constructor(compileCache: string) {
-    const child = fork(program, {
+  constructor(compileCache: string, program = resumeProgram) {
+    const child = fork(fileURLToPath(program), {
       execArgv: ['-C', '@tapetree/source'],
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
       silent: true,

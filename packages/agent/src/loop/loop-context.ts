@@ -2,7 +2,7 @@ import type { EntryDraft, RecordDraft, RequestReference, RunOutcome, ToolUse, Wa
 import type { Clock } from '../clock.ts'
 import type { Model, ModelRequest } from '../models/model.ts'
 import type { Gate } from '../tools/gate.ts'
-import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 import type { Draft } from './draft.ts'
 import type { LiveEvent } from './live-event.ts'
 
@@ -30,12 +30,22 @@ export interface LoopContext {
   onSteer(listener: () => void): () => void
   deliver(message: WaitingMessage): Promise<void>
   toolContext(call: ToolUse, signal: AbortSignal): ToolContext
+  /** A turn begins: the model is about to be asked. */
+  turnStarts(): Promise<void>
+  /** A turn has ended: what it asked for is done. */
+  turnEnds(): Promise<void>
+  /** The call as it is to be carried out, or a sentence on why it is not. */
+  beforeCall(call: ToolUse): Promise<ToolUse | string>
+  /** The result as it is to be kept. */
+  afterCall(call: ToolUse, output: ToolOutput): Promise<ToolOutput>
   /** Says why this call is not to be run once more, if it only repeats what was done before it. */
   repeated(call: ToolUse): string | undefined
 }
 
 export interface LoopRequest extends ModelRequest {
   leafId: string | null
+  /** Who changed what the model sees, beside what the log says; the request cannot be made again from the log alone. */
+  changedBy?: string[]
 }
 
 /**

@@ -20,11 +20,15 @@ export async function runLoop(runs: Runs): Promise<RunEnd> {
 /** Turns and their calls, until the model asks for nothing more and nobody steers. May be begun at any position. */
 async function runUntilSettled(start: Position, context: LoopContext): Promise<void> {
   let position = start
+  let hasTurned = false
   for (;;) {
     if (position.openCalls.length > 0) await runToolCalls(position.openCalls, context)
+    if (hasTurned) await context.turnEnds()
     const wasSteered = await deliverSteers(context)
     if (position.isSettled && !wasSteered) return
+    await context.turnStarts()
     position = await turn(context)
+    hasTurned = true
   }
 }
 

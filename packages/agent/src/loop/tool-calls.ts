@@ -60,11 +60,14 @@ async function runCall(call: ToolUse, context: LoopContext): Promise<void> {
   if (repeated !== undefined) return refuse(repeated)
   const tool = context.tools.get(call.name)
   if (!tool) return refuse(words.unknown(call.name, context.tools.keys()))
-  const checked = checkCall(call, tool, context)
+  const given = await context.beforeCall(call)
+  if (typeof given === 'string') return refuse(given)
+  const checked = checkCall(given, tool, context)
   if (typeof checked === 'string') return refuse(checked)
-  const refusal = await admit({ call, tool, checked }, context)
+  const refusal = await admit({ call: given, tool, checked }, context)
   if (refusal !== undefined) return refuse(refusal)
-  await startCall({ call, tool, checked }, context)
+  const isChanged = given !== call
+  await startCall({ call: given, tool, checked }, context, isChanged ? { input: given.input } : {})
 
   function refuse(content: string): Promise<void> {
     return answerCall(call, { content, isError: true }, context)
@@ -107,7 +110,11 @@ async function admit({ call, tool, checked }: AdmittedCall, context: LoopContext
 }
 
 /** `tool_start` is durable before anything happens; from there on the call may take effect. */
-async function startCall({ call, tool, checked }: AdmittedCall, context: LoopContext): Promise<void> {
+async function startCall(
+  { call, tool, checked }: AdmittedCall,
+  context: LoopContext,
+  changed: { input?: ToolUse['input'] },
+): Promise<void> {
   const { runId } = context
   let start: StartDetails = {}
   try {
@@ -116,7 +123,8 @@ async function startCall({ call, tool, checked }: AdmittedCall, context: LoopCon
     const content = context.signal.aborted ? words.aborted : words.failed(error)
     return answerCall(call, { content, isError: true }, context)
   }
-  await context.append({ type: 'tool_start', toolStart: { runId, callId: call.id, name: call.name, ...start } })
+  const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
+  await context.append({ type: 'tool_start', toolStart })
   await finishCall(call, { tool, checked, start }, context, (toolContext) => checked.run(toolContext))
 }
 
@@ -144,7 +152,7 @@ export async function finishCall(
     const output = await runWithDeadline({ deadlineMs, clock: context.clock, signal, stopped }, (inner) =>
       work(context.toolContext(call, inner)),
     )
-    await answerCall(call, output, context)
+    await answerCall(call, await context.afterCall(call, output), context)
     // The result is durable: what could not be tidied up is in nobody's way.
     await Promise.try(() => checked.settled?.(start, context.toolContext(call, context.signal))).catch(() => undefined)
   } finally {

@@ -1,5 +1,5 @@
 import { newId, text, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
-import type { Model } from '../models/model.ts'
+import type { Model, ModelCall } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { Answer } from './answer.ts'
 import type { LoopContext, LoopRequest, Position } from './loop-context.ts'
@@ -15,7 +15,7 @@ export async function turn(context: LoopContext): Promise<Position> {
   const request = await context.request()
   const { model } = context
   const call = model.prepare(request)
-  const said = new Said(context, request, { ...call.reference, leafId: request.leafId })
+  const said = new Said(context, request, referenceTo(call, request))
   try {
     for await (const part of call.stream(context.signal)) {
       const live = said.answer.take(part)
@@ -32,6 +32,10 @@ export async function turn(context: LoopContext): Promise<Position> {
   const position = await said.keep()
   await context.draft.clear()
   return position
+}
+
+function referenceTo({ reference }: ModelCall, { leafId, changedBy }: LoopRequest): RequestReference {
+  return changedBy ? { ...reference, params: { ...reference.params, changedBy }, leafId } : { ...reference, leafId }
 }
 
 /** What a model call has said, and the ways in which that is kept. */

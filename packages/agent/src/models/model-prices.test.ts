@@ -12,3 +12,19 @@ test('without such prices it costs what all input costs, and without counts noth
   expect(costAt({ input: 5, output: 25 }, { inputTokens: 1_000_000, cacheReadTokens: 600_000 })).toBeCloseTo(5)
   expect(costAt({ input: 5, output: 25 }, {})).toBe(0)
 })
+
+test('a long request has the prices of the highest mark it passes, for all of it', () => {
+  const prices = {
+    input: 1,
+    output: 10,
+    tiers: [
+      { inputTokensAbove: 500_000, input: 4, output: 40 },
+      { inputTokensAbove: 200_000, input: 2, output: 20, cacheRead: 0.5 },
+    ],
+  }
+  expect(costAt(prices, { inputTokens: 200_000, outputTokens: 100_000 })).toBeCloseTo(0.2 + 1)
+  expect(costAt(prices, { inputTokens: 300_000, cacheReadTokens: 100_000, outputTokens: 100_000 })).toBeCloseTo(
+    0.4 + 0.05 + 2,
+  )
+  expect(costAt(prices, { inputTokens: 600_000 })).toBeCloseTo(2.4)
+})

@@ -1,17 +1,34 @@
 import type { Usage } from '@tapetree/session'
 
 /** US dollars for a million tokens. */
-export interface ModelPrices {
+export interface ModelPrices extends TokenPrices {
+  /** The prices of a whole request whose input is longer than this; the highest mark that it passes counts. */
+  tiers?: readonly PriceTier[] | undefined
+}
+
+interface PriceTier extends TokenPrices {
+  inputTokensAbove: number
+}
+
+interface TokenPrices {
   input: number
   output: number
   /** As `input` where absent. */
-  cacheRead?: number
-  cacheWrite?: number
+  cacheRead?: number | undefined
+  cacheWrite?: number | undefined
 }
 
 export function costAt(prices: ModelPrices, usage: Usage): number {
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = usage
-  const { input, output, cacheRead = input, cacheWrite = input } = prices
+  const { input, output, cacheRead = input, cacheWrite = input } = pricesFor(inputTokens, prices)
   const fresh = Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens)
   return (fresh * input + cacheReadTokens * cacheRead + cacheWriteTokens * cacheWrite + outputTokens * output) / 1e6
+}
+
+function pricesFor(inputTokens: number, prices: ModelPrices): TokenPrices {
+  const passed = prices.tiers?.filter(({ inputTokensAbove }) => inputTokens > inputTokensAbove) ?? []
+  return passed.reduce<TokenPrices & { inputTokensAbove?: number }>(
+    (highest, tier) => (tier.inputTokensAbove > (highest.inputTokensAbove ?? -1) ? tier : highest),
+    prices,
+  )
 }

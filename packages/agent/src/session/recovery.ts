@@ -23,6 +23,8 @@ export interface RecoveryHistory {
   retries: number
   /** The context was made smaller because it did not fit. */
   wasCompacted: boolean
+  /** Another model may step in. */
+  hasFallback?: boolean
   /** In [0, 1), for the jitter. */
   random: number
 }
@@ -30,6 +32,7 @@ export interface RecoveryHistory {
 export type RecoveryStep =
   | { type: 'retry'; delayMs: number }
   | { type: 'compact' }
+  | { type: 'fallback' }
   | { type: 'give-up'; message: string }
 
 const passing = new Set<ModelErrorKind>(['rate-limited', 'overloaded', 'network'])
@@ -40,13 +43,17 @@ export function recoverFrom(error: ModelError, history: RecoveryHistory, policy:
     if (!history.wasCompacted) return { type: 'compact' }
     return { type: 'give-up', message: `The context does not fit, and compacting it did not help. ${error.message}` }
   }
+  if (error.kind === 'quota' && history.hasFallback) return { type: 'fallback' }
   if (!passing.has(error.kind)) return { type: 'give-up', message: error.message }
   const { retryAfterMs = 0 } = error
+  const canFallBack = error.kind === 'overloaded' && history.hasFallback
   if (retryAfterMs > policy.longestRetryAfterMs) {
+    if (canFallBack) return { type: 'fallback' }
     const minutes = Math.ceil(retryAfterMs / 60_000)
     return { type: 'give-up', message: `${error.message} The provider asks to try again in ${minutes} minutes.` }
   }
   if (history.retries >= policy.maxRetries) {
+    if (canFallBack) return { type: 'fallback' }
     return { type: 'give-up', message: `${error.message} (${history.retries} retries did not help.)` }
   }
   const backoff = Math.min(policy.capMs, policy.baseMs * 2 ** history.retries)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text, type Session, type ToolUse } from '@tapetree/session'
@@ -258,6 +258,16 @@ describe('a run that is left behind', () => {
     ])
     expect(await recordsOf(agent.session, 'run_end')).toMatchObject([{ run_end: { outcome: 'abandoned' } }])
     await agent.session.branch(null)
+  })
+
+  test('keeps what its answer had said', async () => {
+    const agent = await interrupted(script())
+    const { localFolder = '' } = agent.session
+    const line = { item: 'half', run_id: runId, part: 0, kind: 'text', off: 0, text: 'half an ans' }
+    await writeFile(join(localFolder, 'draft.jsonl'), `${JSON.stringify(line)}\n`)
+    await abandonRun(agent.session)
+    expect(await recordsOf(agent.session, 'attempt')).toMatchObject([{ attempt: { item: 'half', run_id: runId } }])
+    expect(await readdir(localFolder)).not.toContain('draft.jsonl')
   })
 })
 

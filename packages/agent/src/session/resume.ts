@@ -105,8 +105,21 @@ export async function abandonRun(session: Session): Promise<void> {
   for (const { requestId } of session.pendingPermissions) {
     await session.append({ type: 'permission_result', permissionResult: { requestId, outcome: 'cancelled' } })
   }
-  if (session.localFolder !== undefined) await removeDraft(session.localFolder)
+  await keepDraft(session, run.runId)
   await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned' } })
+}
+
+/** What an answer had said is not lost with its run. */
+async function keepDraft(session: Session, runId: string): Promise<void> {
+  const { localFolder } = session
+  if (localFolder === undefined) return
+  const draft = await readDraft(localFolder)
+  const isInLog = draft && (await session.getEntry(draft.item).catch(() => undefined))
+  if (draft && !isInLog) {
+    const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
+    await session.append({ type: 'attempt', attempt: { runId, ...draft, error } })
+  }
+  await removeDraft(localFolder)
 }
 
 async function settleCall({ call, action, start }: Matter & { type: 'call' }, context: LoopContext): Promise<void> {
@@ -115,13 +128,14 @@ async function settleCall({ call, action, start }: Matter & { type: 'call' }, co
     return
   }
   const tool = context.tools.get(call.name)
-  const checked = tool && checkCall(call, tool, context)
+  const given = start?.input ? { ...call, input: start.input } : call
+  const checked = tool && checkCall(given, tool, context)
   const isKnown = tool && checked !== undefined && typeof checked !== 'string' && start
   if (!isKnown || action === 'interrupted') {
     await answerCall(call, { content: interrupted, isError: true }, context)
     return
   }
-  await finishCall(call, { tool, checked, start }, context, async (toolContext) => {
+  await finishCall(given, { tool, checked, start }, context, async (toolContext) => {
     if (action === 'run-again' || !checked.reattach) return checked.run(toolContext)
     return checked.reattach(start, toolContext)
   })

@@ -10,6 +10,7 @@ import {
   type WaitingMessage,
 } from '@tapetree/session'
 import type { Clock } from '../clock.ts'
+import { noHooks, type Hooks } from '../extensions/hooks.ts'
 import type { CompactionReason, LiveEvent } from '../loop/live-event.ts'
 import type { Spent } from '../loop/limits.ts'
 import type { LoopContext, LoopRequest, SteerPolicy } from '../loop/loop-context.ts'
@@ -20,13 +21,15 @@ import { ModelError } from '../models/model-error.ts'
 import { thinkingLevels, type ThinkingLevel } from '../models/model.ts'
 import type { PermissionRequest, PermissionResult } from '../permissions/requests.ts'
 import type { Gate } from '../tools/gate.ts'
-import type { Answer, Question, Tool, ToolContext } from '../tools/tool.ts'
+import type { Answer, Question, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 import type { AgentParts } from './agent-parts.ts'
+import { askUser } from './ask-user.ts'
 import { compact, needsCompaction } from './compaction.ts'
 import { contextSize } from './context-size.ts'
 import { inlineImages } from './inline-images.ts'
 import { Spending } from './spending.ts'
 import { ensureSystem } from './system-entry.ts'
+import { imagesOf } from './waiting-images.ts'
 
 export interface RunContextOptions {
   runId: string
@@ -44,16 +47,18 @@ export class RunContext implements LoopContext {
   readonly runId: string
   readonly signal: AbortSignal
   readonly clock: Clock
-  readonly model: Model
+  model: Model
   tools: ReadonlyMap<string, Tool>
   readonly gate: Gate
   readonly draft: Draft
   readonly steerPolicy: SteerPolicy
   readonly #parts: AgentParts
+  readonly #hooks: Hooks
   readonly #spending: Spending
   readonly #repetition = new Repetition()
   readonly #calls = new Map<string, ToolUse>()
   #head: string | null
+  #turn = 0
   /** A compaction freed next to nothing: it is not tried again in this run. */
   #isCompactionFutile = false
 
@@ -68,6 +73,7 @@ export class RunContext implements LoopContext {
     this.gate = parts.gate
     this.steerPolicy = settings.steerPolicy
     this.#parts = parts
+    this.#hooks = parts.hooks ?? noHooks
     this.#head = session.leafId
     const limits = { run: settings.runLimits, session: settings.sessionLimits }
     this.#spending = new Spending({ session, clock, limits, spent, callsToRun })
@@ -105,7 +111,8 @@ export class RunContext implements LoopContext {
     await this.#renewTools()
     const leafId = this.#head
     const context = await session.getContext({ leafId, reasoning: settings.reasoning })
-    const messages = context.messages.map(({ message }) => message)
+    const given = context.messages.map(({ message }) => message)
+    const { messages, changedBy } = await this.#hooks.context(given, this.signal)
     const { maxOutputTokens, temperature } = settings
     return {
       leafId,
@@ -113,6 +120,7 @@ export class RunContext implements LoopContext {
       tools: context.system?.tools ?? [],
       messages: await inlineImages(messages, (sha256) => session.getBlob(sha256)),
       thinkingLevel: thinkingLevelOf(context.thinkingLevel),
+      ...(changedBy.length > 0 && { changedBy }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
       ...(temperature !== undefined && { temperature }),
     }
@@ -122,6 +130,14 @@ export class RunContext implements LoopContext {
   async compact(reason: CompactionReason, instructions?: string): Promise<boolean> {
     const { session, settings } = this.#parts
     const { runId, model, signal } = this
+    const before = await this.#hooks.beforeCompact(
+      { reason, ...(instructions !== undefined && { instructions }) },
+      signal,
+    )
+    if (before.cancelledBy !== undefined) {
+      this.#isCompactionFutile = true
+      return false
+    }
     this.observe({ type: 'auto_compaction_start', runId, reason })
     let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
     try {
@@ -132,7 +148,7 @@ export class RunContext implements LoopContext {
         settings: settings.compaction,
         reason,
         signal,
-        ...(instructions !== undefined && { instructions }),
+        ...(before.instructions !== undefined && { instructions: before.instructions }),
       })
       if (compacted.type === 'compacted') this.#head = compacted.entryId
       const isWorthwhile = compacted.type === 'compacted' && compacted.isWorthwhile
@@ -142,6 +158,31 @@ export class RunContext implements LoopContext {
     } finally {
       this.observe({ type: 'auto_compaction_end', runId, reason, outcome })
     }
+  }
+
+  /** Goes on with the model that steps in; false where there is none. */
+  async fallBack(): Promise<boolean> {
+    const model = await this.#parts.fallbackModel?.()
+    if (!model || (model.provider === this.model.provider && model.id === this.model.id)) return false
+    this.model = model
+    await this.append({ type: 'model_change', modelChange: { provider: model.provider, modelId: model.id } })
+    return true
+  }
+
+  async turnStarts(): Promise<void> {
+    await this.#hooks.turnStart({ runId: this.runId, turn: ++this.#turn }, this.signal)
+  }
+
+  async turnEnds(): Promise<void> {
+    await this.#hooks.turnEnd({ runId: this.runId, turn: this.#turn }, this.signal)
+  }
+
+  async beforeCall(call: ToolUse): Promise<ToolUse | string> {
+    return this.#hooks.toolCall(call, this.signal)
+  }
+
+  async afterCall(call: ToolUse, output: ToolOutput): Promise<ToolOutput> {
+    return this.#hooks.toolResult(call, output, this.signal)
   }
 
   spend(next: 'request' | 'call'): void {
@@ -175,7 +216,9 @@ export class RunContext implements LoopContext {
 
   async deliver(message: WaitingMessage): Promise<void> {
     const { runId } = this
-    this.#head = await this.#parts.session.deliver(message.id, { parentId: this.#head, with: { runId } })
+    const { session } = this.#parts
+    const images = await imagesOf(message, session)
+    this.#head = await session.deliver(message.id, { parentId: this.#head, with: { runId }, images })
   }
 
   repeated(call: ToolUse): string | undefined {
@@ -184,10 +227,12 @@ export class RunContext implements LoopContext {
   }
 
   toolContext(call: ToolUse, signal: AbortSignal): ToolContext {
-    const { session, cwd } = this.#parts
+    const { session, cwd, redactor } = this.#parts
     const { runId, clock } = this
+    const live = redactor?.stream()
     let off = 0
     return {
+      sessionId: session.id,
       runId,
       callId: call.id,
       cwd,
@@ -197,7 +242,9 @@ export class RunContext implements LoopContext {
       append: (record) => this.append(record),
       putBlob: (bytes) => session.putBlob(bytes),
       getBlob: (sha256) => session.getBlob(sha256),
-      observe: (text) => {
+      observe: (output) => {
+        const text = live ? live.write(output) : output
+        if (text === '') return
         this.observe({ type: 'delta', item: call.id, part: 0, kind: 'tool_output', off, text, run: runId })
         off += text.length
       },
@@ -230,14 +277,9 @@ export class RunContext implements LoopContext {
     return needsCompaction({ tokens, limits: this.model.limits, settings: settings.compaction })
   }
 
-  async #ask(call: ToolUse, { question, options }: Question, signal: AbortSignal): Promise<Answer> {
-    const asked = options.map(({ label }, index) => ({ optionId: String(index + 1), label, kind: 'answer' as const }))
-    const { runId } = this
-    const request = { runId, callId: call.id, tool: call.name, title: question, input: call.input, options: asked }
-    const result = await this.#askUnlessSteered(request, signal)
-    if (!result) return { text: '', isCancelled: true }
-    const chosen = asked.find(({ optionId }) => optionId === result.optionId)?.label
-    return { text: result.text ?? chosen ?? '', isCancelled: result.outcome !== 'allowed' }
+  #ask(call: ToolUse, question: Question, signal: AbortSignal): Promise<Answer> {
+    const asker = { runId: this.runId, callId: call.id, tool: call.name, input: call.input }
+    return askUser(question, asker, (request) => this.#askUnlessSteered(request, signal))
   }
 
   /** Whoever says something else need not answer first. Undefined: that was so, and the question is withdrawn. */

@@ -9,7 +9,7 @@ import { positionOf } from './position.ts'
 import { recoverFrom, type RecoveryHistory } from './recovery.ts'
 import { settleEvidence, type ResumePlan } from './resume.ts'
 import { RunContext } from './run-context.ts'
-import { ensureSystem } from './system-entry.ts'
+import { prepareRun } from './prepare-run.ts'
 
 /** What a run begins with. */
 export type RunStart =
@@ -90,7 +90,7 @@ class SessionRuns implements Runs {
     // Whether it was stopped is asked below.
     if (delayMs > 0) await clock.wait(delayMs, this.#signal).catch(() => undefined)
     const context = this.#contextFor({ type: 'leaf' })
-    await ensureSystem(context, this.#parts)
+    await prepareRun(context, this.#parts, this.#nextWaiting()?.message ?? '')
     // It may have been removed or held meanwhile. From here to its line nobody can come between.
     const message = this.#nextWaiting()
     if (message && this.#signal.aborted) {
@@ -109,7 +109,10 @@ class SessionRuns implements Runs {
   #contextFor(start: RunStart): RunContext {
     const { runId, spent, matters } = start.type === 'resume' ? start.plan : { runId: newId(), matters: [] }
     const callsToRun = matters.filter((matter) => matter.type === 'call' && matter.action === 'run').length
-    return new RunContext(this.#parts, { runId, signal: this.#signal, draft: this.#draft, spent, callsToRun })
+    const options = { runId, signal: this.#signal, draft: this.#draft, spent, callsToRun }
+    const context = new RunContext(this.#parts, options)
+    this.#parts.onRun?.(context)
+    return context
   }
 
   async #finish({ runId, outcome, reason, message }: RunEnd, startedAt: number): Promise<void> {
@@ -133,12 +136,18 @@ async function begin(start: RunStart | Delivered, context: RunContext, parts: Ag
     await context.append({ type: 'run_start', runStart })
     return
   }
-  if (start.type !== 'delivered') await ensureSystem(context, parts)
+  if (start.type !== 'delivered') await prepareRun(context, parts, promptOf(start))
   if (start.type === 'prompt') await context.prompt(start.content, start.cause)
   else if (start.type === 'waiting') await context.deliver(start.message)
   const submissionId = submissionOf(start)
   const runStart = { runId, leafId: context.head, ...(submissionId !== undefined && { submissionId }) }
   await context.append({ type: 'run_start', runStart })
+}
+
+function promptOf(start: RunStart): string {
+  if (start.type === 'waiting') return start.message.message
+  if (start.type !== 'prompt') return ''
+  return start.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
 }
 
 function submissionOf(start: RunStart | Delivered): string | undefined {
@@ -149,7 +158,12 @@ function submissionOf(start: RunStart | Delivered): string | undefined {
 /** Works until it is done or cannot be: what failed in passing is begun again from where the log stands. */
 async function recovering(context: RunContext, parts: AgentParts, work: () => Promise<void>): Promise<RunEnd> {
   const { runId, signal } = context
-  const history: RecoveryHistory = { retries: 0, wasCompacted: false, random: 0 }
+  const history: RecoveryHistory = {
+    retries: 0,
+    wasCompacted: false,
+    hasFallback: Boolean(parts.fallbackModel),
+    random: 0,
+  }
   let headBefore = context.head
   for (;;) {
     try {
@@ -187,6 +201,10 @@ async function recover(
     case 'compact':
       history.wasCompacted = true
       return compactAfterOverflow(error, context)
+    case 'fallback':
+      history.hasFallback = false
+      history.retries = 0
+      return (await context.fallBack()) ? undefined : error.message
     case 'retry': {
       const attempt = ++history.retries
       const { kind, message } = error

@@ -3,17 +3,25 @@ import type { ToolDefinition } from '@tapetree/session'
 import type { AgentParts } from './agent-parts.ts'
 import type { LoopContext } from '../loop/loop-context.ts'
 
-/** Makes the log say which model, system prompt and tools a run uses, where it does not say so already. */
+/**
+ * Makes the log say which model, thinking level, system prompt and tools a run uses, where it does not say so already. Without a
+ * prompt it is the one in force.
+ */
 export async function ensureSystem(
   context: LoopContext & { readonly head: string | null },
   parts: AgentParts,
+  given?: string,
 ): Promise<void> {
   const inForce = await parts.session.getContext({ leafId: context.head })
   const { provider, id: modelId } = context.model
   if (inForce.model?.provider !== provider || inForce.model.modelId !== modelId) {
     await context.append({ type: 'model_change', modelChange: { provider, modelId } })
   }
-  const prompt = parts.systemPrompt()
+  const thinkingLevel = parts.thinkingLevel?.()
+  if (thinkingLevel !== undefined && thinkingLevel !== (inForce.thinkingLevel ?? 'off')) {
+    await context.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel } })
+  }
+  const prompt = given ?? inForce.system?.prompt ?? parts.systemPrompt()
   const tools = [...context.tools.values()].map(({ name, description, inputSchema }): ToolDefinition => ({
     name,
     description,

@@ -25,6 +25,7 @@ export function testContext({ answer, ...given }: TestContextOptions): TestConte
   const observed: string[] = []
   const steps: string[] = []
   return {
+    sessionId: 'session-1',
     runId: 'run-1',
     callId: 'call-1',
     signal: new AbortController().signal,

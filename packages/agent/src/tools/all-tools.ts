@@ -1,3 +1,4 @@
+import type { RedactionPolicy } from '../redaction/redaction-policy.ts'
 import { askUserTool } from './ask-user.ts'
 import { bashTool, type BashOptions } from './bash.ts'
 import { editTool } from './edit.ts'
@@ -14,14 +15,18 @@ import type { Tool } from './tool.ts'
 import { writeTool } from './write.ts'
 
 export interface AllToolsOptions {
-  bash?: Omit<BashOptions, 'jobs'>
+  /** The background commands of the session; made where none are given. */
+  jobs?: Jobs
+  bash?: Omit<BashOptions, 'jobs' | 'redaction'>
+  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  redaction?: RedactionPolicy
   /** Lets `fetch` reach addresses of this machine and of private networks. */
   allowPrivateAddresses?: boolean
 }
 
 /** The tools of a coding agent. */
-export function allTools({ bash, allowPrivateAddresses = false }: AllToolsOptions = {}): Tool[] {
-  const jobs = new Jobs()
+export function allTools(options: AllToolsOptions = {}): Tool[] {
+  const { bash, redaction, allowPrivateAddresses = false, jobs = new Jobs() } = options
   return [
     readTool,
     writeTool,
@@ -29,7 +34,7 @@ export function allTools({ bash, allowPrivateAddresses = false }: AllToolsOption
     lsTool,
     grepTool,
     findTool,
-    bashTool({ ...bash, jobs }),
+    bashTool({ ...bash, ...(redaction && { redaction }), jobs }),
     jobOutputTool({ jobs }),
     jobKillTool({ jobs }),
     fetchTool({ allowPrivate: allowPrivateAddresses }),

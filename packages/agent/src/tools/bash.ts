@@ -2,6 +2,7 @@ import type { ToolStartRecord } from '@tapetree/session'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import type { RedactionPolicy } from '../redaction/redaction-policy.ts'
 import { attach, startCommand, type Command, type CommandOptions } from './commands/command.ts'
 import { commandEnvironment, type EnvironmentOptions } from './commands/environment.ts'
 import { currentBootId } from './commands/process-identity.ts'
@@ -14,6 +15,8 @@ import { defineTool, type StartDetails, type Tool, type ToolContext, type ToolOu
 export interface BashOptions {
   jobs: Jobs
   environment?: EnvironmentOptions
+  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  redaction?: RedactionPolicy
   /** A command that takes longer goes on in the background. */
   moveAfterMs?: number
   /** For commands that do not say how long they may take. */
@@ -50,7 +53,8 @@ type BashInput = z.output<typeof schema>
 
 /** Runs commands that survive this process. */
 export function bashTool(options: BashOptions): Tool {
-  const { jobs, moveAfterMs = minuteMs, deadlineMs = 30 * minuteMs, backgroundDeadlineMs = dayMs, limits } = options
+  const { jobs, moveAfterMs = minuteMs, deadlineMs = 30 * minuteMs, backgroundDeadlineMs = dayMs } = options
+  const { limits, redaction } = options
   const deadlineOf = ({ timeoutMs, background }: BashInput): number =>
     timeoutMs ?? (background ? backgroundDeadlineMs : deadlineMs)
 
@@ -59,7 +63,15 @@ export function bashTool(options: BashOptions): Tool {
     const { command, background = false } = input
     const { cwd, signal } = context
     const env = commandEnvironment(process.env, options.environment)
-    const order = { ...limits, spool, command, cwd, env, deadlineMs: deadlineOf(input) }
+    const order = {
+      ...limits,
+      ...(redaction && { redaction }),
+      spool,
+      command,
+      cwd,
+      env,
+      deadlineMs: deadlineOf(input),
+    }
     const started = await startCommand({ ...order, signal }).catch((error: unknown) => {
       if (signal.aborted) return undefined
       throw error

@@ -34,7 +34,7 @@ export interface CheckedCall {
   reattach?(start: ToolStartRecord['toolStart'], context: ToolContext): Promise<ToolOutput>
 }
 
-export type StartDetails = Pick<ToolStartRecord['toolStart'], 'host' | 'bootId' | 'spool' | 'deadline'>
+export type StartDetails = Pick<ToolStartRecord['toolStart'], 'host' | 'bootId' | 'spool' | 'deadline' | 'childSession'>
 
 /** One thing that a call would touch. Paths are absolute. */
 export type Access =
@@ -49,6 +49,7 @@ export type Access =
   | { type: 'tool'; name: string; readOnly: boolean }
 
 export interface ToolContext {
+  readonly sessionId: string
   readonly runId: string
   readonly callId: string
   /** Where relative paths begin, absolute. */

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { readPlainFile } from './plain-file.ts'
 
 /**
  * The folders that the index of a repository calls repositories of their own: git goes into them when it is asked for the state of
@@ -10,7 +11,8 @@ export function linkedFolders(repository: string, hash: { bytes: 20 | 32 }): str
   if (!existsSync(file)) return []
   // An index may be kept in two files, of which the second changes what the first says.
   if (readdirSync(repository).some((name) => name.startsWith('sharedindex.'))) return undefined
-  const index = readFileSync(file)
+  const index = readPlainFile(file, { maxBytes: 1024 * 1024 * 1024 })
+  if (!index) return undefined
   // Most repositories have none, and then there is nothing to be gained from reading all the names.
   return index.includes(linkMode) ? linksIn(index, hash.bytes) : []
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { rmSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TestFolder } from '../../testing/test-folder.ts'
 import { linkedFolders } from './git-index.ts'
@@ -55,6 +56,25 @@ test.each([
   git('init', '-q', '.')
   git('config', key, value)
   expect(repositoryProblem(folder.path)).toContain(folder.at('.git/config'))
+})
+
+test.each(['config', 'config.worktree', 'commondir', 'index'])(
+  'a pipe or a device in the place of .git/%s is asked about, and not waited for',
+  (name) => {
+    git('init', '-q', '.')
+    const path = folder.at(`.git/${name}`)
+    rmSync(path, { force: true })
+    execFileSync('mkfifo', [path])
+    expect(repositoryProblem(folder.path)).toContain('cannot be read')
+    rmSync(path)
+    symlinkSync('/dev/zero', path)
+    expect(repositoryProblem(folder.path)).toContain('cannot be read')
+  },
+)
+
+test('a pipe in the place of .git is asked about, and not waited for', () => {
+  execFileSync('mkfifo', [folder.at('.git')])
+  expect(repositoryProblem(folder.path)).toBe(`${folder.at('.git')} cannot be read`)
 })
 
 test('a hook that is run when git reads is asked about', async () => {

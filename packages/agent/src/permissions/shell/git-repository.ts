@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
+import { existsSync, readdirSync, statSync, type Dirent } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { realPath } from '../paths/real-path.ts'
 import { linkedFolders } from './git-index.ts'
+import { readPlainFile } from './plain-file.ts'
 
 /**
  * What keeps the repository around a folder from being read without asking, if anything does. Git runs programs that the
@@ -40,7 +41,7 @@ function ownProblem(repository: Repository): string | undefined {
 /** Git looks into the repositories below this one too when it is asked for the state of things. */
 function linksProblem({ root, own, shared }: Repository, depth: number): string | undefined {
   const config = join(shared, 'config')
-  const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readFileSync(config, 'utf8'))
+  const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readSettings(config) ?? '')
   const links = linkedFolders(own, { bytes: isLong ? 32 : 20 })
   if (!links) return `the index of ${root} cannot be read`
   return firstOf(links, (link) => {
@@ -74,13 +75,20 @@ function repositoryAt(root: string): Repository | string | undefined {
   const inside = join(root, '.git')
   if (!existsSync(inside)) return undefined
   if (statSync(inside).isDirectory()) return repositoryIn(inside, root)
-  const target = /^gitdir: (.+)\n?$/.exec(readFileSync(inside, 'utf8'))?.[1]
+  const target = /^gitdir: (.+)\n?$/.exec(readSettings(inside) ?? '')?.[1]
   return target === undefined ? `${inside} cannot be read` : repositoryIn(resolve(root, target), root)
 }
 
-function repositoryIn(own: string, root: string): Repository {
+function repositoryIn(own: string, root: string): Repository | string {
   const common = join(own, 'commondir')
-  return { root, own, shared: existsSync(common) ? resolve(own, readFileSync(common, 'utf8').trim()) : own }
+  if (!existsSync(common)) return { root, own, shared: own }
+  const shared = readSettings(common)?.trim()
+  return shared === undefined ? `${common} cannot be read` : { root, own, shared: resolve(own, shared) }
+}
+
+/** Undefined where it is no plain file, or longer than any settings are. */
+function readSettings(file: string): string | undefined {
+  return readPlainFile(file, { maxBytes: 4 * 1024 * 1024 })?.toString('utf8')
 }
 
 /** Repositories that are kept within this one, whether or not their files are there. */
@@ -110,7 +118,9 @@ function settingsOf({ own, shared }: Repository): string[] {
 
 function settingsProblem(file: string, repository: Repository): string | undefined {
   let section = ''
-  for (const line of readFileSync(file, 'utf8').split(/\r?\n/)) {
+  const settings = readSettings(file)
+  if (settings === undefined) return `${file} cannot be read`
+  for (const line of settings.split(/\r?\n/)) {
     if (/^\s*(?:[#;].*)?$/.test(line)) continue
     const header = /^\s*\[([A-Za-z0-9-]+)(?: "[^"\\\]]*")?\]\s*$/.exec(line)?.[1]
     if (header !== undefined) {

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { readPlainFile } from './plain-file.ts'
 
 /**
  * What keeps npm from being asked without asking first, if anything does: settings in the folder or above it can tell it to write
@@ -14,7 +15,9 @@ export function npmSettingsProblem(folder: string, home: string): string | undef
 }
 
 function settingsProblem(file: string): string | undefined {
-  for (const line of readFileSync(file, 'utf8').split(/\r?\n/)) {
+  const settings = readPlainFile(file, { maxBytes: 4 * 1024 * 1024 })?.toString('utf8')
+  if (settings === undefined) return `${file} cannot be read`
+  for (const line of settings.split(/\r?\n/)) {
     if (/^\s*(?:[#;].*)?$/.test(line)) continue
     const key = /^\s*([^=\s[\]"']+)\s*(?:=|$)/.exec(line)?.[1]
     if (key === undefined || !isHarmless(key)) return `${file} has the line \`${line.trim()}\`, which cannot be judged`

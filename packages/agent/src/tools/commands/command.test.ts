@@ -363,7 +363,7 @@ function options(command: string): Omit<CommandOptions, 'spool'> {
 }
 
 function order(more: Pick<Order, 'spool' | 'command'> & Partial<Order>): Order {
-  const limits = { outputCapBytes: 1000, outputLimitBytes: 1000, graceMs: 1000, lingerMs: 100 }
+  const limits = { outputCapBytes: 1000, outputLimitBytes: 1000, graceMs: 1000, lingerMs: 100, redaction: {} }
   return { ...options(more.command), ...limits, claim: 1, mark: randomUUID(), ...more }
 }
 

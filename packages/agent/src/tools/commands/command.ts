@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { defaultPolicy } from '../../redaction/default-policy.ts'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
 import { readExit, type CommandExit } from './exit-file.ts'
 import type { Order } from './order.ts'
@@ -50,7 +51,7 @@ export async function startCommand(options: CommandOptions): Promise<Command> {
     const mark = randomBytes(8).toString('hex')
     const { claim, next } = readClaim(spool)
     if (claim?.by === 'supervisor') return attach(spool)
-    const order = { ...outputDefaults, ...endingDefaults, ...given, claim: next, mark }
+    const order = { redaction: defaultPolicy(), ...outputDefaults, ...endingDefaults, ...given, claim: next, mark }
     const answer = await sendOrder(order, signal)
     prepareSupervisor()
     if (answer === 'claimed') return attach(spool)

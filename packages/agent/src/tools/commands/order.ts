@@ -1,4 +1,6 @@
-/** What a supervisor is told to do. */
+import type { RedactionPolicy } from '../../redaction/redaction-policy.ts'
+
+/** What a supervisor is told to do. It holds secrets: it goes through a pipe and is written nowhere. */
 export interface Order {
   spool: string
   /** The number of the claim it has to take first. */
@@ -10,6 +12,8 @@ export interface Order {
   env: Record<string, string>
   /** It is ended after this long. */
   deadlineMs: number
+  /** What is taken out of its output before any of it is on the disk. */
+  redaction: RedactionPolicy
   /** This much of its output is kept: the beginning and the end. */
   outputCapBytes: number
   /** It is ended when it has printed more than this. */

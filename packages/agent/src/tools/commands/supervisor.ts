@@ -6,12 +6,14 @@ import { accessSync, closeSync, constants, statSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { createRedactor } from '../../redaction/redactor.ts'
 import { takeClaim } from './claim.ts'
 import { writeExit, type CommandExit } from './exit-file.ts'
 import type { Order } from './order.ts'
 import { openOutputPipe } from './output-pipe.ts'
 import { ownIdentity } from './process-identity.ts'
 import { endTree, findTree, markVariable, whenGone } from './process-tree.ts'
+import { RedactedOutput } from './redacted-output.ts'
 import { OutputWriter } from './spooled-output.ts'
 
 const longestTimerMs = 2 ** 31 - 1
@@ -56,9 +58,10 @@ async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExi
   const deadline = setTimeout(() => interrupted.resolve('timed-out'), Math.min(order.deadlineMs, longestTimerMs))
   if (stopped.aborted) interrupted.resolve('stopped')
   stopped.addEventListener('abort', () => interrupted.resolve('stopped'))
+  const redacted = new RedactedOutput(output, createRedactor(order.redaction).byteStream())
   const reader = pipe.reader()
   reader.on('data', (chunk: Buffer) => {
-    output.write(chunk)
+    redacted.write(chunk)
     if (output.bytes > order.outputLimitBytes) interrupted.resolve('overflowed')
   })
 
@@ -72,7 +75,7 @@ async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExi
   const survivors = isGone ? [] : await endTree(tree, order.graceMs)
   const [code, signal] = survivors.length === 0 ? await exited : await Promise.race([exited, wait(drainMs, noExit)])
   await drain(reader)
-  output.close()
+  redacted.close()
   const { bytes, error } = output
   const names = { leftBehind: leftBehind.map(nameOf), survivors: survivors.map(nameOf) }
   return describe(order, { cause, code, signal, bytes, durationMs, ...names, ...(error !== undefined && { error }) })

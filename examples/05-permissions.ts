@@ -1,0 +1,51 @@
+// What may happen without asking, what is asked, and what an answer leaves in force.
+import { AgentSession, onlyModel, type Rule } from '@tapetree/agent'
+import { script, scriptedModel } from '@tapetree/agent/testing'
+import { memoryStore } from '@tapetree/session'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const cwd = await mkdtemp(join(tmpdir(), 'tapetree-example-'))
+const model = scriptedModel(
+  script()
+    .toolCall('1', 'bash', { command: 'ls' })
+    .toolCall('2', 'write', { path: 'notes.md', content: 'Salt.\n' })
+    .toolCall('3', 'write', { path: 'secret.md', content: 'Gold.\n' })
+    .toolCall('4', 'bash', { command: 'rm -rf .' })
+    .step()
+    .text('Done, as far as I may.'),
+)
+
+const denied: Rule = { effect: 'deny', type: 'command', match: 'rm *' }
+const agent = await AgentSession.open({
+  store: memoryStore(),
+  models: onlyModel(model),
+  cwd,
+  mode: 'ask',
+  policy: () => ({ rules: { user: [denied], project: [], session: [], trustsProject: false } }),
+})
+
+// A question is a line of the log, and so is its answer: any screen may give it, also after a restart.
+agent.subscribe((event) => {
+  if (event.type !== 'line' || event.committed.line.type !== 'permission_request') return
+  const { requestId, title } = event.committed.line.permissionRequest
+  const isFine = title.includes('notes.md')
+  console.log(`asked: ${title.split('\n')[0]?.replace(cwd, '.')} ${isFine ? 'yes' : 'no'}`)
+  void agent.answer(
+    isFine
+      ? { requestId, outcome: 'allowed', optionId: 'allow_once' }
+      : { requestId, outcome: 'rejected', text: 'Not that one.' },
+  )
+})
+
+const outcome = await agent.prompt('Tidy up.')
+if (outcome.type === 'started') await outcome.run.done
+for (const { message } of (await agent.session.getContext()).messages) {
+  for (const block of message.content) {
+    if (block.type === 'tool_result') console.log(block.toolResult.toolUseId, block.toolResult.isError ? 'no' : 'ok')
+  }
+}
+console.log(await readdir(cwd))
+await agent.close()
+await rm(cwd, { recursive: true })

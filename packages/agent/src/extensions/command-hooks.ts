@@ -1,0 +1,108 @@
+import type { HookName } from './extension.ts'
+import { ExtensionFailure } from './extension-failure.ts'
+import { eventJson, resultOf } from './hook-json.ts'
+import { runHookCommand } from './hook-command.ts'
+import type { Invocation, InvocationCall, Offer, Runner } from './runner.ts'
+
+/** As the settings have it: for each hook the commands, in their order. */
+export type CommandHooks = { readonly [Name in HookName]?: readonly CommandHook[] }
+
+export interface CommandHook {
+  /** The names of tools it is for, with `|` between them and `*` at the end for all that begin so; absent for all. */
+  matcher?: string
+  command: string
+  timeoutMs?: number
+}
+
+export interface CommandHooksOptions {
+  cwd: string
+  env: Readonly<Record<string, string>>
+  /** For what is said and not counted. */
+  report: (name: string, hook: string, message: string) => void
+}
+
+const defaultTimeoutMs = 60_000
+
+/** Each command is a source of one handler, with failures of its own. */
+export function commandHooks(hooks: CommandHooks, options: CommandHooksOptions): Runner[] {
+  return Object.entries(hooks).flatMap(([hook, commands]) =>
+    (commands ?? []).map((command, index) => {
+      const name = `hook ${hook} ${index + 1}`
+      return new CommandHookRunner({ name, hook: hook as HookName, command, ...options })
+    }),
+  )
+}
+
+interface CommandHookRunnerOptions extends CommandHooksOptions {
+  name: string
+  hook: HookName
+  command: CommandHook
+}
+
+class CommandHookRunner implements Runner {
+  readonly name: string
+  readonly #options: CommandHookRunnerOptions
+  readonly #running = new Map<AbortController, Promise<unknown>>()
+
+  constructor(options: CommandHookRunnerOptions) {
+    this.name = options.name
+    this.#options = options
+  }
+
+  async start(): Promise<Offer> {
+    const { hook, command } = this.#options
+    const handlers = [{ hook, index: 0, limitMs: command.timeoutMs ?? defaultTimeoutMs }]
+    return { handlers, commands: [], tools: [], providers: [], skills: [], templates: [] }
+  }
+
+  async invoke(invocation: Invocation, call: InvocationCall): Promise<unknown> {
+    if (invocation.type !== 'handler' || !this.#isFor(invocation.event)) return undefined
+    const stop = new AbortController()
+    const work = this.#run(invocation.event, { ...call, signal: AbortSignal.any([call.signal, stop.signal]) })
+    this.#running.set(stop, work)
+    try {
+      return await work
+    } finally {
+      this.#running.delete(stop)
+    }
+  }
+
+  /** Resolves when all their processes are gone. */
+  async stop(failure: Error): Promise<void> {
+    const running = [...this.#running]
+    for (const [stop] of running) stop.abort(failure)
+    await Promise.allSettled(running.map(([, work]) => work))
+  }
+
+  async #run(event: unknown, { sessionId, cwd, signal }: InvocationCall): Promise<unknown> {
+    const { hook, env, command } = this.#options
+    const input = JSON.stringify({ ...eventJson(hook, event), session_id: sessionId, cwd })
+    const ended = await runHookCommand({ command: command.command, input, cwd, env }, signal)
+    if (signal.aborted) throw new ExtensionFailure('threw', 'It was stopped.', { cause: signal.reason })
+    const { exitCode, stdout, stderr } = ended
+    if (exitCode === 0) return resultOf(hook, stdout)
+    if (exitCode === 2) return this.#blocked(stderr.trim())
+    const said = stderr.trim() === '' ? '' : ` It said: ${stderr.trim()}`
+    this.#options.report(this.name, hook, `It ended with ${ended.how}, and was ignored.${said}`)
+    return undefined
+  }
+
+  #blocked(reason: string): unknown {
+    const { hook } = this.#options
+    if (hook === 'toolCall') return { block: reason === '' ? 'A hook of the user blocked this call.' : reason }
+    if (hook === 'beforeCompact') return { cancel: true }
+    this.#options.report(this.name, hook, `It ended with exit code 2, but there is nothing to block here.`)
+    return undefined
+  }
+
+  #isFor(event: unknown): boolean {
+    const { matcher } = this.#options.command
+    const tool = (event as { call?: { name: string } }).call?.name
+    if (matcher === undefined || tool === undefined) return true
+    return matcher.split('|').some((each) => isMatch(each.trim(), tool))
+  }
+}
+
+function isMatch(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+}

@@ -1,0 +1,158 @@
+import type { HookEvents, HookName, HookResults } from './extension.ts'
+import { ExtensionFailure, messageOf } from './extension-failure.ts'
+import { readResult } from './handler-results.ts'
+import type { Hooks, HookSession } from './hooks.ts'
+import type { LoadedExtension } from './loaded-extension.ts'
+import type { OfferedHandler } from './runner.ts'
+import { unpaired } from './check-pairs.ts'
+
+export interface ComposeOptions {
+  /** In the order in which they were loaded: this is the order of their handlers. */
+  extensions: readonly LoadedExtension[]
+  session: HookSession | undefined
+  /** For handlers that name no limit of their own. */
+  limitMs: number
+}
+
+/** Runs the handlers of all extensions one after another, in order. Each sees what the one before it has made. */
+export function composeHooks(options: ComposeOptions): Hooks {
+  const { extensions } = options
+
+  /** What each handler answers, in order; who has nothing to say, or failed, is passed over. */
+  async function* answers<Name extends HookName>(
+    hook: Name,
+    event: () => HookEvents[Name],
+    { signal, isWaitedFor = false }: { signal?: AbortSignal | undefined; isWaitedFor?: boolean } = {},
+  ): AsyncGenerator<Answered<Name>> {
+    for (const extension of extensions) {
+      for (const handler of extension.handlersOf(hook)) {
+        if (signal?.aborted && !isWaitedFor) return
+        const call = { extension, handler, hook, event: event(), signal, isWaitedFor }
+        const result = await callHandler(call, options)
+        if (result !== undefined) yield { extension, result }
+      }
+    }
+  }
+
+  async function tell<Name extends 'sessionStart' | 'sessionEnd' | 'turnStart' | 'turnEnd'>(
+    hook: Name,
+    event: HookEvents[Name],
+    signal?: AbortSignal,
+  ): Promise<void> {
+    for await (const _ of answers(hook, () => event, { signal }));
+  }
+
+  return {
+    sessionStart: (session) => tell('sessionStart', session),
+    sessionEnd: (session) => tell('sessionEnd', session),
+    turnStart: (turn, signal) => tell('turnStart', turn, signal),
+    turnEnd: (turn, signal) => tell('turnEnd', turn, signal),
+
+    async beforeAgentStart(start, signal) {
+      let { systemPrompt } = start
+      const messages: string[] = []
+      for await (const { result } of answers('beforeAgentStart', () => ({ ...start, systemPrompt }), { signal })) {
+        if (result.systemPrompt !== undefined) systemPrompt = result.systemPrompt
+        if (result.message !== undefined) messages.push(result.message)
+      }
+      return { systemPrompt, messages }
+    },
+
+    /** The first who blocks it is the last who is asked. */
+    async toolCall(given, signal) {
+      let call = given
+      for await (const { result } of answers('toolCall', () => ({ call }), { signal })) {
+        if ('block' in result) return result.block
+        call = { ...call, input: result.input }
+      }
+      // Somebody may not have been asked.
+      return signal?.aborted ? 'Not run: the user stopped the run.' : call
+    },
+
+    /** What a stopped call leaves is kept as well: whoever takes something out of results is waited for. */
+    async toolResult(call, given, signal) {
+      let output = given
+      const event = (): HookEvents['toolResult'] => ({ call, output })
+      for await (const { result } of answers('toolResult', event, { signal, isWaitedFor: true })) {
+        output = { ...output, ...result }
+      }
+      return output
+    },
+
+    async context(given, signal) {
+      let messages = given
+      const changedBy = new Set<string>()
+      for await (const { extension, result } of answers('context', () => ({ messages: [...messages] }), { signal })) {
+        const problem = unpaired(result.messages)
+        if (problem === undefined) {
+          messages = result.messages
+          changedBy.add(extension.name)
+        } else {
+          extension.fail(
+            'context',
+            new ExtensionFailure('wrong-value', `It gave messages that no provider takes. ${problem}`),
+          )
+        }
+      }
+      return { messages, changedBy: [...changedBy] }
+    },
+
+    /** Who calls it off is the last who is asked. */
+    async beforeCompact(compaction, signal) {
+      let { instructions } = compaction
+      const event = (): typeof compaction => ({ ...compaction, ...(instructions !== undefined && { instructions }) })
+      for await (const { extension, result } of answers('beforeCompact', event, { signal })) {
+        if ('cancel' in result) return { cancelledBy: extension.name }
+        instructions = result.instructions
+      }
+      return instructions === undefined ? {} : { instructions }
+    },
+  }
+}
+
+interface Answered<Name extends HookName> {
+  extension: LoadedExtension
+  result: Exclude<HookResults[Name], void>
+}
+
+interface HandlerCall<Name extends HookName> {
+  extension: LoadedExtension
+  handler: OfferedHandler
+  hook: Name
+  event: HookEvents[Name]
+  signal: AbortSignal | undefined
+  /** To its end, also when the signal is aborted; only its questions are withdrawn. */
+  isWaitedFor: boolean
+}
+
+/** Never rejects. Who is still busy when the signal is aborted goes on alone, within its time. */
+async function callHandler<Name extends HookName>(
+  { extension, handler, hook, event, signal, isWaitedFor }: HandlerCall<Name>,
+  { session, limitMs }: ComposeOptions,
+): Promise<Exclude<HookResults[Name], void> | undefined> {
+  const { index, limitMs: ownMs = limitMs } = handler
+  const call = extension
+    .invoke(
+      { type: 'handler', index, event },
+      { limitMs: ownMs, session, ...(isWaitedFor ? { askSignal: signal } : { signal }) },
+    )
+    .then((value) => readResult(hook, value))
+    .catch((error: unknown) => {
+      const failure = error instanceof ExtensionFailure ? error : new ExtensionFailure('threw', messageOf(error))
+      // To give up when told to stop is no failure.
+      if (!(signal?.aborted && failure.kind === 'threw')) extension.fail(hook, failure)
+      return undefined
+    })
+  const result = signal && !isWaitedFor ? await Promise.race([call, whenAborted(signal, call)]) : await call
+  return (result ?? undefined) as Exclude<HookResults[Name], void> | undefined
+}
+
+/** Listens no longer than the work takes. */
+async function whenAborted(signal: AbortSignal, work: Promise<unknown>): Promise<undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const stop = (): void => resolve(undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  void work.finally(() => signal.removeEventListener('abort', stop))
+  return promise
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { readProcess } from '../tools/commands/process-table.ts'
+import { endTree, findTree, markVariable } from '../tools/commands/process-tree.ts'
+import { ExtensionFailure } from './extension-failure.ts'
+
+export interface HookCommand {
+  command: string
+  /** Written to its standard input. */
+  input: string
+  cwd: string
+  env: Readonly<Record<string, string>>
+}
+
+export interface EndedCommand {
+  exitCode: number | null
+  /** `exit code 3`, `SIGKILL`. */
+  how: string
+  stdout: string
+  /** Its end. */
+  stderr: string
+}
+
+const maxStdoutBytes = 8 * 1024 * 1024
+const maxStderrBytes = 16 * 1024
+/** How long processes that are asked to end may take. */
+const graceMs = 500
+/** How long output may still come out of the pipe of a process that has ended. */
+const drainMs = 200
+
+/**
+ * Runs a command of the settings in a process group of its own, and waits for it. When it has ended, or the signal is aborted,
+ * nothing that it started is left.
+ */
+export async function runHookCommand(
+  { command, input, cwd, env }: HookCommand,
+  signal: AbortSignal,
+): Promise<EndedCommand> {
+  signal.throwIfAborted()
+  const mark = randomUUID()
+  const process = spawn('/bin/sh', ['-c', command], {
+    cwd,
+    env: { ...env, [markVariable]: mark },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const ended = Promise.withResolvers<Pick<EndedCommand, 'exitCode' | 'how'>>()
+  process.once('error', (cause) =>
+    ended.reject(new ExtensionFailure('threw', `It could not be started: ${cause.message}`, { cause })),
+  )
+  process.once('exit', (exitCode, killedBy) => ended.resolve({ exitCode, how: killedBy ?? `exit code ${exitCode}` }))
+  const closed = new Promise<void>((resolve) => process.once('close', () => resolve()))
+  const tooMuch = new AbortController()
+  const stdout = collect(process.stdout, { maxBytes: maxStdoutBytes, onMore: () => tooMuch.abort() })
+  const stderr = collectEnd(process.stderr, maxStderrBytes)
+  process.stdin.on('error', () => undefined) // it need not read what it is told
+  process.stdin.end(input)
+  const { pid } = process
+  const tree = pid === undefined ? undefined : { pid, groupId: pid, mark, since: readProcess(pid)?.startTime ?? '0' }
+  const stop = AbortSignal.any([signal, tooMuch.signal])
+  const stopped = Promise.withResolvers<void>()
+  stop.addEventListener('abort', () => stopped.resolve(), { once: true })
+  if (stop.aborted) stopped.resolve()
+  try {
+    await Promise.race([ended.promise, stopped.promise])
+    if (!stop.aborted) await Promise.race([closed, wait(drainMs)])
+  } finally {
+    if (tree) await endTree(() => findTree(tree), graceMs)
+    for (const stream of [process.stdin, process.stdout, process.stderr]) stream.destroy()
+  }
+  if (tooMuch.signal.aborted) throw new ExtensionFailure('wrong-value', `It wrote more than ${maxStdoutBytes} bytes.`)
+  return { ...(await ended.promise), stdout: stdout(), stderr: stderr() }
+}
+
+function collect(stream: Readable, limit: { maxBytes: number; onMore: () => void }): () => string {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream.on('error', () => undefined)
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > limit.maxBytes) limit.onMore()
+    else chunks.push(chunk)
+  })
+  return () => Buffer.concat(chunks).toString('utf8')
+}
+
+function collectEnd(stream: Readable, maxBytes: number): () => string {
+  let kept = Buffer.alloc(0)
+  stream.on('error', () => undefined)
+  stream.on('data', (chunk: Buffer) => {
+    kept = Buffer.concat([kept, chunk]).subarray(-maxBytes)
+  })
+  return () => kept.toString('utf8')
+}

@@ -1,0 +1,279 @@
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+  type RequestOptions,
+} from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import type { Clock } from '../clock.ts'
+import { withoutHidden } from './foreign-text.ts'
+import { HttpTransport, streamEndedCode } from './http-transport.ts'
+import type { McpLimits } from './limits.ts'
+import type { ResolvedServer } from './resolve-server.ts'
+import { ServerProblem, SessionForgotten } from './server-problem.ts'
+import { SignIn, type SignInOptions } from './sign-in.ts'
+import { StdioTransport } from './stdio-transport.ts'
+import { untilAborted, withinLimit } from './time-limit.ts'
+
+export interface ConnectionOptions {
+  /** As the user calls the server. */
+  name: string
+  server: ResolvedServer
+  limits: McpLimits
+  clock: Clock
+  /** Where users can sign in, if they can. */
+  signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  onToolsChanged: () => void
+  onSigningIn: () => void
+}
+
+const toolPage = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() })
+const callResult = z.looseObject({
+  content: z.array(z.unknown()).default([]),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional(),
+})
+
+export type CallResult = z.output<typeof callResult>
+
+/** The signal is what ends a request; a timer of the client's own would know nothing of our clock. */
+const noTimeout = 2 ** 31 - 1
+/** How long a server is given to take note that we leave. */
+const goodbyeMs = 1000
+const maxReasonLength = 2000
+
+/** One link to a running server, from its greeting to its end. */
+export class McpConnection {
+  readonly #options: ConnectionOptions
+  readonly #client: Client
+  readonly #transport: StdioTransport | HttpTransport
+  readonly #lost = Promise.withResolvers<string>()
+  #isOpen = true
+
+  private constructor(
+    options: ConnectionOptions,
+    parts: { client: Client; transport: StdioTransport | HttpTransport },
+  ) {
+    this.#options = options
+    this.#client = parts.client
+    this.#transport = parts.transport
+  }
+
+  static async open(options: ConnectionOptions, signal: AbortSignal): Promise<McpConnection> {
+    const { server, limits } = options
+    if (server.type === 'stdio') {
+      const { maxMessageBytes } = limits
+      return McpConnection.#connect(options, new StdioTransport({ ...server, maxMessageBytes }), signal)
+    }
+    return McpConnection.#openHttp(options, server, signal)
+  }
+
+  static async #openHttp(
+    options: ConnectionOptions,
+    { url, headers, oauth }: ResolvedServer & { type: 'http' },
+    signal: AbortSignal,
+  ): Promise<McpConnection> {
+    const { name, limits, signIn, onSigningIn } = options
+    const { maxMessageBytes } = limits
+    if (!oauth || !signIn) {
+      return McpConnection.#connect(options, new HttpTransport({ url, headers, maxMessageBytes }), signal)
+    }
+    const authProvider = await SignIn.open({ server: name, serverUrl: url, settings: oauth, ...signIn })
+    const newTransport = (): HttpTransport => new HttpTransport({ url, headers, maxMessageBytes, authProvider })
+    const first = newTransport()
+    try {
+      return await McpConnection.#connect(options, first, signal)
+    } catch (error) {
+      if (!(error instanceof SignInNeeded)) throw error
+      onSigningIn()
+      await McpConnection.#finishSignIn(options, { authProvider, transport: first }, signal)
+      return await McpConnection.#connect(options, newTransport(), signal)
+    } finally {
+      await authProvider.finish()
+    }
+  }
+
+  /** Waits for the user and hands what their browser brings to the server. */
+  static async #finishSignIn(
+    { name, limits, clock }: ConnectionOptions,
+    { authProvider, transport }: { authProvider: SignIn; transport: HttpTransport },
+    signal: AbortSignal,
+  ): Promise<void> {
+    try {
+      const late = `Nobody signed in to ${name} in time.`
+      const answer = await withinLimit({ ms: limits.signInMs, clock, signal, late }, () => authProvider.answer())
+      const slow = `${name} did not accept the sign-in in time.`
+      await withinLimit({ ms: limits.connectMs, clock, signal, late: slow }, () => transport.finishAuth(answer))
+    } catch (error) {
+      signal.throwIfAborted()
+      // Nobody is sent to their browser again by a mere repetition.
+      throw new ServerProblem(problemOf(error, { name, signal }).message, { isFinal: true, cause: error })
+    }
+  }
+
+  static async #connect(
+    options: ConnectionOptions,
+    transport: StdioTransport | HttpTransport,
+    signal: AbortSignal,
+  ): Promise<McpConnection> {
+    const { name, limits, clock } = options
+    // Nothing is offered to servers: they cannot ask our model or our user, nor see our folders.
+    const client = new Client({ name: 'tapetree', version: '0' }, { capabilities: {} })
+    const connection = new McpConnection(options, { client, transport })
+    Object.assign(client, {
+      onclose: () => connection.#end(),
+      onerror: () => undefined, // what matters of it comes back as the outcome of a request
+    })
+    client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
+    const late = `${name} did not answer within ${limits.connectMs / 1000} seconds.`
+    try {
+      await withinLimit({ ms: limits.connectMs, clock, signal, late }, (given) =>
+        client.connect(transport, { signal: given, timeout: noTimeout }),
+      )
+      return connection
+    } catch (error) {
+      await transport.close()
+      if (error instanceof UnauthorizedError && !signal.aborted) throw new SignInNeeded(name)
+      throw connection.#problem(error, signal)
+    }
+  }
+
+  /** Whether a request may still be sent. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Resolves with the reason when the connection has ended by itself or was closed. */
+  get lost(): Promise<string> {
+    return this.#lost.promise
+  }
+
+  /** What the server says it can do, unread; one more than the limit where there are too many. */
+  async listTools(signal: AbortSignal): Promise<unknown[]> {
+    const { name, limits, clock } = this.#options
+    const late = `${name} did not list its tools within ${limits.listMs / 1000} seconds.`
+    try {
+      return await withinLimit({ ms: limits.listMs, clock, signal, late }, (given) => this.#listPages(given))
+    } catch (error) {
+      throw this.#problem(error, signal)
+    }
+  }
+
+  async #listPages(signal: AbortSignal): Promise<unknown[]> {
+    if (!this.#client.getServerCapabilities()?.tools) return []
+    const tools: unknown[] = []
+    const { maxTools } = this.#options.limits
+    let cursor: string | undefined
+    // A page may be empty: their number is bounded like that of the tools.
+    for (let page = 0; page <= maxTools && tools.length <= maxTools; page += 1) {
+      const params = cursor === undefined ? {} : { cursor }
+      const answer = await this.#client.request({ method: 'tools/list', params }, toolPage, options(signal))
+      tools.push(...answer.tools.slice(0, maxTools + 1))
+      cursor = answer.nextCursor
+      if (cursor === undefined) break
+    }
+    return tools.slice(0, maxTools + 1)
+  }
+
+  /** Lasts as long as the signal allows; when that ends the call, the server is told. */
+  async callTool(call: { name: string; input: Record<string, unknown> }, signal: AbortSignal): Promise<CallResult> {
+    try {
+      const params = { name: call.name, arguments: call.input }
+      return await this.#client.request({ method: 'tools/call', params }, callResult, options(signal))
+    } catch (error) {
+      throw this.#problem(error, signal, '; the call may have taken effect')
+    }
+  }
+
+  /** Ends the server, or takes leave of it; resolves when nothing of it is left. */
+  async close(): Promise<void> {
+    const transport = this.#transport
+    const wasOpen = this.#isOpen
+    this.#isOpen = false
+    if (wasOpen && transport instanceof HttpTransport) {
+      const leaving = AbortSignal.timeout(goodbyeMs)
+      // A server that does not take note forgets us in its own time.
+      await untilAborted(transport.terminateSession(), leaving).catch(() => undefined)
+    }
+    await transport.close()
+    this.#end()
+  }
+
+  #end(): void {
+    this.#isOpen = false
+    const end = this.#transport instanceof StdioTransport ? this.#transport.end : undefined
+    this.#lost.resolve(`${this.#options.name} is gone.${end === undefined ? '' : ` ${bounded(end)}`}`)
+  }
+
+  /** `effect` is what has to be said besides where the server ended in the middle. */
+  #problem(error: unknown, signal: AbortSignal, effect = ''): Error {
+    const { name } = this.#options
+    const problem = problemOf(error, { name, signal, effect })
+    const end = this.#transport instanceof StdioTransport ? this.#transport.end : undefined
+    if (end !== undefined && problem instanceof ServerProblem) {
+      return new ServerProblem(`${problem.message} ${bounded(end)}`, { isFinal: problem.isFinal, cause: error })
+    }
+    // On HTTP nothing tells that the other side is gone, or no longer knows us, but requests that fail.
+    const isRefused = problem instanceof SessionForgotten || (problem instanceof ServerProblem && problem.isFinal)
+    if ((isRefused || error instanceof TypeError) && !signal.aborted) void this.close()
+    return problem
+  }
+}
+
+class SignInNeeded extends ServerProblem {
+  constructor(name: string) {
+    super(`${name} wants its user to sign in.`, { isFinal: true })
+  }
+}
+
+function options(signal: AbortSignal): RequestOptions {
+  return { signal, timeout: noTimeout }
+}
+
+/** The error as a sentence; the signal's own reason where that ended it. */
+function problemOf(
+  error: unknown,
+  { name, signal, effect = '' }: { name: string; signal: AbortSignal; effect?: string },
+): Error {
+  if (signal.aborted) return signal.reason as Error
+  if (error instanceof ServerProblem) return error
+  const cause = error instanceof Error && error.cause instanceof ServerProblem ? error.cause : undefined
+  if (cause) return cause
+  if (error instanceof SdkHttpError && error.status === 404) {
+    return new SessionForgotten(`${name} does not know this session, or there is no server at its address.`, {
+      cause: error,
+    })
+  }
+  const unauthorized = error instanceof UnauthorizedError || (error instanceof SdkHttpError && error.status === 401)
+  if (unauthorized) {
+    return new ServerProblem(`${name} wants to know who asks: add \`oauth\` or a header to its settings.`, {
+      isFinal: true,
+      cause: error,
+    })
+  }
+  const isEnded =
+    (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed) ||
+    (error instanceof ProtocolError && error.code === streamEndedCode)
+  if (isEnded) {
+    return new ServerProblem(`${name} ended before it answered${effect}.`, { cause: error })
+  }
+  if (error instanceof TypeError) {
+    return new ServerProblem(`${name} could not be reached: ${bounded(reasonOf(error))}.`, { cause: error })
+  }
+  return new ServerProblem(`${name} answered with an error: ${bounded(reasonOf(error))}`, { cause: error })
+}
+
+/** `fetch` says what happened only in the cause of its error. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  return cause instanceof Error ? `${error.message}: ${cause.message}` : error.message
+}
+
+function bounded(text: string): string {
+  const clean = withoutHidden(text).trim()
+  return clean.length <= maxReasonLength ? clean : `${clean.slice(0, maxReasonLength)}…`
+}

@@ -1,0 +1,263 @@
+import type { Clock } from '../clock.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { CallResult, McpConnection } from './connection.ts'
+import { withoutHidden } from './foreign-text.ts'
+import type { McpLimits } from './limits.ts'
+import { mcpTools } from './mcp-tools.ts'
+import { compareOrigin, compareTools, pinOf, type PinChange, type PinStore } from './pinned-tools.ts'
+import type { RemoteTool } from './remote-tool.ts'
+import { resolveServer, type ServerPlace } from './resolve-server.ts'
+import { ServerProblem, SessionForgotten } from './server-problem.ts'
+import type { McpServerSettings } from './server-settings.ts'
+import type { SignInOptions } from './sign-in.ts'
+import { untilAborted } from './time-limit.ts'
+
+export type McpServerState =
+  | { type: 'starting' }
+  /** It waits for the user, in a browser. */
+  | { type: 'signing_in' }
+  /** The problems are sentences on tools that were left out. */
+  | { type: 'ready'; problems: string[] }
+  /** It is not what the user knows: its tools are withheld until they accept. */
+  | { type: 'changed'; change: PinChange }
+  /** Where it is given up, only the user starts it again. */
+  | { type: 'failed'; reason: string; isGivenUp: boolean }
+  | { type: 'closed' }
+
+export interface McpServerOptions extends ServerPlace {
+  name: string
+  settings: McpServerSettings
+  pins: PinStore
+  /** `pin`: a server that was never seen is known from then on. `ask`: it is not even started before the user accepts. */
+  firstContact: 'pin' | 'ask'
+  signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  limits: McpLimits
+  clock: Clock
+  observe: (state: McpServerState) => void
+}
+
+/** A server that ran this long is not one that fails to start. */
+const steadyMs = 60_000
+const firstBackoffMs = 500
+/** How often a server may have its tools listed anew. */
+const listIntervalMs = 1000
+
+/** One configured server: started in the background, kept running, and offering only what the user knows of it. */
+export class McpServer {
+  readonly #options: McpServerOptions
+  readonly #closing = new AbortController()
+  #state: McpServerState = { type: 'starting' }
+  #next = Promise.withResolvers<void>()
+  /** Somebody wants the server to be looked at again: it has changed, or the user has spoken. */
+  #nudge = Promise.withResolvers<void>()
+  #connection: McpConnection | undefined
+  #remote = new Map<string, RemoteTool>()
+  #tools: readonly Tool[] = []
+  #hasAnswered = false
+  #isRestarting = false
+  #kept: Promise<void> | undefined
+
+  constructor(options: McpServerOptions) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.name
+  }
+
+  get state(): McpServerState {
+    return this.#state
+  }
+
+  get tools(): readonly Tool[] {
+    return this.#tools
+  }
+
+  start(): void {
+    this.#kept ??= this.#keep(this.#closing.signal)
+  }
+
+  /** Resolves when it has come up, or has come to wait for something, or has failed. */
+  async settled(): Promise<void> {
+    while (this.#state.type === 'starting') await this.#next.promise
+  }
+
+  /** The user accepts what they were shown; says whether that is still what there is. */
+  async accept(sha256: string): Promise<boolean> {
+    const shown = this.#state
+    if (shown.type !== 'changed' || shown.change.sha256 !== sha256) return false
+    await this.#options.pins.set(this.name, shown.change.pin)
+    if (this.#state === shown) this.#become({ type: 'starting' })
+    this.#nudge.resolve()
+    return true
+  }
+
+  /** Begins anew, whatever became of it. */
+  async restart(): Promise<void> {
+    this.#isRestarting = true
+    await this.#connection?.close()
+    this.#nudge.resolve()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new ServerProblem(`${this.name} was closed.`))
+    await this.#kept
+    this.#tools = []
+    this.#become({ type: 'closed' })
+  }
+
+  async #keep(signal: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#options
+    let failures = 0
+    while (!signal.aborted) {
+      const startedAt = clock.now()
+      if (this.#isRestarting) failures = 0
+      this.#hasAnswered = false
+      this.#isRestarting = false
+      const end = await this.#runOnce(signal)
+      if (signal.aborted) return
+      if (this.#hasAnswered || clock.now() - startedAt >= steadyMs) failures = 0
+      if (!this.#isRestarting) {
+        failures += 1
+        const isGivenUp = end.isFinal || failures > limits.maxRestarts
+        this.#become({ type: 'failed', reason: end.reason, isGivenUp })
+        await this.#backOff(isGivenUp ? Infinity : firstBackoffMs * 2 ** (failures - 1), signal)
+      }
+      if (!signal.aborted) this.#become({ type: 'starting' })
+    }
+  }
+
+  /** Ends early when the server is closed or the user wants it back at once. */
+  async #backOff(ms: number, signal: AbortSignal): Promise<void> {
+    this.#nudge = Promise.withResolvers()
+    const woken = new AbortController()
+    const given = AbortSignal.any([signal, woken.signal])
+    void this.#nudge.promise.then(() => woken.abort())
+    const pause = ms === Infinity ? new Promise<void>(() => undefined) : this.#options.clock.wait(ms, given)
+    await untilAborted(pause, given).catch(() => undefined)
+    if (this.#isRestarting) this.#nudge = Promise.withResolvers()
+  }
+
+  /** From its start to its end; never throws. */
+  async #runOnce(signal: AbortSignal): Promise<{ reason: string; isFinal: boolean }> {
+    try {
+      const server = await resolveServer(this.#options.settings, this.#options)
+      await this.#permitOrigin(server.origin, signal)
+      // The client is large, and whoever has no servers does without it.
+      const { McpConnection } = await import('./connection.ts')
+      this.#connection = await McpConnection.open(
+        {
+          ...this.#options,
+          server,
+          onToolsChanged: () => this.#nudge.resolve(),
+          onSigningIn: () => this.#become({ type: 'signing_in' }),
+        },
+        signal,
+      )
+      const reason = await this.#attend(this.#connection, { origin: server.origin, signal })
+      return { reason, isFinal: false }
+    } catch (error) {
+      if (error instanceof ServerProblem) return { reason: error.message, isFinal: error.isFinal }
+      return { reason: `${this.name} failed: ${String(error)}`, isFinal: true }
+    } finally {
+      await this.#connection?.close()
+      this.#connection = undefined
+    }
+  }
+
+  /** What is run is what the user knows; if it is not, nothing is started before they accept it. */
+  async #permitOrigin(origin: string, signal: AbortSignal): Promise<void> {
+    const { pins, firstContact } = this.#options
+    for (;;) {
+      const pin = await pins.get(this.name)
+      if (!pin && firstContact === 'pin') return pins.set(this.name, { origin })
+      const change = compareOrigin(pin, origin)
+      if (!change) return
+      this.#withhold(change)
+      await untilAborted(this.#nudged(), signal)
+    }
+  }
+
+  /** Offers what the server has, again after every change, until it is gone; says why. */
+  async #attend(
+    connection: McpConnection,
+    { origin, signal }: { origin: string; signal: AbortSignal },
+  ): Promise<string> {
+    const lost = connection.lost.then((reason) => ({ type: 'lost', reason }) as const)
+    for (;;) {
+      const pause = this.#options.clock.wait(listIntervalMs, signal)
+      void pause.catch(() => undefined)
+      await this.#offer(connection, { origin, signal })
+      const nudged = this.#nudged().then(() => ({ type: 'nudged' }) as const)
+      const event = await untilAborted(Promise.race([lost, nudged]), signal)
+      if (event.type === 'lost') return event.reason
+      if (this.#state.type !== 'starting') await untilAborted(Promise.race([lost, pause]), signal)
+    }
+  }
+
+  async #offer(connection: McpConnection, { origin, signal }: { origin: string; signal: AbortSignal }): Promise<void> {
+    const { name, pins, limits } = this.#options
+    const { readTools } = await import('./remote-tool.ts')
+    const { tools: remote, problems } = readTools(await connection.listTools(signal), limits)
+    const pin = (await pins.get(name)) ?? { origin }
+    const change = compareOrigin(pin, origin) ?? compareTools(pin, remote)
+    if (change) return this.#withhold(change)
+    if (!pin.tools) await pins.set(name, pinOf(origin, remote))
+    this.#remote = new Map(remote.map((tool) => [tool.name, tool]))
+    this.#tools = mcpTools(remote, {
+      server: name,
+      limits,
+      call: (tool, input, callSignal) => this.#call(tool, input, callSignal),
+    })
+    this.#become({ type: 'ready', problems })
+  }
+
+  #withhold(change: PinChange): void {
+    this.#remote = new Map()
+    this.#tools = []
+    this.#become({ type: 'changed', change })
+  }
+
+  async #call(tool: RemoteTool, input: Record<string, unknown>, signal: AbortSignal): Promise<CallResult> {
+    for (let attempt = 1; ; attempt += 1) {
+      const connection = await this.#connected(signal)
+      if (this.#remote.get(tool.name)?.sha256 !== tool.sha256) {
+        throw new ServerProblem(`The tool ${withoutHidden(tool.name)} of ${this.name} is no longer what it was.`)
+      }
+      try {
+        const result = await connection.callTool({ name: tool.name, input }, signal)
+        this.#hasAnswered = true
+        return result
+      } catch (error) {
+        if (!(error instanceof SessionForgotten) || attempt > 1) throw error
+      }
+    }
+  }
+
+  /** Waits while the server is being started; throws where nobody knows whether it ever will be. */
+  async #connected(signal: AbortSignal): Promise<McpConnection> {
+    for (;;) {
+      const state = this.#state
+      if (state.type === 'ready' && this.#connection?.isOpen) return this.#connection
+      if (state.type === 'closed') throw new ServerProblem(`${this.name} was closed.`)
+      if (state.type === 'failed' && state.isGivenUp) throw new ServerProblem(state.reason)
+      if (state.type === 'changed') {
+        throw new ServerProblem(`${this.name} has changed; its tools are withheld until the user accepts them.`)
+      }
+      await untilAborted(this.#next.promise, signal)
+    }
+  }
+
+  #become(state: McpServerState): void {
+    this.#state = state
+    const { resolve } = this.#next
+    this.#next = Promise.withResolvers()
+    resolve()
+    this.#options.observe(state)
+  }
+
+  async #nudged(): Promise<void> {
+    await this.#nudge.promise
+    this.#nudge = Promise.withResolvers()
+  }
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { CallResult } from './connection.ts'
+import { withoutHidden } from './foreign-text.ts'
+import type { McpLimits } from './limits.ts'
+import type { RemoteTool } from './remote-tool.ts'
+import { ServerProblem } from './server-problem.ts'
+import { toolOutput } from './tool-result.ts'
+
+export interface McpToolsOptions {
+  /** As the user calls it. */
+  server: string
+  limits: McpLimits
+  call: (tool: RemoteTool, input: Record<string, unknown>, signal: AbortSignal) => Promise<CallResult>
+}
+
+/** The tools of a server as tools of ours. Nothing is known of what they do, so the gate asks unless a rule names them. */
+export function mcpTools(remote: readonly RemoteTool[], { server, limits, call }: McpToolsOptions): Tool[] {
+  const names = toolNames(server, remote)
+  return remote.map((tool, index): Tool => {
+    const name = names[index] as string
+    return {
+      name,
+      description: tool.description || `The tool ${withoutHidden(tool.name)} of the server ${server}.`,
+      inputSchema: tool.inputSchema,
+      // What a server says about its own harmlessness decides nothing.
+      readOnly: false,
+      replay: 'never',
+      deadlineMs: limits.callMs,
+      check: (input) => {
+        if (!isObject(input)) return `The input of ${name} is not an object.`
+        const problem = tool.check(input)
+        if (problem !== undefined) return `The input of ${name} is not valid. ${problem}`
+        return { access: [{ type: 'tool', name, readOnly: false }], run: (context) => run(input, context) }
+      },
+    }
+
+    async function run(input: Record<string, unknown>, context: ToolContext) {
+      try {
+        return await toolOutput(await call(tool, input, context.signal), context, limits)
+      } catch (error) {
+        if (error instanceof ServerProblem) return { content: error.message, isError: true }
+        throw error
+      }
+    }
+  })
+}
+
+const maxNameLength = 64
+
+/** Names that every provider takes, no two alike: a name that had to be changed steps back behind one that had not. */
+export function toolNames(server: string, tools: readonly { name: string }[]): string[] {
+  const prefix = `mcp__${server}__`
+  const wanted = tools.map(({ name }) => prefix + name.replace(/[^A-Za-z0-9_-]/g, '_'))
+  const unchanged = wanted.filter((name, index) => name === prefix + tools[index]?.name && name.length <= maxNameLength)
+  const taken = new Set(unchanged)
+  return wanted.map((name, index) => {
+    const own = tools[index]?.name ?? ''
+    if (name === prefix + own && name.length <= maxNameLength) return name
+    if (name.length <= maxNameLength && !taken.has(name)) {
+      taken.add(name)
+      return name
+    }
+    const mark = `_${createHash('sha256').update(own).digest('hex').slice(0, 8)}`
+    const marked = name.slice(0, maxNameLength - mark.length) + mark
+    taken.add(marked)
+    return marked
+  })
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { hashOf } from '../models/request-hash.ts'
+import { hasHidden, withoutHidden } from './foreign-text.ts'
+import { inputCheck, type InputCheck } from './input-check.ts'
+import type { McpLimits } from './limits.ts'
+
+/** A tool as its server describes it, checked, and fit to be shown to a model. */
+export interface RemoteTool {
+  /** As the server knows it. */
+  name: string
+  description: string
+  inputSchema: Record<string, unknown>
+  check: InputCheck
+  /** Of the name, the description and the schema as they came. */
+  sha256: string
+}
+
+export interface RemoteTools {
+  tools: RemoteTool[]
+  /** Sentences on tools that were left out. */
+  problems: string[]
+}
+
+const toolSchema = z.looseObject({
+  name: z.string().min(1).max(256),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  inputSchema: z.looseObject({ type: z.literal('object') }),
+})
+
+/** Reads the list of a server. Each tool stands for itself: one that makes no sense takes none of the others with it. */
+export function readTools(listed: readonly unknown[], limits: McpLimits): RemoteTools {
+  const tools = new Map<string, RemoteTool>()
+  const problems: string[] = []
+  for (const [index, each] of listed.slice(0, limits.maxTools).entries()) {
+    const tool = readTool(each, limits)
+    if (typeof tool === 'string') problems.push(`${shownName(each, index)} is left out: ${tool}`)
+    else if (tools.has(tool.name)) problems.push(`${shownName(each, index)} is left out: another has its name.`)
+    else tools.set(tool.name, tool)
+  }
+  if (listed.length > limits.maxTools) {
+    problems.push(`There are more than ${limits.maxTools} tools; the others are left out.`)
+  }
+  return { tools: [...tools.values()], problems }
+}
+
+/** The tool, or why it cannot be used. */
+function readTool(
+  listed: unknown,
+  { maxDescriptionLength, maxSchemaBytes, maxSchemaDepth }: McpLimits,
+): RemoteTool | string {
+  // Before anything else walks through it.
+  if (isDeeperThan(maxSchemaDepth + 1, listed)) return `it is nested more than ${maxSchemaDepth} deep.`
+  const parsed = toolSchema.safeParse(listed)
+  if (!parsed.success) return `it is not described as a tool is. ${z.prettifyError(parsed.error)}`
+  const { name, title, description, inputSchema } = parsed.data
+  if (Buffer.byteLength(JSON.stringify(inputSchema)) > maxSchemaBytes) {
+    return `its schema has more than ${maxSchemaBytes} bytes.`
+  }
+  const schema = visibleSchema(inputSchema)
+  if (schema === undefined) return 'there are invisible letters in the names or values of its schema.'
+  let check: InputCheck
+  try {
+    check = inputCheck(inputSchema)
+  } catch (error) {
+    return `its schema makes no sense: ${error instanceof Error ? error.message : String(error)}`
+  }
+  const said = withoutHidden(description ?? title ?? '').trim()
+  return {
+    name,
+    description: said.length > maxDescriptionLength ? `${said.slice(0, maxDescriptionLength).toWellFormed()}…` : said,
+    inputSchema: schema,
+    check,
+    sha256: hashOf({ name, description: description ?? null, title: title ?? null, inputSchema }),
+  }
+}
+
+const prose = new Set(['description', 'title', '$comment'])
+
+/**
+ * The schema as a model gets it: what is prose loses what cannot be seen; where names or values hide something there is no such
+ * schema, since without it they would be others.
+ */
+function visibleSchema(schema: Record<string, unknown>): Record<string, unknown> | undefined {
+  let isVisible = true
+  const seen = (value: unknown, member?: string): unknown => {
+    if (typeof value === 'string') {
+      if (member !== undefined && prose.has(member)) return withoutHidden(value)
+      isVisible &&= !hasHidden(value)
+      return value
+    }
+    if (Array.isArray(value)) return value.map((each) => seen(each))
+    if (typeof value !== 'object' || value === null) return value
+    const members = Object.entries(value).map(([name, each]): [string, unknown] => {
+      isVisible &&= !hasHidden(name)
+      return [name, seen(each, name)]
+    })
+    return Object.fromEntries(members)
+  }
+  const { $schema: _, ...visible } = seen({ properties: {}, ...schema }) as Record<string, unknown>
+  return isVisible ? visible : undefined
+}
+
+/** Looks level by level, so that no depth is too much for it. */
+function isDeeperThan(depth: number, value: unknown): boolean {
+  let level = [value]
+  for (let reached = 0; reached <= depth; reached += 1) {
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+    if (level.length === 0) return false
+  }
+  return true
+}
+
+function shownName(listed: unknown, index: number): string {
+  const name = typeof listed === 'object' && listed !== null && 'name' in listed ? listed.name : undefined
+  return typeof name === 'string' && name !== '' ? `The tool ${withoutHidden(name).slice(0, 64)}` : `Tool ${index + 1}`
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { urlProblem } from './server-url.ts'
+
+/**
+ * One MCP server as a user writes it down. A program is started as it stands, never by a shell; it sees the few variables that
+ * every program needs, those that `env.pass` names and those that `env.set` gives.
+ */
+export type McpServerSettings = z.output<typeof mcpServerSchema>
+export type HttpSettings = Extract<McpServerSettings, { type: 'http' }>
+
+const withoutNul = z.string().regex(/^[^\0]*$/, 'It contains a NUL character.')
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'It is not the name of a variable.')
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'It is not the name of a header.')
+const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'It is not the value of a header.')
+
+const address = z.string().superRefine((url, issues) => {
+  const problem = urlProblem(url)
+  if (problem !== undefined) issues.addIssue(problem)
+})
+
+const oauthSchema = z.strictObject({
+  /** Where the server knows no registration of clients. */
+  clientId: z.string().min(1).optional(),
+  clientSecret: z.string().min(1).optional(),
+  scope: z.string().min(1).optional(),
+  /** Where the sign-in comes back to on this machine, if it may not be just any port. */
+  redirectPort: z.int().min(1024).max(65_535).optional(),
+})
+
+export type OAuthSettings = z.output<typeof oauthSchema>
+
+const commonSchema = {
+  /** Instead of the usual limits. */
+  connectTimeoutMs: z.int().min(1).max(600_000).optional(),
+  callTimeoutMs: z.int().min(1).max(3_600_000).optional(),
+}
+
+export const mcpServerSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('stdio'),
+    command: withoutNul.min(1),
+    args: z.array(withoutNul).default([]),
+    env: z
+      .strictObject({
+        pass: z.array(variable).default([]),
+        set: z.record(variable, withoutNul).default({}),
+      })
+      .default({ pass: [], set: {} }),
+    /** Where it runs, seen from the working folder. */
+    cwd: withoutNul.min(1).optional(),
+    ...commonSchema,
+  }),
+  z.strictObject({
+    type: z.literal('http'),
+    url: address,
+    headers: z.record(headerName, headerValue).default({}),
+    oauth: oauthSchema.optional(),
+    ...commonSchema,
+  }),
+])
+
+/**
+ * What a server may be called. No two underscores in a row and none at an end, so that a rule for `mcp__github__*` means the tools
+ * of `github` and of nobody else.
+ */
+export const mcpServerName = z
+  .string()
+  .max(32)
+  .regex(
+    /^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*$/,
+    'The name of a server is made of letters and digits, with single - or _ between them.',
+  )
+
+export const mcpServersSchema = z.record(mcpServerName, mcpServerSchema)

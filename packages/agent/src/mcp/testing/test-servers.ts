@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url'
+import { systemClock, type Clock } from '../../clock.ts'
+import type { McpServerState } from '../mcp-server.ts'
+import { McpServers, type McpServersOptions } from '../mcp-servers.ts'
+import { mcpServersSchema } from '../server-settings.ts'
+import { memoryPins } from './memory-stores.ts'
+
+/** The settings of a server that is a program: how it behaves, where it tells what it saw, and tools beside the usual ones. */
+export function stdioServer(mode: 'serve' | 'exit' | 'mute', ...args: string[]): object {
+  const file = fileURLToPath(new URL('stdio-server.ts', import.meta.url))
+  return { type: 'stdio', command: process.execPath, args: [file, mode, ...args] }
+}
+
+export interface TestServers extends AsyncDisposable {
+  servers: McpServers
+  events: { server: string; state: McpServerState }[]
+  /** Resolves when the server is in this state, or was when asked. */
+  reached<Type extends McpServerState['type']>(server: string, type: Type): Promise<McpServerState & { type: Type }>
+  /** Resolves when the server comes to be in this state from here on. */
+  comes<Type extends McpServerState['type']>(server: string, type: Type): Promise<McpServerState & { type: Type }>
+}
+
+/** A clock for which pauses between attempts pass at once; limits on time are as long as they are. */
+const hurriedClock: Clock = {
+  now: () => systemClock.now(),
+  wait: (ms, signal) => systemClock.wait(ms <= 4000 ? 0 : ms, signal),
+}
+
+/** Starts servers as settings describe them and keeps what becomes of them. */
+export function startServers(
+  settings: Record<string, object>,
+  options: Partial<Omit<McpServersOptions, 'servers'>> = {},
+): TestServers {
+  const events: TestServers['events'] = []
+  const watchers = new Set<(event: TestServers['events'][number]) => void>()
+  const servers = McpServers.start({
+    cwd: process.cwd(),
+    environment: process.env,
+    pins: memoryPins(),
+    clock: hurriedClock,
+    ...options,
+    servers: mcpServersSchema.parse(settings),
+    observe: (event) => {
+      events.push(event)
+      for (const watcher of watchers) watcher(event)
+    },
+  })
+  const comes: TestServers['comes'] = (server, type) =>
+    new Promise((resolve) => {
+      const watcher = (event: TestServers['events'][number]): void => {
+        if (event.server !== server || event.state.type !== type) return
+        watchers.delete(watcher)
+        resolve(event.state as never)
+      }
+      watchers.add(watcher)
+    })
+  return {
+    servers,
+    events,
+    comes,
+    reached: (server, type) => {
+      const state = servers.states().find((each) => each.server === server)?.state
+      return state?.type === type ? Promise.resolve(state as never) : comes(server, type)
+    },
+    [Symbol.asyncDispose]: () => servers.close(),
+  }
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it, test } from 'vitest'
+import { createRedactor } from './redactor.ts'
+import { allowanceOf } from './redaction-policy.ts'
+import { secretsOf } from './known-values.ts'
+import { pick, plant, secretShapes } from './testing/planted-secrets.ts'
+import { randomFrom } from './testing/random-from.ts'
+
+// In pieces, so that no scanner takes this file for a key.
+const privateKey = ['PRIVATE', 'KEY'].join(' ')
+const redactor = createRedactor()
+const githubToken = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`
+const password = ['Tr0ub4dor', '3'].join('&')
+
+test('a secret is replaced by a marker that says what it was', () => {
+  expect(redactor.text(`export GITHUB_TOKEN=${githubToken} # mine`)).toBe(
+    'export GITHUB_TOKEN=[redacted: github-token] # mine',
+  )
+})
+
+test('of a secret that is known by its place, the place stays', () => {
+  expect(redactor.text(`db: postgres://app:${password}@db:5432/app\npassword: "${password}"`)).toBe(
+    'db: postgres://app:[redacted: url-password]@db:5432/app\npassword: "[redacted: password]"',
+  )
+})
+
+test('text without secrets is given back as it is', () => {
+  const text = 'nothing here, ünïcödé 🙂 \ud800 included'
+  expect(redactor.text(text)).toBe(text)
+})
+
+test('redacting twice changes nothing, however secrets stand together', () => {
+  const seed = Math.floor(Math.random() * 2 ** 32)
+  const random = randomFrom(seed)
+  const joints = ['', '', ' ', '\n', '=', ': ', '"', '-', '_', 'token=', 'password: ', '://a:', '@', '[redacted: ', ']']
+  const changed = Array.from({ length: 1500 }, () =>
+    Array.from({ length: 4 }, () => {
+      const { text, secret } = plant(pick(secretShapes, random), random)
+      const whole = random() < 0.5 ? text : secret
+      return (random() < 0.2 ? whole.slice(0, Math.floor(random() * whole.length)) : whole) + pick(joints, random)
+    }).join(''),
+  ).filter((text) => redactor.text(redactor.text(text)) !== redactor.text(text))
+  expect({ seed, changed }).toEqual({ seed, changed: [] })
+})
+
+describe('a key that was cut off', () => {
+  const lines = Array.from({ length: 6 }, (_, index) => `MIIE${String(index).repeat(4)}${'aB3+'.repeat(14)}`)
+  const begin = `-----BEGIN RSA ${privateKey}-----`
+  const end = `-----END RSA ${privateKey}-----`
+
+  it('is redacted as far as it goes', () => {
+    expect(redactor.text(`$ head key.pem\n${begin}\n${lines.join('\n')}\n$ echo done`)).toBe(
+      '$ head key.pem\n[redacted: private-key]\n$ echo done',
+    )
+  })
+
+  it('does not take the next one with it', () => {
+    expect(redactor.text(`${begin}\n${lines.join('\n')}\n${end}\nand\n${begin}\n${lines.join('\n')}\n${end}\n`)).toBe(
+      '[redacted: private-key]\nand\n[redacted: private-key]\n',
+    )
+  })
+
+  it('is none where only its first line is spoken of', () => {
+    const text = `if (pem.startsWith('${begin}')) return parse(pem.slice(27))`
+    expect(redactor.text(text)).toBe(text)
+  })
+
+  it.each([
+    ['quoted in JSON', (line: string) => `${line}\\n`],
+    ['in a diff', (line: string) => `+${line}\n`],
+    ['indented', (line: string) => `    ${line}\n`],
+    ['in lines of code', (line: string) => `  "${line}\\n" +\n`],
+  ])('and one %s is found', (_, write) => {
+    const text = [begin, ...lines, end].map(write).join('')
+    expect(lines.filter((line) => redactor.text(text).includes(line))).toEqual([])
+  })
+})
+
+describe('a value that is known', () => {
+  const value = 'plain words + "quotes" & ümlaut'
+  const knowing = createRedactor({ secrets: { MY_SECRET: value } })
+
+  it.each([
+    ['as it is', value],
+    ['in JSON', JSON.stringify(value).slice(1, -1)],
+    ['in a URL', encodeURIComponent(value)],
+    ['as bytes', Buffer.from(value).toString('latin1')],
+  ])('is replaced %s', (_, written) => {
+    expect(knowing.text(`before ${written} after`)).toBe('before [redacted: MY_SECRET] after')
+  })
+
+  it.each(['', 'a', 'ab', 'abc'])('is replaced in base64, after %j', (before) => {
+    const encoded = Buffer.from(`${before}${value}:more`).toString('base64')
+    const decoded = Buffer.from(knowing.text(encoded).replace(/\[.*\]/, ''), 'base64').toString('latin1')
+    expect(knowing.text(encoded)).toContain('[redacted: MY_SECRET]')
+    expect(decoded).not.toContain('words')
+  })
+
+  it('is not looked for where it is a word', () => {
+    const short = createRedactor({ secrets: { SHORT: 'main', MARKER: 'redacted: github' } })
+    expect(short.text(`main ${githubToken}`)).toBe('main [redacted: github-token]')
+  })
+
+  it('is the longer one where one begins with another', () => {
+    const both = createRedactor({ secrets: { ONE: 'first-value', TWO: 'first-value-and-more' } })
+    expect(both.text('first-value-and-more, first-value')).toBe('[redacted: TWO], [redacted: ONE]')
+  })
+})
+
+test('the environment gives the values whose names say that they are secret', () => {
+  expect(
+    secretsOf({
+      API_KEY: 'abc-123-def',
+      PATH: '/usr/bin:/bin',
+      SSH_AUTH_SOCK: '/run/agent.sock',
+      TOKEN_LIMIT: '100000',
+      KEYBOARD: 'de-latin1-x',
+    }),
+  ).toEqual({ API_KEY: 'abc-123-def' })
+})
+
+describe('what the user allows stays', () => {
+  it('by the name of a known value, wherever it stands', () => {
+    const allowing = createRedactor({ secrets: { GITHUB_TOKEN: githubToken }, allow: ['GITHUB_TOKEN'] })
+    expect(allowing.text(`it is ${githubToken}`)).toBe(`it is ${githubToken}`)
+  })
+
+  it('by the name of a variable in text', () => {
+    const allowing = createRedactor({ allow: ['TEST_DB_PASSWORD'] })
+    const text = `TEST_DB_PASSWORD=${password}\n`
+    expect(allowing.text(`${text}DB_PASSWORD=${password}`)).toBe(`${text}DB_PASSWORD=[redacted: password]`)
+  })
+
+  it('by the hash of the value', () => {
+    const allowing = createRedactor({
+      secrets: { A: password },
+      allow: [allowanceOf(githubToken), allowanceOf(password)],
+    })
+    expect(allowing.text(`${githubToken} ${password}`)).toBe(`${githubToken} ${password}`)
+  })
+})

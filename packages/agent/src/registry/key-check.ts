@@ -1,0 +1,66 @@
+import type { ModelProvider } from './catalogue.ts'
+import { limitedText } from './limited-json.ts'
+
+export type KeyCheck =
+  | { type: 'ok' }
+  /** There is none, and one is needed. */
+  | { type: 'missing'; message: string }
+  | { type: 'refused'; message: string }
+  /** Nothing was learnt of the key: no connection, no answer in time, or an answer that is about something else. */
+  | { type: 'unreachable'; message: string }
+
+/** One request that costs nothing. It follows no redirect: the key is for this address alone. */
+export async function checkKey(
+  provider: ModelProvider,
+  key: string | undefined,
+  { fetch, signal }: { fetch: typeof globalThis.fetch; signal: AbortSignal },
+): Promise<KeyCheck> {
+  const { name, baseUrl, keyCheckPath = '/models', headers } = provider
+  let response: Response
+  try {
+    response = await fetch(`${baseUrl}${keyCheckPath}`, {
+      redirect: 'manual',
+      signal,
+      headers: { ...headers, ...keyHeaders(provider, key) },
+    })
+  } catch (error) {
+    const why = signal.aborted ? 'gave no answer in time' : `cannot be reached (${reasonOf(error)})`
+    return { type: 'unreachable', message: `${name} ${why}.` }
+  }
+  if (response.ok) {
+    await response.body?.cancel()
+    return { type: 'ok' }
+  }
+  if (await isRefusal(response)) return { type: 'refused', message: `${name} does not accept the key.` }
+  return {
+    type: 'unreachable',
+    message: `${name} answered with status ${response.status}, which says nothing of the key.`,
+  }
+}
+
+function keyHeaders({ api }: ModelProvider, key: string | undefined): Record<string, string> {
+  const version: Record<string, string> = api === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {}
+  if (key === undefined) return version
+  if (api === 'anthropic') return { ...version, 'x-api-key': key }
+  return api === 'google' ? { 'x-goog-api-key': key } : { authorization: `Bearer ${key}` }
+}
+
+/** Google says it of a key that is none with 400. */
+async function isRefusal(response: Response): Promise<boolean> {
+  if (response.status !== 400) {
+    await response.body?.cancel()
+    return response.status === 401 || response.status === 403
+  }
+  try {
+    return (await limitedText(response, 64 * 1024)).includes('API_KEY_INVALID')
+  } catch {
+    return false // Too long, or cut off: no word about the key.
+  }
+}
+
+/** Never the request: it holds the key. */
+function reasonOf(error: unknown): string {
+  const { cause, message } = error as Error
+  const { code } = (cause ?? error) as NodeJS.ErrnoException
+  return code ?? message
+}

@@ -1,0 +1,60 @@
+import { referenceOf } from './model-info.ts'
+
+interface Named {
+  provider: string
+  id: string
+}
+
+/**
+ * The models that a name may mean, by how well it fits: as a whole, as a beginning, as any part. Within each of them, those whose
+ * id it is come before those whose id only ends with it, as those of a host do. Upper and lower case are the same.
+ */
+export function matchModels<T extends Named>(name: string, models: readonly T[]): T[][][] {
+  const wanted = name.toLowerCase()
+  if (wanted === '') return []
+  const whole = (model: T): string[] => [model.id.toLowerCase(), referenceOf(model).toLowerCase()]
+  const fits: ((model: T) => boolean)[][] = [
+    [(model) => whole(model).includes(wanted), (model) => lastPart(model.id) === wanted],
+    [(model) => whole(model).some((each) => each.startsWith(wanted)), (model) => lastPart(model.id).startsWith(wanted)],
+    [(model) => referenceOf(model).toLowerCase().includes(wanted)],
+  ]
+  return fits
+    .map((ways) => ways.map((way) => models.filter(way)).filter((group) => group.length > 0))
+    .filter((groups) => groups.length > 0)
+}
+
+/** What may have been meant, the nearest first. */
+export function nearModels(name: string, models: readonly Named[], count = 3): string[] {
+  const wanted = name.toLowerCase().slice(0, 100)
+  return models
+    .map((model) => ({
+      reference: referenceOf(model),
+      distance: Math.min(
+        editDistance(wanted, model.id.toLowerCase()),
+        editDistance(wanted, referenceOf(model).toLowerCase()),
+        editDistance(lastPart(wanted), lastPart(model.id)),
+      ),
+    }))
+    .filter(({ distance }) => distance <= Math.max(2, wanted.length / 3))
+    .sort((left, right) => left.distance - right.distance)
+    .slice(0, count)
+    .map(({ reference }) => reference)
+}
+
+function lastPart(id: string): string {
+  return id.slice(id.lastIndexOf('/') + 1).toLowerCase()
+}
+
+/** How many letters have to be added, left out or changed. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1]
+    for (const [place, other] of [...to].entries()) {
+      const changed = (row[place] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min(changed, (row[place + 1] ?? 0) + 1, (next[place] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

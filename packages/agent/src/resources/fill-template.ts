@@ -1,0 +1,69 @@
+import { splitArguments } from './template-arguments.ts'
+
+export type FilledTemplate = { type: 'filled'; text: string } | { type: 'too_long'; maxLength: number }
+
+const maxLength = 1024 * 1024
+
+const number = String.raw`[1-9]\d?`
+const placeholder = [
+  // $1 to $99; $100 is a price.
+  String.raw`\$(?<bare>${number})(?!\d)`,
+  String.raw`\$(?:@|ARGUMENTS(?![A-Za-z0-9_]))`,
+  String.raw`\$\{(?<braced>${number}|@|ARGUMENTS)(?<default>:-[^{}]*)?\}`,
+  String.raw`\$\{@:(?<from>${number})(?::(?<count>\d{1,2}))?\}`,
+].join('|')
+/** Two dollars are two dollars, and what follows them is no placeholder; a backslash takes the meaning from one. */
+const pattern = new RegExp(String.raw`\$\$|\\?(?:${placeholder})`, 'g')
+
+/**
+ * Puts what was typed after the command in place of the placeholders:
+ *
+ * - `$1` … `$99`, `${1}`: one argument, empty if it was not given
+ * - `${1:-text}`: the text if it was not given or is empty
+ * - `$@`, `${@}`: all of them, without their quotes, a blank between
+ * - `${@:2}`, `${@:2:3}`: those from the second on, three of them
+ * - `$ARGUMENTS`: everything as it was typed, with quotes and line breaks
+ *
+ * Arguments and defaults are inserted as they are: a placeholder in them is text. Where a template has no placeholder, what was
+ * typed follows it, so that nothing gets lost.
+ */
+export function fillTemplate(body: string, typed: string): FilledTemplate {
+  const given = splitArguments(typed)
+  let text = ''
+  let end = 0
+  let hasPlaceholder = false
+  for (const match of body.matchAll(pattern)) {
+    const [whole] = match
+    text += body.slice(end, match.index)
+    end = match.index + whole.length
+    if (whole === '$$') text += whole
+    else if (whole.startsWith('\\')) text += whole.slice(1)
+    else {
+      hasPlaceholder = true
+      text += valueOf(whole, match.groups ?? {}, { given, typed })
+    }
+    if (text.length > maxLength) return { type: 'too_long', maxLength }
+  }
+  text += body.slice(end)
+  if (!hasPlaceholder && typed.trim() !== '') text += `\n\n${typed.trim()}`
+  return text.length > maxLength ? { type: 'too_long', maxLength } : { type: 'filled', text }
+}
+
+function valueOf(
+  whole: string,
+  { bare, braced, default: fallback, from, count }: Record<string, string | undefined>,
+  { given, typed }: { given: readonly string[]; typed: string },
+): string {
+  if (from !== undefined) {
+    const start = Number(from) - 1
+    return given.slice(start, count === undefined ? undefined : start + Number(count)).join(' ')
+  }
+  const name = bare ?? braced ?? whole.slice(1)
+  const value = allOf(name, { given, typed }) ?? given[Number(name) - 1] ?? ''
+  return value === '' && fallback !== undefined ? fallback.slice(':-'.length) : value
+}
+
+function allOf(name: string, { given, typed }: { given: readonly string[]; typed: string }): string | undefined {
+  if (name === '@') return given.join(' ')
+  return name === 'ARGUMENTS' ? typed.trim() : undefined
+}

@@ -1,0 +1,78 @@
+import { join } from 'node:path'
+import { oneLine } from './one-line.ts'
+import { readLimited } from './read-limited.ts'
+
+/** What a person has written down for every agent that works here. Text for the model, nothing more. */
+export interface Instructions {
+  /** Absolute. */
+  path: string
+  source: InstructionSource
+  text: string
+}
+
+type InstructionSource = 'user' | 'project'
+
+/** A folder that may have instructions in it. */
+export interface InstructionPlace {
+  folder: string
+  source: InstructionSource
+  /** A folder that symbolic links must not leave, without links itself. */
+  within?: string
+}
+
+const fileNames = ['AGENTS.md', 'CLAUDE.md']
+const maxBytes = 48 * 1024
+/** Of all of them together, in characters. */
+const maxTotal = 192 * 1024
+
+/**
+ * The instructions of all places, in their order: what comes later is nearer to the work and may overrule what came before. Two
+ * files of a folder that say the same are one.
+ */
+export async function loadInstructions(
+  places: readonly InstructionPlace[],
+): Promise<{ instructions: Instructions[]; problems: string[] }> {
+  const found: Instructions[] = []
+  const seen = new Set<string>()
+  const problems: string[] = []
+  for (const { folder, source, within } of places) {
+    const inFolder: string[] = []
+    for (const name of fileNames) {
+      const path = join(folder, name)
+      const read = await readLimited(path, { maxBytes, whenLonger: 'cut', ...(within !== undefined && { within }) })
+      if (read.type === 'refused') problems.push(read.problem)
+      if (read.type !== 'text' || seen.has(read.realPath)) continue
+      seen.add(read.realPath)
+      const text = read.text.trim()
+      if (text === '' || inFolder.includes(text) || isReference(text)) continue
+      inFolder.push(text)
+      if (read.isCut) problems.push(`${oneLine(path)} was cut: it has more than ${maxBytes} bytes.`)
+      const note = `\n\n[The file goes on after ${maxBytes} bytes. Read the rest of it if you need it.]`
+      found.push({ path, source, text: read.isCut ? text + note : text })
+    }
+  }
+  const { kept, dropped } = withinTotal(found)
+  const tooMuch = dropped.map(({ path }) => `${oneLine(path)} was left out: there are too many instructions in all.`)
+  return { instructions: kept, problems: [...problems, ...tooMuch] }
+}
+
+/** A CLAUDE.md that only points to the AGENTS.md beside it. */
+function isReference(text: string): boolean {
+  return /^@(?:\.\/)?AGENTS\.md$/.test(text)
+}
+
+/** The user's own come first, then the ones nearest to the working folder. */
+function withinTotal(found: readonly Instructions[]): { kept: Instructions[]; dropped: Instructions[] } {
+  const byWeight = [
+    ...found.filter(({ source }) => source === 'user'),
+    ...found.filter(({ source }) => source === 'project').reverse(),
+  ]
+  const kept = new Set<Instructions>()
+  let total = 0
+  for (const each of byWeight) {
+    if (total + each.text.length > maxTotal) continue
+    total += each.text.length
+    kept.add(each)
+  }
+  return { kept: found.filter((each) => kept.has(each)), dropped: found.filter((each) => !kept.has(each)) }
+}

@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import { parseFrontMatter } from './front-matter.ts'
+import { listFolder } from './list-folder.ts'
+import { oneLine } from './one-line.ts'
+import { readLimited } from './read-limited.ts'
+
+/** A prompt that is kept in a file and called as `/name arguments`. */
+export interface Template {
+  name: string
+  description: string
+  /** For whoever types the command: `<file> [reason]`. */
+  argumentHint?: string
+  /** Absolute. */
+  path: string
+  source: TemplateSource
+  body: string
+}
+
+type TemplateSource = 'config' | 'project' | 'extension'
+
+/** A folder whose Markdown files are templates. */
+export interface TemplatePlace {
+  folder: string
+  source: TemplateSource
+  /** A folder that symbolic links must not leave, without links itself. */
+  within?: string
+}
+
+const maxBytes = 64 * 1024
+const maxTemplates = 256
+
+/** The templates of all places. Where two have one name, the one found first is taken and the other is reported. */
+export async function loadTemplates(
+  places: readonly TemplatePlace[],
+): Promise<{ templates: Template[]; problems: string[] }> {
+  const templates = new Map<string, Template>()
+  const seen = new Set<string>()
+  const problems: string[] = []
+  for (const { folder, source, within } of places) {
+    const listing = await listFolder(folder, within)
+    problems.push(...listing.problems)
+    for (const file of listing.names.filter((name) => name.endsWith('.md'))) {
+      const path = join(folder, file)
+      const read = await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
+      if (read.type === 'refused') problems.push(read.problem)
+      // One file that is found on two ways is no collision.
+      if (read.type !== 'text' || seen.has(read.realPath)) continue
+      seen.add(read.realPath)
+      const parsed = parseTemplate(read.text, file.slice(0, -'.md'.length))
+      const why = parsed.type === 'invalid' ? parsed.problem : refusal(parsed.template.name, templates)
+      if (why !== undefined) problems.push(`${oneLine(path)} was left out: ${why}.`)
+      else if (parsed.type === 'template') templates.set(parsed.template.name, { ...parsed.template, path, source })
+    }
+  }
+  return { templates: [...templates.values()], problems }
+}
+
+function refusal(name: string, templates: ReadonlyMap<string, Template>): string | undefined {
+  const other = templates.get(name)
+  if (other) return `there is a template "${name}" already, ${oneLine(other.path)}`
+  return templates.size === maxTemplates ? `there are ${maxTemplates} templates already` : undefined
+}
+
+export type ParsedTemplate =
+  | { type: 'template'; template: Omit<Template, 'path' | 'source'> }
+  | { type: 'invalid'; problem: string }
+
+/** Reads a template. Front matter is not needed; without a description its first line is one. */
+export function parseTemplate(text: string, name: string): ParsedTemplate {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name)) {
+    const problem = 'its name is not made of at most 64 letters, digits, hyphens and underscores'
+    return { type: 'invalid', problem }
+  }
+  const parsed = parseFrontMatter(text)
+  if (parsed.type === 'invalid') return { type: 'invalid', problem: `${parsed.problem} (line ${parsed.line})` }
+  const body = parsed.body.trim()
+  if (body === '') return { type: 'invalid', problem: 'it is empty' }
+  const description = wordsOf(parsed.fields.get('description')) ?? wordsOf(body.split('\n', 1)[0]) ?? ''
+  const argumentHint = wordsOf(parsed.fields.get('argument-hint'))
+  return {
+    type: 'template',
+    template: { name, description, ...(argumentHint !== undefined && { argumentHint }), body },
+  }
+}
+
+const maxWords = 200
+
+/** One line for a list of commands. A hint such as `[file]` is a list to YAML, and is taken for what it was meant to be. */
+function wordsOf(value: unknown): string | undefined {
+  if (Array.isArray(value)) return wordsOf(`[${value.filter((each) => typeof each === 'string').join(', ')}]`)
+  if (typeof value !== 'string') return undefined
+  const words = oneLine(value.replace(/\s+/g, ' ').trim())
+  if (words === '') return undefined
+  return words.length > maxWords ? `${words.slice(0, maxWords)}…`.toWellFormed() : words
+}

@@ -1,0 +1,322 @@
+import {
+  newId,
+  SessionError,
+  text,
+  type BashExecution,
+  type Cause,
+  type Session,
+  type WaitingMessage,
+} from '@tapetree/session'
+import type { Hooks } from '../extensions/hooks.ts'
+import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.ts'
+import type { PermissionMode } from '../permissions/modes.ts'
+import type { Answered, RequestAnswer } from '../permissions/requests.ts'
+import type { AgentEvent, AgentListener } from './agent-event.ts'
+import type { AgentSessionOptions } from './agent-session-options.ts'
+import { stateOf, type AgentState } from './agent-state.ts'
+import { summariseBranch } from './branch-summary.ts'
+import { compact, type CompactionOutcome } from './compaction.ts'
+import { Conversation } from './conversation.ts'
+import { ModelChoice } from './model-choice.ts'
+import { composeMessage, type PromptImage } from './compose-message.ts'
+import { abandonRun, planResume, type ResumePlan } from './resume.ts'
+import { defaultRunSettings } from './run-settings.ts'
+import type { Run } from './run-slot.ts'
+import { executeBash, type BashOptions } from './shell.ts'
+import type { Subagent } from './subagents.ts'
+import { nameSession } from './title.ts'
+
+export interface PromptOptions {
+  /** False: what was typed is sent as it is. */
+  expandTemplates?: boolean
+  images?: readonly PromptImage[]
+  /** What is done while a run goes on. Default: `queue`. */
+  whenBusy?: 'queue' | 'steer' | 'reject'
+  /** Where it comes from, such as `interactive` or the name of an extension: the client of its cause, where that is not given. */
+  source?: string
+  cause?: Cause
+}
+
+/** What became of a prompt. `runId` is the run that it started, or the one it waits for. */
+export type PromptOutcome =
+  | { type: 'started'; runId: string; run: Run }
+  | { type: 'steered' | 'queued'; runId: string | null; message: WaitingMessage }
+  /** It was a command of an extension: nothing was sent. */
+  | { type: 'handled'; runId: null; say: string | undefined }
+
+/** One agent at work on one session at a time. It holds nothing itself: the log does, and each job has a file of its own. */
+export class AgentSession {
+  readonly #options: AgentSessionOptions
+  readonly #listeners = new Set<AgentListener>()
+  readonly #closing = new AbortController()
+  #conversation: Conversation
+
+  private constructor(options: AgentSessionOptions, session: Session, choice: ModelChoice) {
+    this.#options = options
+    this.#conversation = this.#converse(session, choice)
+  }
+
+  static async open(options: AgentSessionOptions): Promise<AgentSession> {
+    const { store, sessionId, cwd = process.cwd() } = options
+    const session = sessionId === undefined ? await store.create({ cwd }) : await store.open(sessionId)
+    const agent = new AgentSession(options, session, await choiceFor(session, options))
+    await agent.#hooks.sessionStart({ sessionId: session.id })
+    return agent
+  }
+
+  get session(): Session {
+    return this.#conversation.session
+  }
+
+  // Prompting
+
+  /** Says something to the agent. What can refuse it does so before it is in the log; after that it is history. */
+  async prompt(typed: string, options: PromptOptions = {}): Promise<PromptOutcome> {
+    const { whenBusy = 'queue', source } = options
+    const cause = options.cause ?? (source === undefined ? undefined : { cmd: newId(), client: source })
+    const { slot, session } = this.#conversation
+    const composed = await composeMessage(typed, options, { session, expand: this.#options.expand })
+    if ('say' in composed) return { type: 'handled', runId: null, say: composed.say }
+    const { text: words, images } = composed
+    if (!slot.isBusy) {
+      await abandonRun(session)
+      const start = { type: 'prompt' as const, content: [text(words), ...images.map(({ block }) => block)] }
+      const run = await slot.start({ ...start, ...(cause && { cause }) })
+      this.#nameInBackground(words)
+      return { type: 'started', runId: run.id, run }
+    }
+    if (whenBusy === 'reject') throw slot.busy()
+    const delivery = whenBusy === 'steer' ? 'steer' : 'follow-up'
+    const imageIds = images.map(({ id }) => id)
+    const message = await session.submit(words, { delivery, imageIds, ...(cause && { cause }) })
+    slot.wake()
+    return { type: whenBusy === 'steer' ? 'steered' : 'queued', runId: session.openRun?.runId ?? null, message }
+  }
+
+  /** Interrupts: it is heard before the next model call, and calls not started are skipped. */
+  steer(typed: string, options: Omit<PromptOptions, 'whenBusy'> = {}): Promise<PromptOutcome> {
+    return this.prompt(typed, { ...options, whenBusy: 'steer' })
+  }
+
+  /** Waits until the agent is done with what it does. */
+  followUp(typed: string, options: Omit<PromptOptions, 'whenBusy'> = {}): Promise<PromptOutcome> {
+    return this.prompt(typed, { ...options, whenBusy: 'queue' })
+  }
+
+  /** Resolves when the run has ended. What was said so far stays. */
+  async abort(): Promise<void> {
+    await this.#conversation.slot.abort()
+  }
+
+  /** Runs once more from where the session stands: after a failure, or when a limit was raised. */
+  async retry(): Promise<Run> {
+    await abandonRun(this.session)
+    return this.#conversation.slot.start({ type: 'leaf' })
+  }
+
+  /** What there is to do about a run whose process died; undefined where there is nothing. Changes nothing. */
+  planResume(): Promise<ResumePlan | undefined> {
+    return planResume(this.session, this.#conversation.tools())
+  }
+
+  /** Goes on with a run whose process died. A third time in vain needs a person to say so. */
+  async resume(options: { byPerson?: boolean } = {}): Promise<Run | undefined> {
+    const plan = await this.planResume()
+    if (!plan) {
+      this.#conversation.slot.wake()
+      return undefined
+    }
+    if (plan.needsPerson && !options.byPerson) {
+      throw new SessionError('session-busy', `Run ${plan.runId} was resumed twice in vain and waits for a person.`)
+    }
+    return this.#conversation.slot.start({ type: 'resume', plan })
+  }
+
+  /** Answers a question of the agent's; the first answer counts. */
+  answer(answer: RequestAnswer): Promise<Answered> {
+    return this.#conversation.requests.answer(answer)
+  }
+
+  /** Runs a command of the user's own, and keeps it in the session. */
+  executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
+    const { session, slot, jobs, redactor } = this.#conversation
+    const { shellPrefix: prefix = '' } = this.#options
+    const observe = this.#tell
+    return executeBash(command, options, { session, slot, jobs, cwd: this.#cwd, prefix, observe, redactor })
+  }
+
+  // Model and mode
+
+  /** Counts from the next run on. Rejects where the model cannot be used, such as for want of a key. */
+  async setModel(provider: string, modelId: string): Promise<Model> {
+    return this.#keepModel(await this.#conversation.choice.set(provider, modelId))
+  }
+
+  async cycleModel(direction: 'forward' | 'backward' = 'forward'): Promise<Model> {
+    return this.#keepModel(await this.#conversation.choice.cycle(direction))
+  }
+
+  async setThinkingLevel(level: ThinkingLevel): Promise<void> {
+    if (!thinkingLevels.includes(level)) throw new TypeError(`There is no thinking level ${level}.`)
+    const { choice, slot, session } = this.#conversation
+    choice.thinkingLevel = level
+    if (!slot.isBusy) await session.appendThinkingLevelChange(level)
+  }
+
+  /** Counts from the next call on. */
+  setMode(mode: PermissionMode): void {
+    this.#conversation.mode = mode
+  }
+
+  // History
+
+  async compact(instructions?: string): Promise<CompactionOutcome> {
+    const { session, slot, choice } = this.#conversation
+    if (slot.isBusy || session.openRun) throw slot.busy()
+    const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
+    const before = await this.#hooks.beforeCompact(asked, this.#closing.signal)
+    if (before.cancelledBy !== undefined) return { type: 'nothing-to-cut' }
+    return compact({
+      session,
+      model: choice.model,
+      headId: session.leafId,
+      settings: { ...defaultRunSettings, ...this.#options.settings?.() }.compaction,
+      reason: 'manual',
+      instructions: before.instructions,
+      signal: this.#closing.signal,
+    })
+  }
+
+  /** Goes to any moment of the session, with or without a summary of what is left behind. */
+  async navigate(entryId: string | null, options: { summarise?: boolean; instructions?: string } = {}): Promise<void> {
+    const { session, slot, choice } = this.#conversation
+    if (slot.isBusy) throw slot.busy()
+    await abandonRun(session)
+    if (!options.summarise) return session.branch(entryId)
+    const { instructions } = options
+    const { signal } = this.#closing
+    await summariseBranch({ session, model: choice.model, targetId: entryId, instructions, signal })
+  }
+
+  async setLabel(entryId: string, label: string): Promise<void> {
+    await this.session.setLabel(entryId, label)
+  }
+
+  async setName(name: string): Promise<void> {
+    await this.session.appendSessionInfo(name)
+  }
+
+  // Which session
+
+  async newSession(parentSession?: string): Promise<string> {
+    const { store } = this.#options
+    const header = { cwd: this.#cwd, ...(parentSession !== undefined && { parentSession }) }
+    return this.#switchTo(await store.create(header))
+  }
+
+  async switchSession(sessionId: string): Promise<string> {
+    if (sessionId === this.session.id) return sessionId
+    return this.#switchTo(await this.#options.store.open(sessionId))
+  }
+
+  /** A new session with the path to this entry, in which the conversation goes on. */
+  async fork(entryId: string): Promise<string> {
+    return this.switchSession(await this.session.createBranchedSession(entryId))
+  }
+
+  // Looking on
+
+  /** Subagents at work, by the id of their session. */
+  get subagents(): ReadonlyMap<string, Subagent> {
+    return this.#conversation.subagents.running
+  }
+
+  state(): AgentState {
+    return stateOf(this.#conversation)
+  }
+
+  /** Every event from now on. One that throws is no harm to the others. */
+  subscribe(listener: AgentListener): () => void {
+    const tell: AgentListener = (event) => listener(event)
+    this.#listeners.add(tell)
+    return () => void this.#listeners.delete(tell)
+  }
+
+  /** Stops what runs, and closes the session. */
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.#leave()
+    this.#listeners.clear()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  get #cwd(): string {
+    return this.#options.cwd ?? process.cwd()
+  }
+
+  get #hooks(): Hooks {
+    return this.#conversation.hooks
+  }
+
+  readonly #tell = (event: AgentEvent): void => {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event)
+      } catch {
+        // Whoever watches cannot stop what is watched.
+      }
+    }
+  }
+
+  #converse(session: Session, choice: ModelChoice): Conversation {
+    const openChild = (options: AgentSessionOptions): Promise<AgentSession> => AgentSession.open(options)
+    const parts = { session, choice, options: this.#options, cwd: this.#cwd, observe: this.#tell }
+    return new Conversation({ ...parts, openChild })
+  }
+
+  async #keepModel(model: Model): Promise<Model> {
+    const { slot, session } = this.#conversation
+    // A run keeps its model; the next one says in the log which it uses.
+    if (!slot.isBusy) await session.appendModelChange(model.provider, model.id)
+    return model
+  }
+
+  async #switchTo(session: Session): Promise<string> {
+    const previousId = this.session.id
+    const choice = await choiceFor(session, this.#options)
+    await this.#leave()
+    this.#conversation = this.#converse(session, choice)
+    this.#tell({ type: 'session_switched', sessionId: session.id, previousId })
+    await this.#hooks.sessionStart({ sessionId: session.id })
+    return session.id
+  }
+
+  async #leave(): Promise<void> {
+    await this.#hooks.sessionEnd({ sessionId: this.session.id })
+    await this.#conversation.close()
+  }
+
+  #nameInBackground(prompt: string): void {
+    const { session } = this
+    if (session.name !== '') return
+    const { signal } = this.#closing
+    const { smallModel, models } = this.#options
+    const opened = smallModel ? models.open(smallModel.provider, smallModel.modelId) : Promise.resolve(undefined)
+    void opened.catch(() => undefined).then((model) => nameSession({ session, prompt, model, signal }))
+  }
+}
+
+/** A session goes on with the model and level it had; a new one begins with what is asked for, else with the first choice. */
+async function choiceFor(session: Session, options: AgentSessionOptions): Promise<ModelChoice> {
+  const { models, model: wanted, thinkingLevel } = options
+  const inForce = await session.getContext()
+  const [first] = await models.choices()
+  const reference = inForce.model ?? wanted ?? first
+  if (!reference) throw new TypeError('There is no model to use.')
+  const level = thinkingLevels.find((known) => known === inForce.thinkingLevel) ?? thinkingLevel
+  return new ModelChoice(models, await models.open(reference.provider, reference.modelId), level)
+}

@@ -1,0 +1,167 @@
+import type { SessionStore } from '@tapetree/session'
+import { homedir } from 'node:os'
+import { systemClock, type Clock } from '../clock.ts'
+import { ExtensionHost } from '../extensions/extension-host.ts'
+import { McpServers } from '../mcp/mcp-servers.ts'
+import type { SignInOptions } from '../mcp/sign-in.ts'
+import { secretsOf } from '../redaction/known-values.ts'
+import { createRedactor } from '../redaction/redactor.ts'
+import { createModelRegistry, type ModelRegistry } from '../registry/model-registry.ts'
+import { loadResources, type Resources } from '../resources/load-resources.ts'
+import type { Settings } from '../settings/built-in.ts'
+import { configFolder } from '../settings/config-folder.ts'
+import { Credentials } from '../settings/credentials.ts'
+import { inspectProject } from '../settings/inspect-project.ts'
+import type { Keyring } from '../settings/keyring.ts'
+import { loadSettings, type LoadedSettings } from '../settings/layers.ts'
+import { PinFile } from '../settings/pin-file.ts'
+import { findProjectRoot } from '../settings/project.ts'
+import type { SettingsInput } from '../settings/schema.ts'
+import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
+import { TrustStore } from '../settings/trust-store.ts'
+import { allTools } from '../tools/all-tools.ts'
+import { AgentSession } from './agent-session.ts'
+import { expandPrompt, type Expansion } from './expand.ts'
+import { newsTeller } from './news.ts'
+import { optionsFrom } from './options-from-settings.ts'
+import { registryModels } from './registry-models.ts'
+import { buildSystemPrompt } from './system-prompt.ts'
+
+export interface CodingAgentOptions {
+  store: SessionStore
+  /** Opened where it is given; otherwise a new session is made. */
+  sessionId?: string
+  /** Absolute. */
+  cwd: string
+  home?: string
+  env?: Readonly<Record<string, string | undefined>>
+  /** What was said on the command line. */
+  flags?: SettingsInput
+  /** Asked whether a repository is trusted. Without it nobody can be asked, and nothing becomes trusted. */
+  askTrust?: (trust: ProjectTrust) => Promise<boolean>
+  keyring?: Keyring
+  signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  whenNobodyAnswers?: 'wait' | 'deny'
+  clock?: Clock
+  fetch?: typeof globalThis.fetch
+  /** What went wrong beside the conversation, a sentence each. */
+  onProblem?: (problem: { source: string; message: string }) => void
+}
+
+/** A session with everything that settings, project and extensions bring to it. */
+export interface CodingAgent extends AsyncDisposable {
+  readonly session: AgentSession
+  readonly settings: LoadedSettings
+  readonly trust: ProjectTrust
+  readonly registry: ModelRegistry
+  readonly resources: Resources
+  readonly extensions: ExtensionHost
+  readonly mcp: McpServers
+  close(): Promise<void>
+}
+
+/** Puts a coding agent together. Nothing of a repository is read as configuration, or run, before it is trusted. */
+export async function openCodingAgent(options: CodingAgentOptions): Promise<CodingAgent> {
+  const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
+  const folder = configFolder({ home, env })
+  const project = await inspectProject(await findProjectRoot(cwd), cwd)
+  const trust = await settleTrust(project, new TrustStore(folder), options.askTrust)
+  const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
+  for (const { message } of settings.problems) onProblem({ source: 'settings', message })
+  const { values } = settings
+
+  const extensions = await ExtensionHost.open({
+    extensions: values.extensions,
+    commandHooks: values.hooks,
+    cwd,
+    clock,
+    onProblem: ({ extension, message }) => onProblem({ source: extension, message }),
+  })
+  const mcp = McpServers.start({
+    servers: values.mcpServers,
+    cwd,
+    environment: env,
+    pins: new PinFile(folder),
+    clock,
+    ...(options.signIn && { signIn: options.signIn }),
+    observe: ({ server, state }) => {
+      if (state.type === 'failed') onProblem({ source: `MCP server ${server}`, message: state.reason })
+    },
+  })
+  try {
+    const resources = await loadResources({
+      cwd,
+      home,
+      configFolder: folder,
+      repositoryRoot: project.root,
+      // Where there is nothing to trust, instructions are only words.
+      isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
+      extraSkillFolders: [...values.skillFolders, ...extensions.skillFolders],
+      extraTemplateFolders: [...values.promptFolders, ...extensions.templateFolders],
+    })
+    for (const message of resources.problems) onProblem({ source: 'resources', message })
+    const credentials = new Credentials({
+      env,
+      configFolder: folder,
+      ...(options.keyring && { keyring: options.keyring }),
+    })
+    const registry = createModelRegistry({
+      providers: { ...extensions.providers, ...values.providers },
+      credentials,
+      env,
+      clock,
+      ...(options.fetch && { fetch: options.fetch }),
+    })
+    const session = await AgentSession.open({
+      ...optionsFrom(settings, home),
+      store: options.store,
+      ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
+      cwd,
+      clock,
+      models: registryModels({ registry, extensions, cycle: values.modelCycle }),
+      tools: ({ jobs, redaction }) =>
+        extensions.withTools([
+          ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
+          ...mcp.tools(),
+        ]),
+      systemPrompt: () => systemPromptOf({ cwd, resources, values }),
+      expand: (typed) => expand(typed, { resources, extensions }),
+      hooks: extensions.hooks,
+      news: newsTeller({ cwd, clock, isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust' }),
+      redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
+      ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
+    })
+    const close = async (): Promise<void> => {
+      await session.close()
+      await Promise.all([mcp.close(), extensions.close()])
+    }
+    return { session, settings, trust, registry, resources, extensions, mcp, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await Promise.all([mcp.close(), extensions.close()])
+    throw error
+  }
+}
+
+function systemPromptOf({ cwd, resources, values }: { cwd: string; resources: Resources; values: Settings }): string {
+  return buildSystemPrompt({
+    environment: { platform: process.platform, cwd, shell: 'bash' },
+    instructions: resources.instructions,
+    skills: resources.skills,
+    appended: values.systemPrompt.append,
+  })
+}
+
+/** Commands of extensions come first: they are code, and what they make of their arguments is theirs. */
+async function expand(
+  typed: string,
+  { resources, extensions }: { resources: Resources; extensions: ExtensionHost },
+): Promise<Expansion> {
+  const [, name, args = ''] = /^\/([\w:-]+)(?:\s+([^]*))?$/.exec(typed) ?? []
+  if (name !== undefined) {
+    const outcome = await extensions.runCommand(name, args)
+    if (outcome.type === 'prompt') return { type: 'as_typed', text: outcome.prompt }
+    if (outcome.type === 'failed') return { type: 'problem', problem: outcome.message }
+    if (outcome.type === 'done') return { type: 'done', ...(outcome.say !== undefined && { say: outcome.say }) }
+  }
+  return expandPrompt(typed, resources)
+}

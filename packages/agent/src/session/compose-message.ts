@@ -1,0 +1,73 @@
+import type { Content, Session } from '@tapetree/session'
+import type { Expansion } from './expand.ts'
+
+export interface PromptImage {
+  mediaType: string
+  bytes: Uint8Array
+}
+
+export interface ComposedMessage {
+  text: string
+  /** Each is a blob of the session already; its id is the blob's hash. */
+  images: { id: string; block: Content }[]
+}
+
+/** A command was typed, and has done what it does. */
+export interface Handled {
+  say: string | undefined
+}
+
+export interface ComposeParts {
+  session: Pick<Session, 'putBlob'>
+  expand: ((typed: string) => Promise<Expansion>) | undefined
+}
+
+/** What was typed is empty, or cannot be what its user meant. */
+export class PromptError extends Error {
+  override readonly name = 'PromptError'
+  readonly code: 'empty-prompt' | 'not-expanded'
+
+  constructor(code: PromptError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** What is sent, from what was typed. Rejects before anything of it is in the log. */
+export async function composeMessage(
+  typed: string,
+  options: { expandTemplates?: boolean; images?: readonly PromptImage[] },
+  { session, expand }: ComposeParts,
+): Promise<ComposedMessage | Handled> {
+  const { expandTemplates = true, images = [] } = options
+  if (typed.trim() === '' && images.length === 0) throw new PromptError('empty-prompt', 'There is nothing to send.')
+  const text = expandTemplates && expand ? expanded(await expand(typed)) : typed
+  if (typeof text !== 'string') return text
+  return { text, images: await Promise.all(images.map((image) => keepImage(image, session))) }
+}
+
+function expanded(expansion: Expansion): string | Handled {
+  switch (expansion.type) {
+    case 'as_typed':
+    case 'expanded':
+      return expansion.text
+    case 'unknown':
+      if (expansion.command.kind === 'command') return expansion.text
+      throw new PromptError('not-expanded', `There is no skill ${expansion.command.name}.`)
+    case 'done':
+      return { say: expansion.say }
+    case 'problem':
+      throw new PromptError('not-expanded', expansion.problem)
+    default:
+      expansion satisfies never
+      return ''
+  }
+}
+
+async function keepImage(
+  { mediaType, bytes }: PromptImage,
+  session: Pick<Session, 'putBlob'>,
+): Promise<{ id: string; block: Content }> {
+  const { sha256, size } = await session.putBlob(bytes)
+  return { id: sha256, block: { type: 'image', image: { source: { type: 'blob', mediaType, sha256, size } } } }
+}

@@ -1,0 +1,151 @@
+import type { EntryDraft, Session } from '@tapetree/session'
+import { homedir } from 'node:os'
+import { systemClock } from '../clock.ts'
+import { noHooks, type Hooks } from '../extensions/hooks.ts'
+import { exitPlanTool } from '../permissions/exit-plan.ts'
+import { PermissionGate } from '../permissions/gate.ts'
+import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
+import { Requests } from '../permissions/requests.ts'
+import { defaultPolicy } from '../redaction/default-policy.ts'
+import { createRedactor, type Redactor } from '../redaction/redactor.ts'
+import { allTools } from '../tools/all-tools.ts'
+import type { Gate } from '../tools/gate.ts'
+import { Jobs } from '../tools/jobs.ts'
+import type { Answer, Question, Tool } from '../tools/tool.ts'
+import type { AgentEvent } from './agent-event.ts'
+import type { AgentParts } from './agent-parts.ts'
+import type { AgentSessionOptions } from './agent-session-options.ts'
+import { askUser } from './ask-user.ts'
+import type { ModelChoice } from './model-choice.ts'
+import { redactingModel } from './redacting-model.ts'
+import { redactionOf } from './redact-draft.ts'
+import { defaultRunSettings } from './run-settings.ts'
+import { RunSlot } from './run-slot.ts'
+import { Subagents, type Subagent } from './subagents.ts'
+import { taskTool } from './task-tool.ts'
+
+export interface ConversationParts {
+  /** Opens a subagent. */
+  openChild: (options: AgentSessionOptions) => Promise<Subagent>
+  session: Session
+  choice: ModelChoice
+  options: AgentSessionOptions
+  cwd: string
+  observe: (event: AgentEvent) => void
+}
+
+/** One open session, and all that runs in it. */
+export class Conversation {
+  readonly session: Session
+  readonly requests: Requests
+  readonly slot: RunSlot
+  readonly jobs = new Jobs()
+  readonly choice: ModelChoice
+  readonly subagents: Subagents
+  /** As they are for this session. */
+  readonly hooks: Hooks
+  mode: PermissionMode
+  readonly #options: AgentSessionOptions
+  readonly #gate: Gate
+  readonly #cwd: string
+  readonly #observe: (event: AgentEvent) => void
+  readonly #redactor: Redactor
+  readonly #stop: () => void
+
+  constructor({ session, choice, options, cwd, observe, openChild }: ConversationParts) {
+    this.session = session
+    this.choice = choice
+    this.mode = options.mode ?? 'ask'
+    this.#options = options
+    this.#cwd = cwd
+    this.#observe = observe
+    this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
+    session.redactWith(redactionOf(this.#redactor))
+    this.requests = new Requests(session)
+    this.#gate = options.gate?.(this.requests) ?? this.#permissionGate()
+    this.subagents = new Subagents({
+      store: options.store,
+      parent: session,
+      cwd,
+      tools: () => this.tools(),
+      gate: this.#gate,
+      open: ({ sessionId, tools, gate }) => openChild(this.#childOptions({ sessionId, tools, gate: () => gate })),
+    })
+    this.slot = new RunSlot(session, () => this.parts())
+    this.hooks = this.#hooksHere(options.hooks ?? noHooks)
+    this.#stop = session.subscribe((committed) => observe({ type: 'line', committed }))
+  }
+
+  get redactor(): Redactor {
+    return this.#redactor
+  }
+
+  /** What the next run is made of. */
+  parts(): AgentParts {
+    const { systemPrompt = () => '', settings, clock = systemClock, news, models, fallbackModel } = this.#options
+    return {
+      session: this.session,
+      model: () => redactingModel(this.choice.model, this.#redactor),
+      redactor: this.#redactor,
+      thinkingLevel: () => this.choice.thinkingLevel,
+      tools: () => this.tools(),
+      systemPrompt,
+      gate: this.#gate,
+      requests: this.requests,
+      cwd: this.#cwd,
+      clock,
+      settings: { ...defaultRunSettings, ...settings?.() },
+      observe: this.#observe,
+      hooks: this.hooks,
+      ...(news && { news }),
+      ...(fallbackModel && {
+        fallbackModel: async () => {
+          const model = await models.open(fallbackModel.provider, fallbackModel.modelId)
+          return redactingModel(model, this.#redactor)
+        },
+      }),
+    }
+  }
+
+  /** All that the model is offered in the mode of now. */
+  tools(): readonly Tool[] {
+    const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
+    const exitPlan = exitPlanTool({ onAccepted: () => void (this.mode = 'ask') })
+    const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
+    return toolsFor(this.mode, [...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan])
+  }
+
+  async close(): Promise<void> {
+    await this.slot.abort()
+    this.#stop()
+    this.requests.close()
+    await this.jobs.close()
+    await this.session.close()
+  }
+
+  /** A subagent has its parent's model and settings, and hears nothing of what is told to its parent. */
+  #childOptions(
+    child: Required<Pick<AgentSessionOptions, 'sessionId' | 'gate'>> & { tools: () => readonly Tool[] },
+  ): AgentSessionOptions {
+    const { news: _, expand: __, ...inherited } = this.#options
+    const { provider, id: modelId } = this.choice.model
+    return { ...inherited, ...child, model: { provider, modelId }, mode: this.mode, hasSubagents: false }
+  }
+
+  #hooksHere(hooks: Hooks): Hooks {
+    const { session, slot, requests } = this
+    const ask = (tool: string, question: Question, signal: AbortSignal): Promise<Answer> =>
+      askUser(question, { tool }, (request) => requests.ask(request, signal))
+    const here = { id: session.id, cwd: this.#cwd, append: (draft: EntryDraft) => slot.append(draft), ask }
+    return hooks.forSession?.(here) ?? hooks
+  }
+
+  #permissionGate(): Gate {
+    const { policy, whenNobodyAnswers } = this.#options
+    return new PermissionGate({
+      requests: this.requests,
+      policy: () => ({ cwd: this.#cwd, home: homedir(), ...policy?.(), mode: this.mode }),
+      ...(whenNobodyAnswers && { whenNobodyAnswers }),
+    })
+  }
+}

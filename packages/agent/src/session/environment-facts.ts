@@ -1,0 +1,70 @@
+import { oneLine } from '../resources/one-line.ts'
+import { escapeMarkup } from '../resources/tagged-text.ts'
+import { gitStateOf, type GitChanges, type GitPlace, type GitState } from './git-state.ts'
+
+/** What changes while a session goes on. It goes beside the user's message: in the system prompt it would change every request. */
+export interface EnvironmentFacts {
+  /** In the user's time zone, such as `Thursday, 2026-01-01`. */
+  date: string
+  /** Absent outside of a repository. */
+  git?: GitState
+}
+
+export interface FactPlace extends GitPlace {
+  /** Without one, that of this machine. */
+  timeZone?: string
+}
+
+export async function environmentFacts(place: FactPlace): Promise<EnvironmentFacts> {
+  const git = await gitStateOf(place)
+  return { date: dateText(place.clock.now(), place.timeZone), ...(git && { git }) }
+}
+
+/** The block for the user's message. It is the same as long as the facts are, so that whoever likes can leave out a repetition. */
+export function environmentText({ date, git }: EnvironmentFacts): string {
+  const lines = [`Date: ${date}`, ...(git ? [`Git: ${gitText(git)}`] : [])]
+  return ['<environment>', ...lines, '</environment>'].join('\n')
+}
+
+function dateText(now: number, timeZone: string | undefined): string {
+  const format = new Intl.DateTimeFormat('en', {
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    weekday: 'long',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    ...(timeZone !== undefined && { timeZone }),
+  })
+  const parts = new Map(format.formatToParts(now).map(({ type, value }) => [type, value]))
+  return `${parts.get('weekday')}, ${parts.get('year')}-${parts.get('month')}-${parts.get('day')}`
+}
+
+function gitText({ branch, upstream, changes }: GitState): string {
+  const parts = [
+    branch === undefined ? 'no branch is checked out' : `branch ${shownBranch(branch)}`,
+    ...(upstream ? upstreamText(upstream) : []),
+    ...(changes ? [changesText(changes)] : []),
+  ]
+  return parts.join('; ')
+}
+
+const maxBranchLength = 200
+
+/** The name of a branch may come from anybody. */
+function shownBranch(branch: string): string {
+  const short = branch.length > maxBranchLength ? `${branch.slice(0, maxBranchLength)}…` : branch
+  return `"${escapeMarkup(oneLine(short))}"`
+}
+
+function upstreamText({ ahead, behind }: { ahead: number; behind: number }): string[] {
+  if (ahead === 0 && behind === 0) return ['level with its upstream']
+  return [`${ahead} ahead of and ${behind} behind its upstream`]
+}
+
+function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChanges): string {
+  const counts = Object.entries({ staged, unstaged, untracked, conflicted }).filter(([, count]) => count > 0)
+  if (counts.length === 0) return 'no changes'
+  const files = counts.map(([kind, count]) => `${count} ${kind}`).join(', ')
+  return `files: ${files}${isCut ? ', and more' : ''}`
+}

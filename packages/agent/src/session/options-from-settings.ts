@@ -1,0 +1,41 @@
+import type { Settings } from '../settings/built-in.ts'
+import type { LoadedSettings } from '../settings/layers.ts'
+import type { AgentSessionOptions } from './agent-session-options.ts'
+import type { RunSettings } from './run-settings.ts'
+
+/** What the settings say of a session. */
+export function optionsFrom(
+  { values, rules }: LoadedSettings,
+  home: string,
+): Omit<AgentSessionOptions, 'store' | 'models'> {
+  const { user, project, trustsProject } = rules
+  return {
+    ...(values.model !== undefined && { model: splitModel(values.model) }),
+    ...(values.thinkingLevel !== undefined && { thinkingLevel: values.thinkingLevel }),
+    ...(values.smallModel !== undefined && { smallModel: splitModel(values.smallModel) }),
+    ...(values.fallbackModel !== undefined && { fallbackModel: splitModel(values.fallbackModel) }),
+    mode: values.permissions.mode,
+    policy: () => ({ home, rules: { user, project, trustsProject } }),
+    settings: () => runSettingsOf(values),
+    ...(values.shellPrefix !== undefined && { shellPrefix: values.shellPrefix }),
+  }
+}
+
+function runSettingsOf(values: Settings): Partial<RunSettings> {
+  return {
+    runLimits: values.limits.run,
+    sessionLimits: values.limits.session,
+    compaction: values.compaction,
+    retry: values.retry,
+    steerPolicy: values.steerPolicy,
+    followUpDelayMs: values.followUpDelayMs,
+    reasoning: values.reasoning,
+    ...(values.maxOutputTokens !== undefined && { maxOutputTokens: values.maxOutputTokens }),
+    ...(values.temperature !== undefined && { temperature: values.temperature }),
+  }
+}
+
+function splitModel(reference: string): { provider: string; modelId: string } {
+  const slash = reference.indexOf('/')
+  return { provider: reference.slice(0, slash), modelId: reference.slice(slash + 1) }
+}

@@ -1,0 +1,88 @@
+import type { Instructions } from '../resources/instructions.ts'
+import { oneLine } from '../resources/one-line.ts'
+import type { Skill } from '../resources/skills.ts'
+import { taggedText } from '../resources/tagged-text.ts'
+import { promptFile } from './prompt-file.ts'
+
+/** What a system prompt is made of. All of it stays as it is while a session goes on; what changes goes beside the user's message. */
+export interface SystemPromptParts {
+  /** In place of our own. */
+  base?: string
+  environment: StableEnvironment
+  instructions: readonly Instructions[]
+  skills: readonly Skill[]
+  /** Of the user and of extensions. */
+  appended?: readonly string[]
+}
+
+export interface StableEnvironment {
+  /** As in `process.platform`. */
+  platform: string
+  /** Where relative paths begin, absolute. */
+  cwd: string
+  /** What `bash` runs its commands with. */
+  shell: string
+}
+
+/** Everything that is in a system prompt, in this order. The same parts give the same bytes. */
+export function buildSystemPrompt({
+  base,
+  environment,
+  instructions,
+  skills,
+  appended = [],
+}: SystemPromptParts): string {
+  return [
+    base ?? promptFile('system-prompt'),
+    environmentSection(environment),
+    instructionsSection(instructions),
+    skillsSection(skills),
+    ...appended,
+  ]
+    .map((section) => section.trim())
+    .filter((section) => section !== '')
+    .join('\n\n')
+}
+
+function environmentSection({ platform, cwd, shell }: StableEnvironment): string {
+  const facts = [
+    `- Working folder: ${oneLine(cwd)}`,
+    `- Platform: ${platformNames[platform] ?? oneLine(platform)}`,
+    `- Shell: ${oneLine(shell)}`,
+  ]
+  return ['# Environment', facts.join('\n')].join('\n\n')
+}
+
+const platformNames: Readonly<Record<string, string>> = { linux: 'Linux', darwin: 'macOS', win32: 'Windows' }
+
+const aboutInstructions = `What the user and the people of this project want every agent to know, from files whose paths are given. Where two of them differ, the
+later one counts: it is nearer to the working folder. What the user says in the conversation comes before all of them.`
+
+function instructionsSection(instructions: readonly Instructions[]): string {
+  if (instructions.length === 0) return ''
+  const files = instructions.map(({ path, text }) => taggedText('instructions', { path }, text))
+  return ['# Instructions', aboutInstructions, ...files].join('\n\n')
+}
+
+const aboutSkills = `A skill is a file of instructions for one kind of work. When a task fits the description of one, read its file with \`read\` before you begin,
+and follow it. Paths in it are relative to the folder that it is in. The user can also call one, and then its text is in their message.`
+
+/** In characters. */
+const maxSkillList = 32 * 1024
+
+function skillsSection(skills: readonly Skill[]): string {
+  if (skills.length === 0) return ''
+  const lines: string[] = []
+  let length = 0
+  // By name: from which of its places a skill comes must not move the others.
+  const sorted = skills.toSorted((left, right) => (left.name < right.name ? -1 : 1))
+  for (const { name, description, path } of sorted) {
+    const line = `- ${name}: ${oneLine(description.replace(/\s+/g, ' '))} (${oneLine(path)})`
+    length += line.length + 1
+    if (length > maxSkillList) break
+    lines.push(line)
+  }
+  const missing = skills.length - lines.length
+  if (missing > 0) lines.push(`- There are ${missing} more; the user knows them by their names.`)
+  return ['# Skills', aboutSkills, lines.join('\n')].join('\n\n')
+}

@@ -1,0 +1,64 @@
+import { constants } from 'node:fs'
+import { lstat, open, type FileHandle } from 'node:fs/promises'
+
+export type BoundedRead =
+  | { type: 'read'; bytes: Uint8Array; mode: number; uid: number }
+  | { type: 'missing' }
+  /** Says in a sentence why not. */
+  | { type: 'refused'; reason: string }
+
+/**
+ * A whole regular file that is not larger than this. It is looked at before it is opened and again when it is open: opening a pipe
+ * would wait for ever, opening a device may already do something. A link as the last part of the path is not followed.
+ */
+export async function readBounded(path: string, maxBytes: number): Promise<BoundedRead> {
+  let file: FileHandle | undefined
+  try {
+    const kind = refusal(await lstat(path), maxBytes)
+    if (kind !== undefined) return { type: 'refused', reason: kind }
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const stats = await file.stat()
+    const changed = refusal(stats, maxBytes)
+    if (changed !== undefined) return { type: 'refused', reason: changed }
+    const bytes = await readAtMost(file, maxBytes)
+    if (!bytes) return { type: 'refused', reason: tooLarge(maxBytes) }
+    return { type: 'read', bytes, mode: stats.mode, uid: stats.uid }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return { type: 'missing' }
+    return { type: 'refused', reason: `It cannot be read (${code ?? 'unknown error'}).` }
+  } finally {
+    await file?.close()
+  }
+}
+
+interface Kind {
+  size: number
+  isFile(): boolean
+  isDirectory(): boolean
+  isSymbolicLink(): boolean
+}
+
+function refusal(stats: Kind, maxBytes: number): string | undefined {
+  if (stats.isSymbolicLink()) return 'It is a link.'
+  if (stats.isDirectory()) return 'It is a folder.'
+  if (!stats.isFile()) return 'It is not a regular file.'
+  return stats.size > maxBytes ? tooLarge(maxBytes) : undefined
+}
+
+function tooLarge(maxBytes: number): string {
+  return `It is larger than ${Math.floor(maxBytes / 1024)} KiB.`
+}
+
+/** A file may grow while it is read. */
+async function readAtMost(file: FileHandle, maxBytes: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  let total = 0
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(64 * 1024))
+    if (bytesRead === 0) return Buffer.concat(chunks)
+    total += bytesRead
+    if (total > maxBytes) return undefined
+    chunks.push(buffer.subarray(0, bytesRead))
+  }
+}

@@ -1,0 +1,42 @@
+import type { HookEvent, HookSettings } from './schema/commands.ts'
+import type { CheckedSettings } from './schema.ts'
+
+type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
+
+/** The settings in force. What is absent was set by nobody and has no value of its own. */
+export interface Settings extends Pick<
+  CheckedSettings,
+  'model' | 'thinkingLevel' | 'fallbackModel' | 'smallModel' | 'maxOutputTokens' | 'temperature' | 'shellPrefix'
+> {
+  modelCycle: string[]
+  permissions: { mode: NonNullable<Groups['permissions']['mode']> }
+  limits: Required<Groups['limits']>
+  compaction: Required<Groups['compaction']>
+  retry: Required<Groups['retry']>
+  steerPolicy: Groups['steerPolicy']
+  followUpDelayMs: number
+  reasoning: Groups['reasoning']
+  hooks: { [Event in HookEvent]?: HookSettings[] }
+  mcpServers: Groups['mcpServers']
+  providers: Groups['providers']
+  redaction: { allow: string[] }
+  systemPrompt: { append: string[] }
+  /** Absolute, as are the folders. */
+  extensions: string[]
+  skillFolders: string[]
+  promptFolders: string[]
+  web: { allowPrivateAddresses: boolean }
+}
+
+/** What holds where nobody says otherwise. A test compares it with what a run takes when it is given nothing. */
+export const builtIn: CheckedSettings = {
+  modelCycle: [],
+  permissions: { mode: 'ask' },
+  limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
+  compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
+  retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
+  steerPolicy: 'skip-remaining',
+  followUpDelayMs: 0,
+  reasoning: 'auto',
+  web: { allowPrivateAddresses: false },
+}

@@ -1,0 +1,79 @@
+import type { z } from 'zod'
+import { knownNames } from './describe.ts'
+import { nearestName } from './nearest-name.ts'
+import { settingsSchema, type CheckedSettings } from './schema.ts'
+import { visibleName } from './visible-name.ts'
+
+export interface SettingFault {
+  path: readonly PropertyKey[]
+  message: string
+}
+
+/** More than this is not a slip of the pen. */
+const maxFaults = 100
+
+/**
+ * What is right in these settings, and what is not. A setting that is wrong or unknown is left out and named; the others hold, so that
+ * files of an older or newer version can still be read.
+ */
+export function checkSettings(input: unknown): { settings: CheckedSettings; faults: SettingFault[] } {
+  if (!isObject(input) || Array.isArray(input)) {
+    return { settings: {}, faults: [{ path: [], message: 'Settings are an object with names and values.' }] }
+  }
+  const current = structuredClone(input)
+  const faults: SettingFault[] = []
+  while (faults.length < maxFaults) {
+    const result = settingsSchema.safeParse(current)
+    if (result.success) return { settings: result.data, faults }
+    // From the end, so that the places of the others in their lists stay as they were written.
+    const issue = result.error.issues.at(-1)
+    if (!issue) break
+    const path = issue.code === 'unrecognized_keys' ? issue.path : entryOf(issue.path)
+    faults.unshift(...faultsOf(issue))
+    if (issue.code === 'unrecognized_keys') for (const key of issue.keys) remove(current, [...path, key])
+    else remove(current, path)
+  }
+  const message = 'There are too many mistakes. Nothing of it is used.'
+  return { settings: {}, faults: [...faults.slice(0, 10), { path: [], message }] }
+}
+
+function faultsOf(issue: z.core.$ZodIssue): SettingFault[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: messageOf(issue) }]
+  const known = knownNames(issue.path)
+  return issue.keys.slice(0, maxFaults).map((key) => {
+    const nearest = nearestName(key, known)
+    const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
+    const message = `There is no setting of this name.${hint}`
+    return { path: [...issue.path, key], message }
+  })
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  const message = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message
+  return /[.!?]$/.test(message) ? message : `${message}.`
+}
+
+/** An entry of a list, or one under a name of the user's, holds as a whole or not at all. */
+function entryOf(path: readonly PropertyKey[]): readonly PropertyKey[] {
+  if (path[0] === 'mcpServers' || path[0] === 'providers') return path.slice(0, 2)
+  const place = path.findIndex((part) => typeof part === 'number')
+  return place < 0 ? path : path.slice(0, place + 1)
+}
+
+function remove(from: object, path: readonly PropertyKey[]): void {
+  let at: unknown = from
+  for (const part of path.slice(0, -1)) at = isObject(at) ? (at as Record<PropertyKey, unknown>)[part] : undefined
+  const last = path.at(-1)
+  if (!isObject(at) || last === undefined) return
+  if (Array.isArray(at)) at.splice(Number(last), 1)
+  else Reflect.deleteProperty(at, last)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** `permissions.deny.0`, safe to show. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path.map((part) => visibleName(String(part))).join('.')
+}

@@ -1,0 +1,176 @@
+import { inspect } from 'node:util'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readBounded } from './bounded-file.ts'
+import type { Environment } from './config-folder.ts'
+import { KeyringProblem, type Keyring } from './keyring.ts'
+import { writePrivateFile } from './private-file.ts'
+import { SettingsError } from './settings-error.ts'
+
+/** A key that is never printed by accident: only `reveal` says it. */
+export class Credential {
+  readonly provider: string
+  readonly source: 'environment' | 'keyring' | 'file'
+  /** The variable, the keyring or the file, in words to show. */
+  readonly origin: string
+  readonly #key: string
+
+  constructor(key: string, about: Pick<Credential, 'provider' | 'source' | 'origin'>) {
+    this.#key = key
+    this.provider = about.provider
+    this.source = about.source
+    this.origin = about.origin
+  }
+
+  reveal(): string {
+    return this.#key
+  }
+
+  toString(): string {
+    return `[the key of ${this.provider} from ${this.origin}]`
+  }
+
+  toJSON(): string {
+    return this.toString()
+  }
+
+  [inspect.custom](): string {
+    return this.toString()
+  }
+}
+
+export interface CredentialOwner {
+  /** The provider's id. */
+  id: string
+  /** In the order in which they are looked at. */
+  keyVariables: readonly string[]
+}
+
+/** `notes` say in sentences which places could not be looked at, and why. */
+export type FoundCredential =
+  | { type: 'found'; credential: Credential; notes: string[] }
+  | { type: 'missing'; message: string; notes: string[] }
+
+export interface CredentialPlaces {
+  env: Environment
+  configFolder: string
+  /** Absent: there is none. */
+  keyring?: Keyring
+}
+
+const fileSchema = z.record(z.string(), z.string())
+const maxFileBytes = 1024 * 1024
+
+/** Keys of providers: a variable before the keyring before a file that only its owner may read. */
+export class Credentials {
+  readonly #env: Environment
+  readonly #file: string
+  readonly #keyring: Keyring | undefined
+
+  constructor({ env, configFolder, keyring }: CredentialPlaces) {
+    this.#env = env
+    this.#file = join(configFolder, 'credentials.json')
+    this.#keyring = keyring
+  }
+
+  async credentialFor({ id, keyVariables }: CredentialOwner): Promise<FoundCredential> {
+    for (const variable of keyVariables) {
+      const key = this.#env[variable]?.trim()
+      const about = { provider: id, source: 'environment', origin: `the environment variable ${variable}` } as const
+      if (key) return { type: 'found', credential: new Credential(key, about), notes: [] }
+    }
+    const notes: string[] = []
+    const kept = (await this.#fromKeyring(id, notes)) ?? (await this.#fromFile(id, notes))
+    if (kept) return { type: 'found', credential: kept, notes }
+    const [variable] = keyVariables
+    const way = variable === undefined ? 'Keep one with your credentials' : `Set the environment variable ${variable}`
+    return { type: 'missing', message: `There is no key for ${id}. ${way}.`, notes }
+  }
+
+  /** For a registry that has looked at the environment itself. */
+  async keyFor(provider: string): Promise<{ value: string; origin: string } | undefined> {
+    const found = await this.credentialFor({ id: provider, keyVariables: [] })
+    if (found.type === 'missing') return undefined
+    return { value: found.credential.reveal(), origin: found.credential.origin }
+  }
+
+  /** In the keyring if there is one, else in the file. */
+  async store(provider: string, key: string): Promise<{ source: 'keyring' | 'file'; notes: string[] }> {
+    const trimmed = key.trim()
+    if (trimmed === '') throw new SettingsError('cannot-store', `The key for ${provider} is empty.`)
+    const notes: string[] = []
+    const isKept = await this.#askKeyring(notes, (keyring) => keyring.set(provider, trimmed).then(() => true))
+    if (isKept === true) {
+      // An older one in the file would stay behind, and be found if the keyring is locked.
+      await this.#changeFile((keys) => keys.delete(provider))
+      return { source: 'keyring', notes }
+    }
+    await this.#changeFile((keys) => {
+      keys.set(provider, trimmed)
+      return true
+    })
+    notes.push(`The key for ${provider} is kept in ${this.#file}, which only you may read.`)
+    return { source: 'file', notes }
+  }
+
+  /** From wherever it is kept. A variable is the user's to unset. */
+  async remove(provider: string): Promise<{ removedFrom: ('keyring' | 'file')[]; notes: string[] }> {
+    const notes: string[] = []
+    const removedFrom: ('keyring' | 'file')[] = []
+    if ((await this.#askKeyring(notes, (keyring) => keyring.remove(provider))) === true) removedFrom.push('keyring')
+    if (await this.#changeFile((keys) => keys.delete(provider))) removedFrom.push('file')
+    return { removedFrom, notes }
+  }
+
+  async #fromKeyring(provider: string, notes: string[]): Promise<Credential | undefined> {
+    const key = await this.#askKeyring(notes, (keyring) => keyring.get(provider))
+    return key ? new Credential(key, { provider, source: 'keyring', origin: 'the keyring' }) : undefined
+  }
+
+  async #fromFile(provider: string, notes: string[]): Promise<Credential | undefined> {
+    try {
+      const key = (await this.#readFile()).get(provider)
+      return key ? new Credential(key, { provider, source: 'file', origin: `the file ${this.#file}` }) : undefined
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error
+      notes.push(error.message)
+      return undefined
+    }
+  }
+
+  async #askKeyring<T>(notes: string[], ask: (keyring: Keyring) => Promise<T>): Promise<T | undefined> {
+    if (!this.#keyring) return undefined
+    try {
+      return await ask(this.#keyring)
+    } catch (error) {
+      if (!(error instanceof KeyringProblem)) throw error
+      notes.push(error.message)
+      return undefined
+    }
+  }
+
+  async #readFile(): Promise<Map<string, string>> {
+    const result = await readBounded(this.#file, maxFileBytes)
+    if (result.type === 'missing') return new Map()
+    if (result.type === 'refused')
+      throw new SettingsError('insecure-file', `${this.#file} is not used. ${result.reason}`)
+    if ((result.mode & 0o077) !== 0) {
+      const message = `${this.#file} is not used, because others may read it. Run: chmod 600 '${this.#file}'`
+      throw new SettingsError('insecure-file', message)
+    }
+    try {
+      return new Map(Object.entries(fileSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))))
+    } catch {
+      // What the parser says may hold a part of a key.
+      throw new SettingsError('malformed-file', `${this.#file} is not an object of keys by provider in JSON.`)
+    }
+  }
+
+  /** Writes only if something changed, and never over a file that could not be read. */
+  async #changeFile(change: (keys: Map<string, string>) => boolean): Promise<boolean> {
+    const keys = await this.#readFile()
+    if (!change(keys)) return false
+    await writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(keys), undefined, 2)}\n`)
+    return true
+  }
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { defaultRunSettings } from '../session/run-settings.ts'
+import { builtIn } from './built-in.ts'
+import { describeSettings } from './describe.ts'
+
+test('every setting is described', () => {
+  const rows = describeSettings()
+  expect(rows.filter(({ description }) => description.length < 10)).toEqual([])
+  expect(rows.length).toBeGreaterThan(45)
+  expect(rows.find(({ key }) => key === 'permissions.mode')).toEqual({
+    key: 'permissions.mode',
+    type: '"ask" | "accept-edits" | "plan" | "auto"',
+    default: '"ask"',
+    description: 'How much happens without asking. A project can narrow it, never widen it.',
+    variable: 'TAPETREE_PERMISSIONS_MODE',
+  })
+  expect(rows.find(({ key }) => key === 'mcpServers.<name>')?.variable).toBeUndefined()
+})
+
+test('no two settings share a variable', () => {
+  const variables = describeSettings().flatMap(({ variable }) => variable ?? [])
+  expect(new Set(variables).size).toBe(variables.length)
+})
+
+test('what is built in is what a run takes when it is given nothing', () => {
+  const { limits, compaction, retry, steerPolicy, reasoning, followUpDelayMs } = builtIn
+  expect({
+    runLimits: limits?.run,
+    sessionLimits: limits?.session,
+    compaction,
+    retry,
+    steerPolicy,
+    reasoning,
+    followUpDelayMs,
+  }).toEqual(defaultRunSettings)
+})

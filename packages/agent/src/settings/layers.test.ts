@@ -1,0 +1,260 @@
+import { symlink } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { TestFolder } from '../testing/test-folder.ts'
+import { inspectProject } from './inspect-project.ts'
+import { loadSettings, type LoadedSettings, type LoadSettingsOptions } from './layers.ts'
+import type { ProjectTrust } from './trust.ts'
+
+const userFile = 'home/.config/tapetree/settings.json'
+const projectFile = 'repository/.tapetree/settings.json'
+
+interface Loaded extends LoadedSettings {
+  folder: string
+}
+
+async function load(
+  files: Record<string, unknown>,
+  { env = {}, flags = {}, state = 'trusted' }: Partial<LoadSettingsOptions> & { state?: ProjectTrust['state'] } = {},
+): Promise<Loaded> {
+  const texts = Object.entries(files).map(([name, content]): [string, string] => [
+    name,
+    typeof content === 'string' ? content : JSON.stringify(content),
+  ])
+  await using folder = await TestFolder.make({ 'home/x': '', 'repository/x': '', ...Object.fromEntries(texts) })
+  const project = await inspectProject(folder.at('repository'))
+  const trust: ProjectTrust =
+    state === 'changed'
+      ? { state, project, changes: [] }
+      : state === 'untrusted'
+        ? { state, project, reason: '' }
+        : { state, project }
+  const loaded = await loadSettings({ cwd: folder.at('repository'), home: folder.at('home'), env, flags, trust })
+  return { ...loaded, folder: folder.path }
+}
+
+test('flags are over the environment over a trusted project over the user over what is built in', async () => {
+  const { values, origins, problems, folder } = await load(
+    {
+      [userFile]:
+        '{\n "model": "user/m",\n "smallModel": "user/m",\n "fallbackModel": "user/m",\n "reasoning": "turn" }',
+      [projectFile]: { model: 'project/m', smallModel: 'project/m', fallbackModel: 'project/m' },
+    },
+    { env: { TAPETREE_MODEL: 'env/m', TAPETREE_SMALL_MODEL: 'env/m' }, flags: { model: 'flag/m' } },
+  )
+  expect(problems).toEqual([])
+  expect(values).toMatchObject({ model: 'flag/m', smallModel: 'env/m', fallbackModel: 'project/m', reasoning: 'turn' })
+  expect(['model', 'smallModel', 'fallbackModel', 'reasoning', 'retry.baseMs'].map((key) => origins.get(key))).toEqual([
+    { layer: 'flags' },
+    { layer: 'environment', variable: 'TAPETREE_SMALL_MODEL' },
+    { layer: 'project', file: `${folder}/${projectFile}`, line: 1 },
+    { layer: 'user', file: `${folder}/${userFile}`, line: 5 },
+    { layer: 'built-in' },
+  ])
+})
+
+test.each(['untrusted', 'changed', 'nothing-to-trust'] as const)(
+  'nothing of a project that is %s is read',
+  async (state) => {
+    const { values, rules, problems } = await load(
+      {
+        [projectFile]: {
+          model: 'project/m',
+          permissions: { deny: ['tool *'] },
+          hooks: { toolCall: [{ command: 'x' }] },
+        },
+      },
+      { state },
+    )
+    expect([values.model, values.hooks, rules.project, rules.trustsProject, problems]).toEqual([
+      undefined,
+      {},
+      [],
+      false,
+      [],
+    ])
+  },
+)
+
+test('variables are numbers, yes and no, and lists where the setting is', async () => {
+  const { values, problems } = await load(
+    {},
+    {
+      env: {
+        TAPETREE_RETRY_MAX_RETRIES: '7',
+        TAPETREE_COMPACTION_IS_ENABLED: 'false',
+        TAPETREE_MODEL_CYCLE: 'a/b, c/d',
+        TAPETREE_RETRY_JITTER: 'often',
+        TAPETREE_MODLE: 'x/y',
+        TAPETREE_COMMAND: 'not ours',
+        TAPETREE_SMALL_MODEL: '',
+      },
+    },
+  )
+  expect(values).toMatchObject({
+    retry: { maxRetries: 7, jitter: 0.2 },
+    compaction: { isEnabled: false },
+    modelCycle: ['a/b', 'c/d'],
+  })
+  expect(problems.map(({ message }) => message)).toEqual([
+    'TAPETREE_RETRY_JITTER: Invalid input: expected number, received string.',
+    'There is no variable TAPETREE_MODLE. Did you mean TAPETREE_MODEL?',
+  ])
+})
+
+test('lists of rules are joined, and those of a project stay apart', async () => {
+  const { rules } = await load(
+    {
+      [userFile]: { permissions: { deny: ['command rm'] } },
+      [projectFile]: { permissions: { allow: ['command npm test'], ask: ['tool x'] } },
+    },
+    { flags: { permissions: { allow: ['command ls'] } } },
+  )
+  expect(rules).toEqual({
+    user: [
+      { effect: 'deny', type: 'command', match: 'rm' },
+      { effect: 'allow', type: 'command', match: 'ls' },
+    ],
+    project: [
+      { effect: 'allow', type: 'command', match: 'npm test' },
+      { effect: 'ask', type: 'tool', match: 'x' },
+    ],
+    session: [],
+    trustsProject: true,
+  })
+})
+
+test('hooks, folders and words for the system prompt are joined, the user first, each with its origin', async () => {
+  const { values, origins, folder } = await load({
+    [userFile]: {
+      hooks: { toolCall: [{ command: 'one' }] },
+      extensions: ['./a.ts', '~/b.ts'],
+      systemPrompt: { append: 'Hello.' },
+    },
+    [projectFile]: {
+      hooks: { toolCall: [{ command: 'two', matcher: 'bash' }] },
+      extensions: ['./c.ts'],
+      systemPrompt: { append: 'Bye.' },
+    },
+    'repository/.tapetree/c.ts': '',
+  })
+  expect(values.hooks).toEqual({ toolCall: [{ command: 'one' }, { command: 'two', matcher: 'bash' }] })
+  expect(values.systemPrompt.append).toEqual(['Hello.', 'Bye.'])
+  expect(values.extensions).toEqual([
+    `${folder}/home/.config/tapetree/a.ts`,
+    `${folder}/home/b.ts`,
+    `${folder}/repository/.tapetree/c.ts`,
+  ])
+  expect([origins.get('hooks.toolCall.0')?.layer, origins.get('hooks.toolCall.1')?.layer]).toEqual(['user', 'project'])
+})
+
+describe('a trusted project cannot set what protects the user', () => {
+  test.each<[string, object, string]>([
+    ['providers', { providers: { anthropic: { baseUrl: 'https://evil.example' } } }, 'providers.anthropic'],
+    ['redaction', { redaction: { allow: ['KEY'] } }, 'redaction.allow'],
+    ['a wider mode', { permissions: { mode: 'accept-edits' } }, 'permissions.mode'],
+    ['a limit above that of the user', { limits: { run: { turns: 11 } } }, 'limits.run.turns'],
+    ['a limit above what is built in', { limits: { run: { logBytesPerTurn: 1e12 } } }, 'limits.run.logBytesPerTurn'],
+    ['private addresses', { web: { allowPrivateAddresses: true } }, 'web.allowPrivateAddresses'],
+    ['a server of the user', { mcpServers: { mine: { command: 'evil' } } }, 'mcpServers.mine'],
+    ['keys for a server', { mcpServers: { docs: { command: 'evil', env: ['OPENAI_API_KEY'] } } }, 'mcpServers.docs'],
+    [
+      'keys of a provider of the user',
+      { mcpServers: { docs: { command: 'evil', env: ['OWN_KEY'] } } },
+      'mcpServers.docs',
+    ],
+    ['a server elsewhere', { mcpServers: { docs: { command: 'evil', cwd: '../..' } } }, 'mcpServers.docs'],
+    ['an extension outside', { extensions: ['../../evil.ts'] }, 'extensions.0'],
+    ['an extension that trust does not cover', { extensions: ['../x'] }, 'extensions.0'],
+    ['the whole repository as skills', { skillFolders: ['..'] }, 'skillFolders.0'],
+  ])('%s', async (_, settings, key) => {
+    const user = {
+      limits: { run: { turns: 10 } },
+      mcpServers: { mine: { command: 'good' } },
+      providers: { own: { baseUrl: 'https://good.example', keyVariable: 'OWN_KEY' } },
+    }
+    const { values, problems, folder } = await load({ [userFile]: user, [projectFile]: settings })
+    const { values: without } = await load({ [userFile]: user })
+    expect(values).toEqual(without)
+    expect(problems).toMatchObject([{ type: 'refused', key, file: `${folder}/${projectFile}`, line: 1 }])
+    expect(problems[0]?.message).toMatch(/A project can(?:not| only) .*\.$/)
+  })
+
+  test('but it may narrow', async () => {
+    const { values, problems } = await load({
+      [userFile]: {
+        permissions: { mode: 'auto' },
+        limits: { run: { turns: 10 } },
+        web: { allowPrivateAddresses: true },
+      },
+      [projectFile]: {
+        permissions: { mode: 'plan' },
+        limits: { run: { turns: 5, cost: 1 } },
+        web: { allowPrivateAddresses: false },
+      },
+    })
+    expect(problems).toEqual([])
+    expect(values).toMatchObject({
+      permissions: { mode: 'plan' },
+      limits: { run: { turns: 5, cost: 1 } },
+      web: { allowPrivateAddresses: false },
+    })
+  })
+})
+
+test('a file that cannot be read is reported with line and column, and the other layers hold', async () => {
+  const { values, problems, folder } = await load(
+    { [userFile]: '{\n  "model": \n}', [projectFile]: { smallModel: 'project/m' } },
+    { env: { TAPETREE_FALLBACK_MODEL: 'env/m' } },
+  )
+  expect(values).toMatchObject({ smallModel: 'project/m', fallbackModel: 'env/m' })
+  expect(problems).toEqual([
+    {
+      type: 'malformed',
+      file: `${folder}/${userFile}`,
+      line: 3,
+      column: 1,
+      message: `${folder}/${userFile}, line 3, column 1: It is not JSON: Unexpected token '}'.`,
+    },
+  ])
+})
+
+test.each([
+  ['a file that cannot be read', '{"permissions": {"deny": ["command rm"'],
+  ['a rule that is none', '{"permissions": {"deny": ["comand rm"]}}'],
+])('nothing wider than asking holds where %s may have denied it', async (_, text) => {
+  const { values, problems } = await load({ [userFile]: text }, { flags: { permissions: { mode: 'auto' } } })
+  expect(values.permissions.mode).toBe('ask')
+  expect(problems.at(-1)?.message).toBe('The mode is ask, not auto, because there may be rules that could not be read.')
+})
+
+test('a key that is not known is named with its line and the nearest name', async () => {
+  const { problems, folder } = await load({ 'home/.config/tapetree/settings.yaml': 'model: a/b\nsmalModel: a/c\n' })
+  expect(problems.map(({ message }) => message)).toEqual([
+    `${folder}/home/.config/tapetree/settings.yaml, line 2: smalModel: There is no setting of this name. Did you mean smallModel?`,
+  ])
+})
+
+test('of two files only the JSON is read, and that is said', async () => {
+  const { values, problems } = await load({
+    [userFile]: { model: 'a/json' },
+    'home/.config/tapetree/settings.yaml': 'model: a/yaml',
+  })
+  expect([values.model, problems.map(({ type }) => type)]).toEqual(['a/json', ['ignored']])
+})
+
+test('the folder of the user is where TAPETREE_HOME or XDG_CONFIG_HOME say, if they are absolute', async () => {
+  await using folder = await TestFolder.make({
+    'own/settings.yaml': 'model: own/m',
+    'xdg/tapetree/settings.yaml': 'model: xdg/m',
+    'home/.config/tapetree/settings.yaml': 'model: home/m',
+    'kept/settings.yaml': 'model: linked/m',
+    'linked/x': '',
+  })
+  await symlink('../kept/settings.yaml', folder.at('linked/settings.yaml'))
+  const modelWith = async (env: Record<string, string>): Promise<string | undefined> =>
+    (await loadSettings({ cwd: folder.path, home: folder.at('home'), env })).values.model
+  expect(await modelWith({ TAPETREE_HOME: folder.at('own'), XDG_CONFIG_HOME: folder.at('xdg') })).toBe('own/m')
+  expect(await modelWith({ XDG_CONFIG_HOME: folder.at('xdg') })).toBe('xdg/m')
+  expect(await modelWith({ TAPETREE_HOME: 'own', XDG_CONFIG_HOME: 'xdg' })).toBe('home/m')
+  expect(await modelWith({ TAPETREE_HOME: folder.at('linked') })).toBe('linked/m')
+})

@@ -1,0 +1,118 @@
+import { resolve } from 'node:path'
+import type { McpServerSettings } from '../mcp/server-settings.ts'
+import type { PermissionMode } from '../permissions/modes.ts'
+import type { Settings } from './built-in.ts'
+import type { SettingFault } from './check-settings.ts'
+import { providerKeyVariables } from './provider-keys.ts'
+import { isWithin, type ProjectContent } from './project.ts'
+import type { CheckedSettings } from './schema.ts'
+
+/** From the narrowest to the widest. */
+const widths: readonly PermissionMode[] = ['plan', 'ask', 'accept-edits', 'auto']
+
+export function isWider(mode: PermissionMode, than: PermissionMode): boolean {
+  return widths.indexOf(mode) > widths.indexOf(than)
+}
+
+/**
+ * What a project may set, also a trusted one: whoever trusts it says that its commands may run, not that it may loosen what protects
+ * the user. The rest is left out and named.
+ */
+export function limitProject(
+  settings: CheckedSettings,
+  { user, project }: { user: Settings; project: Pick<ProjectContent, 'root' | 'files'> },
+): { settings: CheckedSettings; refused: SettingFault[] } {
+  const refused: SettingFault[] = []
+  const refuse = (path: readonly PropertyKey[], message: string): void => void refused.push({ path, message })
+  const { providers, redaction, permissions, limits, web, mcpServers, ...rest } = settings
+  const limited: CheckedSettings = rest
+
+  for (const name of Object.keys(providers ?? {})) {
+    refuse(
+      ['providers', name],
+      'A project cannot say where requests and keys are sent. Add the provider to your own settings.',
+    )
+  }
+  if (redaction?.allow) {
+    refuse(['redaction', 'allow'], 'A project cannot say which secrets are logged.')
+  }
+  if (web?.allowPrivateAddresses === true && !user.web.allowPrivateAddresses) {
+    refuse(['web', 'allowPrivateAddresses'], 'A project cannot open your network to the agent.')
+  } else if (web) limited.web = web
+
+  if (permissions) limited.permissions = limitMode(permissions, user, refuse)
+  if (limits) {
+    limited.limits = {
+      run: lowered(limits.run ?? {}, user.limits.run, (name) => refuse(['limits', 'run', name], tooHigh)),
+      session: lowered(limits.session ?? {}, user.limits.session, (name) =>
+        refuse(['limits', 'session', name], tooHigh),
+      ),
+    }
+  }
+  if (mcpServers) {
+    const kept = Object.entries(mcpServers).filter(([name, server]) => {
+      const reason = refusalOf(server, { name, user, root: project.root })
+      if (reason !== undefined) refuse(['mcpServers', name], reason)
+      return reason === undefined
+    })
+    limited.mcpServers = Object.fromEntries(kept)
+  }
+  for (const key of ['extensions', 'skillFolders', 'promptFolders'] as const) {
+    const paths = settings[key]
+    if (paths)
+      limited[key] = paths.filter((path, index) => isCovered(path, project, () => refuse([key, index], notCovered)))
+  }
+  return { settings: limited, refused }
+}
+
+type Refuse = (path: readonly PropertyKey[], message: string) => void
+
+const tooHigh = 'A project cannot raise a limit, only lower it.'
+const notCovered =
+  'A project can only name what lies in its .tapetree or .agents: what you trust is bound to what stands there.'
+
+function limitMode(
+  permissions: NonNullable<CheckedSettings['permissions']>,
+  user: Settings,
+  refuse: Refuse,
+): NonNullable<CheckedSettings['permissions']> {
+  const { mode, ...rules } = permissions
+  if (mode === undefined) return rules
+  if (!isWider(mode, user.permissions.mode)) return permissions
+  refuse(['permissions', 'mode'], `A project cannot widen your mode (${user.permissions.mode}) to ${mode}.`)
+  return rules
+}
+
+function lowered<Limits extends { [name: string]: number | undefined }>(
+  wanted: Limits,
+  given: Limits,
+  refuse: (name: string) => void,
+): Limits {
+  const kept = Object.entries(wanted).filter(([name, value]) => {
+    const limit = given[name]
+    const isHigher = limit !== undefined && value !== undefined && value > limit
+    if (isHigher) refuse(name)
+    return !isHigher
+  })
+  return Object.fromEntries(kept) as Limits
+}
+
+function refusalOf(
+  server: McpServerSettings,
+  { name, user, root }: { name: string; user: Settings; root: string },
+): string | undefined {
+  if (Object.hasOwn(user.mcpServers, name)) return 'A project cannot replace a server of yours.'
+  if (server.type === 'http') return undefined
+  const own = Object.values(user.providers).flatMap(({ keyVariable }) => keyVariable ?? [])
+  const key = server.env.pass.find((variable) => [...providerKeyVariables, ...own].includes(variable))
+  if (key !== undefined) return `A project cannot pass on ${key}, the key of a provider.`
+  const isOutside = server.cwd !== undefined && !isWithin(resolve(root, server.cwd), root)
+  return isOutside ? 'A project cannot start a server outside of itself.' : undefined
+}
+
+function isCovered(path: string, { root, files }: Pick<ProjectContent, 'root' | 'files'>, refuse: () => void): boolean {
+  const whole = resolve(root, '.tapetree', path)
+  const isThere = files.some((file) => isWithin(resolve(root, file.path), whole)) && whole !== root
+  if (!isThere) refuse()
+  return isThere
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Pin, PinStore } from '../mcp/pinned-tools.ts'
+import { readBounded } from './bounded-file.ts'
+import { writePrivateFile } from './private-file.ts'
+
+const pinsSchema = z.record(
+  z.string(),
+  z.object({ origin: z.string(), tools: z.record(z.string(), z.string()).exactOptional() }),
+)
+
+const maxBytes = 4 * 1024 * 1024
+
+/** What MCP servers are known by, in a file of the user's own. */
+export class PinFile implements PinStore {
+  readonly #path: string
+  /** One change after the other: each writes the whole file. */
+  #changed: Promise<unknown> = Promise.resolve()
+
+  constructor(configFolder: string) {
+    this.#path = join(configFolder, 'mcp-pins.json')
+  }
+
+  async get(server: string): Promise<Pin | undefined> {
+    return (await this.#read()).get(server)
+  }
+
+  async set(server: string, pin: Pin): Promise<void> {
+    const change = this.#changed.then(async () => {
+      const pins = await this.#read()
+      pins.set(server, pin)
+      await writePrivateFile(this.#path, `${JSON.stringify(Object.fromEntries(pins), undefined, 1)}\n`)
+    })
+    this.#changed = change.catch(() => undefined)
+    await change
+  }
+
+  /** A file that cannot be read knows nobody: then servers are new, and not believed. */
+  async #read(): Promise<Map<string, Pin>> {
+    const result = await readBounded(this.#path, maxBytes)
+    if (result.type !== 'read') return new Map()
+    try {
+      return new Map(Object.entries(pinsSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))))
+    } catch {
+      return new Map()
+    }
+  }
+}

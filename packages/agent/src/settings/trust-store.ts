@@ -1,0 +1,60 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readBounded } from './bounded-file.ts'
+import { writePrivateFile } from './private-file.ts'
+import { sha256Of } from './project.ts'
+
+const hashes = z.record(z.string(), z.string())
+
+const grantSchema = z.object({
+  version: z.literal(1),
+  root: z.string(),
+  /** Milliseconds since 1970. */
+  grantedAt: z.number(),
+  /** Hashes of the content, by path, by path and by name. */
+  files: hashes,
+  programs: hashes,
+  commands: hashes,
+})
+
+/** What the user has said yes to. */
+export type Grant = z.output<typeof grantSchema>
+
+const maxGrantBytes = 4 * 1024 * 1024
+
+/** The user's grants, a file for each project: two processes never overwrite what the other one wrote. */
+export class TrustStore {
+  readonly #folder: string
+
+  /** In the user's own folder (see `configFolder`). */
+  constructor(configFolder: string) {
+    this.#folder = join(configFolder, 'trust')
+  }
+
+  /** Undefined also where others could have written it, or it cannot be read: then the user is asked anew. */
+  async read(root: string): Promise<Grant | undefined> {
+    const result = await readBounded(this.#fileFor(root), maxGrantBytes)
+    if (result.type !== 'read') return undefined
+    const isOwn = (result.mode & 0o022) === 0 && result.uid === (process.getuid?.() ?? result.uid)
+    if (!isOwn) return undefined
+    try {
+      const grant = grantSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))
+      return grant.root === root ? grant : undefined
+    } catch {
+      return undefined // damaged: as if there were none
+    }
+  }
+
+  async write(grant: Grant): Promise<void> {
+    await writePrivateFile(this.#fileFor(grant.root), `${JSON.stringify(grant, undefined, 1)}\n`)
+  }
+
+  async remove(root: string): Promise<void> {
+    await rm(this.#fileFor(root), { force: true })
+  }
+
+  #fileFor(root: string): string {
+    return join(this.#folder, `${sha256Of(root)}.json`)
+  }
+}

@@ -1,0 +1,159 @@
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createRedactor } from '../../redaction/redactor.ts'
+import { canary } from '../../testing/canary.ts'
+import { callTool, testContext, type TestContext } from '../../testing/tool-context.ts'
+import { bashTool } from '../bash.ts'
+import { jobOutputTool } from '../job-output.ts'
+import { Jobs } from '../jobs.ts'
+import { readClaim } from './claim.ts'
+import { attach, startCommand, type Command } from './command.ts'
+import { RedactedOutput } from './redacted-output.ts'
+import { OutputWriter } from './spooled-output.ts'
+import { dismissSupervisor } from './supervisor-process.ts'
+
+const marker = '[redacted: github-token]'
+/** What is put here is left behind: when all tests are over, what they left is searched for canaries. */
+let spools: string
+/** What commands read is removed with the canaries in it. */
+let cwd: string
+beforeAll(() => void (spools = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-redacted-')))))
+beforeEach(() => {
+  cwd = mkdtempSync(join(spools, 'cwd-'))
+  return () => rmSync(cwd, { recursive: true })
+})
+afterAll(() => dismissSupervisor())
+
+describe('a key that a command prints in several writes', () => {
+  test('is not in the spool of a job that runs, and offsets count what is there', async () => {
+    const key = inPieces(canary())
+    const jobs = new Jobs()
+    const context = toolContext()
+    const command = `echo before; ${print(key)}; echo; ${untilGo('one')}; printf 'then %s' "$(cat key-0)"; ${untilGo('two')}; echo x`
+    const { content } = await callTool(bashTool({ jobs, redaction: {} }), { command, background: true }, context)
+    const jobId = /job-\w+/.exec(content as string)?.[0] ?? ''
+    const job = (await jobs.find(jobId, spools)) as Command
+    const first = `before\n${marker}\n`
+    await vi.waitFor(() => expect(spooled(job)).toBe(first), waiting)
+    const read = (since: number): Promise<unknown> =>
+      callTool(jobOutputTool({ jobs }), { jobId, since }, context).then((output) => output.content)
+    expect(await read(0)).toBe(`before\n${marker}\n\n[Still running. To read on: since ${first.length}.]`)
+    go('one')
+    // A key may have begun: that much is held, however long nothing more comes.
+    const second = `${first}then `
+    await vi.waitFor(() => expect(spooled(job)).toBe(second), waiting)
+    expect(await read(first.length)).toBe(`then\n\n[Still running. To read on: since ${second.length}.]`)
+    go('two')
+    const outcome = await job.wait()
+    expect(await read(second.length)).toBe(`${key[0]}x`)
+    const whole = `${second}${key[0]}x\n`
+    expect(spooled(job)).toBe(whole)
+    expect(outcome).toMatchObject({ exit: { bytes: whole.length } })
+    expect(searched(spools, key.join(''))).toEqual([])
+  })
+
+  test('is in neither the result nor what is shown as it comes nor the blob of the whole output', async () => {
+    const key = inPieces(canary())
+    const context = toolContext()
+    const many = 'for i in $(seq 1 4000); do echo "line $i of many"; done'
+    const command = `${many}; ${print(key)}; echo; ${many}`
+    const { content } = await callTool(bashTool({ jobs: new Jobs(), redaction: {} }), { command }, context)
+    const [blob] = [...context.blobs.values()].map((bytes) => Buffer.from(bytes).toString())
+    expect(blob).toContain(`many\n${marker}\nline 1 of`)
+    for (const text of [blob, content, context.observed.join('')]) expect(text).not.toContain(key.join(''))
+    expect(content).toContain('The whole output is kept as blob')
+  })
+})
+
+test('bytes that are no text come out as they were, with nothing but the secret gone', async () => {
+  const secret = canary()
+  const value = 'a value that is known, ünïcode'
+  const redaction = { secrets: { KNOWN: value } }
+  const noise = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919 + (index >> 8)) & 255))
+  const bytes = Buffer.concat([noise, Buffer.from(` ${secret} `), noise, Buffer.from(value), noise])
+  writeFileSync(join(cwd, 'bytes'), bytes)
+  const command = await start('cat bytes; dd if=bytes bs=777 status=none', { redaction })
+  await command.wait()
+  const { pieces } = await command.output()
+  const expected = Buffer.concat([noise, Buffer.from(` ${marker} `), noise, Buffer.from('[redacted: KNOWN]'), noise])
+  expect(Buffer.concat(pieces.map((piece) => piece.bytes)).equals(Buffer.concat([expected, expected]))).toBe(true)
+})
+
+test('what is secret is told to the supervisor alone: not on its command line, in its environment or on the disk', async () => {
+  const secret = `known-${canary()}`
+  const command = await start(untilGo('end'), { redaction: { secrets: { KNOWN: secret }, allow: ['OTHER'] } })
+  const { pid } = readClaim(command.spool).claim ?? {}
+  const places = [`/proc/${pid}/cmdline`, `/proc/${pid}/environ`].map((path) => readFileSync(path, 'latin1'))
+  expect(places.filter((text) => text.includes(secret))).toEqual([])
+  expect(searched(spools, secret)).toEqual([])
+  go('end')
+  await command.wait()
+  expect(searched(spools, secret)).toEqual([])
+})
+
+test('a secret of our own environment is taken out where nobody says what is secret', async () => {
+  process.env['TAPETREE_TEST_TOKEN'] = 'a-token-of-ours-1'
+  writeFileSync(join(cwd, 'token'), 'a-token-of-ours-1\n')
+  const command = await start('cat token')
+  delete process.env['TAPETREE_TEST_TOKEN']
+  await command.wait()
+  expect(spooled(command)).toBe('[redacted: TAPETREE_TEST_TOKEN]\n')
+})
+
+test('what turns out to be no secret comes as soon as it is quiet, and what may be one at the end', async () => {
+  const spool = mkdtempSync(join(spools, 'spool-'))
+  const output = new RedactedOutput(new OutputWriter(spool, 1_000_000), createRedactor().byteStream())
+  // A private key may be as long as this, and while much is held not every little piece is looked at.
+  const beginning = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----\n${'MIIEvQ'.repeat(500)}\n`
+  output.write(Buffer.from(beginning))
+  expect(spooled(attach(spool))).toBe('')
+  output.write(Buffer.from('no! it is none. ghp_abc'))
+  await vi.waitFor(() => expect(spooled(attach(spool))).toMatch(/ it is none\. $/), waiting)
+  output.close()
+  expect(spooled(attach(spool))).toMatch(/ it is none\. ghp_abc$/)
+})
+
+const waiting = { timeout: 20_000, interval: 20 }
+
+function toolContext(): TestContext {
+  return testContext({ cwd, localFolder: spools })
+}
+
+/** Writes a key into files that hold a part each. */
+function inPieces(key: string): string[] {
+  const pieces = [key.slice(0, 7), key.slice(7, 13), key.slice(13, 14), key.slice(14)]
+  for (const [index, piece] of pieces.entries()) writeFileSync(join(cwd, `key-${index}`), piece)
+  return pieces
+}
+
+/** A command that prints the pieces one after the other. */
+function print(pieces: readonly string[]): string {
+  return pieces.map((_, index) => `cat key-${index}`).join('; sleep 0.1; ')
+}
+
+function start(command: string, more: Partial<Parameters<typeof startCommand>[0]> = {}): Promise<Command> {
+  const env = { PATH: process.env['PATH'] ?? '' }
+  return startCommand({ spool: mkdtempSync(join(spools, 'spool-')), command, cwd, env, deadlineMs: 60_000, ...more })
+}
+
+/** What is on the disk of its output now. */
+function spooled({ spool }: Command): string {
+  return readFileSync(join(spool, 'output'), 'utf8')
+}
+
+function untilGo(name: string): string {
+  return `until [ -e ${cwd}/${name} ]; do sleep 0.02; done`
+}
+
+function go(name: string): void {
+  writeFileSync(join(cwd, name), '')
+}
+
+/** The files with a text in them. */
+function searched(folder: string, text: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return files.filter((file) => readFileSync(file).includes(text))
+}

@@ -1,0 +1,91 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { verifies } from '../../support/verifies.ts'
+
+const source = join(import.meta.dirname, '..', '..', '..', 'packages', 'agent', 'src')
+
+function filesOf(...folders: string[]): string[] {
+  return folders
+    .flatMap((folder) => globSync(`${folder}/*.ts`, { cwd: source }))
+    .filter((file) => !file.endsWith('.test.ts'))
+}
+
+function textOf(file: string): string {
+  return readFileSync(join(source, file), 'utf8')
+}
+
+interface FunctionSize {
+  name: string
+  lines: number
+}
+
+/** The formatter puts the last brace of a function or method below the beginning of its first line. */
+function functionsIn(file: string): FunctionSize[] {
+  const lines = textOf(file).split('\n')
+  const head =
+    /^( {0,2})(?:export |static |private |readonly |async |get |function |\*)*#?(\w+)(?:<[^(]*>)?[ =]*(?:async )?\(/
+  return lines.flatMap((line, start) => {
+    const [, indent, name] = head.exec(line) ?? []
+    if (indent === undefined || name === undefined || /^\s*(?:if|for|while|switch|return|await)\b/.test(line)) return []
+    const end = lines.findIndex((each, index) => index >= start && each === `${indent}}`)
+    return [{ name: `${file} ${name}`, lines: end - start + 1 }]
+  })
+}
+
+verifies(
+  [
+    'session-agent-refactor/2 short-functions',
+    'session-agent-refactor/7 short-functions',
+    'session-agent-refactor/7 short-run',
+  ],
+  'no function of the loop and of what is around it has more than 100 lines, and what starts a run has far fewer than 80',
+  () => {
+    const functions = filesOf('loop', 'session').flatMap(functionsIn)
+    expect(functions.length).toBeGreaterThan(200)
+    expect(functions.filter(({ lines }) => lines > 100)).toEqual([])
+    const starts = [
+      'session/agent-session.ts prompt',
+      'session/run.ts run',
+      'session/run.ts inRun',
+      'loop/run-loop.ts runLoop',
+    ]
+    const sizes = starts.map((name) => functions.find((each) => each.name === name)?.lines ?? Infinity)
+    expect(sizes.filter((lines) => lines >= 80)).toEqual([])
+  },
+)
+
+verifies(
+  ['session-agent-refactor/2 one-file-for-a-callback'],
+  'the names of the callbacks stand in one file, and whoever passes them on does not know them',
+  () => {
+    const files = globSync('**/*.ts', { cwd: source }).filter((file) => !file.endsWith('.test.ts'))
+    const naming = files.filter((file) =>
+      /\bon(?:TextDelta|ToolCall|ToolResult|Complete|Error)\b\??[:.(]/.test(textOf(file)),
+    )
+    expect(naming.filter((file) => !file.startsWith('mcp/'))).toEqual(['session/callbacks.ts'])
+  },
+)
+
+verifies(
+  ['session-agent-refactor/3.1 components', 'session-agent-refactor/3.4 files'],
+  'each concern has a file of its own, and the loop knows nothing of the sessions, providers and screens around it',
+  () => {
+    const concerns = {
+      'the session as its user sees it': 'session/agent-session.ts',
+      'the state of one run': 'session/run-context.ts',
+      'what one answer says': 'loop/turn.ts',
+      'turns after turns': 'loop/run-loop.ts',
+      'what is done about errors': 'session/recovery.ts',
+      'one run at a time, and what waits': 'session/run-slot.ts',
+      summaries: 'session/compaction.ts',
+      titles: 'session/title.ts',
+      'cache markers': 'models/cache-markers.ts',
+    }
+    expect(Object.values(concerns).filter((file) => !globSync(file, { cwd: source }).length)).toEqual([])
+    const imports = filesOf('loop').flatMap((file) =>
+      Array.from(textOf(file).matchAll(/from '(\.\.\/[^']+)'/g), ([, path]) => path as string),
+    )
+    expect(imports.filter((path) => !/^\.\.\/(?:clock\.ts$|models\/model|tools\/|redaction\/)/.test(path))).toEqual([])
+  },
+)
