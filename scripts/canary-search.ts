@@ -1,7 +1,7 @@
 // Around every run of the tests: they get a folder for temporary files of their own, and when they are over no file that they left, there
 // or in the work tree, may hold a canary.
 import { readdirSync, readFileSync, rmSync, type Dirent } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { formsOf } from '../packages/agent/src/redaction/known-values.ts'
@@ -14,6 +14,8 @@ let temporary: string
 
 export async function setup(): Promise<void> {
   temporary = await mkdtemp(join(tmpdir(), 'tapetree-tests-'))
+  // Like the folder it is in: some tests are another user for a moment.
+  await chmod(temporary, 0o755)
   process.env['TMPDIR'] = temporary
 }
 

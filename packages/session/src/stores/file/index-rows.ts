@@ -58,9 +58,9 @@ export class IndexRows {
 
   /** Logs that were too long to be read at once are read in the background, for the next list. */
   #completeLater(source: IndexSource, ids: readonly string[]): void {
-    for (const id of ids) {
-      const path = join(source.folder, id)
-      if (this.#toComplete.has(path)) continue
+    const pathOf = (id: string): string => join(source.folder, id)
+    for (const id of ids.filter((each) => !this.#toComplete.has(pathOf(each)))) {
+      const path = pathOf(id)
       this.#toComplete.add(path)
       this.#completing = this.#completing
         .then(() => this.#complete(source, id))
