@@ -364,14 +364,20 @@ export class Session {
     return this.#inbox.next(delivery)
   }
 
-  /** Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. */
-  async deliver(id: string, options?: AppendedMessage & { images?: Content[] }): Promise<string> {
-    return this.#inbox.take(id, ({ message }) =>
-      this.appendMessage('user', [text(message), ...(options?.images ?? [])], {
-        ...options,
-        with: { ...options?.with, submissionId: id },
-      }),
-    )
+  /**
+   * Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. From the call on it is
+   * nobody else's, also while its images are looked for.
+   */
+  async deliver(id: string, options?: AppendedMessage & { images?: () => Promise<Content[]> }): Promise<string> {
+    const { images, ...context } = options ?? {}
+    return this.#inbox.take(id, ({ message }) => {
+      const say = (more: Content[]): Promise<string> =>
+        this.appendMessage('user', [text(message), ...more], {
+          ...context,
+          with: { ...context.with, submissionId: id },
+        })
+      return images ? images().then(say) : say([])
+    })
   }
 
   // Lifetime

@@ -35,6 +35,11 @@ test.each<[string, Setup, string[]]>([
     speaking,
     ['follow-up', 'abort', 'release', 'deliver~12~remove'],
   ],
+  [
+    'a steer may be taken back in the moment before it is delivered',
+    parallel,
+    ['steer', 'tool:c1', 'tool:c2~27~remove'],
+  ],
   ['a message may be taken back between two runs', speaking, ['follow-up', 'end~25~remove']],
   [
     'a steer is heard after the compaction that it came in',

@@ -1,9 +1,9 @@
 // An agent in a process of its own, made to be killed: it takes one task from its parent, begins a run or resumes the one it
 // finds, and says what it has promised as soon as it has.
-import { systemClock, type LiveEvent, type ModelRequest } from '@tapetree/agent'
-import { bashTool, Jobs, planResume } from '@tapetree/agent'
+import { bashTool, Jobs, planResume, systemClock } from '@tapetree/agent'
+import type { LiveEvent, ModelRequest, RunStart } from '@tapetree/agent'
 import { script, scriptedModel, TestAgent, type ScriptBuilder } from '@tapetree/agent/testing'
-import type { Message } from '@tapetree/session'
+import { text, type Message } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { commandsOf, waitingMessages, type Task, type Word } from './words.ts'
 
@@ -32,10 +32,17 @@ async function play(task: Task): Promise<void> {
   agent.session.subscribe(({ seq, crc }) => say({ type: 'line', seq, crc }))
   const isNew = agent.session.leafId === null
   const plan = isNew ? undefined : await planResume(agent.session, tools)
-  if (!isNew && !plan) say({ type: 'nothing-to-resume' })
+  // It may have died between two runs: then nothing is open, and a message still waits.
+  const message = agent.session.nextWaiting('follow-up')
+  if (!isNew && !plan && !message) say({ type: 'nothing-to-resume' })
   else if (plan?.needsPerson && !task.insist) say({ type: 'needs-person' })
   else {
-    const done = plan ? agent.run({ type: 'resume', plan }) : agent.prompt('go')
+    const next: RunStart = plan
+      ? { type: 'resume', plan }
+      : message
+        ? { type: 'waiting', message }
+        : { type: 'prompt', content: [text('go')] }
+    const done = agent.run(next)
     if (isNew) {
       for (const message of waitingMessages) {
         await agent.session.submit(message)

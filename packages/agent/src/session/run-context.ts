@@ -217,8 +217,8 @@ export class RunContext implements LoopContext {
   async deliver(message: WaitingMessage): Promise<void> {
     const { runId } = this
     const { session } = this.#parts
-    const images = await imagesOf(message, session)
-    this.#head = await session.deliver(message.id, { parentId: this.#head, with: { runId }, images })
+    const images = message.imageIds.length > 0 && { images: () => imagesOf(message, session) }
+    this.#head = await session.deliver(message.id, { parentId: this.#head, with: { runId }, ...images })
   }
 
   repeated(call: ToolUse): string | undefined {
