@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
+import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import { text, type Durability, type Session, type SessionStore } from '@tapetree/session'
 import { nodeFilePort, openFileStore, type FilePort } from '@tapetree/session/stores/file'
@@ -22,8 +23,12 @@ async function main(): Promise<void> {
   process.stdin.on('end', () => process.exit(0)) // whoever started us is gone
   flushCompileCache() // whoever is killed never gets to it at the end
   tell({ type: 'ready' })
-  const [line] = (await once(process.stdin, 'data')) as [Buffer]
-  const options = JSON.parse(line.toString()) as WriterOptions
+  // Both may come at once to a process that is slow to listen.
+  const lines = createInterface({ input: process.stdin })
+  const more = Promise.withResolvers<void>()
+  lines.on('line', (line) => line === 'burst' && more.resolve())
+  const [line] = (await once(lines, 'line')) as [string]
+  const options = JSON.parse(line) as WriterOptions
   const random = randomFrom(options.seed)
   const textOf = sampleText(random)
   const port = announcing(nodeFilePort())
@@ -32,7 +37,7 @@ async function main(): Promise<void> {
     const count = Math.max(wanted[durability].sessions, options.sessions[durability].length)
     return Array.from({ length: count }, async (_, index) => {
       const session = await openSession(store, options.sessions[durability][index])
-      if (durability === 'durable' && index === 0) process.stdin.on('data', () => void burst(session, textOf))
+      if (durability === 'durable' && index === 0) void more.promise.then(() => burst(session, textOf))
       await produce({ session, random, sampleText: textOf }, durability)
     })
   })
