@@ -150,7 +150,8 @@ export class Oracle implements Witness {
   failed(error: unknown): void {
     this.#read()
     const isGone = error instanceof SessionError && error.code === 'message-not-found'
-    const isWaiting = this.log.waiting.some(({ id }) => id === this.#delivering)
+    // On a slow disk it may be on its way out, and the log still have it.
+    const isWaiting = this.log.waiting.some(({ id }) => id === this.#delivering && !this.#takenBack.has(id))
     if (isGone && !isWaiting && this.log.openRun === undefined) return
     this.complain(`the run was rejected: ${error instanceof Error ? error.stack : String(error)}`)
   }

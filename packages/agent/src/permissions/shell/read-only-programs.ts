@@ -150,8 +150,8 @@ const programs: Record<string, ProgramRule> = {
   base64: { options: '-d -D -w: --decode --wrap=', reads: 'contents', maxOperands: 1 },
   od: { options: '-A: -j: -N: -t:', everyOptionReads: true, reads: 'contents' },
   hexdump: { options: '-n: -s: -e:', everyOptionReads: true, reads: 'contents' },
-  // A second operand is written to.
-  xxd: { options: '-a -b -c: -e -g: -i -l: -p -r -s: -u', reads: 'contents', maxOperands: 1 },
+  // A second operand is written to, and behind the first one an option is an operand.
+  xxd: { options: '-a -b -c: -e -g: -i -l: -p -r -s: -u', reads: 'contents', maxOperands: 1, stopsAtOperand: true },
   seq: { options: '', everyOptionReads: true },
   expr: { options: '', everyOptionReads: true },
   numfmt: { options: '', everyOptionReads: true },
