@@ -96,7 +96,7 @@ export type { AgentSessionOptions, ToolsContext } from './session/agent-session-
 export type { AgentState } from './session/agent-state.ts'
 export { summariseBranch } from './session/branch-summary.ts'
 export { callBack, type StreamCallbacks } from './session/callbacks.ts'
-export { checkRequests, type RequestCheck, type RequestCheckOptions } from './session/check-requests.ts'
+export { checkRequest, checkRequests, type RequestCheck, type RequestCheckOptions } from './session/check-requests.ts'
 export { openCodingAgent, type CodingAgent, type CodingAgentOptions } from './session/coding-agent.ts'
 export { compact, defaultCompaction, type CompactionOutcome, type CompactionSettings } from './session/compaction.ts'
 export { PromptError, type PromptImage } from './session/compose-message.ts'

@@ -24,6 +24,7 @@ export function writeCheckpoint(state: SessionState): string {
     labels: [...state.labels],
     inbox: state.inbox.toCheckpoint(),
     permissions: state.permissions.toCheckpoint(),
+    facts: state.facts.toCheckpoint(),
     totals: state.totals.toCheckpoint(),
     commands: state.commands.toCheckpoint(),
     run: state.run,
@@ -59,7 +60,7 @@ export async function readCheckpoint(log: ReadableLog): Promise<SessionState | u
   }
 }
 
-const checkpointVersion = 2
+const checkpointVersion = 3
 
 interface Body {
   version: number
@@ -76,6 +77,7 @@ interface Body {
   labels: [string, string][]
   inbox: unknown
   permissions: unknown
+  facts: unknown
   totals: unknown
   commands: unknown
   run: OpenRun | null
@@ -114,6 +116,7 @@ function restore(body: Body): SessionState {
   for (const [target, label] of body.labels) state.labels.set(target, label)
   state.inbox.restore(body.inbox)
   state.permissions.restore(body.permissions)
+  state.facts.restore(body.facts)
   state.totals.restore(body.totals)
   state.commands.restore(body.commands)
   state.run = body.run

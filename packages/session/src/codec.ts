@@ -216,6 +216,7 @@ const payloads = new Map<string, Payload>(
       runId: true,
       leafId: true,
       submissionId: true,
+      owner: true,
       resumes: true,
       fruitless: true,
       spent: true,

@@ -35,6 +35,27 @@ describe('inbox', () => {
     expect(inbox.messages.map((message) => message.id)).toEqual(order)
   })
 
+  test('what waited when a person released the inbox or prompted may go by that, and what came later may not', () => {
+    const inbox = filled('a', 'b')
+    const released = (): string | undefined => inbox.next('follow-up', { onlyReleased: true })?.id
+    expect(released()).toBeUndefined()
+    inbox.change({ action: 'release', id: 'b' })
+    expect(released()).toBe('b')
+    inbox.change({ action: 'hold', id: 'b' })
+    expect(released()).toBeUndefined()
+    inbox.change({ action: 'release' })
+    inbox.change({ action: 'add', id: 'c', message: 'c' })
+    expect(released()).toBe('a')
+    const again = new Inbox()
+    again.restore(inbox.toCheckpoint())
+    for (const each of [inbox, again]) each.delivered('a')
+    expect(released()).toBeUndefined()
+    expect(again.toCheckpoint()).toEqual(inbox.toCheckpoint())
+    inbox.prompted()
+    inbox.delivered('b')
+    expect(released()).toBe('c')
+  })
+
   test('a held message is passed over, a held inbox gives nothing', () => {
     const inbox = filled('a', 'b')
     inbox.change({ action: 'hold', id: 'a' })

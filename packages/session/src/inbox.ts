@@ -24,6 +24,8 @@ export interface InboxHold {
 export class Inbox {
   #messages: WaitingMessage[] = []
   #hold: InboxHold | null = null
+  /** Those that waited when a person let them go, by releasing or by prompting. */
+  #released = new Set<string>()
 
   get messages(): readonly WaitingMessage[] {
     return this.#messages
@@ -43,9 +45,15 @@ export class Inbox {
   }
 
   /** What may be delivered now: nothing of a held inbox, and no held message. */
-  next(delivery: Delivery, isTaken: (id: string) => boolean = () => false): WaitingMessage | undefined {
+  next(
+    delivery: Delivery,
+    { isTaken = () => false, onlyReleased = false }: { isTaken?: (id: string) => boolean; onlyReleased?: boolean } = {},
+  ): WaitingMessage | undefined {
     if (this.#hold) return undefined
-    return this.#messages.find((message) => message.delivery === delivery && !message.held && !isTaken(message.id))
+    return this.#messages.find(
+      ({ id, delivery: own, held }) =>
+        own === delivery && !held && !isTaken(id) && (!onlyReleased || this.#released.has(id)),
+    )
   }
 
   /** Applies the payload of a `submission` record. */
@@ -62,18 +70,30 @@ export class Inbox {
         this.#move(id, payload['before_id'])
         return
       case 'hold':
-        if (id === undefined) this.#hold = { reason: textOr(payload['reason'], 'held') }
-        else this.#update(id, (message) => ({ ...message, held: true }))
+        if (id === undefined) {
+          this.#hold = { reason: textOr(payload['reason'], 'held') }
+          this.#released.clear()
+        } else {
+          this.#update(id, (message) => ({ ...message, held: true }))
+          this.#released.delete(id)
+        }
         return
       case 'release':
-        if (id === undefined) this.#hold = null
-        else this.#update(id, (message) => ({ ...message, held: false }))
+        if (id === undefined) this.#letGo()
+        else {
+          this.#update(id, (message) => ({ ...message, held: false }))
+          if (this.get(id)) this.#released.add(id)
+        }
         return
       case 'remove':
         this.delivered(id)
         return
       case 'clear':
-        this.#messages = this.#messages.filter(({ delivery }) => (payload['delivery'] ?? delivery) !== delivery)
+        for (const { id: cleared } of this.#messages.filter(
+          ({ delivery }) => (payload['delivery'] ?? delivery) === delivery,
+        )) {
+          this.delivered(cleared)
+        }
         return
       default:
         return // an action of a newer version
@@ -82,6 +102,7 @@ export class Inbox {
 
   delivered(id: unknown): void {
     this.#messages = this.#messages.filter((message) => message.id !== id)
+    this.#released.delete(id as string)
   }
 
   /** After a run that did not complete, somebody must look before the next message goes out. */
@@ -95,7 +116,7 @@ export class Inbox {
 
   /** A person prompted: whatever held the queue has been seen. */
   prompted(): void {
-    this.#hold = null
+    this.#letGo()
   }
 
   linesLost(): void {
@@ -103,13 +124,19 @@ export class Inbox {
   }
 
   toCheckpoint(): unknown {
-    return { messages: this.#messages, hold: this.#hold }
+    return { messages: this.#messages, hold: this.#hold, released: [...this.#released] }
   }
 
   restore(saved: unknown): void {
-    const { messages, hold } = saved as { messages: WaitingMessage[]; hold: InboxHold | null }
-    this.#messages = messages
+    const { messages, hold, released = [] } = saved as SavedInbox
+    this.#messages = [...messages]
     this.#hold = hold
+    this.#released = new Set(released)
+  }
+
+  #letGo(): void {
+    this.#hold = null
+    this.#released = new Set(this.#messages.map(({ id }) => id))
   }
 
   #update(id: string | undefined, change: (message: WaitingMessage) => WaitingMessage): void {
@@ -124,6 +151,12 @@ export class Inbox {
     rest.splice(before === -1 ? rest.length : before, 0, moved)
     this.#messages = rest
   }
+}
+
+interface SavedInbox {
+  messages: WaitingMessage[]
+  hold: InboxHold | null
+  released?: string[]
 }
 
 const lostLines = 'lines of the log were lost'

@@ -108,12 +108,15 @@ export type { SubmitOptions } from './session-inbox.ts'
 export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'
 export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'
+export type { SessionSnapshot } from './snapshot.ts'
 export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store.ts'
 export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
 export {
   emptyTranscript,
   reduceTranscript,
   type PermissionRequest,
+  type SnapshotFold,
+  type SnapshotInput,
   type Transcript,
   type TranscriptDamage,
   type TranscriptError,

@@ -1,5 +1,6 @@
 import type { CommitListener } from './committed-line.ts'
 import type { Owner, WritableLog } from './log-store.ts'
+import type { SubmissionChange } from './record.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { SessionWriter } from './session-writer.ts'
 
@@ -12,6 +13,8 @@ export interface HeldSession {
   listeners: Set<CommitListener>
   /** Waiting messages that are being delivered or removed: for everybody else they are gone already. */
   taken: Set<string>
+  /** Changes of the waiting messages that are on their way to the disk, by the id of their line. */
+  planned: Map<string, SubmissionChange>
 }
 
 export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }

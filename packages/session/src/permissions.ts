@@ -1,7 +1,11 @@
 import { isObject } from './codec.ts'
 
 /** A permission that was asked and not answered yet, as its record on disk. */
-export type PendingPermission = Record<string, unknown>
+export interface PendingPermission {
+  payload: Record<string, unknown>
+  seq: number
+  timestamp: string
+}
 
 /** Permissions folded from the log: what still waits for an answer, and what stays granted for the session. */
 export class Permissions {
@@ -16,9 +20,9 @@ export class Permissions {
     return this.#grants
   }
 
-  requested(payload: Record<string, unknown>): void {
+  requested(payload: Record<string, unknown>, place: { seq: number; timestamp: string }): void {
     const id = payload['request_id']
-    if (typeof id === 'string') this.#pending.set(id, payload)
+    if (typeof id === 'string') this.#pending.set(id, { payload, ...place })
   }
 
   /** The first answer wins; a second one finds nothing pending. */
@@ -34,7 +38,7 @@ export class Permissions {
 
   restore(saved: unknown): void {
     const { pending, grants } = saved as { pending: PendingPermission[]; grants: Record<string, unknown>[] }
-    this.#pending = new Map(pending.map((request) => [String(request['request_id']), request]))
+    this.#pending = new Map(pending.map((request) => [String(request.payload['request_id']), request]))
     this.#grants = grants
   }
 }

@@ -65,6 +65,8 @@ export interface RunStartRecord extends LineBase {
     runId: string
     leafId: string | null
     submissionId?: string
+    /** What hosts it, such as `server`: it alone takes the run up again without being asked. */
+    owner?: string
     /** The run that goes on here, after its process died. */
     resumes?: string
     /** How often it was resumed before without adding anything to the path. */

@@ -1,7 +1,8 @@
+import { payloadOf, toDisk } from './codec.ts'
 import type { Cause } from './entry.ts'
 import { SessionError } from './errors.ts'
-import { newSubmissionId } from './ids.ts'
-import type { InboxHold, WaitingMessage } from './inbox.ts'
+import { newId, newSubmissionId } from './ids.ts'
+import { Inbox, type InboxHold, type WaitingMessage } from './inbox.ts'
 import type { RecordDraft } from './line.ts'
 import type { Delivery, SubmissionChange } from './record.ts'
 import type { SessionReader } from './session-reader.ts'
@@ -18,6 +19,8 @@ export interface SessionInboxParts {
   reader: SessionReader
   /** Messages that are being delivered or removed: for everybody else they are gone already. */
   taken: Set<string>
+  /** Changes on their way to the disk, by the id of their line: whatever is appended now comes behind them. */
+  planned: Map<string, SubmissionChange>
   append: (draft: RecordDraft, cause?: Cause) => Promise<unknown>
 }
 
@@ -37,8 +40,11 @@ export class SessionInbox {
     return this.#parts.reader.state.inbox.hold
   }
 
-  next(delivery: Delivery): WaitingMessage | undefined {
-    return this.#parts.reader.state.inbox.next(delivery, (id) => this.#parts.taken.has(id))
+  next(delivery: Delivery, options: { onlyReleased?: boolean } = {}): WaitingMessage | undefined {
+    const { reader, taken } = this.#parts
+    const next = this.#planned().next(delivery, { ...options, isTaken: (id) => taken.has(id) })
+    // One that is not durable itself, or not as such, has nobody been told of yet; those behind it wait with it.
+    return next && reader.state.inbox.get(next.id)?.delivery === delivery ? next : undefined
   }
 
   async submit(message: string, options: SubmitOptions): Promise<WaitingMessage> {
@@ -74,11 +80,31 @@ export class SessionInbox {
   }
 
   async #append(change: SubmissionChange, cause?: Cause): Promise<void> {
-    await this.#parts.append({ type: 'submission', submission: change }, cause)
+    const { append, planned } = this.#parts
+    const id = newId()
+    planned.set(id, change)
+    try {
+      await append({ type: 'submission', submission: change, id }, cause)
+    } finally {
+      planned.delete(id)
+    }
+  }
+
+  /** The messages as they will be behind the last line that is on its way: what a delivery goes by. */
+  #planned(): Inbox {
+    const { reader, planned } = this.#parts
+    const { inbox } = reader.state
+    if (planned.size === 0) return inbox
+    const next = new Inbox()
+    next.restore(inbox.toCheckpoint())
+    for (const [id, submission] of planned) {
+      next.change(payloadOf(toDisk({ type: 'submission', submission }, { id, timestamp: '' })))
+    }
+    return next
   }
 
   #waiting(id: string): WaitingMessage {
-    const waiting = this.messages.find((message) => message.id === id)
+    const waiting = this.#parts.taken.has(id) ? undefined : this.#planned().get(id)
     if (waiting) return waiting
     throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.#parts.sessionId}.`)
   }

@@ -4,6 +4,7 @@ import { Inbox } from './inbox.ts'
 import { currentFormat, isEntry, isNote, type DiskLine, type Position } from './line.ts'
 import type { SalvagedHead } from './parse-line.ts'
 import { Permissions } from './permissions.ts'
+import { RecentFacts } from './recent-facts.ts'
 import { RememberedCommands } from './remembered-commands.ts'
 import { Totals } from './totals.ts'
 import { labelOf, nothingInForce, Tree, UnreadError, type Node } from './tree.ts'
@@ -56,6 +57,7 @@ export class SessionState {
   readonly labels = new Map<string, string>()
   readonly inbox = new Inbox()
   readonly permissions = new Permissions()
+  readonly facts = new RecentFacts()
   readonly totals = new Totals()
   readonly commands = new RememberedCommands()
   run: OpenRun | null = null
@@ -80,6 +82,7 @@ export class SessionState {
   apply(line: DiskLine, placed: Placed): void {
     this.seq = placed.seq
     this.last = placed
+    this.facts.take(line, placed.seq)
     if (isEntry(line)) this.#applyEntry(line, placed)
     else this.#applyRecord(line, placed)
     const cause = line['cause']
@@ -168,7 +171,7 @@ export class SessionState {
         this.inbox.runEnded(payload['outcome'])
         return
       case 'permission_request':
-        this.permissions.requested(payload)
+        this.permissions.requested(payload, { seq: placed.seq, timestamp: textOr(line.timestamp, '') })
         return
       case 'permission_result':
         this.permissions.answered(payload)

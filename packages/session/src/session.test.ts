@@ -328,6 +328,46 @@ describe('taking a waiting message', () => {
     await delivered
   })
 
+  test('a delivery goes by the changes that are on their way to the disk, whose lines come before its own', async () => {
+    const session = await memoryStore().create()
+    const { id: first } = await session.submit('first')
+    const { id: second } = await session.submit('second')
+    const changes = [
+      session.changeInbox({ action: 'move', id: second, beforeId: first }),
+      session.changeInbox({ action: 'edit', id: second, message: 'better' }),
+    ]
+    expect(session.nextWaiting('follow-up')).toMatchObject({ id: second, message: 'better' })
+    await Promise.all([...changes, session.deliver(second)])
+    const [entry] = await session.getContextPath()
+    expect(entry).toMatchObject({ message: { content: [text('better')] } })
+    const added = session.submit('third')
+    await session.changeInbox({ action: 'hold', id: first })
+    const { id: third } = await added
+    expect(session.nextWaiting('follow-up')?.id).toBe(third)
+    await session.changeInbox({ action: 'release', id: first })
+    const held = session.changeInbox({ action: 'hold' })
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    await held
+    const cleared = session.changeInbox({ action: 'clear' })
+    await expect(session.deliver(first)).rejects.toMatchObject({ code: 'message-not-found' })
+    await cleared
+    expect(session.inbox.messages).toEqual([])
+    await session.close()
+  })
+
+  test('a message is given out only when it is durable itself', async () => {
+    const session = await memoryStore().create()
+    const submitted = session.submit('soon')
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    const { id } = await submitted
+    expect(session.nextWaiting('follow-up')?.id).toBe(id)
+    const changes = [session.submit('later'), session.changeInbox({ action: 'move', id, beforeId: null })]
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    await Promise.all(changes)
+    expect(session.nextWaiting('follow-up')?.message).toBe('later')
+    await session.close()
+  })
+
   test('a delivery that could not be stored leaves the message waiting', async () => {
     const { session, faults } = await sessionOn()
     const { id } = await session.submit('again')

@@ -12,8 +12,9 @@ import { readLogLines } from './log-lines.ts'
 import type { Owner } from './log-store.ts'
 import type { HeldSession } from './open-sessions.ts'
 import { text, type BlobReference, type Content, type Message, type MessageRole } from './message.ts'
-import type { Delivery, PermissionRequestRecord, SubmissionChange } from './record.ts'
+import type { Delivery, PermissionRequestRecord, PlanRecord, SubmissionChange } from './record.ts'
 import { Player } from './player.ts'
+import { makeSnapshot, type SessionSnapshot } from './snapshot.ts'
 import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
@@ -78,6 +79,7 @@ export class Session {
       sessionId: parts.id,
       reader: parts.reader,
       taken: parts.held?.taken ?? new Set(),
+      planned: parts.held?.planned ?? new Map(),
       append: async (draft, cause) => this.#writable().append(draft, cause && { cause }),
     })
     this.#parts = parts
@@ -149,8 +151,14 @@ export class Session {
 
   get pendingPermissions(): PermissionRequest[] {
     return this.#reader.state.permissions.pending.map(
-      (request) => payloadFromDisk('permission_request', request) as unknown as PermissionRequest,
+      ({ payload }) => payloadFromDisk('permission_request', payload) as unknown as PermissionRequest,
     )
+  }
+
+  /** The items of the newest plan. */
+  get plan(): PlanRecord['plan']['items'] {
+    const { plan } = this.#reader.state.facts
+    return plan ? (payloadFromDisk('plan', plan.payload)['items'] as PlanRecord['plan']['items']) : []
   }
 
   get grants(): readonly Record<string, unknown>[] {
@@ -255,9 +263,9 @@ export class Session {
   }
 
   /** Writes the path to an entry as a session of its own and gives that session's id. */
-  async createBranchedSession(leafId: string): Promise<string> {
+  async createBranchedSession(leafId: string, options: HeaderOptions = {}): Promise<string> {
     await this.#reader.nodeOf(leafId)
-    return this.#parts.copy({ leafId })
+    return this.#parts.copy({ leafId, options })
   }
 
   /** Writes all entries as a session of its own and gives that session's id. */
@@ -307,6 +315,11 @@ export class Session {
 
   getLabels(): Map<string, string> {
     return new Map(this.#reader.state.labels)
+  }
+
+  /** Where a screen may begin: how the session stands, and the newest entries of its path. */
+  async snapshot(options: { entries: number }): Promise<SessionSnapshot> {
+    return makeSnapshot(this.#reader, options)
   }
 
   /** The lines after a cursor, byte for byte, up to the last durable one. */
@@ -359,9 +372,9 @@ export class Session {
     await this.#inbox.change(change, cause)
   }
 
-  /** The next message that may go out, if there is one. */
-  nextWaiting(delivery: Delivery): WaitingMessage | undefined {
-    return this.#inbox.next(delivery)
+  /** The next message that may go out, if there is one; on request, of those that a person let go since they came. */
+  nextWaiting(delivery: Delivery, options?: { onlyReleased?: boolean }): WaitingMessage | undefined {
+    return this.#inbox.next(delivery, options)
   }
 
   /**

@@ -47,12 +47,13 @@ describe('totals', () => {
 describe('permissions', () => {
   test('the first answer wins, and a grant counts only if it allowed something', () => {
     const permissions = new Permissions()
-    for (const id of ['a', 'b', 'c']) permissions.requested({ request_id: id, tool: 'bash' })
-    permissions.requested({ tool: 'nameless' })
+    const place = { seq: 7, timestamp: 't' }
+    for (const id of ['a', 'b', 'c']) permissions.requested({ request_id: id, tool: 'bash' }, place)
+    permissions.requested({ tool: 'nameless' }, place)
     permissions.answered({ request_id: 'a', outcome: 'allowed', grant: { tool: 'bash' } })
     permissions.answered({ request_id: 'a', outcome: 'allowed', grant: { tool: 'again' } })
     permissions.answered({ request_id: 'b', outcome: 'rejected', grant: { tool: 'no' } })
-    expect(permissions.pending).toEqual([{ request_id: 'c', tool: 'bash' }])
+    expect(permissions.pending).toEqual([{ payload: { request_id: 'c', tool: 'bash' }, ...place }])
     expect(permissions.grants).toEqual([{ tool: 'bash' }])
   })
 })

@@ -197,14 +197,18 @@ export class SessionStore {
   async #hold(log: WritableLog): Promise<HeldSession> {
     const reader = await openReader(log)
     const listeners: HeldSession['listeners'] = new Set()
+    const planned: HeldSession['planned'] = new Map()
     const writer = new SessionWriter({
       log,
       reader,
       durability: this.#options.durability ?? 'durable',
       now: () => this.#now(),
-      onCommit: (lines) => announce(lines, listeners),
+      onCommit: (lines) => {
+        for (const { line } of lines) planned.delete(line.id)
+        announce(lines, listeners)
+      },
     })
-    return { type: 'held', reader, writer, log, listeners, taken: new Set() }
+    return { type: 'held', reader, writer, log, listeners, taken: new Set(), planned }
   }
 
   #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {

@@ -438,7 +438,7 @@ describe('for any log, any branching and any live text', () => {
           name: session.name,
           waiting: session.inbox.messages,
           hold: session.inbox.hold,
-          permissions: session.permissions.pending.map((request) => String(request['request_id'])).sort(),
+          permissions: session.permissions.pending.map(({ payload }) => String(payload['request_id'])).sort(),
           run: session.run?.runId,
           usage: Object.values(session.totals.usage),
           ended: session.ended,

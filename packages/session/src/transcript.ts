@@ -81,6 +81,8 @@ export type TranscriptInput =
   | LiveText
   /** What follows is told from the beginning. */
   | { type: 'reset' }
+  /** How the session stands at a line, without all that came before it. */
+  | { type: 'snapshot'; snapshot: SnapshotInput }
 
 export function emptyTranscript(): Transcript {
   return empty
@@ -98,9 +100,53 @@ export function reduceTranscript(state: Transcript, input: TranscriptInput): Tra
       return takeLiveText(state, input)
     case 'reset':
       return emptyTranscript()
+    case 'snapshot':
+      return fromSnapshot(input.snapshot)
     default:
       input satisfies never
       return state
+  }
+}
+
+/** What the records of the log come to. */
+export interface SnapshotFold {
+  header: Header | null
+  name: string
+  labels: [entryId: string, label: string][]
+  waiting: readonly WaitingMessage[]
+  hold: InboxHold | null
+  permissions: readonly PermissionRequest[]
+  run: TranscriptRun | null
+  lastRun: Transcript['lastRun']
+  lastError: TranscriptError | null
+  plan: Transcript['plan']
+  usage: Required<Usage>
+  damage: TranscriptDamage
+  ended: string | null
+  /** Calls that were announced and have no result yet. */
+  running: string[]
+}
+
+/** A snapshot with its lines read. */
+export interface SnapshotInput {
+  head: { seq: number }
+  lines: readonly Line[]
+  leafId: string | null
+  fold: SnapshotFold
+}
+
+/** Whatever is above the first line has not been loaded; the records before `head` are in the fold. */
+function fromSnapshot({ lines, fold, head, leafId }: SnapshotInput): Transcript {
+  const { labels, running, ...folded } = fold
+  let state: Transcript = { ...empty, tree: { ...emptyTree, firstSeq: lines[0]?.seq ?? 2 } }
+  for (const line of lines) if ('parentId' in line) state = applyLine(state, checkLine(line))
+  const { path } = leafId === null ? { path: state.path.moveTo(null) } : state
+  return {
+    ...state,
+    ...folded,
+    seq: head.seq,
+    labels: labels.reduce((map, [id, label]) => map.set(id, label), PersistentMap.empty<string>()),
+    path: running.reduce((shown, callId) => shown.startCall(callId), path),
   }
 }
 

@@ -222,6 +222,24 @@ describe('messages that wait', () => {
     expect(await agent.path()).toEqual(['user: first', 'assistant: 1', 'user: third', 'assistant: 2'])
   })
 
+  test('where they are not sent by themselves, they wait until a person releases them or prompts after they came', async () => {
+    const model = scriptedModel(script().text('1').step().text('2').step().text('3').step().text('4'))
+    const agent = await TestAgent.open({ model, settings: { sendsFollowUps: false } })
+    const stop = agent.session.subscribe(({ line }) => {
+      if (line.type !== 'run_start') return
+      stop()
+      void agent.session.submit('second')
+    })
+    await agent.prompt('first')
+    expect(agent.session.inbox).toMatchObject({ hold: null, messages: [{ message: 'second' }] })
+    const { id } = await agent.session.submit('third')
+    await agent.session.changeInbox({ action: 'release', id })
+    await agent.run({ type: 'waiting' })
+    await agent.prompt('fourth')
+    const said = (await agent.path()).filter((entry) => entry.startsWith('user'))
+    expect(said).toEqual(['user: first', 'user: third', 'user: fourth', 'user: second'])
+  })
+
   test('an abort between two runs holds them', async () => {
     const agent = await TestAgent.open({
       model: scriptedModel(script().text('1')),

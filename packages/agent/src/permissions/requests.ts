@@ -1,5 +1,6 @@
 import {
   newId,
+  type Cause,
   type PermissionOption,
   type PermissionRequestRecord,
   type PermissionResultRecord,
@@ -83,14 +84,14 @@ export class Requests {
   }
 
   /** Takes an answer. One that names an option means what that option means. */
-  async answer(answer: RequestAnswer): Promise<Answered> {
+  async answer(answer: RequestAnswer, cause?: Cause): Promise<Answered> {
     const { requestId } = answer
     const request = this.pending.find((each) => each.requestId === requestId)
     if (!request) return { type: 'too-late', by: this.#results.get(requestId) }
     const permissionResult = completed(answer, request)
     this.#taken.set(requestId, request)
     try {
-      await this.#session.append({ type: 'permission_result', permissionResult })
+      await this.#session.append({ type: 'permission_result', permissionResult }, cause && { cause })
     } finally {
       this.#taken.delete(requestId)
     }

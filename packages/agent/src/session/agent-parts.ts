@@ -1,4 +1,4 @@
-import type { EntryDraft, Session } from '@tapetree/session'
+import type { Cause, EntryDraft, Session } from '@tapetree/session'
 import type { Clock } from '../clock.ts'
 import type { Hooks } from '../extensions/hooks.ts'
 import type { LiveEvent } from '../loop/live-event.ts'
@@ -17,6 +17,8 @@ export interface AgentParts {
   systemPrompt: () => string
   gate: Gate
   requests: Requests
+  /** What hosts the session; said at the start of each run. */
+  owner?: string
   /** Where relative paths begin, absolute. */
   cwd: string
   clock: Clock
@@ -26,7 +28,7 @@ export interface AgentParts {
   /** Live output passes it; what is kept passes it on its way into the log. */
   redactor?: Redactor
   /** Tells of each run that begins: what others append while it goes on must hang on its head. */
-  onRun?: (run: { append(draft: EntryDraft): Promise<void> }) => void
+  onRun?: (run: { append(draft: EntryDraft, request?: undefined, cause?: Cause): Promise<void> }) => void
   /** The level to use from the next run on, where it is not the one that the log says. */
   thinkingLevel?: () => ThinkingLevel | undefined
   /** What has changed around the session since it was last told: it is said before the next message, and not in the system prompt. */

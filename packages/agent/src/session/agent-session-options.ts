@@ -19,6 +19,8 @@ export interface AgentSessionOptions {
   store: SessionStore
   /** Opened where it is given; otherwise a new session is made. */
   sessionId?: string
+  /** What hosts it, such as `server` or `terminal`. Whoever takes up runs without being asked takes those of its own kind. */
+  owner?: string
   /** Where relative paths begin, absolute. Default: the folder of the process. */
   cwd?: string
   models: ModelSource

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type Line, type SessionStore } from '@tapetree/session'
+import { memoryStore, text, type Line, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { noHooks } from '../extensions/hooks.ts'
@@ -72,6 +72,17 @@ function linesOf(events: AgentEvent[], type: Line['type']): Line[] {
     event.type === 'line' && event.committed.line.type === type ? [event.committed.line] : [],
   )
 }
+
+test('a session that no model can be had for is not held on to', async () => {
+  const root = await folder()
+  const store = openFileStore({ folder: root })
+  cleanUps.push(() => store.close())
+  const { id } = await store.create().then(async (session) => (await session.close(), session))
+  const models = { open: () => Promise.reject(new Error('no key')), choices: () => Promise.resolve([]) }
+  await expect(AgentSession.open({ store, sessionId: id, models })).rejects.toThrow('There is no model to use.')
+  await store.archive(id)
+  expect((await store.list({ place: 'archive' })).sessions).toMatchObject([{ id }])
+})
 
 describe('a prompt', () => {
   test('to an idle session starts a run, whose id is in the log, and says how it ended', async () => {
@@ -213,6 +224,41 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: go', 'assistant: now it works'])
   })
 
+  test('is not tried again while it works, and what it does goes on', async () => {
+    const { promise: go, resolve } = Promise.withResolvers<void>()
+    const { agent, events } = await open(
+      script()
+        .do(() => go)
+        .text('one'),
+    )
+    const first = await agent.prompt('first')
+    await expect(agent.retry()).rejects.toMatchObject({ code: 'session-busy' })
+    resolve()
+    if (first.type === 'started') expect(await first.run.done).toMatchObject({ outcome: 'completed' })
+    expect(linesOf(events, 'run_end')).toMatchObject([{ runEnd: { outcome: 'completed' } }])
+    expect(await path(agent)).toEqual(['user: first', 'assistant: one'])
+  })
+
+  test('takes two prompts that come at once one after the other', async () => {
+    const { agent, events } = await open(script().text('one').step().text('two'))
+    const outcomes = await Promise.all([agent.prompt('first'), agent.prompt('second')])
+    expect(outcomes.map(({ type }) => type)).toEqual(['started', 'queued'])
+    await vi.waitFor(() => expect(linesOf(events, 'run_end')).toHaveLength(2))
+    expect(await path(agent)).toEqual(['user: first', 'assistant: one', 'user: second', 'assistant: two'])
+  })
+
+  test('that cannot be opened leaves its session to others', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    await session.close()
+    const models = {
+      open: () => Promise.reject(new Error('Set KEY.')),
+      choices: () => onlyModel(scriptedModel([])).choices(),
+    }
+    await expect(open(script(), { store, sessionId: session.id, models })).rejects.toThrow('Set KEY.')
+    await store.delete(session.id)
+  })
+
   test('goes on with a run whose process died, and a prompt instead of that closes it', async () => {
     const store = openFileStore({ folder: await folder() })
     cleanUps.push(() => store.close())
@@ -229,6 +275,36 @@ describe('an agent session', () => {
     await agent.session.append({ type: 'run_start', runStart: { runId: 'r2', leafId: agent.session.leafId } })
     await finished(agent, 'instead')
     expect(await path(agent)).toEqual(['user: go', 'assistant: done', 'user: instead', 'assistant: then that'])
+  })
+
+  test('that is told by two at once to resume and to begin anew does one of it, and ends no run that goes on', async () => {
+    const store = memoryStore()
+    const dead = await store.create()
+    const leafId = await dead.appendMessage('user', [text('before the crash')])
+    await dead.append({ type: 'run_start', runStart: { runId: 'left-behind', leafId } })
+    await dead.close()
+    const answers = script().text('one').step().text('two').step().text('three')
+    const { agent, events } = await open(answers, { store, sessionId: dead.id })
+    await Promise.allSettled([agent.resume({ byPerson: true }), agent.prompt('anew'), agent.retry()])
+    await vi.waitFor(() => expect(agent.state().isBusy).toBe(false))
+    const ended = linesOf(events, 'run_end').map((line) => line.type === 'run_end' && line.runEnd.runId)
+    expect(new Set(ended).size).toBe(ended.length)
+    const last = events.findLast((event) => event.type === 'line')
+    expect(last).toMatchObject({ committed: { line: { type: 'run_end', runEnd: { outcome: 'completed' } } } })
+  })
+
+  test('does not begin anew while a run goes on, and leaves that run alone', async () => {
+    const go = Promise.withResolvers<void>()
+    const { agent, events } = await open(
+      script()
+        .do(() => go.promise)
+        .text('one'),
+    )
+    const outcome = await agent.prompt('hi')
+    await expect(agent.retry()).rejects.toMatchObject({ code: 'session-busy' })
+    go.resolve()
+    if (outcome.type === 'started') await outcome.run.done
+    expect(linesOf(events, 'run_end')).toMatchObject([{ runEnd: { outcome: 'completed' } }])
   })
 
   test('moves to any entry, with or without a summary of what is left behind', async () => {

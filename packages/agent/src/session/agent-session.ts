@@ -11,6 +11,7 @@ import type { Hooks } from '../extensions/hooks.ts'
 import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Answered, RequestAnswer } from '../permissions/requests.ts'
+import { RegistryError } from '../registry/registry-error.ts'
 import type { AgentEvent, AgentListener } from './agent-event.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { stateOf, type AgentState } from './agent-state.ts'
@@ -20,6 +21,7 @@ import { Conversation } from './conversation.ts'
 import { ModelChoice } from './model-choice.ts'
 import { composeMessage, type PromptImage } from './compose-message.ts'
 import { abandonRun, planResume, type ResumePlan } from './resume.ts'
+import type { RunStart } from './run.ts'
 import { defaultRunSettings } from './run-settings.ts'
 import type { Run } from './run-slot.ts'
 import { executeBash, type BashOptions } from './shell.ts'
@@ -30,6 +32,8 @@ export interface PromptOptions {
   /** False: what was typed is sent as it is. */
   expandTemplates?: boolean
   images?: readonly PromptImage[]
+  /** Images that are blobs of the session already, by their hashes. */
+  imageIds?: readonly string[]
   /** What is done while a run goes on. Default: `queue`. */
   whenBusy?: 'queue' | 'steer' | 'reject'
   /** Where it comes from, such as `interactive` or the name of an extension: the client of its cause, where that is not given. */
@@ -59,9 +63,14 @@ export class AgentSession {
   static async open(options: AgentSessionOptions): Promise<AgentSession> {
     const { store, sessionId, cwd = process.cwd() } = options
     const session = sessionId === undefined ? await store.create({ cwd }) : await store.open(sessionId)
-    const agent = new AgentSession(options, session, await choiceFor(session, options))
-    await agent.#hooks.sessionStart({ sessionId: session.id })
-    return agent
+    try {
+      const agent = new AgentSession(options, session, await choiceFor(session, options))
+      await agent.#hooks.sessionStart({ sessionId: session.id })
+      return agent
+    } catch (error) {
+      await session.close()
+      throw error
+    }
   }
 
   get session(): Session {
@@ -78,10 +87,9 @@ export class AgentSession {
     const composed = await composeMessage(typed, options, { session, expand: this.#options.expand })
     if ('say' in composed) return { type: 'handled', runId: null, say: composed.say }
     const { text: words, images } = composed
-    if (!slot.isBusy) {
-      await abandonRun(session)
-      const start = { type: 'prompt' as const, content: [text(words), ...images.map(({ block }) => block)] }
-      const run = await slot.start({ ...start, ...(cause && { cause }) })
+    const content = [text(words), ...images.map(({ block }) => block)]
+    const run = await this.#startUnlessBusy({ type: 'prompt', content, ...(cause && { cause }) })
+    if (run) {
       this.#nameInBackground(words)
       return { type: 'started', runId: run.id, run }
     }
@@ -109,9 +117,10 @@ export class AgentSession {
   }
 
   /** Runs once more from where the session stands: after a failure, or when a limit was raised. */
-  async retry(): Promise<Run> {
-    await abandonRun(this.session)
-    return this.#conversation.slot.start({ type: 'leaf' })
+  async retry(cause?: Cause): Promise<Run> {
+    const run = await this.#startUnlessBusy({ type: 'leaf', ...(cause && { cause }) })
+    if (!run) throw this.#conversation.slot.busy()
+    return run
   }
 
   /** What there is to do about a run whose process died; undefined where there is nothing. Changes nothing. */
@@ -120,21 +129,30 @@ export class AgentSession {
   }
 
   /** Goes on with a run whose process died. A third time in vain needs a person to say so. */
-  async resume(options: { byPerson?: boolean } = {}): Promise<Run | undefined> {
-    const plan = await this.planResume()
-    if (!plan) {
-      this.#conversation.slot.wake()
-      return undefined
-    }
-    if (plan.needsPerson && !options.byPerson) {
-      throw new SessionError('session-busy', `Run ${plan.runId} was resumed twice in vain and waits for a person.`)
-    }
-    return this.#conversation.slot.start({ type: 'resume', plan })
+  async resume(options: { byPerson?: boolean; cause?: Cause } = {}): Promise<Run | undefined> {
+    const { slot } = this.#conversation
+    return slot.alone(async () => {
+      const plan = await this.planResume()
+      if (!plan) {
+        slot.wake()
+        return undefined
+      }
+      if (plan.needsPerson && !options.byPerson) {
+        throw new SessionError('session-busy', `Run ${plan.runId} was resumed twice in vain and waits for a person.`)
+      }
+      const { cause } = options
+      return slot.start({ type: 'resume', plan, ...(cause && { cause }) })
+    })
+  }
+
+  /** Goes on with messages that wait, where nothing keeps them: for whoever has put one there. */
+  wake(): void {
+    this.#conversation.slot.wake()
   }
 
   /** Answers a question of the agent's; the first answer counts. */
-  answer(answer: RequestAnswer): Promise<Answered> {
-    return this.#conversation.requests.answer(answer)
+  answer(answer: RequestAnswer, cause?: Cause): Promise<Answered> {
+    return this.#conversation.requests.answer(answer, cause)
   }
 
   /** Runs a command of the user's own, and keeps it in the session. */
@@ -148,19 +166,19 @@ export class AgentSession {
   // Model and mode
 
   /** Counts from the next run on. Rejects where the model cannot be used, such as for want of a key. */
-  async setModel(provider: string, modelId: string): Promise<Model> {
-    return this.#keepModel(await this.#conversation.choice.set(provider, modelId))
+  async setModel(provider: string, modelId: string, cause?: Cause): Promise<Model> {
+    return this.#keepModel(await this.#conversation.choice.set(provider, modelId), cause)
   }
 
   async cycleModel(direction: 'forward' | 'backward' = 'forward'): Promise<Model> {
     return this.#keepModel(await this.#conversation.choice.cycle(direction))
   }
 
-  async setThinkingLevel(level: ThinkingLevel): Promise<void> {
+  async setThinkingLevel(level: ThinkingLevel, cause?: Cause): Promise<void> {
     if (!thinkingLevels.includes(level)) throw new TypeError(`There is no thinking level ${level}.`)
     const { choice, slot, session } = this.#conversation
     choice.thinkingLevel = level
-    if (!slot.isBusy) await session.appendThinkingLevelChange(level)
+    if (!slot.isBusy) await session.appendThinkingLevelChange(level, cause && { cause })
   }
 
   /** Counts from the next call on. */
@@ -170,7 +188,7 @@ export class AgentSession {
 
   // History
 
-  async compact(instructions?: string): Promise<CompactionOutcome> {
+  async compact(instructions?: string, cause?: Cause): Promise<CompactionOutcome> {
     const { session, slot, choice } = this.#conversation
     if (slot.isBusy || session.openRun) throw slot.busy()
     const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
@@ -182,28 +200,43 @@ export class AgentSession {
       headId: session.leafId,
       settings: { ...defaultRunSettings, ...this.#options.settings?.() }.compaction,
       reason: 'manual',
+      ...(cause && { cause }),
       instructions: before.instructions,
       signal: this.#closing.signal,
     })
   }
 
   /** Goes to any moment of the session, with or without a summary of what is left behind. */
-  async navigate(entryId: string | null, options: { summarise?: boolean; instructions?: string } = {}): Promise<void> {
+  async navigate(
+    entryId: string | null,
+    options: { summarise?: boolean; instructions?: string; cause?: Cause } = {},
+  ): Promise<void> {
     const { session, slot, choice } = this.#conversation
-    if (slot.isBusy) throw slot.busy()
-    await abandonRun(session)
-    if (!options.summarise) return session.branch(entryId)
-    const { instructions } = options
+    const { instructions, cause } = options
+    await slot.alone(async () => {
+      if (slot.isBusy) throw slot.busy()
+      await abandonRun(session)
+      if (slot.isBusy) throw slot.busy()
+      if (!options.summarise) await session.branch(entryId, cause && { cause })
+    })
+    if (!options.summarise) return
     const { signal } = this.#closing
-    await summariseBranch({ session, model: choice.model, targetId: entryId, instructions, signal })
+    await summariseBranch({
+      session,
+      model: choice.model,
+      targetId: entryId,
+      instructions,
+      signal,
+      ...(cause && { cause }),
+    })
   }
 
-  async setLabel(entryId: string, label: string): Promise<void> {
-    await this.session.setLabel(entryId, label)
+  async setLabel(entryId: string, label: string, cause?: Cause): Promise<void> {
+    await this.session.setLabel(entryId, label, cause && { cause })
   }
 
-  async setName(name: string): Promise<void> {
-    await this.session.appendSessionInfo(name)
+  async setName(name: string, cause?: Cause): Promise<void> {
+    await this.session.appendSessionInfo(name, cause && { cause })
   }
 
   // Which session
@@ -250,8 +283,29 @@ export class AgentSession {
     this.#listeners.clear()
   }
 
+  /** Closes the session and leaves its run open, as for a process that is started again: `resume` goes on with it. */
+  async suspend(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
+    await this.#hooks.sessionEnd({ sessionId: this.session.id })
+    await this.#conversation.suspend()
+    this.#listeners.clear()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
+  }
+
+  /** Undefined where a run goes on. One that was left behind is ended first. */
+  async #startUnlessBusy(start: RunStart): Promise<Run | undefined> {
+    const { slot, session } = this.#conversation
+    if (slot.isBusy) return undefined
+    return slot.alone(async () => {
+      if (slot.isBusy) return undefined
+      await abandonRun(session)
+      // A message that waited may have begun one.
+      return slot.isBusy ? undefined : slot.start(start)
+    })
   }
 
   get #cwd(): string {
@@ -278,10 +332,10 @@ export class AgentSession {
     return new Conversation({ ...parts, openChild })
   }
 
-  async #keepModel(model: Model): Promise<Model> {
+  async #keepModel(model: Model, cause?: Cause): Promise<Model> {
     const { slot, session } = this.#conversation
     // A run keeps its model; the next one says in the log which it uses.
-    if (!slot.isBusy) await session.appendModelChange(model.provider, model.id)
+    if (!slot.isBusy) await session.appendModelChange(model.provider, model.id, cause && { cause })
     return model
   }
 
@@ -314,9 +368,8 @@ export class AgentSession {
 async function choiceFor(session: Session, options: AgentSessionOptions): Promise<ModelChoice> {
   const { models, model: wanted, thinkingLevel } = options
   const inForce = await session.getContext()
-  const [first] = await models.choices()
-  const reference = inForce.model ?? wanted ?? first
-  if (!reference) throw new TypeError('There is no model to use.')
+  const reference = inForce.model ?? wanted ?? (await models.choices())[0]
+  if (!reference) throw new RegistryError('unknown-model', 'There is no model to use.')
   const level = thinkingLevels.find((known) => known === inForce.thinkingLevel) ?? thinkingLevel
   return new ModelChoice(models, await models.open(reference.provider, reference.modelId), level)
 }

@@ -1,4 +1,4 @@
-import { SessionError, type Entry, type RequestReference, type Session } from '@tapetree/session'
+import { SessionError, type Cause, type Entry, type RequestReference, type Session } from '@tapetree/session'
 import type { Model } from '../models/model.ts'
 import { speakingCompaction } from './context-size.ts'
 import { conversationText } from './conversation-text.ts'
@@ -15,6 +15,7 @@ export interface BranchSummaryInput {
   /** What the summary is to take care of. */
   instructions?: string | undefined
   signal: AbortSignal
+  cause?: Cause
 }
 
 export type BranchSummaryOutcome =
@@ -33,11 +34,12 @@ export async function summariseBranch(input: BranchSummaryInput): Promise<Branch
   input.signal.throwIfAborted()
   if (session.leafId !== leafId) return { type: 'superseded' }
   if (!summary) {
-    await session.branch(targetId)
+    await session.branch(targetId, input.cause && { cause: input.cause })
     return { type: 'branched' }
   }
   const { text, request } = summary
-  const entryId = await session.branchWithSummary(targetId, text, request && { request })
+  const context = { ...(request && { request }), ...(input.cause && { cause: input.cause }) }
+  const entryId = await session.branchWithSummary(targetId, text, context)
   return { type: 'summarised', entryId, summary: text }
 }
 

@@ -28,14 +28,30 @@ export async function checkRequests(session: Session, options: RequestCheckOptio
   for await (const stored of session.lines()) {
     if (stored.type !== 'line') continue
     const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
-    const request = requestOf(line)
-    if (line.type !== 'message' || line.message.role !== 'assistant' || !request) continue
-    const { provider = '', model: modelId = '', thinkingLevel } = line.message
-    const model = options.model(provider, modelId)
-    const outcome = await compare(session, request, { model, thinkingLevel, reasoning: options.reasoning ?? 'auto' })
-    checks.push({ seq: stored.seq, entryId: line.id, outcome })
+    const outcome = await checkAnswer(session, line, options)
+    if (outcome) checks.push({ seq: stored.seq, entryId: line.id, outcome })
   }
   return checks
+}
+
+/** The same for the request of one answer; undefined for an entry that no model made. */
+export async function checkRequest(
+  session: Session,
+  entryId: string,
+  options: RequestCheckOptions,
+): Promise<RequestCheck['outcome'] | undefined> {
+  return checkAnswer(session, await session.getEntry(entryId), options)
+}
+
+async function checkAnswer(
+  session: Session,
+  line: Line,
+  { model: modelOf, reasoning = 'auto' }: RequestCheckOptions,
+): Promise<RequestCheck['outcome'] | undefined> {
+  const request = requestOf(line)
+  if (line.type !== 'message' || line.message.role !== 'assistant' || !request) return undefined
+  const { provider = '', model: modelId = '', thinkingLevel } = line.message
+  return compare(session, request, { model: modelOf(provider, modelId), thinkingLevel, reasoning })
 }
 
 interface Sent {

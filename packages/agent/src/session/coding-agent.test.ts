@@ -144,6 +144,12 @@ describe('a coding agent', () => {
     await expect(open()).rejects.toThrow('ANTHROPIC_API_KEY')
   })
 
+  test('says what to set where there is no key at all and no model is named', async () => {
+    const { home, open } = await place()
+    await write(join(home, '.config/tapetree/settings.json'), '{}')
+    await expect(open()).rejects.toThrow(/no provider has a key\. Set one of .*ANTHROPIC_API_KEY, OPENAI_API_KEY/)
+  })
+
   test('tells of settings that are wrong, and works all the same', async () => {
     const { provider, open, problems } = await place({}, { modle: 'x' })
     provider.script(say('ok'))

@@ -42,6 +42,8 @@ export interface CodingAgentOptions {
   keyring?: Keyring
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
   whenNobodyAnswers?: 'wait' | 'deny'
+  /** What hosts the session, such as `server` or `terminal`. */
+  owner?: string
   clock?: Clock
   fetch?: typeof globalThis.fetch
   /** What went wrong beside the conversation, a sentence each. */
@@ -130,6 +132,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       news: newsTeller({ cwd, clock, isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust' }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
+      ...(options.owner !== undefined && { owner: options.owner }),
     })
     const close = async (): Promise<void> => {
       await session.close()

@@ -1,4 +1,4 @@
-import { chooseCutPoint, findCutPoints, type CutPoint, type Entry, type Session } from '@tapetree/session'
+import { chooseCutPoint, findCutPoints, type Cause, type CutPoint, type Entry, type Session } from '@tapetree/session'
 import type { CompactionReason } from '../loop/live-event.ts'
 import type { Model, ModelLimits } from '../models/model.ts'
 import { summariseCut } from './compaction-summary.ts'
@@ -37,6 +37,7 @@ export interface CompactionInput {
   /** What the summary is to take care of. */
   instructions?: string | undefined
   signal: AbortSignal
+  cause?: Cause
 }
 
 export type CompactionOutcome =
@@ -86,7 +87,10 @@ export async function compact(input: CompactionInput): Promise<CompactionOutcome
   const firstKeptId = cut.entryId
   if (!(await isOnPath(session, [headId, firstKeptId]))) return { type: 'superseded' }
   const tokensBefore = countedTokens(path) ?? estimate
-  const entryId = await session.appendCompaction(summary, firstKeptId, tokensBefore, { request })
+  const entryId = await session.appendCompaction(summary, firstKeptId, tokensBefore, {
+    request,
+    ...(input.cause && { cause: input.cause }),
+  })
   // What was freed is an estimate, so it is taken as a share and put on the scale of the provider's own count.
   const tokensAfter = Math.floor(tokensBefore * (1 - freed / estimate))
   const isWorthwhile = freed >= estimate * worthwhileShare

@@ -1,5 +1,6 @@
 import type { Content, Session } from '@tapetree/session'
 import type { Expansion } from './expand.ts'
+import { imageOf } from './waiting-images.ts'
 
 export interface PromptImage {
   mediaType: string
@@ -18,7 +19,7 @@ export interface Handled {
 }
 
 export interface ComposeParts {
-  session: Pick<Session, 'putBlob'>
+  session: Pick<Session, 'putBlob' | 'getBlob'>
   expand: ((typed: string) => Promise<Expansion>) | undefined
 }
 
@@ -36,14 +37,17 @@ export class PromptError extends Error {
 /** What is sent, from what was typed. Rejects before anything of it is in the log. */
 export async function composeMessage(
   typed: string,
-  options: { expandTemplates?: boolean; images?: readonly PromptImage[] },
+  options: { expandTemplates?: boolean; images?: readonly PromptImage[]; imageIds?: readonly string[] },
   { session, expand }: ComposeParts,
 ): Promise<ComposedMessage | Handled> {
-  const { expandTemplates = true, images = [] } = options
-  if (typed.trim() === '' && images.length === 0) throw new PromptError('empty-prompt', 'There is nothing to send.')
+  const { expandTemplates = true, images = [], imageIds = [] } = options
+  if (typed.trim() === '' && images.length + imageIds.length === 0)
+    throw new PromptError('empty-prompt', 'There is nothing to send.')
   const text = expandTemplates && expand ? expanded(await expand(typed)) : typed
   if (typeof text !== 'string') return text
-  return { text, images: await Promise.all(images.map((image) => keepImage(image, session))) }
+  const kept = await Promise.all(images.map((image) => keepImage(image, session)))
+  const known = await Promise.all(imageIds.map(async (id) => ({ id, block: await imageOf(id, session) })))
+  return { text, images: [...kept, ...known] }
 }
 
 function expanded(expansion: Expansion): string | Handled {

@@ -1,7 +1,8 @@
 import type { EntryDraft, Session } from '@tapetree/session'
 import { homedir } from 'node:os'
-import { systemClock } from '../clock.ts'
+import { systemClock, type Clock } from '../clock.ts'
 import { noHooks, type Hooks } from '../extensions/hooks.ts'
+import type { Model } from '../models/model.ts'
 import { exitPlanTool } from '../permissions/exit-plan.ts'
 import { PermissionGate } from '../permissions/gate.ts'
 import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
@@ -11,16 +12,19 @@ import { createRedactor, type Redactor } from '../redaction/redactor.ts'
 import { allTools } from '../tools/all-tools.ts'
 import type { Gate } from '../tools/gate.ts'
 import { Jobs } from '../tools/jobs.ts'
+import { LeftBehind } from '../tools/left-behind.ts'
 import type { Answer, Question, Tool } from '../tools/tool.ts'
 import type { AgentEvent } from './agent-event.ts'
 import type { AgentParts } from './agent-parts.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { askUser } from './ask-user.ts'
+import { gateUntilLeaving, untilLeaving } from './leaving.ts'
 import type { ModelChoice } from './model-choice.ts'
 import { redactingModel } from './redacting-model.ts'
 import { redactionOf } from './redact-draft.ts'
 import { defaultRunSettings } from './run-settings.ts'
 import { RunSlot } from './run-slot.ts'
+import { RunningCalls } from './running-calls.ts'
 import { Subagents, type Subagent } from './subagents.ts'
 import { taskTool } from './task-tool.ts'
 
@@ -51,6 +55,8 @@ export class Conversation {
   readonly #observe: (event: AgentEvent) => void
   readonly #redactor: Redactor
   readonly #stop: () => void
+  readonly #leaving = new AbortController()
+  readonly #runningCalls: RunningCalls
 
   constructor({ session, choice, options, cwd, observe, openChild }: ConversationParts) {
     this.session = session
@@ -62,7 +68,8 @@ export class Conversation {
     this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
     session.redactWith(redactionOf(this.#redactor))
     this.requests = new Requests(session)
-    this.#gate = options.gate?.(this.requests) ?? this.#permissionGate()
+    this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
+    this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
       store: options.store,
       parent: session,
@@ -82,10 +89,11 @@ export class Conversation {
 
   /** What the next run is made of. */
   parts(): AgentParts {
-    const { systemPrompt = () => '', settings, clock = systemClock, news, models, fallbackModel } = this.#options
+    const { systemPrompt = () => '', settings, clock = systemClock, news, models, fallbackModel, owner } = this.#options
     return {
       session: this.session,
-      model: () => redactingModel(this.choice.model, this.#redactor),
+      ...(owner !== undefined && { owner }),
+      model: () => this.#guarded(this.choice.model),
       redactor: this.#redactor,
       thinkingLevel: () => this.choice.thinkingLevel,
       tools: () => this.tools(),
@@ -100,8 +108,7 @@ export class Conversation {
       ...(news && { news }),
       ...(fallbackModel && {
         fallbackModel: async () => {
-          const model = await models.open(fallbackModel.provider, fallbackModel.modelId)
-          return redactingModel(model, this.#redactor)
+          return this.#guarded(await models.open(fallbackModel.provider, fallbackModel.modelId))
         },
       }),
     }
@@ -119,8 +126,40 @@ export class Conversation {
     await this.slot.abort()
     this.#stop()
     this.requests.close()
+    this.#runningCalls.close()
     await this.jobs.close()
     await this.session.close()
+  }
+
+  /**
+   * Closes it and leaves its run open, as a process does that dies, but in order: the model is not heard any further, no call is begun,
+   * and calls that nobody could take up again get their time to finish. From then on the log is shut, so whatever is still going on
+   * cannot say in it that it was stopped.
+   */
+  async suspend(): Promise<void> {
+    const { clock = systemClock } = this.#options
+    const left = new LeftBehind()
+    this.#leaving.abort(left)
+    await within(finishMs, clock, Promise.race([this.slot.ended(), this.#onlyRepeatableRun()]))
+    this.#stop()
+    this.requests.close()
+    this.#runningCalls.close()
+    await this.session.close()
+    await Promise.all([...this.subagents.running.values()].map((child) => child.suspend()))
+    // A tool that does not heed its signal is left to itself: it is the end of the process that it is told of.
+    await within(stopMs, clock, this.slot.abort(left))
+    await this.jobs.close()
+  }
+
+  /** Resolves when whatever runs can be taken up by the next process. */
+  async #onlyRepeatableRun(): Promise<void> {
+    const replays = new Map(this.tools().map(({ name, replay }) => [name, replay]))
+    const isRepeatable = (tool: string): boolean => (replays.get(tool) ?? 'never') !== 'never'
+    await this.#runningCalls.until((tools) => tools.length > 0 && tools.every(isRepeatable))
+  }
+
+  #guarded(model: Model): Model {
+    return redactingModel(untilLeaving(model, this.#leaving.signal), this.#redactor)
   }
 
   /** A subagent has its parent's model and settings, and hears nothing of what is told to its parent. */
@@ -129,7 +168,9 @@ export class Conversation {
   ): AgentSessionOptions {
     const { news: _, expand: __, ...inherited } = this.#options
     const { provider, id: modelId } = this.choice.model
-    return { ...inherited, ...child, model: { provider, modelId }, mode: this.mode, hasSubagents: false }
+    // It is taken up again by its parent, and by nobody else.
+    const owner = 'subagent'
+    return { ...inherited, ...child, owner, model: { provider, modelId }, mode: this.mode, hasSubagents: false }
   }
 
   #hooksHere(hooks: Hooks): Hooks {
@@ -148,4 +189,16 @@ export class Conversation {
       ...(whenNobodyAnswers && { whenNobodyAnswers }),
     })
   }
+}
+
+/** Both within the 5 seconds in which a server goes down. */
+const finishMs = 2500
+const stopMs = 1000
+
+/** Waits for the work, and no longer than this. */
+async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
+  const done = new AbortController()
+  const late = clock.wait(ms, done.signal).catch(() => undefined)
+  await Promise.race([work, late])
+  done.abort()
 }

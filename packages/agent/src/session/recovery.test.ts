@@ -45,4 +45,16 @@ describe('recovery', () => {
     const step = recoverFrom(failure('rate-limited', 20_000), { ...fresh, random: 0.5 }, defaultRetry)
     expect(step).toEqual({ type: 'retry', delayMs: 22_000 })
   })
+  test('goes on with the other model at once when the quota is used up', () => {
+    expect(recoverFrom(failure('quota'), { ...fresh, hasFallback: true }, defaultRetry)).toEqual({ type: 'fallback' })
+  })
+
+  test('goes on with the other model when one stays overloaded, or says it will be for long', () => {
+    const tried = { ...after(defaultRetry.maxRetries), hasFallback: true }
+    expect(recoverFrom(failure('overloaded'), { ...fresh, hasFallback: true }, defaultRetry).type).toBe('retry')
+    expect(recoverFrom(failure('overloaded'), tried, defaultRetry)).toEqual({ type: 'fallback' })
+    const long = failure('overloaded', defaultRetry.longestRetryAfterMs + 1)
+    expect(recoverFrom(long, { ...fresh, hasFallback: true }, defaultRetry)).toEqual({ type: 'fallback' })
+    expect(recoverFrom(failure('rate-limited'), tried, defaultRetry)).toMatchObject({ type: 'give-up' })
+  })
 })

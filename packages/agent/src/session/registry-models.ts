@@ -1,4 +1,6 @@
 import type { ExtensionHost } from '../extensions/extension-host.ts'
+import type { ListedModel } from '../registry/model-info.ts'
+import { RegistryError } from '../registry/registry-error.ts'
 import type { ModelRegistry } from '../registry/model-registry.ts'
 import type { ModelSource } from './model-choice.ts'
 
@@ -21,7 +23,21 @@ export function registryModels({ registry, extensions, cycle = [] }: RegistryMod
     choices: async () => {
       const { models } = cycle.length > 0 ? await registry.choose(cycle) : { models: await registry.list() }
       const usable = models.filter(({ key }) => key.type !== 'missing')
-      return [...(extensions?.models ?? []), ...usable.map(({ provider, id }) => ({ provider, modelId: id }))]
+      const choices = [...(extensions?.models ?? []), ...usable.map(({ provider, id }) => ({ provider, modelId: id }))]
+      if (choices.length === 0) throw noKey(models)
+      return choices
     },
   }
+}
+
+/** Said to whoever has just installed it: the variables of those that come first will do. */
+function noKey(models: readonly ListedModel[]): RegistryError {
+  const variables = [...new Set(models.flatMap(({ key }) => (key.type === 'missing' ? [key.variable] : [])))]
+  const named = variables.slice(0, 3).join(', ')
+  const others = variables.length > 3 ? ` or that of one of ${variables.length - 3} more` : ''
+  return new RegistryError(
+    'missing-key',
+    `There is no model to use: no provider has a key. Set one of the environment variables ${named}${others}, keep a key with your ` +
+      'credentials, or name a model of a server on this machine.',
+  )
 }

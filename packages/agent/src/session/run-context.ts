@@ -83,8 +83,8 @@ export class RunContext implements LoopContext {
     return this.#head
   }
 
-  async append(draft: EntryDraft | RecordDraft, request?: RequestReference): Promise<void> {
-    const context = request ? { request } : {}
+  async append(draft: EntryDraft | RecordDraft, request?: RequestReference, cause?: Cause): Promise<void> {
+    const context = { ...(request && { request }), ...(cause && { cause }) }
     if (draft.type === 'message') this.#count(draft)
     if (!entryTypes.has(draft.type)) {
       await this.#parts.session.append(draft, context)

@@ -15,6 +15,8 @@ export interface RunSettings {
   temperature?: number
   /** How long a waiting message is announced before it goes out. */
   followUpDelayMs: number
+  /** False: a waiting message goes out only when a person releases it, or prompts after it came. */
+  sendsFollowUps: boolean
 }
 
 export const defaultRunSettings: RunSettings = {
@@ -25,4 +27,5 @@ export const defaultRunSettings: RunSettings = {
   compaction: defaultCompaction,
   reasoning: 'auto',
   followUpDelayMs: 0,
+  sendsFollowUps: true,
 }

@@ -1,6 +1,7 @@
-import { SessionError, type EntryDraft, type Session, type WaitingMessage } from '@tapetree/session'
+import { SessionError, type Cause, type EntryDraft, type Session } from '@tapetree/session'
 import type { RunEnd } from '../loop/loop-context.ts'
 import type { AgentParts } from './agent-parts.ts'
+import { nextWaiting } from './next-waiting.ts'
 import { run, type RunStart } from './run.ts'
 
 /** A run that has begun: its id is in the log. */
@@ -12,7 +13,7 @@ export interface Run {
 
 /** Appends on the head of a run. */
 interface Head {
-  append(draft: EntryDraft): Promise<void>
+  append(draft: EntryDraft, request?: undefined, cause?: Cause): Promise<void>
 }
 
 /** The one run that a session may have at a time. */
@@ -22,6 +23,9 @@ export class RunSlot {
   #controller: AbortController | undefined
   #done: Promise<RunEnd> | undefined
   #head: Head | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+  /** Somebody has put a message there while a run went on. */
+  #wasWoken = false
 
   constructor(session: Session, parts: () => AgentParts) {
     this.#session = session
@@ -30,6 +34,13 @@ export class RunSlot {
 
   get isBusy(): boolean {
     return this.#controller !== undefined
+  }
+
+  /** One after the other: what is done about a run that was left behind is done before anybody else decides about it. */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => undefined)
+    return turn
   }
 
   /** Resolves when the run is in the log. Rejects with `session-busy` where another one goes on. */
@@ -55,20 +66,27 @@ export class RunSlot {
 
   /** Starts with what waits, if nothing is going on and it may go out. */
   wake(): void {
-    const message = this.#nextWaiting()
-    if (this.#controller || !message || this.#session.openRun) return
+    // A run that is about to end does not look again if it was stopped.
+    this.#wasWoken = this.isBusy
+    if (this.#controller || !this.#hasWaiting || this.#session.openRun) return
     // Somebody may have taken it back just now; how the run ends is in the log.
-    void this.start({ type: 'waiting', message }).catch(() => undefined)
+    void this.start({ type: 'waiting' }).catch(() => undefined)
   }
 
   /** Appends where the conversation stands, also while a run goes on. */
-  async append(draft: EntryDraft): Promise<void> {
-    await (this.#head ?? this.#session).append(draft)
+  async append(draft: EntryDraft, cause?: Cause): Promise<void> {
+    if (this.#head) await this.#head.append(draft, undefined, cause)
+    else await this.#session.append(draft, cause && { cause })
   }
 
   /** Resolves when the run has ended. */
-  async abort(): Promise<void> {
-    this.#controller?.abort()
+  async abort(reason?: Error): Promise<void> {
+    this.#controller?.abort(reason)
+    await this.ended()
+  }
+
+  /** Resolves at once where nothing runs. */
+  async ended(): Promise<void> {
     await this.#done?.catch(() => undefined)
   }
 
@@ -80,14 +98,16 @@ export class RunSlot {
     try {
       let end = await this.#run(start, signal)
       // What came in after the run had looked for the last time.
-      for (let next = this.#nextWaiting(); next && end.outcome === 'completed'; next = this.#nextWaiting()) {
-        const waiting = await this.#run({ type: 'waiting', message: next }, signal).catch(unlessTakenBack)
+      while (this.#hasWaiting && end.outcome === 'completed') {
+        const waiting = await this.#run({ type: 'waiting' }, signal).catch(unlessTakenBack)
         end = waiting ?? end
       }
       return end
     } finally {
       this.#controller = undefined
       this.#head = undefined
+      this.#parts().observe({ type: 'agent_idle' })
+      if (this.#wasWoken) this.wake()
     }
   }
 
@@ -96,8 +116,8 @@ export class RunSlot {
     return run(start, { ...this.#parts(), onRun }, signal)
   }
 
-  #nextWaiting(): WaitingMessage | undefined {
-    return this.#session.nextWaiting('steer') ?? this.#session.nextWaiting('follow-up')
+  get #hasWaiting(): boolean {
+    return nextWaiting(this.#session, this.#parts().settings) !== undefined
   }
 }
 

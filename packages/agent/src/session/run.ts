@@ -1,4 +1,4 @@
-import { newId, type Cause, type Content, type Session, type WaitingMessage } from '@tapetree/session'
+import { newId, SessionError, type Cause, type Content, type Session, type WaitingMessage } from '@tapetree/session'
 import { openDraft, type Draft } from '../loop/draft.ts'
 import { RunStopped } from '../loop/limits.ts'
 import type { LoopContext, Position, RunEnd } from '../loop/loop-context.ts'
@@ -8,22 +8,23 @@ import type { AgentParts } from './agent-parts.ts'
 import { positionOf } from './position.ts'
 import { recoverFrom, type RecoveryHistory } from './recovery.ts'
 import { settleEvidence, type ResumePlan } from './resume.ts'
+import { nextWaiting } from './next-waiting.ts'
 import { RunContext } from './run-context.ts'
 import { prepareRun } from './prepare-run.ts'
 
 /** What a run begins with. */
 export type RunStart =
   | { type: 'prompt'; content: Content[]; cause?: Cause }
-  /** A message that waits; delivering it takes it out of the inbox. */
-  | { type: 'waiting'; message: WaitingMessage }
+  /** The message that waits next; delivering it takes it out of the inbox. */
+  | { type: 'waiting' }
   /** The leaf as it stands: a failed run once more, or one that had reached a limit. */
-  | { type: 'leaf' }
+  | { type: 'leaf'; cause?: Cause }
   /** A run whose process died. */
-  | { type: 'resume'; plan: ResumePlan }
+  | { type: 'resume'; plan: ResumePlan; cause?: Cause }
 
 /**
  * Runs the agent until nothing more is to be delivered, and says how the last run ended. Rejects where the log cannot be written,
- * and with `message-not-found` where the message that it was to begin with has just been taken back.
+ * and with `message-not-found` where the message that it was to begin with has just been held or taken back.
  */
 export async function run(start: RunStart, parts: AgentParts, signal: AbortSignal): Promise<RunEnd> {
   const draft = openDraft(parts.session.localFolder)
@@ -83,27 +84,9 @@ class SessionRuns implements Runs {
   }
 
   async deliverFollowUp(): Promise<boolean> {
-    const { clock, settings } = this.#parts
-    if (!this.#nextWaiting()) return false
-    // A steer that came too late for its run waits no longer.
-    const delayMs = this.#session.nextWaiting('steer') ? 0 : settings.followUpDelayMs
-    // Whether it was stopped is asked below.
-    if (delayMs > 0) await clock.wait(delayMs, this.#signal).catch(() => undefined)
-    const context = this.#contextFor({ type: 'leaf' })
-    await prepareRun(context, this.#parts, this.#nextWaiting()?.message ?? '')
-    // It may have been removed or held meanwhile. From here to its line nobody can come between.
-    const message = this.#nextWaiting()
-    if (message && this.#signal.aborted) {
-      await this.#session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
-    }
-    if (!message || this.#signal.aborted) return false
-    await context.deliver(message)
-    this.#start = { type: 'delivered', submissionId: message.id, context }
-    return true
-  }
-
-  #nextWaiting(): WaitingMessage | undefined {
-    return this.#session.nextWaiting('steer') ?? this.#session.nextWaiting('follow-up')
+    const delivered = await deliverNext(() => this.#contextFor({ type: 'leaf' }), this.#parts, this.#signal)
+    if (delivered) this.#start = { type: 'delivered', ...delivered }
+    return delivered !== undefined
   }
 
   #contextFor(start: RunStart): RunContext {
@@ -130,29 +113,71 @@ class SessionRuns implements Runs {
 /** The delivering message, then `run_start`: should the process die between them, the message is still found unanswered. */
 async function begin(start: RunStart | Delivered, context: RunContext, parts: AgentParts): Promise<void> {
   const { runId } = context
+  const owner = parts.owner === undefined ? {} : { owner: parts.owner }
   if (start.type === 'resume') {
     const { fruitless, spent } = start.plan
-    const runStart = { runId, leafId: context.head, resumes: runId, fruitless, spent: { ...spent } }
-    await context.append({ type: 'run_start', runStart })
+    const runStart = { runId, leafId: context.head, ...owner, resumes: runId, fruitless, spent: { ...spent } }
+    await parts.session.append({ type: 'run_start', runStart }, causeOf(start))
     return
   }
-  if (start.type !== 'delivered') await prepareRun(context, parts, promptOf(start))
+  if (start.type === 'prompt' || start.type === 'leaf') await prepareRun(context, parts, promptOf(start))
   if (start.type === 'prompt') await context.prompt(start.content, start.cause)
-  else if (start.type === 'waiting') await context.deliver(start.message)
-  const submissionId = submissionOf(start)
-  const runStart = { runId, leafId: context.head, ...(submissionId !== undefined && { submissionId }) }
-  await context.append({ type: 'run_start', runStart })
+  const submissionId = start.type === 'waiting' ? await deliverWaiting(context, parts) : submissionOf(start)
+  const runStart = { runId, leafId: context.head, ...owner, ...(submissionId !== undefined && { submissionId }) }
+  await parts.session.append({ type: 'run_start', runStart }, start.type === 'leaf' ? causeOf(start) : {})
+}
+
+/**
+ * Announces the message that may go out next, waits as long as it has to and delivers it, or what is the next by then: it may have
+ * been held, moved or taken back. Undefined where none may go out.
+ */
+async function deliverNext(
+  contextNow: () => RunContext,
+  parts: AgentParts,
+  signal: AbortSignal,
+): Promise<{ submissionId: string; context: RunContext } | undefined> {
+  const { session, clock, settings, observe } = parts
+  const next = (): WaitingMessage | undefined => nextWaiting(session, settings)
+  const first = next()
+  if (!first) return undefined
+  const announced = first.delivery === 'follow-up' ? first.id : undefined
+  if (announced !== undefined) observe({ type: 'queue_message_sending', messageId: announced })
+  // A steer that came too late for its run waits no longer.
+  const delayMs = session.nextWaiting('steer') ? 0 : settings.followUpDelayMs
+  // Whether it was stopped is asked below.
+  if (delayMs > 0) await clock.wait(delayMs, signal).catch(() => undefined)
+  const context = contextNow()
+  await prepareRun(context, parts, next()?.message ?? '')
+  // From here to its line nobody can come between.
+  const message = next()
+  if (message && signal.aborted) {
+    await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
+  }
+  if (!message || signal.aborted) return undefined
+  const isQueued = message.delivery === 'follow-up'
+  if (isQueued && message.id !== announced) observe({ type: 'queue_message_sending', messageId: message.id })
+  await context.deliver(message)
+  if (isQueued) observe({ type: 'queue_message_sent', messageId: message.id })
+  return { submissionId: message.id, context }
+}
+
+async function deliverWaiting(context: RunContext, parts: AgentParts): Promise<string> {
+  const delivered = await deliverNext(() => context, parts, context.signal)
+  if (delivered) return delivered.submissionId
+  throw new SessionError('message-not-found', `No message may go out in session ${parts.session.id}.`)
 }
 
 function promptOf(start: RunStart): string {
-  if (start.type === 'waiting') return start.message.message
   if (start.type !== 'prompt') return ''
   return start.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
 }
 
+function causeOf({ cause }: { cause?: Cause }): { cause?: Cause } {
+  return cause ? { cause } : {}
+}
+
 function submissionOf(start: RunStart | Delivered): string | undefined {
-  if (start.type === 'delivered') return start.submissionId
-  return start.type === 'waiting' ? start.message.id : undefined
+  return start.type === 'delivered' ? start.submissionId : undefined
 }
 
 /** Works until it is done or cannot be: what failed in passing is begun again from where the log stands. */

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { newId, type BashExecution, type Session } from '@tapetree/session'
+import { newId, type BashExecution, type Cause, type Session } from '@tapetree/session'
 import { startCommand } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
 import { LiveOutput } from '../tools/commands/live-output.ts'
@@ -24,6 +24,7 @@ export interface BashOptions {
   /** The model does not get to see it. */
   excludeFromContext?: boolean
   signal?: AbortSignal
+  cause?: Cause
 }
 
 export interface ShellWords {
@@ -75,7 +76,7 @@ export async function executeBash(command: string, options: BashOptions, parts: 
       ...(options.excludeFromContext && { excludeFromContext: true }),
     }
     const message = { role: 'bashExecution' as const, content: [], bashExecution }
-    await parts.slot.append({ type: 'message', id: item, message })
+    await parts.slot.append({ type: 'message', id: item, message }, options.cause)
     await jobs.removeSpool({ spool, host: hostname() }, session.localFolder)
     return bashExecution
   } finally {

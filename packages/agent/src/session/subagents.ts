@@ -11,6 +11,8 @@ export interface Subagent {
   prompt(words: string, options: { expandTemplates: false; whenBusy: 'reject'; source: string }): Promise<PromptStart>
   setName(name: string): Promise<void>
   abort(): Promise<void>
+  /** Leaves its run open, to be gone on with when that of its parent is. */
+  suspend(): Promise<void>
   close(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ export async function imagesOf({ imageIds }: WaitingMessage, session: Pick<Sessi
   return Promise.all(imageIds.map((sha256) => imageOf(sha256, session)))
 }
 
-async function imageOf(sha256: string, session: Pick<Session, 'getBlob'>): Promise<Content> {
+export async function imageOf(sha256: string, session: Pick<Session, 'getBlob'>): Promise<Content> {
   const bytes = await session.getBlob(sha256).catch(() => undefined)
   const kind = bytes && fileKindOf(bytes)
   if (!bytes || kind?.type !== 'image') return text('[An image that came with this message is missing.]')

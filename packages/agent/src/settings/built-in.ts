@@ -14,7 +14,7 @@ export interface Settings extends Pick<
   compaction: Required<Groups['compaction']>
   retry: Required<Groups['retry']>
   steerPolicy: Groups['steerPolicy']
-  followUpDelayMs: number
+  conversations: { queue: Required<NonNullable<Groups['conversations']['queue']>> }
   reasoning: Groups['reasoning']
   hooks: { [Event in HookEvent]?: HookSettings[] }
   mcpServers: Groups['mcpServers']
@@ -36,7 +36,7 @@ export const builtIn: CheckedSettings = {
   compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
   retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
   steerPolicy: 'skip-remaining',
-  followUpDelayMs: 0,
+  conversations: { queue: { enabled: true, delay_seconds: 0 } },
   reasoning: 'auto',
   web: { allowPrivateAddresses: false },
 }

@@ -23,7 +23,7 @@ test('no two settings share a variable', () => {
 })
 
 test('what is built in is what a run takes when it is given nothing', () => {
-  const { limits, compaction, retry, steerPolicy, reasoning, followUpDelayMs } = builtIn
+  const { limits, compaction, retry, steerPolicy, reasoning, conversations } = builtIn
   expect({
     runLimits: limits?.run,
     sessionLimits: limits?.session,
@@ -31,6 +31,7 @@ test('what is built in is what a run takes when it is given nothing', () => {
     retry,
     steerPolicy,
     reasoning,
-    followUpDelayMs,
+    followUpDelayMs: (conversations?.queue?.delay_seconds ?? NaN) * 1000,
+    sendsFollowUps: conversations?.queue?.enabled,
   }).toEqual(defaultRunSettings)
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hooks, mcpServers } from './schema/commands.ts'
 import { modelName, providers, thinkingLevel } from './schema/models.ts'
 import { permissions } from './schema/permissions.ts'
-import { compaction, reasoningPolicy, retry, runAndSessionLimits, steerPolicy } from './schema/run.ts'
+import { compaction, conversations, reasoningPolicy, retry, runAndSessionLimits, steerPolicy } from './schema/run.ts'
 
 /** Everything that can be set, as it stands in a file. Each layer may leave out whatever it likes. */
 export const settingsSchema = z.strictObject({
@@ -20,12 +20,7 @@ export const settingsSchema = z.strictObject({
   compaction: compaction.exactOptional(),
   retry: retry.exactOptional(),
   steerPolicy: steerPolicy.describe('What a message does that comes while tools run.').exactOptional(),
-  followUpDelayMs: z
-    .int()
-    .nonnegative()
-    .max(600_000)
-    .describe('How long a waiting message is announced before it goes out.')
-    .exactOptional(),
+  conversations: conversations.exactOptional(),
   reasoning: reasoningPolicy.describe('Which thoughts of earlier turns are sent back to the model.').exactOptional(),
   shellPrefix: z.string().min(1).describe('Put before every command of the user (`!command`).').exactOptional(),
   hooks: hooks.exactOptional(),

@@ -10,6 +10,7 @@ import { LiveOutput } from './commands/live-output.ts'
 import { reportOutcome, reportRunning } from './commands/report.ts'
 import { descriptionOf } from './description.ts'
 import { newJobId, type Jobs } from './jobs.ts'
+import { LeftBehind } from './left-behind.ts'
 import { defineTool, type StartDetails, type Tool, type ToolContext, type ToolOutput } from './tool.ts'
 
 export interface BashOptions {
@@ -85,7 +86,12 @@ export function bashTool(options: BashOptions): Tool {
     const { signal, clock } = context
     const live = new LiveOutput((text) => context.observe(text))
     const done = new AbortController()
-    const stop = (): void => void command.stop().catch(() => undefined) // who cannot be stopped is given up by the loop
+    const stop = (): void => {
+      // It goes on without us, and is found again.
+      if (signal.reason instanceof LeftBehind) done.abort(signal.reason)
+      // Who cannot be stopped is given up by the loop.
+      else void command.stop().catch(() => undefined)
+    }
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
     try {

@@ -40,5 +40,23 @@ export const retry = z.strictObject({
   jitter: z.number().min(0).max(1).describe('Lengthens a wait by up to this part of it.').exactOptional(),
 })
 
+/** Spelt as the specification of sessions has it. */
+export const conversations = z.strictObject({
+  queue: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .describe('False: a waiting message goes out only when a person releases it, or prompts after it came.')
+        .exactOptional(),
+      delay_seconds: z
+        .number()
+        .nonnegative()
+        .max(600)
+        .describe('How long a waiting message is announced before it goes out.')
+        .exactOptional(),
+    })
+    .exactOptional(),
+})
+
 export const steerPolicy = z.enum(['skip-remaining', 'after-batch', 'interrupt'])
 export const reasoningPolicy = z.enum(['auto', 'turn', 'never'])

@@ -1,0 +1,55 @@
+import type { Model, ModelPart } from '../models/model.ts'
+import type { Gate } from '../tools/gate.ts'
+
+/** The same model, until the signal is aborted: then no call is begun, and one that goes on ends with the reason. */
+export function untilLeaving(model: Model, leaving: AbortSignal): Model {
+  return {
+    provider: model.provider,
+    id: model.id,
+    api: model.api,
+    limits: model.limits,
+    ...(model.costOf && { costOf: (usage) => model.costOf?.(usage) }),
+    prepare: (request) => {
+      leaving.throwIfAborted()
+      const call = model.prepare(request)
+      return {
+        reference: call.reference,
+        stream: (signal) => partsUntil(leaving, call.stream(AbortSignal.any([signal, leaving]))),
+      }
+    },
+  }
+}
+
+/** However a provider puts it that it was stopped; an answer that is whole is kept. */
+async function* partsUntil(leaving: AbortSignal, parts: AsyncIterable<ModelPart>): AsyncGenerator<ModelPart> {
+  let isWhole = false
+  try {
+    for await (const part of parts) {
+      isWhole ||= part.type === 'finish'
+      yield part
+    }
+  } catch (error) {
+    leaving.throwIfAborted()
+    throw error
+  }
+  if (!isWhole) leaving.throwIfAborted()
+}
+
+/** The same gate, until the signal is aborted: then nobody passes, and a question that waits for its answer is not withdrawn. */
+export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
+  return {
+    admit: async (call, signal) => {
+      leaving.throwIfAborted()
+      const left = Promise.withResolvers<never>()
+      const leave = (): void => left.reject(leaving.reason as Error)
+      leaving.addEventListener('abort', leave, { once: true })
+      try {
+        const verdict = await Promise.race([gate.admit(call, signal), left.promise])
+        leaving.throwIfAborted()
+        return verdict
+      } finally {
+        leaving.removeEventListener('abort', leave)
+      }
+    },
+  }
+}
