@@ -1,0 +1,49 @@
+/** Time as the client knows it, so that tests need not wait for it. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Resolves after this long; rejects with the signal's reason when it is aborted before. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  wait: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const stop = (): void => {
+        clearTimeout(timer)
+        reject(signal?.reason as Error)
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      }, ms)
+      if (signal?.aborted) stop()
+      else signal?.addEventListener('abort', stop, { once: true })
+    }),
+}
+
+/** Waits, and says whether it was the time that came to an end. */
+export async function waitOut(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  return clock.wait(ms, signal).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Does something that must not take longer than this: its signal is aborted then, and when the given one is. */
+export async function within<T>(
+  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const over = new AbortController()
+  const both = AbortSignal.any([signal, over.signal])
+  void waitOut(clock, ms, both).then((isLate) => {
+    if (isLate) over.abort(new Error(`It took longer than ${ms} ms.`))
+  })
+  try {
+    return await work(both)
+  } finally {
+    over.abort()
+  }
+}

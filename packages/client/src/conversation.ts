@@ -1,0 +1,192 @@
+import { waitOut, type Clock } from './clock.ts'
+import { readFrame, type Incoming } from './incoming.ts'
+import { Liveness } from './liveness.ts'
+import type { AttachRequest, ClientFrame } from './protocol/frames.ts'
+import type { ConnectionEnd } from './reconnect.ts'
+
+/** As much of a WebSocket as is used: that of browsers, that of Node and that of `ws` all fit. */
+export interface Socket {
+  send(text: string): void
+  close(code?: number, reason?: string): void
+  addEventListener(type: 'open' | 'error', listener: () => void): void
+  addEventListener(type: 'message', listener: (event: { data: unknown }) => void): void
+  addEventListener(type: 'close', listener: (event: { code: number; reason: string }) => void): void
+}
+
+export type Connect = (url: string, protocols: string[]) => Socket
+
+export interface ConversationOptions {
+  open: () => Socket
+  clock: Clock
+  attach: () => AttachRequest
+  /** The last line taken in. */
+  seen: () => number
+  /** Takes one frame; where it gives a promise, the next frames wait for it. What it throws ends the conversation. */
+  receive: (frame: Incoming, conversation: Conversation) => void | Promise<void>
+}
+
+/** Frames that wait for a long line to be fetched. At more, we come back with our cursor. */
+const maxHeldFrames = 5_000
+
+/** One socket, from its opening to its end. It never comes back: what comes after it is another one. */
+export class Conversation {
+  readonly ended: Promise<ConnectionEnd>
+  readonly #options: ConversationOptions
+  readonly #liveness: Liveness
+  readonly #end = Promise.withResolvers<ConnectionEnd>()
+  readonly #over = new AbortController()
+  #nap = new AbortController()
+  #socket: Socket | undefined
+  #isOpen = false
+  #attachedAt: number | undefined
+  #retryAfterMs: number | undefined
+  #pings = 0
+  #held: string[] = []
+  #isHolding = false
+
+  constructor(options: ConversationOptions) {
+    this.#options = options
+    this.#liveness = new Liveness(options.clock.now())
+    this.ended = this.#end.promise
+    this.#start()
+  }
+
+  get isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  /** For what is fetched on its behalf. */
+  get signal(): AbortSignal {
+    return this.#over.signal
+  }
+
+  /** Whether the socket was ever open: a server that refuses closes it before. */
+  get wasOpen(): boolean {
+    return this.#isOpen
+  }
+
+  get isAttached(): boolean {
+    return this.#attachedAt !== undefined && !this.isOver
+  }
+
+  attached(): void {
+    this.#attachedAt = this.#options.clock.now()
+    this.#nap.abort()
+  }
+
+  retryAfter(ms: number | undefined): void {
+    this.#retryAfterMs = ms
+  }
+
+  send(frame: ClientFrame): void {
+    if (this.isOver || !this.#isOpen) return
+    if (this.#liveness.isSilent(this.#options.clock.now())) this.ping()
+    this.#write(frame)
+  }
+
+  /** Asks for a sign of life; the socket is dead if none comes soon. */
+  ping(): void {
+    if (!this.#isOpen || this.isOver) return
+    this.#liveness.pinged(this.#options.clock.now())
+    this.#write({ type: 'ping', data: { n: ++this.#pings, seen: this.#options.seen() } })
+    this.#nap.abort()
+  }
+
+  /** Nothing is heard of it from here on. A socket whose network has gone would take its time to close. */
+  end(reason: string, code = 0): void {
+    if (this.isOver) return
+    this.#over.abort(new Error(reason))
+    this.#nap.abort()
+    this.#held = []
+    this.#socket?.close(1000)
+    const { clock } = this.#options
+    this.#end.resolve({
+      code,
+      reason,
+      attachedMs: this.#attachedAt === undefined ? 0 : clock.now() - this.#attachedAt,
+      ...(this.#retryAfterMs !== undefined && { retryAfterMs: this.#retryAfterMs }),
+    })
+  }
+
+  #start(): void {
+    const { open, attach, clock } = this.#options
+    try {
+      const socket = open()
+      this.#socket = socket
+      socket.addEventListener('open', () => {
+        if (this.isOver) return
+        this.#isOpen = true
+        this.#liveness.opened(clock.now())
+        this.#write({ type: 'attach', data: attach() })
+        this.#nap.abort()
+      })
+      socket.addEventListener('message', ({ data }) => this.#hear(data))
+      socket.addEventListener('close', ({ code, reason }) => this.end(reason, code))
+      // What follows an error is a close.
+      socket.addEventListener('error', () => undefined)
+    } catch (error) {
+      this.end(String(error))
+    }
+    void this.#watch()
+  }
+
+  #hear(data: unknown): void {
+    if (this.isOver) return
+    this.#liveness.heard(this.#options.clock.now())
+    if (typeof data !== 'string') return
+    if (!this.#isHolding) this.#take(data)
+    else if (this.#held.push(data) > maxHeldFrames) this.end('too many frames wait for a long line')
+  }
+
+  #take(text: string): void {
+    try {
+      const held = this.#options.receive(readFrame(text), this)
+      if (held) void this.#hold(held)
+    } catch (error) {
+      this.end(`cannot go on: ${String(error)}`)
+    }
+  }
+
+  async #hold(until: Promise<void>): Promise<void> {
+    this.#isHolding = true
+    try {
+      await until
+    } catch (error) {
+      this.end(`cannot go on: ${String(error)}`)
+    }
+    this.#isHolding = false
+    while (!this.#isHolding) {
+      const text = this.#held.shift()
+      if (text === undefined) return
+      this.#take(text)
+    }
+  }
+
+  #write(frame: ClientFrame): void {
+    try {
+      this.#socket?.send(JSON.stringify(frame))
+    } catch {
+      // It is closing: whatever was not acknowledged is sent again on the next one.
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#options
+    while (!this.isOver) {
+      const step = this.#liveness.next(clock.now())
+      switch (step.type) {
+        case 'dead':
+          return this.end('no sign of life')
+        case 'ping':
+          this.ping()
+          break
+        case 'wait':
+          this.#nap = new AbortController()
+          await waitOut(clock, step.ms, this.#nap.signal)
+          break
+        default:
+          step satisfies never
+      }
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { describe, expect, test } from 'vitest'
+import { readEventStream, type StreamedEvent } from './event-stream.ts'
+
+async function read(pieces: Uint8Array[]): Promise<StreamedEvent[]> {
+  const found: StreamedEvent[] = []
+  for await (const event of readEventStream(ReadableStream.from(pieces))) found.push(event)
+  return found
+}
+
+const stream =
+  ': hello\n\nid: 7-ab\nevent: line\ndata: one\ndata: two ü\n\nevent: ping\n\r\ndata:three\r\n\r\ndata: never ended\n'
+const events = [
+  { id: '7-ab', event: 'line', data: 'one\ntwo ü' },
+  { event: 'ping', data: '' },
+  { event: 'message', data: 'three' },
+]
+
+describe('an event stream', () => {
+  test('gives its events, and nothing of comments and of what was cut off', async () => {
+    expect(await read([new TextEncoder().encode(stream)])).toEqual(events)
+  })
+
+  test('is the same however its bytes arrive', async () => {
+    const bytes = new TextEncoder().encode(stream)
+    for (let size = 1; size < 9; size++) {
+      const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+        bytes.slice(index * size, (index + 1) * size),
+      )
+      expect(await read(pieces), `pieces of ${size}`).toEqual(events)
+    }
+  })
+
+  test('whose event never ends is given up', async () => {
+    const megabyte = new TextEncoder().encode(`data: ${'x'.repeat(1024 * 1024)}`)
+    await expect(read(Array.from({ length: 6 }, () => megabyte))).rejects.toThrow('too long')
+  })
+})

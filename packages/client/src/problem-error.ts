@@ -1,0 +1,46 @@
+import type { Problem } from './protocol/problem.ts'
+
+/** What was asked for was refused, or could not be asked. Its `problem` is what the server said. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly problem: Problem
+
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(problem.detail ?? problem.title, options)
+    this.problem = problem
+  }
+
+  /** The name of the kind of problem, such as `session-busy`: what a program decides by. */
+  get type(): string {
+    return this.problem.type
+  }
+
+  /** As in HTTP; 0 where no server was asked, or none answered. */
+  get status(): number {
+    return this.problem.status
+  }
+}
+
+/** A problem that no server has told. */
+export function localProblem(type: LocalProblem, detail: string, options?: ErrorOptions): ProblemError {
+  return new ProblemError({ type, title: titles[type], status: statuses[type] ?? 0, detail }, options)
+}
+
+export type LocalProblem =
+  | 'unreachable'
+  | 'closed'
+  | 'unreadable-answer'
+  | 'invalid-command'
+  | 'too-large'
+  | 'bad-frame'
+
+const titles: Record<LocalProblem, string> = {
+  unreachable: 'Unreachable',
+  closed: 'Closed',
+  'unreadable-answer': 'Unreadable answer',
+  'invalid-command': 'Invalid command',
+  'too-large': 'Too large',
+  'bad-frame': 'Bad frame',
+}
+
+const statuses: Partial<Record<LocalProblem, number>> = { 'invalid-command': 422, 'too-large': 413, 'bad-frame': 400 }

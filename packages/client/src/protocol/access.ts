@@ -1,0 +1,37 @@
+import { z } from 'zod'
+
+const role = z.enum(['view', 'queue', 'approve', 'drive'])
+const time = z.iso.datetime()
+const name = z.string().min(1).max(200)
+
+/** What is known of a token; the token itself is shown once, to who made it. */
+export const tokenInfoSchema = z.object({
+  id: z.string(),
+  role,
+  name: name.optional(),
+  created_at: time,
+  expires_at: time.optional(),
+})
+export type TokenInfo = z.infer<typeof tokenInfoSchema>
+
+export const tokenListSchema = z.object({ tokens: z.array(tokenInfoSchema) })
+
+export const createTokenSchema = z.strictObject({ role, name: name.optional(), expires_at: time.optional() })
+
+export const tokenCreatedSchema = tokenInfoSchema.extend({ token: z.string() })
+
+export const beginPairingSchema = z.strictObject({ role, name: name.optional() })
+/** The code goes into the fragment of a link. */
+export const pairingBegunSchema = z.object({ code: z.string(), expires_at: time })
+
+/** `cookie` is for pages: the token stays where no script can read it. */
+export const pairSchema = z.strictObject({
+  code: z.string().max(200),
+  name: name.optional(),
+  as: z.enum(['cookie', 'token']).optional(),
+})
+export const pairedSchema = tokenInfoSchema.extend({ token: z.string().optional() })
+
+export const signInSchema = z.strictObject({ token: z.string().max(200) })
+
+export const callerSchema = z.object({ token_id: z.string(), tenant: z.string(), role })

@@ -1,0 +1,67 @@
+import { z } from 'zod'
+
+const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+const words = z.string().max(1_000_000)
+const imageIds = z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(20)
+const thinkingLevel = z.enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+const delivery = z.enum(['steer', 'follow-up'])
+
+const message = { text: words, image_ids: imageIds.optional() }
+
+/** What a client may ask for, and with what. The only copy: the server checks by it, REST and WebSocket alike. */
+export const operations = {
+  prompt: z.strictObject({ ...message, when_busy: z.enum(['queue', 'steer', 'reject']).optional() }),
+  steer: z.strictObject(message),
+  follow_up: z.strictObject(message),
+  /** Names its run: a late click cannot end the next one. */
+  cancel: z.strictObject({ run_id: id.optional() }),
+  retry: z.strictObject({}),
+  resume: z.strictObject({ by_person: z.boolean().optional() }),
+  'permission.answer': z.strictObject({
+    request_id: id,
+    option_id: z.string().max(200).optional(),
+    text: words.optional(),
+    outcome: z.enum(['allowed', 'rejected', 'cancelled']).optional(),
+  }),
+  set_model: z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) }),
+  set_thinking_level: z.strictObject({ level: thinkingLevel }),
+  set_config: z.strictObject({ mode: z.enum(['ask', 'accept-edits', 'plan', 'auto']) }),
+  compact: z.strictObject({ instructions: words.optional() }),
+  branch: z.strictObject({
+    entry_id: id.nullable(),
+    summarise: z.boolean().optional(),
+    instructions: words.optional(),
+  }),
+  label: z.strictObject({ entry_id: id, label: z.string().max(1000) }),
+  rename: z.strictObject({ name: z.string().max(1000) }),
+  bash: z.strictObject({ command: words.min(1), exclude_from_context: z.boolean().optional() }),
+  'queue.add': z.strictObject({ message: words, image_ids: imageIds.optional(), delivery: delivery.optional() }),
+  'queue.edit': z.strictObject({
+    id,
+    message: words.optional(),
+    image_ids: imageIds.optional(),
+    delivery: delivery.optional(),
+  }),
+  'queue.move': z.strictObject({ id, before_id: id.nullable() }),
+  'queue.hold': z.strictObject({ id: id.optional(), reason: z.string().max(1000).optional() }),
+  'queue.release': z.strictObject({ id: id.optional() }),
+  'queue.remove': z.strictObject({ id }),
+  'queue.clear': z.strictObject({ delivery: delivery.optional() }),
+} as const
+
+export type Operation = keyof typeof operations
+export type Arguments<Op extends Operation> = z.infer<(typeof operations)[Op]>
+
+export const operationNames = Object.keys(operations) as [Operation, ...Operation[]]
+
+/** One operation with its arguments, checked. */
+export type Command = { [Op in Operation]: { op: Op; args: Arguments<Op> } }[Operation]
+
+export type CommandCheck = { ok: true; command: Command } | { ok: false; message: string }
+
+export function checkCommand(op: string, args: unknown): CommandCheck {
+  if (!Object.hasOwn(operations, op)) return { ok: false, message: `There is no operation ${JSON.stringify(op)}.` }
+  const parsed = operations[op as Operation].safeParse(args ?? {})
+  if (!parsed.success) return { ok: false, message: `${op}: ${z.prettifyError(parsed.error)}` }
+  return { ok: true, command: { op, args: parsed.data } as Command }
+}

@@ -1,0 +1,133 @@
+import { z } from 'zod'
+import { operationNames } from './command.ts'
+import { problemSchema, type Problem } from './problem.ts'
+import type { StateKey, WireStateValues } from './state-values.ts'
+import type { WireSnapshot } from './wire-snapshot.ts'
+
+export const subprotocol = 'tapetree.v1'
+
+/** The last line that a client has applied. */
+export const cursorSchema = z.strictObject({ seq: z.int().nonnegative(), crc: z.string().max(64) })
+export type Cursor = z.infer<typeof cursorSchema>
+
+const clientId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+
+const attachSchema = z.strictObject({
+  type: z.literal('attach'),
+  data: z.strictObject({
+    after: cursorSchema.optional(),
+    /** How many entries a snapshot has. */
+    window: z.int().min(1).max(500).optional(),
+    /** False: no text in flight. */
+    deltas: z.boolean().optional(),
+    client: z.strictObject({
+      id: clientId,
+      name: z.string().max(200).optional(),
+      kind: z.string().max(50).optional(),
+    }),
+  }),
+})
+
+const commandFrameSchema = z.strictObject({
+  type: z.literal('cmd'),
+  data: z.strictObject({
+    id: clientId,
+    op: z.enum(operationNames),
+    args: z.record(z.string(), z.unknown()).optional(),
+    /** Refused where the log has gone on from here. */
+    if_head: z.int().nonnegative().optional(),
+  }),
+})
+
+const pingSchema = z.strictObject({
+  type: z.literal('ping'),
+  data: z.strictObject({ n: z.int().nonnegative(), seen: z.int().nonnegative().optional() }),
+})
+
+const presenceSchema = z.strictObject({
+  type: z.literal('presence'),
+  data: z.strictObject({ visibility: z.enum(['visible', 'hidden']), typing: z.boolean().optional() }),
+})
+
+export const clientFrameSchema = z.discriminatedUnion('type', [
+  attachSchema,
+  commandFrameSchema,
+  pingSchema,
+  presenceSchema,
+])
+export type ClientFrame = z.infer<typeof clientFrameSchema>
+export type AttachRequest = z.infer<typeof attachSchema>['data']
+
+export type SnapshotReason = 'first' | 'history_changed' | 'cursor_ahead' | 'too_far_behind'
+
+export interface Attached {
+  session_id: string
+  client_id: string
+  mode: 'tail' | 'snapshot'
+  reason?: SnapshotReason
+  head: Cursor
+  /** The first line that follows. */
+  from: number
+  limits: { max_behind_lines: number; max_behind_bytes: number; max_frame_bytes: number }
+  state: { [Key in StateKey]?: { value: WireStateValues[Key]; rev: number } }
+  snapshot?: WireSnapshot
+}
+
+export interface TextFrame {
+  item: string
+  part: number
+  kind: 'text' | 'reasoning' | 'tool_input' | 'tool_output'
+  off: number
+  text: string
+  run?: string
+}
+
+export const ackSchema = z.object({
+  id: z.string(),
+  ok: z.boolean(),
+  /** It had taken effect already. */
+  dup: z.boolean().optional(),
+  /** The line that is its effect. */
+  seq: z.int().optional(),
+  result: z.unknown().optional(),
+  error: problemSchema.loose().optional(),
+})
+export type Ack = Omit<z.infer<typeof ackSchema>, 'error'> & { error?: Problem }
+
+/** All but log lines, which have no envelope. */
+export type ServerFrame =
+  | { type: 'attached'; data: Attached }
+  | { type: 'delta' | 'partial'; data: TextFrame }
+  | { type: 'state'; data: { key: StateKey; value: unknown }; rev: number }
+  | {
+      type: 'queue_updated'
+      data: { queue_length: number; action: 'added' | 'removed' | 'cleared'; message_id: string | null }
+    }
+  | { type: 'queue_message_sending' | 'queue_message_sent'; data: { message_id: string } }
+  | { type: 'ack'; data: Ack }
+  | { type: 'pong'; data: { n: number; head: Cursor; time: string } }
+  | { type: 'gone' | 'bye'; data: { reason: string; retry_after_ms?: number } }
+
+export const closeCodes = {
+  badFrame: 4400,
+  auth: 4401,
+  origin: 4403,
+  gone: 4404,
+  noAttach: 4408,
+  replaced: 4409,
+  tooLarge: 4413,
+  rate: 4429,
+  restart: 1012,
+} as const
+
+export const limits = {
+  /** Lines and bytes that a client may be behind and still be told the rest line by line. */
+  maxBehindLines: 2000,
+  maxBehindBytes: 4 * 1024 * 1024,
+  maxFrameBytes: 256 * 1024,
+  maxTextLength: 64 * 1024,
+  /** A longer line is only named, and fetched by REST. */
+  maxLineBytes: 192 * 1024,
+  attachMs: 10_000,
+  presenceLeaseMs: 45_000,
+} as const

@@ -1,0 +1,173 @@
+import { z } from 'zod'
+import { operations } from './command.ts'
+import { cursorSchema } from './frames.ts'
+import { permissionSchema } from './permission.ts'
+
+/** What is asked and answered over HTTP. The only copy: the server checks by it, and its OpenAPI document is made of it. */
+
+const name = z.string().max(1000)
+const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+const limit = z.coerce.number().int().min(1)
+const { prompt, compact, resume } = operations
+
+export const healthSchema = z.object({ status: z.literal('ok'), version: z.string().optional() })
+
+export const sessionStatusSchema = z.enum(['idle', 'running', 'requires_action', 'ended'])
+
+export const sessionInfoSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  created: z.string(),
+  /** Time of the last message. */
+  modified: z.string(),
+  message_count: z.int().nonnegative(),
+  cwd: z.string().optional(),
+  parent_session: z.string().optional(),
+  /** Start of the first user message, for lists of sessions without a name. */
+  first_text: z.string().optional(),
+  status: sessionStatusSchema,
+  queue_length: z.int().nonnegative(),
+  /** In US dollars. */
+  cost: z.number(),
+  damaged: z.boolean(),
+  /** True where the counts are those of a part of the log. */
+  estimated: z.boolean().optional(),
+})
+export type SessionSummary = z.infer<typeof sessionInfoSchema>
+
+export const sessionQuerySchema = z.object({
+  limit: limit.max(200).optional(),
+  cursor: z.string().max(1000).optional(),
+  cwd: z.string().max(4096).optional(),
+  status: sessionStatusSchema.optional(),
+  /** Part of the name, the first message or the folder. */
+  q: z.string().max(1000).optional(),
+  /** Where the sessions are. Default: `active`. */
+  place: z.enum(['active', 'archive', 'trash']).optional(),
+})
+
+/** Newest first; without a cursor on the last page. */
+export const sessionPageSchema = z.object({ sessions: z.array(sessionInfoSchema), cursor: z.string().optional() })
+export type SessionSummaryPage = z.infer<typeof sessionPageSchema>
+
+export const modelReferenceSchema = z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) })
+
+export const createSessionSchema = z.strictObject({
+  cwd: z.string().min(1).max(4096),
+  name: name.optional(),
+  model: modelReferenceSchema.optional(),
+  agent: z.string().max(200).optional(),
+  parent_session: id.optional(),
+  /** Sent as soon as the session is there. */
+  prompt: prompt.shape.text.optional(),
+})
+
+/** A merge patch. */
+export const patchSessionSchema = z.strictObject({
+  /** Null removes it. */
+  name: name.nullable().optional(),
+  model: modelReferenceSchema.optional(),
+  thinking_level: operations.set_thinking_level.shape.level.optional(),
+  mode: operations.set_config.shape.mode.optional(),
+})
+
+export const forkSchema = z.strictObject({ entry_id: id.optional(), name: name.optional() })
+
+export const promptSchema = prompt
+export const compactSchema = compact
+export const resumeSchema = resume
+/** Names its run: a late click cannot end the next one. */
+export const cancelSchema = operations.cancel
+
+export const promptOutcomeSchema = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('started'), run_id: z.string() }),
+  z.object({ outcome: z.enum(['steered', 'queued']), run_id: z.string().nullable(), message_id: z.string() }),
+  /** A slash command that needs no model. */
+  z.object({ outcome: z.literal('handled'), say: z.string().nullable() }),
+])
+export type PromptOutcome = z.infer<typeof promptOutcomeSchema>
+
+/** What a command over HTTP came to: the same members as in an `ack`. */
+export const acceptedSchema = z.looseObject({ run_id: z.string().nullish() })
+
+export const queuedMessageSchema = z.object({
+  id: z.string(),
+  message: z.string(),
+  image_ids: z.array(z.string()),
+  queued_at: z.string(),
+  client_id: z.string().optional(),
+})
+export type QueuedMessageBody = z.infer<typeof queuedMessageSchema>
+
+export const queueListSchema = z.object({ messages: z.array(queuedMessageSchema), count: z.int().nonnegative() })
+export type QueueList = z.infer<typeof queueListSchema>
+
+export const queueAddSchema = z.strictObject({
+  message: operations['queue.add'].shape.message,
+  image_ids: operations['queue.add'].shape.image_ids,
+})
+
+export const queueAddedSchema = z.object({ id: z.string(), message: z.string(), queued_at: z.string() })
+export type QueueAdded = z.infer<typeof queueAddedSchema>
+
+/** Edits, moves, holds or releases a message that waits. */
+export const queuePatchSchema = z.strictObject({
+  message: operations['queue.edit'].shape.message,
+  image_ids: operations['queue.edit'].shape.image_ids,
+  delivery: operations['queue.edit'].shape.delivery,
+  /** Null is the end. */
+  before_id: id.nullable().optional(),
+  held: z.boolean().optional(),
+})
+
+/** A line as it stands in the log, or the note that some are lost. */
+export const eventSchema = z.looseObject({ seq: z.int().positive(), type: z.string() })
+
+/**
+ * `after`: what follows a line, oldest first, waiting up to `wait` seconds where nothing does yet. `before`: the newest `limit`
+ * lines before a line, oldest first too. Long lines are whole here.
+ */
+export const eventQuerySchema = z.object({
+  after: z.coerce.number().int().nonnegative().optional(),
+  before: z.coerce.number().int().positive().optional(),
+  limit: limit.max(1000).optional(),
+  wait: z.coerce.number().min(0).max(60).optional(),
+})
+
+export const eventPageSchema = z.object({ events: z.array(eventSchema), head: cursorSchema })
+export type EventPage = z.infer<typeof eventPageSchema>
+
+/** What changes in the list of sessions. */
+export const sessionFeedSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('session_changed'), session: sessionInfoSchema }),
+  z.object({ type: z.literal('session_removed'), session_id: z.string() }),
+])
+export type SessionFeedEvent = z.infer<typeof sessionFeedSchema>
+
+export const permissionListSchema = z.object({ permissions: z.array(permissionSchema) })
+export type PermissionList = z.infer<typeof permissionListSchema>
+
+export const permissionAnswerSchema = operations['permission.answer'].omit({ request_id: true })
+
+export const permissionAnsweredSchema = z.object({ request_id: z.string() })
+
+/** Of a picture that was stored: what a prompt names in `image_ids`. */
+export const imageStoredSchema = z.object({ id: sha256, size: z.int().nonnegative(), media_type: z.string() })
+export type ImageStored = z.infer<typeof imageStoredSchema>
+
+export const modelSchema = z.looseObject({
+  provider: z.string(),
+  model_id: z.string(),
+  name: z.string().optional(),
+  context_window: z.int().positive().optional(),
+  max_output_tokens: z.int().positive().optional(),
+  /** What it can be told, the least first. */
+  thinking_levels: z.array(z.string()).optional(),
+  images: z.boolean().optional(),
+  /** Whether there is a key for it; never the key. */
+  key: z.enum(['found', 'missing', 'not-needed']).optional(),
+})
+
+export const modelListSchema = z.object({ models: z.array(modelSchema) })
+export type ModelList = z.infer<typeof modelListSchema>

@@ -1,0 +1,183 @@
+import { z } from 'zod'
+import { cursorSchema } from './frames.ts'
+import { sessionInfoSchema } from './rest.ts'
+
+/** Ways to look into a session over HTTP: the session itself, its tree, what the model saw, its recording. */
+
+const entryId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
+const seq = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER)
+const limit = z.coerce.number().int().min(1).max(1000)
+
+export const sessionPlaceSchema = z.enum(['active', 'archive', 'trash'])
+export const movedSessionSchema = z.object({ id: z.string(), place: sessionPlaceSchema })
+
+/** One session, with what can be changed about it. Its ETag is that of this body. */
+export const sessionDetailsSchema = sessionInfoSchema.extend({
+  head: cursorSchema,
+  leaf_id: z.string().nullable(),
+  /** The run that is open. */
+  run_id: z.string().nullable(),
+  /** Why it cannot be written here, such as that another process writes it. */
+  read_only: z.string().optional(),
+  model: z.object({ provider: z.string(), model_id: z.string() }).nullable(),
+  thinking_level: z.string().nullable(),
+  /** How calls are judged; null where nobody has the session open. */
+  mode: z.string().nullable(),
+  usage: z.object({
+    turns: z.int(),
+    tool_calls: z.int(),
+    run_ms: z.number(),
+    tokens: z.number(),
+    cost: z.number(),
+  }),
+})
+export type SessionDetails = z.infer<typeof sessionDetailsSchema>
+
+/** The id of an event of the stream, `<seq>-<crc>`, is where it goes on; the header `Last-Event-ID` comes before `after`. */
+export const streamQuerySchema = z.object({
+  after: z.string().max(100).optional(),
+  /** How many entries a snapshot has. */
+  window: z.coerce.number().int().min(1).max(500).optional(),
+  /** `false`: no text in flight. */
+  deltas: z.enum(['true', 'false']).optional(),
+  client_id: entryId.optional(),
+})
+
+export const treeNodeSchema = z.object({
+  id: z.string(),
+  parent_id: z.string().nullable(),
+  seq: z.int(),
+  type: z.string(),
+  timestamp: z.string(),
+  role: z.string().optional(),
+  /** How it begins. */
+  preview: z.string(),
+  label: z.string().optional(),
+})
+export type TreeNodeSummary = z.infer<typeof treeNodeSchema>
+
+/** The nodes after a line, or those before one; the newest where neither is given. */
+export const treeQuerySchema = z.object({
+  after: seq.optional(),
+  before: z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER).optional(),
+  limit: limit.optional(),
+})
+
+/** Nodes in the order of the log: a parent may lie in an earlier window. */
+export const treeWindowSchema = z.object({
+  nodes: z.array(treeNodeSchema),
+  leaf_id: z.string().nullable(),
+  has_before: z.boolean(),
+  has_after: z.boolean(),
+})
+
+export const contextQuerySchema = z.object({
+  /** What the model is shown at this entry. Default: at the leaf. */
+  entry_id: entryId.optional(),
+})
+
+export const contextSchema = z.object({
+  entry_id: z.string().nullable(),
+  messages: z.array(
+    z.object({
+      entry_id: z.string(),
+      /** Why it is here: it lies on the path, or was made of what does. */
+      reason: z.enum(['path', 'summary', 'missing-result', 'orphan-result']),
+      because: z.string(),
+      message: z.looseObject({ role: z.string() }),
+    }),
+  ),
+  system: z
+    .object({ entry_id: z.string().nullable(), prompt: z.string(), tools: z.array(z.unknown()), sha256: z.string() })
+    .nullable(),
+  model: z.object({ entry_id: z.string().nullable(), provider: z.string(), model_id: z.string() }).nullable(),
+  thinking_level: z.object({ entry_id: z.string().nullable(), level: z.string() }).nullable(),
+  /** What had to be mended so that a provider accepts the request, in sentences. */
+  repairs: z.array(z.string()),
+})
+
+/** The request that an answer is the answer to: as it was recorded, and made again from the log. */
+export const entryRequestSchema = z.object({
+  entry_id: z.string(),
+  recorded: z.object({
+    sha256: z.string(),
+    adapter: z.string(),
+    adapter_version: z.string(),
+    params: z.record(z.string(), z.unknown()).optional(),
+    leaf_id: z.string().nullable(),
+  }),
+  model: z.object({ provider: z.string(), model_id: z.string(), thinking_level: z.string().nullable() }),
+  /** False where an extension had changed what was sent: then the log alone cannot say what it was. */
+  is_exact: z.boolean(),
+  /** Whether the request, made again from the log, has the hash that was recorded. */
+  verified: z.boolean(),
+  /** A sentence on why it is so. */
+  reason: z.string(),
+  context: contextSchema,
+})
+
+export const comparisonQuerySchema = z.object({ left: entryId, right: entryId })
+
+const comparedSideSchema = z.object({
+  leaf_id: z.string(),
+  entry_count: z.int(),
+  /** From behind the common ancestor to the leaf; of very many the newest. */
+  entries: z.array(treeNodeSchema),
+  usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), total_tokens: z.number(), cost: z.number() }),
+})
+export const comparisonSchema = z.object({
+  common_ancestor: z.string().nullable(),
+  left: comparedSideSchema,
+  right: comparedSideSchema,
+})
+
+export const searchQuerySchema = z.object({
+  q: z.string().min(1).max(1000),
+  limit: z.coerce.number().int().min(1).max(200).optional(),
+})
+export const searchResultSchema = z.object({
+  hits: z.array(
+    z.object({
+      session_id: z.string(),
+      entry_id: z.string(),
+      seq: z.int(),
+      timestamp: z.string(),
+      role: z.string(),
+      snippet: z.string(),
+    }),
+  ),
+})
+
+export const playbackTypeSchema = z.enum([
+  'session_start',
+  'session_end',
+  'user_prompt',
+  'agent_message',
+  'agent_thought',
+  'tool_call',
+  'tool_call_update',
+  'plan',
+  'permission',
+  'file_read',
+  'file_write',
+  'error',
+])
+
+/** From an index on, or from a line, or from a time. */
+export const playerQuerySchema = z.object({
+  index: seq.optional(),
+  seq: seq.optional(),
+  time: z.iso.datetime({ offset: true }).optional(),
+  /** With commas between. */
+  types: z.string().max(500).optional(),
+  limit: limit.optional(),
+  /** Of NDJSON, which comes as fast as it was recorded, times this. */
+  speed: z.coerce.number().positive().max(1_000_000).optional(),
+})
+export const playerPageSchema = z.object({
+  events: z.array(z.looseObject({ type: playbackTypeSchema, seq: z.int(), timestamp: z.string() })),
+  /** How many events there are in all. */
+  length: z.int(),
+  /** Where the next page begins; `length` at the end. */
+  position: z.int(),
+})

@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { permissionSchema } from './permission.ts'
+
+/** Level-triggered: only the latest value of a key counts. */
+export const stateKeys = ['run', 'queue', 'config', 'usage', 'presence', 'plan', 'commands', 'permissions'] as const
+export type StateKey = (typeof stateKeys)[number]
+
+const waitingForSchema = z.discriminatedUnion('type', [
+  /** A run was left behind by a process that died. */
+  z.object({ type: z.literal('resume'), run_id: z.string() }),
+  z.object({
+    type: z.literal('auto_retry_start'),
+    run_id: z.string(),
+    attempt: z.int(),
+    delay_ms: z.number(),
+    error: z.object({ kind: z.string(), message: z.string() }),
+  }),
+  z.object({ type: z.literal('auto_compaction_start'), run_id: z.string(), reason: z.string() }),
+])
+
+/** A message that waits. Where not all fit into a frame, long texts are cut: REST has them whole, and so has the log. */
+const listedMessageSchema = z.looseObject({
+  id: z.string(),
+  delivery: z.enum(['steer', 'follow-up']),
+  message: z.string(),
+  truncated: z.literal(true).optional(),
+  image_ids: z.array(z.string()),
+  queued_at: z.string(),
+  client_id: z.string().optional(),
+  held: z.boolean(),
+})
+
+/** What the value of each key is on the wire. The only copy: the server is typed by it, and the client reads by it. */
+export const stateValueSchemas = {
+  run: z.object({
+    run_id: z.string().nullable(),
+    is_busy: z.boolean(),
+    /** Of a newer server it may be something that is not known here. */
+    waiting_for: waitingForSchema.nullable().catch(null),
+  }),
+  queue: z.object({
+    /** Those that wait their turn. */
+    queue_length: z.int().nonnegative(),
+    /** How many messages there are in all, with those that steer: `messages` may be only the first of them. */
+    total: z.int().nonnegative(),
+    hold: z.object({ reason: z.string() }).nullable(),
+    messages: z.array(listedMessageSchema),
+  }),
+  config: z.looseObject({
+    model: z.object({ provider: z.string(), model_id: z.string() }).nullish(),
+    thinking_level: z.string().nullish(),
+    mode: z.string().nullish(),
+  }),
+  usage: z.object({
+    turns: z.int(),
+    tool_calls: z.int(),
+    run_ms: z.number(),
+    tokens: z.number(),
+    /** In US dollars. */
+    cost: z.number(),
+  }),
+  presence: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string().optional(),
+      kind: z.string().optional(),
+      visibility: z.enum(['visible', 'hidden']),
+      typing: z.boolean(),
+    }),
+  ),
+  plan: z.array(z.object({ text: z.string(), status: z.string() })),
+  commands: z.array(z.object({ name: z.string(), description: z.string() })),
+  /** Without its `input` where that did not fit into a frame: REST has it whole, and so has the log. */
+  permissions: z.array(permissionSchema.extend({ truncated: z.literal(true).optional() })),
+} as const satisfies Record<StateKey, z.ZodType>
+
+export type WireStateValues = { [Key in StateKey]: z.output<(typeof stateValueSchemas)[Key]> }

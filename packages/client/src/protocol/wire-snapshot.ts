@@ -1,0 +1,120 @@
+import {
+  fromDisk,
+  toDisk,
+  type DiskLine,
+  type Header,
+  type SessionSnapshot,
+  type SnapshotFold,
+  type SnapshotInput,
+} from '@tapetree/session'
+import { payloadFromWire, payloadToWire } from './payload-names.ts'
+
+type Payload = Record<string, unknown>
+
+/** A snapshot as it travels: what the fold has taken from lines is named as in those lines. */
+export interface WireSnapshot {
+  head: { seq: number; crc: string }
+  /** As they stand in the log, the oldest first. */
+  lines: { seq: number; text: string }[]
+  /** The entry before the first line. Null at the beginning. */
+  before: string | null
+  leaf_id: string | null
+  fold: WireFold
+}
+
+export interface WireFold {
+  header: Payload | null
+  name: string
+  labels: [entryId: string, label: string][]
+  waiting: Payload[]
+  hold: { reason: string } | null
+  permissions: Payload[]
+  run: Payload | null
+  last_run: Payload | null
+  last_error: Payload | null
+  plan: unknown
+  usage: Payload
+  damage: { lost_lines: number; through_seq: number; seen_through: number }
+  ended: string | null
+  running: string[]
+}
+
+export function snapshotToWire({ head, lines, before, leafId, fold }: SessionSnapshot): WireSnapshot {
+  const { header, name, labels, waiting, hold, permissions, run, lastRun, lastError, plan, usage, damage } = fold
+  const { ended, running } = fold
+  return {
+    head,
+    lines,
+    before,
+    leaf_id: leafId,
+    fold: {
+      header: header && toDisk({ ...header }, header),
+      name,
+      labels,
+      waiting: waiting.map((each) => payloadToWire('submission', each)),
+      hold,
+      permissions: permissions.map((each) => payloadToWire('permission_request', each)),
+      run: run && payloadToWire('run_start', run),
+      last_run: lastRun && payloadToWire('run_end', lastRun),
+      last_error: lastError && payloadToWire('error', lastError),
+      plan: payloadToWire('plan', { items: plan })['items'],
+      usage: payloadToWire('usage', { tokens: usage })['tokens'] as Payload,
+      damage: {
+        lost_lines: damage.lostLines,
+        through_seq: damage.throughSeq,
+        seen_through: damage.seenThrough,
+      },
+      ended,
+      running,
+    },
+  }
+}
+
+/** With its lines read: what a transcript begins with. */
+export function snapshotFromWire({ head, lines, leaf_id: leafId, fold }: WireSnapshot): SnapshotInput {
+  return {
+    head,
+    lines: lines.map(({ seq, text }) => fromDisk(JSON.parse(text) as DiskLine, seq)),
+    leafId,
+    fold: foldFromWire(fold),
+  }
+}
+
+function foldFromWire(fold: WireFold): SnapshotFold {
+  const { header, name, labels, hold, damage, ended, running } = fold
+  return {
+    header: header && (fromDisk(header as DiskLine, 1) as Header),
+    name,
+    labels,
+    waiting: fold.waiting.map((each) => read('submission', each)),
+    hold,
+    permissions: fold.permissions.map((each) => read('permission_request', each)),
+    run: fold.run && read('run_start', fold.run),
+    lastRun: fold.last_run && read('run_end', fold.last_run),
+    lastError: fold.last_error && read('error', fold.last_error),
+    plan: read('plan', { items: fold.plan }).items,
+    usage: read('usage', { tokens: fold.usage }).tokens,
+    damage: {
+      lostLines: damage.lost_lines,
+      throughSeq: damage.through_seq,
+      seenThrough: damage.seen_through,
+    },
+    ended,
+    running,
+  }
+}
+
+interface FoldedPayloads {
+  submission: SnapshotFold['waiting'][number]
+  permission_request: SnapshotFold['permissions'][number]
+  run_start: NonNullable<SnapshotFold['run']>
+  run_end: NonNullable<SnapshotFold['lastRun']>
+  error: NonNullable<SnapshotFold['lastError']>
+  plan: { items: SnapshotFold['plan'] }
+  usage: { tokens: SnapshotFold['usage'] }
+}
+
+/** What a server tells of its own fold is not checked once more. */
+function read<Type extends keyof FoldedPayloads>(type: Type, payload: object): FoldedPayloads[Type] {
+  return payloadFromWire(type, payload) as unknown as FoldedPayloads[Type]
+}

@@ -1,0 +1,122 @@
+import { text, type Session } from '@tapetree/session'
+import { expect, test } from 'vitest'
+import type { RemoteSession } from './remote-session.ts'
+import { caughtUp, foldOf, openSession, serve, shown } from './testing/opened-sessions.ts'
+import { randomFrom } from './testing/random-numbers.ts'
+import type { Script, ScriptedServer } from './testing/scripted-server.ts'
+
+const histories = Number(process.env['HISTORIES'] ?? 40)
+
+test('whatever is cut, lost, doubled or corrupted, at rest every client shows the log, and each command was done once', async () => {
+  const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+  for (let history = 0; history < histories; history++) {
+    const name = `history ${history} of seed ${seed}`
+    const random = randomFrom(seed + history)
+    const server = await serve()
+    const clients = await Promise.all(
+      ['one', 'two'].map((id) => openSession(server, { client: { id }, window: 500, deltas: true })),
+    )
+    server.script = faults(random)
+    const answers: Promise<unknown>[] = []
+    for (let step = 0; step < 25; step++) await act(server, { clients, answers, random, step })
+    server.script = {}
+    await Promise.all(answers)
+    // A line that was skipped is noticed by the one behind it.
+    await server.session.appendMessage('user', [text('the last')])
+    await Promise.all(clients.map((client) => caughtUp(client, server)))
+    const whole = shown(await foldOf(server.session))
+    for (const client of clients) {
+      expect({ ...shown(client.transcript), inFlight: new Map() }, name).toEqual(whole)
+      // None was shown without its line: what flies is of items that have not landed.
+      const ids = new Set([...client.transcript.path.items].map(({ id }) => id))
+      expect(
+        [...client.transcript.inFlight.keys()].filter((item) => ids.has(item)),
+        name,
+      ).toEqual([])
+    }
+    expect(new Set(server.effects).size, name).toBe(server.effects.length)
+    expect(server.effects.length, name).toBe(answers.length)
+    for (const client of clients) await client.close()
+    await server.close()
+  }
+})
+
+/** Frames are lost, doubled, swapped and cut off; cursors are corrupted; commands are lost on their way. */
+function faults(random: () => number): Script {
+  let late: string | undefined
+  return {
+    outgoing: (frame, { socket }) => {
+      const chance = random()
+      if (chance < 0.04) {
+        socket.terminate()
+        return []
+      }
+      // On a real socket a frame is never lost alone; a server that skips a line would look like this.
+      if (chance < 0.06 && frame.startsWith('{"seq"')) return []
+      if (chance < 0.1) return [frame, frame]
+      if (chance < 0.12 && frame.startsWith('{"seq"') && late === undefined) {
+        late = frame
+        return []
+      }
+      const swapped = late === undefined ? [frame] : [frame, late]
+      late = undefined
+      return swapped
+    },
+    incoming: (frame, { socket }) => {
+      const chance = random()
+      if (frame.type === 'attach' && frame.data.after && chance < 0.2) frame.data.after.crc = 'ffffffff'
+      if (frame.type !== 'cmd' || chance > 0.15) return true
+      socket.terminate()
+      return false
+    },
+  }
+}
+
+interface Scene {
+  clients: RemoteSession[]
+  answers: Promise<unknown>[]
+  random: () => number
+  step: number
+}
+
+async function act(server: ScriptedServer, { clients, answers, random, step }: Scene): Promise<void> {
+  const client = clients[Math.floor(random() * clients.length)]
+  const kind = Math.floor(random() * 10)
+  if (client && kind < 4) {
+    answers.push(kind < 3 ? client.prompt(`prompt ${step}`) : client.run('rename', { name: `name ${step}` }))
+  } else if (kind === 4) {
+    for (const { socket } of server.open) if (random() < 0.5) socket.terminate()
+  } else if (kind === 5) {
+    server.say({ type: 'delta', data: { item: `i${step}`, part: 0, kind: 'text', off: 0, text: 'flying', run: 'r' } })
+  } else {
+    await append(server.session, { kind: Math.floor(random() * 6), step })
+  }
+  // Lets the sockets go on, or not.
+  for (let turn = random() * 4; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function append(session: Session, { kind, step }: { kind: number; step: number }): Promise<void> {
+  switch (kind) {
+    case 0:
+      await session.append({ type: 'run_start', runStart: { runId: 'r', leafId: session.leafId } })
+      return
+    case 1:
+      await session.append({ type: 'run_end', runEnd: { runId: 'r', outcome: step % 2 ? 'completed' : 'failed' } })
+      return
+    case 2:
+      await session.submit(`later ${step}`, { delivery: 'follow-up' })
+      return
+    case 3:
+      if (!session.openRun) await session.branch((await session.getContextPath()).at(-2)?.id ?? null)
+      return
+    case 4:
+      if (session.leafId !== null) await session.setLabel(session.leafId, `label ${step}`)
+      return
+    default:
+      await session.append({
+        type: 'message',
+        id: `i${step - 1}`,
+        message: { role: 'assistant', content: [text(`answer ${step}`)] },
+      })
+  }
+}

@@ -1,0 +1,421 @@
+import { newId, type DiskLine, type Transcript } from '@tapetree/session'
+import { systemClock, waitOut, within, type Clock } from './clock.ts'
+import { Conversation, type Connect, type Socket } from './conversation.ts'
+import type { Incoming } from './incoming.ts'
+import { readOlder } from './older-entries.ts'
+import { localProblem, ProblemError } from './problem-error.ts'
+import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
+import {
+  closeCodes,
+  limits,
+  subprotocol,
+  type Attached,
+  type AttachRequest,
+  type Cursor,
+  type ServerFrame,
+} from './protocol/frames.ts'
+import type { StateKey } from './protocol/state-values.ts'
+import { afterEnd } from './reconnect.ts'
+import { Replica } from './replica.ts'
+import { RestClient, type ServerAddress } from './rest-client.ts'
+import { SessionCommands } from './session-commands.ts'
+import type {
+  ClosedReason,
+  ConnectionStatus,
+  PresenceNews,
+  RunOptions,
+  SessionChange,
+  SessionHandle,
+} from './session-handle.ts'
+import type { StateValues } from './state-values.ts'
+import { memoryStorage, Unacknowledged, type CommandStorage, type SentCommand } from './unacknowledged.ts'
+import { browserWakeUps, type WakeUps } from './wake-ups.ts'
+
+export interface RemoteSessionOptions extends ServerAddress {
+  sessionId: string
+  /** Of this tab or process, and of no other that is attached at the same time. */
+  client?: { id?: string; name?: string; kind?: string }
+  /** How many entries to begin with. */
+  window?: number
+  /** False: no text in flight. */
+  deltas?: boolean
+  /** How a socket is opened, where the one that the platform has will not do. */
+  connect?: Connect
+  storage?: CommandStorage
+  wakeUps?: WakeUps
+  clock?: Clock
+  random?: () => number
+}
+
+const pageLines = 200
+/** A long line may be 16 MiB. */
+const fetchMs = 60_000
+const askMs = 10_000
+
+/** A session on a server, over one WebSocket at a time. Whatever cuts it, the transcript goes on where it was. */
+export class RemoteSession extends SessionCommands implements SessionHandle {
+  readonly sessionId: string
+  /** Resolves when it is attached for the first time; rejects where it never will be. */
+  readonly ready: Promise<void>
+  readonly #options: RemoteSessionOptions & { clock: Clock; random: () => number }
+  readonly #client: AttachRequest['client']
+  readonly #rest: RestClient
+  readonly #replica = new Replica()
+  readonly #pending: Unacknowledged
+  readonly #listeners = new Set<(change: SessionChange) => void>()
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #closing = new AbortController()
+  #status: ConnectionStatus = { type: 'connecting' }
+  #conversation: Conversation | undefined
+  #pause = new AbortController()
+  #presence: PresenceNews | undefined
+  /** After a frame that the server could not take, commands go one at a time until it is known which one it was. */
+  #isCautious = false
+  /** Nothing is wrong with the server: we only want to be told something else. */
+  #isEager = false
+  #done: Promise<void> = Promise.resolve()
+
+  private constructor(options: RemoteSessionOptions) {
+    super()
+    this.#options = { clock: systemClock, random: Math.random, ...options }
+    this.sessionId = options.sessionId
+    this.ready = this.#ready.promise
+    const { id = `c-${newId()}`, ...client } = options.client ?? {}
+    this.#client = { id, ...client }
+    this.#rest = new RestClient(options)
+    this.#pending = new Unacknowledged(options.sessionId, options.storage ?? memoryStorage())
+  }
+
+  /** Takes up what an earlier one left unacknowledged, and begins to connect. Commands may be given at once. */
+  static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
+    const session = new RemoteSession(options)
+    // Where nothing can be read there is nothing to send again.
+    await session.#pending.restore().catch(() => undefined)
+    // Who does not ask whether it is ready need not know that it never was.
+    session.ready.catch(() => undefined)
+    session.#done = session.#stayConnected()
+    return session
+  }
+
+  get clientId(): string {
+    return this.#client.id
+  }
+
+  get transcript(): Transcript {
+    return this.#replica.transcript
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
+    return this.#replica.value(key)
+  }
+
+  subscribe(listener: (change: SessionChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async run<Op extends Operation>(op: Op, args: Arguments<Op>, { ifHead }: RunOptions = {}): Promise<unknown> {
+    if (this.#status.type === 'closed') throw closedProblem(this.#status.reason)
+    const checked = checkCommand(op, args)
+    if (!checked.ok) throw localProblem('invalid-command', checked.message)
+    const command: SentCommand = {
+      id: newId(),
+      op,
+      args: checked.command.args,
+      ...(ifHead !== undefined && { if_head: ifHead }),
+    }
+    if (!fitsFrame(command)) throw localProblem('too-large', `${op} does not fit into ${limits.maxFrameBytes} bytes.`)
+    return this.#pending.add(command, () => this.#flush())
+  }
+
+  async loadOlder(count = 50): Promise<boolean> {
+    const { oldest } = this.#replica
+    if (!oldest) return false
+    const { lines, hasOlder } = await readOlder(oldest, count, (before) =>
+      this.#rest.events(this.sessionId, { before, limit: pageLines }, this.#closing.signal),
+    )
+    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
+    return this.#replica.oldest !== undefined
+  }
+
+  present(presence: PresenceNews): void {
+    this.#presence = presence
+    if (this.#conversation?.isAttached) this.#conversation.send({ type: 'presence', data: presence })
+  }
+
+  /** What has no answer yet is kept where commands are stored, and rejects here. */
+  async close(): Promise<void> {
+    this.#finish('closed')
+    await this.#done
+    await this.#pending.stored()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #stayConnected(): Promise<void> {
+    const stopWakeUps = (this.#options.wakeUps ?? browserWakeUps)(() => this.#wake())
+    let failures = 0
+    while (!this.#isClosed) {
+      const conversation = this.#converse()
+      const end = await conversation.ended
+      this.#conversation = undefined
+      if (this.#isClosed) break
+      this.#takeEnd(conversation, end.code)
+      const refused = conversation.wasOpen ? undefined : await this.#whyRefused()
+      const next = refused ?? afterEnd(end, failures, this.#options.random)
+      if (next.type === 'give-up') {
+        this.#finish(next.reason)
+        break
+      }
+      failures = next.failures
+      await this.#waitBeforeNext(this.#isEager ? 0 : next.delayMs)
+      this.#isEager = false
+    }
+    stopWakeUps()
+  }
+
+  #converse(): Conversation {
+    this.#setStatus({ type: 'connecting' })
+    const conversation = new Conversation({
+      open: () => this.#openSocket(),
+      clock: this.#options.clock,
+      attach: () => this.#attachRequest(),
+      seen: () => this.#replica.cursor?.seq ?? 0,
+      receive: (incoming, from) => this.#receive(incoming, from),
+    })
+    this.#conversation = conversation
+    return conversation
+  }
+
+  #openSocket(): Socket {
+    const { connect = openWebSocket, token } = this.#options
+    // A browser cannot set headers on a socket: there the cookie speaks, elsewhere the token travels beside the protocol.
+    const protocols = token === undefined ? [subprotocol] : [subprotocol, `bearer.${token}`]
+    return connect(this.#rest.socketUrl(this.sessionId), protocols)
+  }
+
+  #attachRequest(): AttachRequest {
+    const { window, deltas } = this.#options
+    const { cursor } = this.#replica
+    return {
+      client: this.#client,
+      ...(cursor && { after: cursor }),
+      ...(window !== undefined && { window }),
+      ...(deltas !== undefined && { deltas }),
+    }
+  }
+
+  #receive(incoming: Incoming, from: Conversation): void | Promise<void> {
+    switch (incoming.type) {
+      case 'line':
+        if (this.#isNext(incoming.seq, from)) this.#takeLine(incoming.disk, incoming, from)
+        return undefined
+      case 'lost':
+        if (this.#isNext(incoming.seq, from)) {
+          this.#replica.takeLost(incoming.seq, incoming.count)
+          this.#tell({ type: 'transcript' })
+        }
+        return undefined
+      case 'large':
+        return this.#isNext(incoming.seq, from) ? this.#fetchLine(incoming, from) : undefined
+      case 'frame':
+        return this.#receiveFrame(incoming.frame, from)
+      case 'unknown':
+        return undefined
+      default:
+        incoming satisfies never
+        return undefined
+    }
+  }
+
+  #receiveFrame(frame: ServerFrame, from: Conversation): void {
+    switch (frame.type) {
+      case 'attached':
+        return this.#attach(frame.data, from)
+      case 'delta':
+      case 'partial': {
+        const before = this.transcript
+        if (!this.#replica.takeText(frame.type, frame.data)) from.end('text was missed')
+        if (this.transcript !== before) this.#tell({ type: 'transcript' })
+        return undefined
+      }
+      case 'state': {
+        const { key, value } = frame.data
+        if (this.#replica.takeState(key, value, frame.rev)) this.#tell({ type: 'state', key })
+        return undefined
+      }
+      case 'ack': {
+        const unheard = this.#pending.settle(frame.data)
+        if (unheard) this.#tell({ type: 'late_ack', op: unheard.op, ack: frame.data })
+        if (this.#pending.size === 0) this.#isCautious = false
+        return this.#flush()
+      }
+      case 'queue_updated':
+      case 'queue_message_sending':
+      case 'queue_message_sent':
+        return this.#tell({ type: 'notice', notice: frame })
+      case 'gone':
+        return from.end(frame.data.reason, closeCodes.gone)
+      case 'bye':
+        return from.retryAfter(frame.data.retry_after_ms)
+      case 'pong':
+        if (this.#replica.isStuck(frame.data.head.seq)) from.end('lines are missing')
+        return undefined
+      default:
+        frame satisfies never
+        return undefined
+    }
+  }
+
+  #attach(attached: Attached, from: Conversation): void {
+    const before = this.transcript
+    if (!this.#replica.attach(attached)) {
+      this.#replica.forgetCursor()
+      return from.end('what the server goes on with does not join what is here')
+    }
+    from.attached()
+    if (this.#presence) from.send({ type: 'presence', data: this.#presence })
+    this.#flush()
+    this.#setStatus({ type: 'attached' })
+    if (this.transcript !== before) this.#tell({ type: 'transcript' })
+    for (const key of this.#replica.keys()) this.#tell({ type: 'state', key })
+    this.#ready.resolve()
+  }
+
+  /** A line that does not follow the last one: we come back with our cursor. One that was taken in before is left out. */
+  #isNext(seq: number, from: Conversation): boolean {
+    const place = this.#replica.place(seq)
+    if (place === 'gap') from.end(`line ${seq} does not follow`)
+    return place === 'next'
+  }
+
+  async #fetchLine({ seq, crc }: { seq: number; crc: string }, from: Conversation): Promise<void> {
+    const { clock } = this.#options
+    const { events } = await within({ clock, ms: fetchMs, signal: from.signal }, (signal) =>
+      this.#rest.events(this.sessionId, { after: seq - 1, limit: 1 }, signal),
+    )
+    const [event] = events
+    if (from.isOver) return
+    if (event?.seq !== seq || typeof event['id'] !== 'string') throw new Error(`line ${seq} was not given`)
+    this.#takeLine({ ...event, id: event['id'] }, { seq, crc }, from)
+  }
+
+  #takeLine(disk: DiskLine, cursor: Cursor, from: Conversation): void {
+    const isWhole = this.#replica.takeLine(disk, cursor)
+    this.#tell({ type: 'transcript' })
+    if (isWhole) return
+    this.#replica.forgetCursor()
+    this.#isEager = true
+    from.end('the session went on from an entry that is not here')
+  }
+
+  #flush(): void {
+    const conversation = this.#conversation
+    if (!conversation?.isAttached) return
+    for (const command of this.#pending.unsent(conversation, { cautious: this.#isCautious })) {
+      conversation.send({ type: 'cmd', data: command })
+    }
+  }
+
+  /** A command that the server cannot even read would otherwise be sent again for ever. */
+  #takeEnd(conversation: Conversation, code: number): void {
+    if (code !== closeCodes.badFrame && code !== closeCodes.tooLarge) return
+    const sent = this.#pending.sentOn(conversation)
+    const [only] = sent
+    if (this.#isCautious || sent.length === 1) {
+      const { problem } = localProblem(
+        code === closeCodes.tooLarge ? 'too-large' : 'bad-frame',
+        `The server could not take the command ${only?.op}.`,
+      )
+      if (only) this.#pending.settle({ id: only.id, ok: false, error: problem })
+    }
+    this.#isCautious = this.#pending.size > 0
+  }
+
+  /** A browser does not tell why no socket was opened; a plain request does. */
+  async #whyRefused(): Promise<{ type: 'give-up'; reason: ClosedReason } | undefined> {
+    const { clock } = this.#options
+    try {
+      await within({ clock, ms: askMs, signal: this.#closing.signal }, (signal) =>
+        this.#rest.session(this.sessionId, signal),
+      )
+      return undefined
+    } catch (error) {
+      const reason = error instanceof ProblemError ? refusals[error.status] : undefined
+      return reason && { type: 'give-up', reason }
+    }
+  }
+
+  async #waitBeforeNext(delayMs: number): Promise<void> {
+    if (this.#isClosed) return
+    this.#pause = new AbortController()
+    this.#setStatus({ type: 'waiting', delayMs })
+    await waitOut(this.#options.clock, delayMs, this.#pause.signal)
+  }
+
+  #wake(): void {
+    this.#conversation?.ping()
+    this.#pause.abort()
+  }
+
+  #finish(reason: ClosedReason): void {
+    if (this.#isClosed) return
+    this.#closing.abort()
+    this.#pause.abort()
+    this.#conversation?.end('closed')
+    const problem = closedProblem(reason)
+    this.#ready.reject(problem)
+    this.#pending.abandon(problem, { forget: reason === 'gone' })
+    this.#setStatus({ type: 'closed', reason })
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  #setStatus(status: ConnectionStatus): void {
+    this.#status = status
+    this.#tell({ type: 'status' })
+  }
+
+  #tell(change: SessionChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change)
+      } catch (error) {
+        // A broken screen is its own problem: what comes over the wire goes on.
+        queueMicrotask(() => {
+          throw error
+        })
+      }
+    }
+  }
+}
+
+const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden', 404: 'gone' }
+
+const closedSentences: Record<ClosedReason, string> = {
+  closed: 'This session handle is closed.',
+  unauthorized: 'The server does not know who we are.',
+  forbidden: 'The server does not let us in.',
+  gone: 'The session is gone.',
+  replaced: 'Another one has taken the place of this client.',
+}
+
+function closedProblem(reason: ClosedReason): ProblemError {
+  return localProblem('closed', closedSentences[reason])
+}
+
+/** A character may take up to three bytes for each of its code units. */
+function fitsFrame(command: SentCommand): boolean {
+  const text = JSON.stringify({ type: 'cmd', data: command })
+  return text.length * 3 <= limits.maxFrameBytes || new TextEncoder().encode(text).length <= limits.maxFrameBytes
+}
+
+const openWebSocket: Connect = (url, protocols) => new WebSocket(url, protocols)

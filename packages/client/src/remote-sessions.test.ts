@@ -1,0 +1,165 @@
+import type { ServerResponse } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { SessionFeedEvent, SessionSummary } from './protocol/rest.ts'
+import { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
+import { SkippingClock } from './testing/skipping-clock.ts'
+import { webServer } from './testing/web-server.ts'
+
+const cleanUps: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+function session(id: string, minute: number, more: Partial<SessionSummary> = {}): SessionSummary {
+  const modified = new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString()
+  return {
+    id,
+    name: id,
+    created: modified,
+    modified,
+    message_count: 1,
+    status: 'idle',
+    queue_length: 0,
+    cost: 0,
+    damaged: false,
+    ...more,
+  }
+}
+
+/** A server with a list and a feed. */
+class ListServer {
+  sessions: SessionSummary[] = []
+  feeds: ServerResponse[] = []
+  /** What is told while the list is being read. */
+  whileListing: SessionFeedEvent[] = []
+  refuse: number | undefined
+  url = ''
+
+  static async open(): Promise<ListServer> {
+    const server = new ListServer()
+    const web = await webServer((request, response) => server.#answer(request.url ?? '', response))
+    server.url = web.url
+    cleanUps.push(() => web.close())
+    return server
+  }
+
+  tell(event: SessionFeedEvent | string): void {
+    const text = typeof event === 'string' ? event : `data: ${JSON.stringify(event)}\n\n`
+    for (const feed of this.feeds) feed.write(text)
+  }
+
+  cut(): void {
+    for (const feed of this.feeds.splice(0)) feed.destroy()
+  }
+
+  #answer(url: string, response: ServerResponse): void {
+    if (this.refuse !== undefined) {
+      response.writeHead(this.refuse).end()
+    } else if (url.startsWith('/api/events')) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
+      this.feeds.push(response)
+    } else {
+      const { searchParams } = new URL(url, 'http://server')
+      const start = Number(searchParams.get('cursor') ?? 0)
+      const end = start + Number(searchParams.get('limit') ?? 100)
+      for (const event of this.whileListing.splice(0)) this.tell(event)
+      const cursor = end < this.sessions.length ? { cursor: String(end) } : {}
+      response.writeHead(200).end(JSON.stringify({ sessions: this.sessions.slice(start, end), ...cursor }))
+    }
+  }
+}
+
+function follow(server: ListServer, options: Partial<RemoteSessionsOptions> = {}): RemoteSessions {
+  const sessions = RemoteSessions.open({ baseUrl: server.url, random: () => 0, ...options })
+  cleanUps.push(() => sessions.close())
+  return sessions
+}
+
+async function until(sessions: RemoteSessions, holds: () => boolean): Promise<void> {
+  if (holds()) return
+  await new Promise<void>((resolve) => {
+    const stop = sessions.subscribe(() => {
+      if (!holds()) return
+      stop()
+      resolve()
+    })
+  })
+}
+
+const ids = ({ sessions }: RemoteSessions): string[] => sessions.map(({ id }) => id)
+const isAttached = ({ status }: RemoteSessions): boolean => status.type === 'attached'
+
+describe('the list of sessions', () => {
+  test('is kept up to date by the feed, the latest first', async () => {
+    const server = await ListServer.open()
+    server.sessions = [session('a', 2), session('b', 1)]
+    const sessions = follow(server)
+    await until(sessions, () => isAttached(sessions))
+    server.tell('event: ping\ndata: {}\n\n')
+    server.tell({ type: 'session_changed', session: session('b', 3, { status: 'running' }) })
+    server.tell({ type: 'session_changed', session: session('c', 4) })
+    server.tell({ type: 'session_removed', session_id: 'a' })
+    await until(sessions, () => ids(sessions).join() === 'c,b')
+    expect(sessions.sessions[1]?.status).toBe('running')
+  })
+
+  test('takes what the feed tells while it is read for newer', async () => {
+    const server = await ListServer.open()
+    server.sessions = [session('a', 1)]
+    server.whileListing = [{ type: 'session_changed', session: session('a', 2, { name: 'newer' }) }]
+    const sessions = follow(server)
+    await until(sessions, () => isAttached(sessions) && sessions.sessions[0]?.name === 'newer')
+  })
+
+  test('is read again after a cut', async () => {
+    const server = await ListServer.open()
+    server.sessions = [session('a', 1)]
+    const sessions = follow(server)
+    await until(sessions, () => isAttached(sessions))
+    server.sessions = [session('b', 2)]
+    server.cut()
+    await until(sessions, () => ids(sessions).join() === 'b')
+  })
+
+  test('is read again where the feed gives no sign of life', async () => {
+    const clock = new SkippingClock()
+    const server = await ListServer.open()
+    const sessions = follow(server, { clock, random: () => 1 })
+    await until(sessions, () => isAttached(sessions))
+    server.sessions = [session('b', 2)]
+    await clock.skip(20_000)
+    await until(sessions, () => sessions.status.type === 'waiting')
+    await clock.skip(500)
+    await until(sessions, () => ids(sessions).join() === 'b')
+  })
+
+  test('is read page by page', async () => {
+    const server = await ListServer.open()
+    server.sessions = [session('a', 3), session('b', 2), session('c', 1)]
+    const sessions = follow(server, { limit: 2 })
+    await until(sessions, () => isAttached(sessions))
+    expect([ids(sessions), sessions.hasMore]).toEqual([['a', 'b'], true])
+    await sessions.loadMore()
+    expect([ids(sessions), sessions.hasMore]).toEqual([['a', 'b', 'c'], false])
+  })
+
+  test('shows only what was asked for', async () => {
+    const server = await ListServer.open()
+    const sessions = follow(server, { cwd: '/mine' })
+    await until(sessions, () => isAttached(sessions))
+    server.tell({ type: 'session_changed', session: session('other', 1, { cwd: '/other' }) })
+    server.tell({ type: 'session_changed', session: session('mine', 1, { cwd: '/mine' }) })
+    await until(sessions, () => ids(sessions).length > 0)
+    expect(ids(sessions)).toEqual(['mine'])
+  })
+
+  test('is given up where we are not let in, and tried again otherwise', async () => {
+    const server = await ListServer.open()
+    server.refuse = 500
+    const sessions = follow(server)
+    await until(sessions, () => sessions.status.type === 'waiting')
+    server.refuse = 401
+    await until(sessions, () => sessions.status.type === 'closed')
+    expect(sessions.status).toEqual({ type: 'closed', reason: 'unauthorized' })
+  })
+})

@@ -1,0 +1,212 @@
+import { systemClock, waitOut, type Clock } from './clock.ts'
+import { readEventStream } from './event-stream.ts'
+import { liveness } from './liveness.ts'
+import { ProblemError } from './problem-error.ts'
+import { sessionFeedSchema, type SessionFeedEvent, type SessionSummary } from './protocol/rest.ts'
+import { afterEnd } from './reconnect.ts'
+import { RestClient, type ServerAddress } from './rest-client.ts'
+import type { ClosedReason, ConnectionStatus } from './session-handle.ts'
+import { browserWakeUps, type WakeUps } from './wake-ups.ts'
+
+export interface RemoteSessionsOptions extends ServerAddress {
+  /** How many to begin with; more are asked for by `loadMore`. */
+  limit?: number
+  cwd?: string
+  q?: string
+  wakeUps?: WakeUps
+  clock?: Clock
+  random?: () => number
+}
+
+/** The list of a server's sessions, kept up to date by its feed. */
+export class RemoteSessions {
+  readonly #options: RemoteSessionsOptions & { clock: Clock; random: () => number }
+  readonly #rest: RestClient
+  readonly #listeners = new Set<() => void>()
+  readonly #closing = new AbortController()
+  #sessions: readonly SessionSummary[] = []
+  #cursor: string | undefined
+  #status: ConnectionStatus = { type: 'connecting' }
+  #pause = new AbortController()
+  #silence = new AbortController()
+  #done: Promise<void> = Promise.resolve()
+
+  private constructor(options: RemoteSessionsOptions) {
+    this.#options = { clock: systemClock, random: Math.random, ...options }
+    this.#rest = new RestClient(options)
+  }
+
+  /** Begins to follow. The list is empty until `status` is `attached`. */
+  static open(options: RemoteSessionsOptions): RemoteSessions {
+    const sessions = new RemoteSessions(options)
+    sessions.#done = sessions.#follow()
+    return sessions
+  }
+
+  /** The most recently used first. Another array whenever something has changed. */
+  get sessions(): readonly SessionSummary[] {
+    return this.#sessions
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  get hasMore(): boolean {
+    return this.#cursor !== undefined
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async loadMore(): Promise<void> {
+    const cursor = this.#cursor
+    if (cursor === undefined) return
+    const page = await this.#rest.sessions({ ...this.#query(), cursor }, this.#closing.signal)
+    if (this.#cursor !== cursor) return
+    this.#cursor = page.cursor
+    const known = new Set(this.#sessions.map(({ id }) => id))
+    this.#show([...this.#sessions, ...page.sessions.filter(({ id }) => !known.has(id))])
+  }
+
+  async close(): Promise<void> {
+    this.#finish('closed')
+    await this.#done
+  }
+
+  async #follow(): Promise<void> {
+    const { clock, random, wakeUps = browserWakeUps } = this.#options
+    const stopWakeUps = wakeUps(() => this.#pause.abort())
+    let failures = 0
+    while (!this.#isClosed) {
+      this.#setStatus({ type: 'connecting' })
+      const { attachedMs, refused } = await this.#followOnce()
+      if (this.#isClosed) break
+      if (refused) {
+        this.#finish(refused)
+        break
+      }
+      const next = afterEnd({ code: 0, reason: '', attachedMs }, failures, random)
+      if (next.type === 'give-up') break
+      failures = next.failures
+      this.#pause = new AbortController()
+      this.#setStatus({ type: 'waiting', delayMs: next.delayMs })
+      await waitOut(clock, next.delayMs, this.#pause.signal)
+    }
+    stopWakeUps()
+  }
+
+  /** One stream, from its beginning to its end. What the feed tells while the list is read is newer than the list. */
+  async #followOnce(): Promise<{ attachedMs: number; refused?: ClosedReason | undefined }> {
+    const { clock } = this.#options
+    const cut = new AbortController()
+    const signal = AbortSignal.any([cut.signal, this.#closing.signal])
+    let attachedAt: number | undefined
+    this.#watch(cut)
+    try {
+      const feed = await this.#rest.sessionFeed(signal)
+      if (!feed.body) throw new Error('The feed has no body.')
+      const early: SessionFeedEvent[] = []
+      const listed = this.#list(signal).then(() => {
+        attachedAt = clock.now()
+        for (const event of early) this.#take(event)
+        this.#setStatus({ type: 'attached' })
+      })
+      listed.catch((error: unknown) => cut.abort(error))
+      for await (const { data } of readEventStream(feed.body)) {
+        this.#silence.abort()
+        const event = readFeedEvent(data)
+        if (!event) continue
+        if (attachedAt === undefined) early.push(event)
+        else this.#take(event)
+      }
+      await listed
+    } catch (error) {
+      const reason: unknown = signal.aborted ? signal.reason : error
+      if (reason instanceof ProblemError && reason.status in refusals) {
+        return { attachedMs: 0, refused: refusals[reason.status] }
+      }
+    } finally {
+      cut.abort()
+      this.#silence.abort()
+    }
+    return { attachedMs: attachedAt === undefined ? 0 : clock.now() - attachedAt }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const page = await this.#rest.sessions(this.#query(), signal)
+    this.#cursor = page.cursor
+    this.#show(page.sessions)
+  }
+
+  #query(): { limit?: number; cwd?: string; q?: string } {
+    const { limit, cwd, q } = this.#options
+    return { ...(limit !== undefined && { limit }), ...(cwd !== undefined && { cwd }), ...(q !== undefined && { q }) }
+  }
+
+  #take(event: SessionFeedEvent): void {
+    const { cwd, q } = this.#options
+    const id = event.type === 'session_changed' ? event.session.id : event.session_id
+    const known = this.#sessions.find((session) => session.id === id)
+    const others = this.#sessions.filter((session) => session.id !== id)
+    if (event.type === 'session_removed') {
+      if (known) this.#show(others)
+      return
+    }
+    // What is new is only known to belong here where nothing was searched for.
+    const belongs = known !== undefined || ((cwd === undefined || event.session.cwd === cwd) && q === undefined)
+    if (belongs) this.#show([event.session, ...others])
+  }
+
+  /** The server gives a sign of life every 15 s; one that gives none is gone. */
+  #watch(cut: AbortController): void {
+    const { clock } = this.#options
+    const { pingEveryMs, answerMs } = liveness
+    const wait = async (): Promise<void> => {
+      while (!cut.signal.aborted && !this.#isClosed) {
+        this.#silence = new AbortController()
+        if (await waitOut(clock, pingEveryMs + answerMs, this.#silence.signal)) cut.abort(new Error('silent'))
+      }
+    }
+    void wait()
+  }
+
+  #show(sessions: readonly SessionSummary[]): void {
+    this.#sessions = sessions.toSorted((left, right) => Date.parse(right.modified) - Date.parse(left.modified))
+    this.#tell()
+  }
+
+  #finish(reason: ClosedReason): void {
+    if (this.#isClosed) return
+    this.#closing.abort()
+    this.#pause.abort()
+    this.#silence.abort()
+    this.#setStatus({ type: 'closed', reason })
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  #setStatus(status: ConnectionStatus): void {
+    this.#status = status
+    this.#tell()
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden' }
+
+/** Undefined for a ping, and for what a newer server tells. */
+function readFeedEvent(data: string): SessionFeedEvent | undefined {
+  try {
+    return sessionFeedSchema.safeParse(JSON.parse(data)).data
+  } catch {
+    return undefined // no JSON, so nothing of ours
+  }
+}

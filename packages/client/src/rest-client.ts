@@ -1,0 +1,269 @@
+import { z } from 'zod'
+import { localProblem, ProblemError } from './problem-error.ts'
+import { problemSchema, type Problem } from './protocol/problem.ts'
+import {
+  acceptedSchema,
+  eventPageSchema,
+  imageStoredSchema,
+  modelListSchema,
+  permissionAnsweredSchema,
+  permissionListSchema,
+  promptOutcomeSchema,
+  queueAddedSchema,
+  queuedMessageSchema,
+  queueListSchema,
+  sessionInfoSchema,
+  sessionPageSchema,
+  type cancelSchema,
+  type compactSchema,
+  type createSessionSchema,
+  type EventPage,
+  type eventQuerySchema,
+  type forkSchema,
+  type ImageStored,
+  type ModelList,
+  type patchSessionSchema,
+  type permissionAnswerSchema,
+  type PermissionList,
+  type PromptOutcome,
+  type promptSchema,
+  type queueAddSchema,
+  type QueueAdded,
+  type QueuedMessageBody,
+  type QueueList,
+  type queuePatchSchema,
+  type resumeSchema,
+  type sessionQuerySchema,
+  type SessionSummary,
+  type SessionSummaryPage,
+} from './protocol/rest.ts'
+
+/** Where a server is, and who we are to it. */
+export interface ServerAddress {
+  /** Such as `http://127.0.0.1:4321`; in a page that the server serves, its own origin. */
+  baseUrl: string
+  /** For programs. A page has a cookie instead. */
+  token?: string
+  fetch?: typeof globalThis.fetch
+}
+
+type Accepted = z.infer<typeof acceptedSchema>
+
+/** What is sent along with a request that changes something. */
+export interface ChangeOptions {
+  /** The id of the command: however often it is sent, it takes effect once. */
+  commandId?: string
+  /** The ETag that the change is made to. */
+  ifMatch?: string
+  signal?: AbortSignal
+}
+
+/** The server's REST routes, one method each. All reject with `ProblemError`. */
+export class RestClient {
+  readonly #address: ServerAddress
+
+  constructor(address: ServerAddress) {
+    this.#address = address
+  }
+
+  async sessions(query: z.infer<typeof sessionQuerySchema> = {}, signal?: AbortSignal): Promise<SessionSummaryPage> {
+    return this.#get('sessions', sessionPageSchema, { query, signal })
+  }
+
+  async createSession(body: z.input<typeof createSessionSchema>, options?: ChangeOptions): Promise<SessionSummary> {
+    return this.#send('POST', 'sessions', sessionInfoSchema, body, options)
+  }
+
+  async session(id: string, signal?: AbortSignal): Promise<SessionSummary> {
+    return this.#get(`sessions/${part(id)}`, sessionInfoSchema, { signal })
+  }
+
+  async patchSession(
+    id: string,
+    body: z.input<typeof patchSessionSchema>,
+    options?: ChangeOptions,
+  ): Promise<SessionSummary> {
+    return this.#send('PATCH', `sessions/${part(id)}`, sessionInfoSchema, body, options)
+  }
+
+  /** Moves it to the trash. */
+  async deleteSession(id: string, options?: ChangeOptions): Promise<void> {
+    await this.#send('DELETE', `sessions/${part(id)}`, z.unknown(), undefined, options)
+  }
+
+  async fork(id: string, body: z.input<typeof forkSchema> = {}, options?: ChangeOptions): Promise<SessionSummary> {
+    return this.#send('POST', `sessions/${part(id)}/fork`, sessionInfoSchema, body, options)
+  }
+
+  async prompt(id: string, body: z.input<typeof promptSchema>, options?: ChangeOptions): Promise<PromptOutcome> {
+    return this.#send('POST', `sessions/${part(id)}/prompt`, promptOutcomeSchema, body, options)
+  }
+
+  async cancel(id: string, body: z.input<typeof cancelSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+    return this.#send('POST', `sessions/${part(id)}/cancel`, acceptedSchema, body, options)
+  }
+
+  async compact(id: string, body: z.input<typeof compactSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+    return this.#send('POST', `sessions/${part(id)}/compact`, acceptedSchema, body, options)
+  }
+
+  async retry(id: string, options?: ChangeOptions): Promise<Accepted> {
+    return this.#send('POST', `sessions/${part(id)}/retry`, acceptedSchema, {}, options)
+  }
+
+  async resume(id: string, body: z.input<typeof resumeSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+    return this.#send('POST', `sessions/${part(id)}/resume`, acceptedSchema, body, options)
+  }
+
+  async queue(id: string, signal?: AbortSignal): Promise<QueueList> {
+    return this.#get(`sessions/${part(id)}/queue`, queueListSchema, { signal })
+  }
+
+  async addToQueue(id: string, body: z.input<typeof queueAddSchema>, options?: ChangeOptions): Promise<QueueAdded> {
+    return this.#send('POST', `sessions/${part(id)}/queue`, queueAddedSchema, body, options)
+  }
+
+  async clearQueue(id: string, options?: ChangeOptions): Promise<void> {
+    await this.#send('DELETE', `sessions/${part(id)}/queue`, z.unknown(), undefined, options)
+  }
+
+  async queuedMessage(id: string, messageId: string, signal?: AbortSignal): Promise<QueuedMessageBody> {
+    return this.#get(`sessions/${part(id)}/queue/${part(messageId)}`, queuedMessageSchema, { signal })
+  }
+
+  async changeQueued(
+    id: string,
+    messageId: string,
+    body: z.input<typeof queuePatchSchema>,
+    options?: ChangeOptions,
+  ): Promise<void> {
+    await this.#send('PATCH', `sessions/${part(id)}/queue/${part(messageId)}`, z.unknown(), body, options)
+  }
+
+  async removeQueued(id: string, messageId: string, options?: ChangeOptions): Promise<void> {
+    await this.#send('DELETE', `sessions/${part(id)}/queue/${part(messageId)}`, z.unknown(), undefined, options)
+  }
+
+  async events(id: string, query: z.infer<typeof eventQuerySchema> = {}, signal?: AbortSignal): Promise<EventPage> {
+    return this.#get(`sessions/${part(id)}/events`, eventPageSchema, { query, signal })
+  }
+
+  async permissions(id: string, signal?: AbortSignal): Promise<PermissionList> {
+    return this.#get(`sessions/${part(id)}/permissions`, permissionListSchema, { signal })
+  }
+
+  async answer(
+    id: string,
+    requestId: string,
+    body: z.input<typeof permissionAnswerSchema>,
+    options?: ChangeOptions,
+  ): Promise<void> {
+    const path = `sessions/${part(id)}/permissions/${part(requestId)}`
+    await this.#send('POST', path, permissionAnsweredSchema, body, options)
+  }
+
+  /** Gives the id that a prompt names it by. */
+  async storeImage(id: string, image: Blob, options: ChangeOptions = {}): Promise<ImageStored> {
+    const headers = changeHeaders(options, image.type)
+    const init: RequestInit = { method: 'POST', body: image, headers, signal: options.signal ?? null }
+    const answer = await this.#fetch(`sessions/${part(id)}/images`, init)
+    return read(answer, imageStoredSchema)
+  }
+
+  async blob(id: string, sha256: string, signal?: AbortSignal): Promise<Blob> {
+    const answer = await this.#fetch(`sessions/${part(id)}/blobs/${part(sha256)}`, { signal: signal ?? null })
+    return answer.blob()
+  }
+
+  async models(signal?: AbortSignal): Promise<ModelList> {
+    return this.#get('models', modelListSchema, { signal })
+  }
+
+  /** The feed of the session list, as an event stream. */
+  async sessionFeed(signal: AbortSignal): Promise<Response> {
+    return this.#fetch('events', { signal, headers: { accept: 'text/event-stream' } })
+  }
+
+  /** Where the WebSocket of a session is. */
+  socketUrl(id: string): string {
+    const url = this.#url(`sessions/${part(id)}/ws`)
+    url.protocol = url.protocol.replace('http', 'ws')
+    return url.href
+  }
+
+  async #get<T>(
+    path: string,
+    schema: z.ZodType<T>,
+    { query, signal }: { query?: Record<string, string | number | undefined>; signal?: AbortSignal | undefined },
+  ): Promise<T> {
+    const asked = new URLSearchParams()
+    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) asked.set(name, String(value))
+    const suffix = asked.size > 0 ? `?${asked.toString()}` : ''
+    return read(await this.#fetch(path + suffix, { signal: signal ?? null }), schema)
+  }
+
+  async #send<T>(
+    method: string,
+    path: string,
+    schema: z.ZodType<T>,
+    body: unknown,
+    options: ChangeOptions = {},
+  ): Promise<T> {
+    const headers = changeHeaders(options, body === undefined ? undefined : 'application/json')
+    const init: RequestInit = { method, headers, signal: options.signal ?? null }
+    if (body !== undefined) init.body = JSON.stringify(body)
+    return read(await this.#fetch(path, init), schema)
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    const { fetch = globalThis.fetch, token } = this.#address
+    const url = this.#url(path)
+    const headers = new Headers(init.headers)
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    let answer: Response
+    try {
+      answer = await fetch(url, { ...init, headers, credentials: 'same-origin', redirect: 'error' })
+    } catch (error) {
+      if (init.signal?.aborted) throw error
+      throw localProblem('unreachable', `${url.origin} does not answer.`, { cause: error })
+    }
+    if (!answer.ok) throw new ProblemError(await problemIn(answer))
+    return answer
+  }
+
+  #url(path: string): URL {
+    const { baseUrl } = this.#address
+    return new URL(`api/${path}`, baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
+  }
+}
+
+/** Nothing in an id can lead out of its place in the path. */
+function part(id: string): string {
+  if (/^\.*$/.test(id)) throw localProblem('invalid-command', `${JSON.stringify(id)} is no id.`)
+  return encodeURIComponent(id)
+}
+
+function changeHeaders({ commandId, ifMatch }: ChangeOptions, contentType: string | undefined): Headers {
+  const headers = new Headers()
+  if (contentType !== undefined) headers.set('content-type', contentType)
+  if (commandId !== undefined) headers.set('idempotency-key', commandId)
+  if (ifMatch !== undefined) headers.set('if-match', ifMatch)
+  return headers
+}
+
+async function read<T>(answer: Response, schema: z.ZodType<T>): Promise<T> {
+  const text = await answer.text()
+  try {
+    return schema.parse(text === '' ? undefined : JSON.parse(text))
+  } catch (error) {
+    throw localProblem('unreadable-answer', `${answer.url} gave something else than was asked for.`, { cause: error })
+  }
+}
+
+/** What a proxy says on its way is no problem document; its status is told all the same. */
+async function problemIn(answer: Response): Promise<Problem> {
+  const body: unknown = await answer.json().catch(() => undefined)
+  const told = problemSchema.loose().safeParse(body)
+  if (told.success) return told.data
+  return { type: 'http', title: answer.statusText || 'Failed', status: answer.status }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { stateKeys, stateValueSchemas, type WireStateValues } from './protocol/state-values.ts'
+import { readStateValue, type StateValues } from './state-values.ts'
+
+const waiting = { id: 'q-1', delivery: 'follow-up', message: 'And then?', held: false } as const
+const input = { file_path: 'a.ts', nested_names: { stay_as_they: 'are' } }
+
+const wire: WireStateValues = {
+  run: { run_id: 'r', is_busy: true, waiting_for: { type: 'resume', run_id: 'r' } },
+  queue: {
+    queue_length: 2,
+    total: 3,
+    hold: { reason: 'stopped' },
+    messages: [{ ...waiting, truncated: true, image_ids: ['i'], queued_at: 'now', client_id: 'tab' }],
+  },
+  config: { model: { provider: 'p', model_id: 'm' }, thinking_level: 'low', mode: 'ask' },
+  usage: { turns: 1, tool_calls: 2, run_ms: 3, tokens: 4, cost: 5 },
+  presence: [{ id: 'tab', name: 'Laptop', visibility: 'hidden', typing: true }],
+  plan: [{ text: 'Look around', status: 'in_progress' }],
+  commands: [{ name: 'review', description: 'Looks at a change.' }],
+  permissions: [
+    { request_id: 'p-1', call_id: 'c', title: 'May I?', input, options: [{ option_id: 'yes', label: 'Yes' }] },
+  ],
+}
+
+const read: { [Key in keyof StateValues]: unknown } = {
+  run: { runId: 'r', isBusy: true, waitingFor: { type: 'resume', runId: 'r' } },
+  queue: {
+    queueLength: 2,
+    total: 3,
+    hold: { reason: 'stopped' },
+    messages: [{ ...waiting, truncated: true, imageIds: ['i'], queuedAt: 'now', clientId: 'tab' }],
+  },
+  config: { model: { provider: 'p', modelId: 'm' }, thinkingLevel: 'low', mode: 'ask' },
+  usage: { turns: 1, toolCalls: 2, runMs: 3, tokens: 4, cost: 5 },
+  presence: wire.presence,
+  plan: wire.plan,
+  commands: wire.commands,
+  permissions: [
+    { requestId: 'p-1', callId: 'c', title: 'May I?', input, options: [{ optionId: 'yes', label: 'Yes' }] },
+  ],
+}
+
+describe('the value of a state key', () => {
+  test.each(stateKeys)('is read from the wire: %s', (key) => {
+    expect(stateValueSchemas[key].parse(wire[key])).toEqual(wire[key])
+    expect(readStateValue(key, wire[key])).toEqual(read[key])
+  })
+
+  test.each([
+    [
+      {
+        type: 'auto_retry_start',
+        run_id: 'r',
+        attempt: 2,
+        delay_ms: 10,
+        error: { kind: 'overloaded', message: 'No.' },
+      },
+      { type: 'auto_retry_start', runId: 'r', attempt: 2, delayMs: 10, error: { kind: 'overloaded', message: 'No.' } },
+    ],
+    [
+      { type: 'auto_compaction_start', run_id: 'r', reason: 'threshold' },
+      { type: 'auto_compaction_start', runId: 'r', reason: 'threshold' },
+    ],
+    [{ type: 'a_good_idea', run_id: 'r' }, null],
+  ])('says what a run waits for, if that is known here: %j', (waiting_for, waitingFor) => {
+    expect(readStateValue('run', { run_id: 'r', is_busy: true, waiting_for })).toMatchObject({ waitingFor })
+  })
+
+  test('is none where a server has no model to tell of', () => {
+    expect(readStateValue('config', {})).toEqual({ model: null, thinkingLevel: null, mode: null })
+  })
+})

@@ -1,0 +1,97 @@
+import type { InboxHold, ModelReference, PermissionRequestRecord, PlanRecord, WaitingMessage } from '@tapetree/session'
+import { payloadFromWire } from './protocol/payload-names.ts'
+import { stateValueSchemas, type StateKey, type WireStateValues } from './protocol/state-values.ts'
+
+/** What `state(key)` of a handle gives, by key. */
+export interface StateValues {
+  run: { runId: string | null; isBusy: boolean; waitingFor: WaitingFor | null }
+  queue: {
+    /** Those that wait their turn. */
+    queueLength: number
+    /** How many messages there are in all, with those that steer: of very many, `messages` has the first. */
+    total: number
+    hold: InboxHold | null
+    messages: ListedMessage[]
+  }
+  config: { model: ModelReference | null; thinkingLevel: string | null; mode: string | null }
+  /** `cost` is in US dollars. */
+  usage: { turns: number; toolCalls: number; runMs: number; tokens: number; cost: number }
+  presence: PresentClient[]
+  plan: PlanRecord['plan']['items']
+  commands: { name: string; description: string }[]
+  permissions: OpenQuestion[]
+}
+
+/** What a run waits for, or `resume`: it was left behind by a process that died. */
+export type WaitingFor =
+  | { type: 'resume'; runId: string }
+  | {
+      type: 'auto_retry_start'
+      runId: string
+      attempt: number
+      delayMs: number
+      error: { kind: string; message: string }
+    }
+  | { type: 'auto_compaction_start'; runId: string; reason: string }
+
+/** `truncated`: its text was too long to be told with the others. The transcript has all of it. */
+export type ListedMessage = WaitingMessage & { truncated?: true }
+
+/** `truncated`: its input was too long to be told. The transcript has it. */
+export type OpenQuestion = PermissionRequestRecord['permissionRequest'] & { truncated?: true }
+
+export interface PresentClient {
+  id: string
+  name?: string | undefined
+  kind?: string | undefined
+  visibility: 'visible' | 'hidden'
+  typing: boolean
+}
+
+/** A value from the wire. Undefined where the key or the value is one of another version, and says nothing here. */
+export function readStateValue<Key extends StateKey>(key: Key, value: unknown): StateValues[Key] | undefined {
+  if (!Object.hasOwn(stateValueSchemas, key)) return undefined
+  const parsed = stateValueSchemas[key].safeParse(value)
+  return parsed.success ? readers[key](parsed.data as WireStateValues[Key]) : undefined
+}
+
+const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues[Key] } = {
+  run: ({ run_id: runId, is_busy: isBusy, waiting_for: waitingFor }) => ({
+    runId,
+    isBusy,
+    waitingFor: waitingFor && readWaitingFor(waitingFor),
+  }),
+  queue: ({ queue_length: queueLength, total, hold, messages }) => ({
+    queueLength,
+    total,
+    hold,
+    messages: messages.map((each) => payloadFromWire('submission', each) as unknown as ListedMessage),
+  }),
+  config: ({ model, thinking_level: thinkingLevel = null, mode = null }) => ({
+    model: model ? { provider: model.provider, modelId: model.model_id } : null,
+    thinkingLevel,
+    mode,
+  }),
+  usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
+  presence: (clients) => clients,
+  plan: (items) => payloadFromWire('plan', { items })['items'] as StateValues['plan'],
+  commands: (commands) => commands,
+  permissions: (requests) =>
+    requests.map((each) => payloadFromWire('permission_request', each) as unknown as OpenQuestion),
+}
+
+function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {
+  const { run_id: runId } = waiting
+  switch (waiting.type) {
+    case 'resume':
+      return { type: waiting.type, runId }
+    case 'auto_retry_start': {
+      const { type, attempt, delay_ms: delayMs, error } = waiting
+      return { type, runId, attempt, delayMs, error }
+    }
+    case 'auto_compaction_start':
+      return { type: waiting.type, runId, reason: waiting.reason }
+    default:
+      return waiting satisfies never
+  }
+}

@@ -1,0 +1,83 @@
+import {
+  emptyTranscript,
+  fromDisk,
+  reduceTranscript,
+  type DiskLine,
+  type Session,
+  type Transcript,
+} from '@tapetree/session'
+import { afterEach } from 'vitest'
+import { RemoteSession, type RemoteSessionOptions } from '../remote-session.ts'
+import { ScriptedServer, type Script } from './scripted-server.ts'
+
+const opened: { close(): Promise<void> }[] = []
+
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close()
+})
+
+export async function serve(script: Script = {}): Promise<ScriptedServer> {
+  const server = await ScriptedServer.open(script)
+  opened.push(server)
+  return server
+}
+
+/** Comes back at once after a cut. */
+export async function openSession(
+  server: ScriptedServer,
+  options: Partial<RemoteSessionOptions> = {},
+): Promise<RemoteSession> {
+  const session = await RemoteSession.open({
+    baseUrl: server.url,
+    sessionId: server.session.id,
+    window: 500,
+    random: () => 0,
+    ...options,
+  })
+  opened.push(session)
+  return session
+}
+
+/** Resolves at the first change after which this holds. */
+export async function until(session: RemoteSession, holds: () => boolean): Promise<void> {
+  if (holds()) return
+  await new Promise<void>((resolve) => {
+    const stop = session.subscribe(() => {
+      if (!holds()) return
+      stop()
+      resolve()
+    })
+  })
+}
+
+export async function caughtUp(session: RemoteSession, server: ScriptedServer): Promise<void> {
+  await until(session, () => session.status.type === 'attached' && session.transcript.seq === server.session.head.seq)
+}
+
+/** What a screen shows that has read the whole log. */
+export async function foldOf(session: Session): Promise<Transcript> {
+  let whole = emptyTranscript()
+  for await (const line of session.lines()) {
+    if (line.type === 'lost') whole = reduceTranscript(whole, line)
+    else {
+      const read = fromDisk(JSON.parse(line.text) as DiskLine, line.seq)
+      whole = reduceTranscript(whole, { type: 'line', line: read })
+    }
+  }
+  return whole
+}
+
+/** All that can be seen of a transcript. */
+export function shown(transcript: Transcript): Record<string, unknown> {
+  const { tree: _, finished: __, path, labels, ...rest } = transcript
+  return { ...rest, labels: new Map(labels), leafId: path.leafId, items: [...path.items] }
+}
+
+export function wordsIn({ path }: Transcript): string[] {
+  return [...path.items].flatMap((item) => {
+    if (item.type === 'gap') return [`(${item.gap.type})`]
+    if (item.type === 'user')
+      return item.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : []))
+    return item.type === 'assistant' ? item.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : []
+  })
+}
