@@ -1,0 +1,54 @@
+import type { Clock } from '@tapetree/agent'
+import { isIPv6 } from 'node:net'
+
+export interface FailureLimits {
+  /** Failures of one address within the window; the next one is told to wait. */
+  max: number
+  windowMs: number
+}
+
+const defaults: FailureLimits = { max: 10, windowMs: 60_000 }
+/** Beyond these the address that failed longest ago is forgotten. */
+const maxAddresses = 10_000
+
+interface Failures {
+  count: number
+  /** When the count begins anew. */
+  until: number
+}
+
+/** Counts failures by address. It is asked only after a token was found bad: a good one is never refused for what others did. */
+export class FailureLimiter {
+  readonly #clock: Clock
+  readonly #limits: FailureLimits
+  readonly #failures = new Map<string, Failures>()
+
+  constructor(clock: Clock, limits: Partial<FailureLimits> = {}) {
+    this.#clock = clock
+    this.#limits = { ...defaults, ...limits }
+  }
+
+  /** Says how long the address has to wait; 0 where it may try again. */
+  fail(address: string): number {
+    const now = this.#clock.now()
+    const key = networkOf(address)
+    const known = this.#failures.get(key)
+    const failures = known && known.until > now ? known : { count: 0, until: now + this.#limits.windowMs }
+    failures.count++
+    this.#failures.delete(key)
+    this.#failures.set(key, failures)
+    const [oldest] = this.#failures.keys()
+    if (this.#failures.size > maxAddresses && oldest !== undefined) this.#failures.delete(oldest)
+    return failures.count > this.#limits.max ? failures.until - now : 0
+  }
+}
+
+/** Of IPv6 the first 64 bits: the rest is for each to choose. */
+function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
+  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, 4).join(':')
+}

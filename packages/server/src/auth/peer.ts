@@ -1,0 +1,75 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+/** Where a request comes from and how it reached us, as far as we believe it. */
+export interface Peer {
+  address: string
+  scheme: 'http' | 'https'
+  /** The name that the client called us by. */
+  host: string | undefined
+  /** It came over the Unix socket, which only its owner can open. */
+  isOwner: boolean
+}
+
+export interface Arrival {
+  remoteAddress: string | undefined
+  isEncrypted: boolean
+  isUnixSocket: boolean
+  header: (name: string) => string | undefined
+}
+
+/** What proxies say of who is behind them is believed of those that are listed, and of nobody else. */
+export function peerOf({ remoteAddress, isEncrypted, isUnixSocket, header }: Arrival, proxies: TrustedProxies): Peer {
+  const address = plainAddress(remoteAddress ?? '')
+  const direct: Peer = {
+    address,
+    scheme: isEncrypted ? 'https' : 'http',
+    host: header('host'),
+    isOwner: isUnixSocket,
+  }
+  if (isUnixSocket || !proxies.has(address)) return direct
+  const scheme = nearest(header('x-forwarded-proto'))
+  return {
+    address: clientBehind(header('x-forwarded-for'), proxies) ?? address,
+    scheme: scheme === 'https' || scheme === 'http' ? scheme : direct.scheme,
+    host: nearest(header('x-forwarded-host')) ?? direct.host,
+    isOwner: false,
+  }
+}
+
+/** Addresses and networks such as `10.0.0.0/8`. */
+export class TrustedProxies {
+  readonly #list = new BlockList()
+
+  constructor(entries: readonly string[]) {
+    for (const entry of entries) {
+      const [address = '', bits] = entry.split('/')
+      const isRight = isIP(address) !== 0 && (bits === undefined || /^\d{1,3}$/.test(bits))
+      if (!isRight) throw new Error(`${JSON.stringify(entry)} is neither an address nor a network of trusted proxies.`)
+      const family = isIPv4(address) ? 'ipv4' : 'ipv6'
+      if (bits === undefined) this.#list.addAddress(address, family)
+      else this.#list.addSubnet(address, Number(bits), family)
+    }
+  }
+
+  has(remoteAddress: string): boolean {
+    const address = plainAddress(remoteAddress)
+    return isIP(address) !== 0 && this.#list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  }
+}
+
+/** Each proxy adds whom it saw at the end; the last one that is no proxy of ours is the client, what stands before it is hearsay. */
+function clientBehind(forwardedFor: string | undefined, proxies: TrustedProxies): string | undefined {
+  const chain = (forwardedFor ?? '').split(',').map((each) => plainAddress(each.trim()))
+  const client = chain.findLast((address) => !proxies.has(address))
+  return client !== undefined && isIP(client) !== 0 ? client : undefined
+}
+
+function nearest(list: string | undefined): string | undefined {
+  const value = list?.split(',').at(-1)?.trim()
+  return value === '' ? undefined : value
+}
+
+/** IPv4 in the clothes of IPv6 is IPv4. */
+function plainAddress(address: string): string {
+  return address.toLowerCase().startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '@tapetree/agent'
+import type { Admitted } from './gatekeeper.ts'
+import type { TokenStore } from './token-store.ts'
+
+/** Timers cannot be longer than 24 days. */
+const longestWaitMs = 24 * 60 * 60_000
+
+interface Holder {
+  drop: () => void
+  over: AbortController
+}
+
+/** What goes on in the name of a token: it ends when the token is revoked or expires. */
+export class TokenHolders {
+  readonly #clock: Clock
+  readonly #holders = new Map<string, Set<Holder>>()
+  readonly #stop: (() => void) | undefined
+
+  constructor(tokens: TokenStore | undefined, clock: Clock) {
+    this.#clock = clock
+    this.#stop = tokens?.onRevoked((tokenId) => {
+      for (const { drop } of this.#holders.get(tokenId) ?? []) drop()
+    })
+  }
+
+  /** `drop` is called when it must end; what is returned, when it has ended by itself. */
+  hold({ caller: { tokenId }, expiresAt }: Admitted, drop: () => void): () => void {
+    const holder: Holder = { drop, over: new AbortController() }
+    const holders = this.#holders.get(tokenId) ?? new Set()
+    this.#holders.set(tokenId, holders.add(holder))
+    if (expiresAt !== undefined) void this.#dropAt(expiresAt, holder)
+    return () => {
+      holder.over.abort()
+      holders.delete(holder)
+      if (holders.size === 0 && this.#holders.get(tokenId) === holders) this.#holders.delete(tokenId)
+    }
+  }
+
+  close(): void {
+    this.#stop?.()
+    for (const { over } of [...this.#holders.values()].flatMap((each) => [...each])) over.abort()
+    this.#holders.clear()
+  }
+
+  async #dropAt(time: number, { drop, over }: Holder): Promise<void> {
+    while (time > this.#clock.now()) {
+      const isOver = await this.#clock.wait(Math.min(time - this.#clock.now(), longestWaitMs), over.signal).then(
+        () => false,
+        () => true,
+      )
+      if (isOver) return
+    }
+    drop()
+  }
+}

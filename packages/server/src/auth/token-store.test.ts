@@ -1,0 +1,98 @@
+import { FakeClock } from '@tapetree/agent/testing'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { TokenStore } from './token-store.ts'
+
+let folder: string
+let file: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tokens-'))
+  file = join(folder, 'deep', 'tokens.json')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+describe('a file of tokens', () => {
+  test('is made on the first start, with one token that drives and can be had once', async () => {
+    const store = await TokenStore.open({ file })
+    const token = store.takeFirstToken() ?? ''
+    expect(store.verify(token)).toMatchObject({ tenant: 'default', role: 'drive' })
+    expect(store.takeFirstToken()).toBeUndefined()
+    const again = await TokenStore.open({ file })
+    expect(again.takeFirstToken()).toBeUndefined()
+    expect(again.verify(token)).toEqual(store.verify(token))
+  })
+
+  test('has hashes only, and is for its owner alone', async () => {
+    const store = await TokenStore.open({ file })
+    const token = store.takeFirstToken() ?? ''
+    const secret = token.slice(-43)
+    expect(Buffer.from(secret, 'base64url')).toHaveLength(32)
+    expect(await readFile(file, 'utf8')).not.toContain(secret)
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect((await stat(join(folder, 'deep'))).mode & 0o777).toBe(0o700)
+    await chmod(file, 0o644)
+    await TokenStore.open({ file })
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await readdir(join(folder, 'deep'))).toEqual(['tokens.json'])
+  })
+
+  test('that cannot be read lets nobody in and is not replaced', async () => {
+    const broken = join(folder, 'tokens.json')
+    for (const text of ['', '{', '{"version":1}', '{"version":2,"tokens":[]}']) {
+      await writeFile(broken, text)
+      await expect(TokenStore.open({ file: broken })).rejects.toThrow('is not a file of tokens')
+      expect(await readFile(broken, 'utf8')).toBe(text)
+    }
+  })
+})
+
+describe('a token', () => {
+  test('that differs in any character is none', async () => {
+    const store = await TokenStore.open({ file })
+    const token = store.takeFirstToken() ?? ''
+    for (let index = 0; index < token.length; index++) {
+      // The last character of base64 carries four bits that count; 'A' and '8' differ in one of them.
+      const other = [...'A8'].find((each) => each !== token[index]) ?? ''
+      expect(store.verify(token.slice(0, index) + other + token.slice(index + 1))).toBeUndefined()
+    }
+    for (const bad of ['', 'tapetree_', `${token} `, `${token}A`, token.slice(0, -1)])
+      expect(store.verify(bad)).toBeUndefined()
+  })
+
+  test('is good until it expires', async () => {
+    const clock = new FakeClock()
+    const store = await TokenStore.open({ file, clock })
+    const { token } = await store.create({ tenant: 'a', role: 'view', expiresAt: clock.now() + 1000 })
+    clock.advance(999)
+    expect(store.verify(token)).toMatchObject({ tenant: 'a', role: 'view' })
+    clock.advance(1)
+    expect(store.verify(token)).toBeUndefined()
+    expect((await TokenStore.open({ file, clock })).verify(token)).toBeUndefined()
+  })
+
+  test('that is revoked is none from then on, also for a store that is opened later, and who listens is told', async () => {
+    const store = await TokenStore.open({ file })
+    const { token, record } = await store.create({ tenant: 'a', role: 'view', name: 'phone' })
+    const told: string[] = []
+    store.onRevoked((id) => told.push(id))
+    expect(await store.revoke(record.id, 'b')).toBe(false)
+    const revoking = store.revoke(record.id, 'a')
+    expect(store.verify(token)).toBeUndefined()
+    expect(await revoking).toBe(true)
+    expect(told).toEqual([record.id])
+    expect(await store.revoke(record.id, 'a')).toBe(false)
+    expect((await TokenStore.open({ file })).verify(token)).toBeUndefined()
+  })
+
+  test('of many that are made and revoked at once is kept exactly if it was not revoked', async () => {
+    const store = await TokenStore.open({ file })
+    const made = await Promise.all(Array.from({ length: 20 }, () => store.create({ tenant: 'a', role: 'view' })))
+    await Promise.all(made.slice(0, 10).map(({ record }) => store.revoke(record.id, 'a')))
+    const again = await TokenStore.open({ file })
+    expect(made.map(({ token }) => again.verify(token) !== undefined)).toEqual(made.map((_, index) => index >= 10))
+    expect(again.list('a')).toEqual(made.slice(10).map(({ record }) => record))
+    expect(again.list('default')).toHaveLength(1)
+  })
+})

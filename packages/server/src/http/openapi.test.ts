@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import { Script } from 'node:vm'
+import { afterAll, describe, expect, test } from 'vitest'
+import { routes as declaredIn } from './testing/rest-reference.ts'
+import { explorerScript } from './explorer.ts'
+import { TestApi } from './testing/test-api.ts'
+
+const api = new TestApi()
+afterAll(() => api.close())
+
+interface Document {
+  openapi: string
+  paths: Record<
+    string,
+    Record<string, { 'x-access'?: string; responses: Record<string, unknown>; parameters?: unknown[] }>
+  >
+}
+
+/** Tables without the spaces and dashes that make them straight. */
+function plain(markdown: string): string {
+  return markdown.replaceAll(/ *\| */g, '|').replaceAll(/-{3,}/g, '---')
+}
+
+describe('the OpenAPI document', () => {
+  test('has every declared route with its role, its schemas and the problem it may answer with', async () => {
+    const document = (await (await api.get('/api/openapi.json')).json()) as Document
+    expect(document.openapi).toBe('3.1.0')
+    const told = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { 'x-access': access, responses }]) => {
+        expect(responses).toHaveProperty('default.content.application/problem+json.schema')
+        return `${method} ${path} ${access}`
+      }),
+    )
+    expect(told.sort()).toEqual(
+      api.routes.declared.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(),
+    )
+    const create = document.paths['/api/sessions']?.['post'] as unknown
+    expect(create).toHaveProperty('requestBody.content.application/json.schema.properties.cwd')
+    expect(document.paths['/api/health']?.['get']).toMatchObject({ security: [] })
+  })
+
+  test('names the cookie that this server gives to this caller', async () => {
+    const cookieAt = async (url: string): Promise<unknown> => {
+      const response = await api.routes.app.request(url)
+      const document = (await response.json()) as { components: { securitySchemes: { cookie: { name: string } } } }
+      return document.components.securitySchemes.cookie.name
+    }
+    expect(await cookieAt('http://localhost:4711/api/openapi.json')).toBe('tapetree-4711')
+    expect(await cookieAt('https://tape.example/api/openapi.json')).toBe('__Host-tapetree')
+  })
+
+  test('has a page to try it that loads nothing from elsewhere', async () => {
+    const page = await api.get('/api/docs')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    const html = await page.text()
+    expect(html).not.toMatch(/https?:|<script>|style="|onclick/)
+    const script = await api.get('/api/docs.js')
+    expect(script.headers.get('content-type')).toContain('text/javascript')
+    // It parses, and has no way to make markup of what a server says.
+    expect(() => new Script(explorerScript)).not.toThrow()
+    expect(explorerScript).not.toMatch(/innerHTML|insertAdjacentHTML|document\.write|eval\(/)
+    expect((await api.get('/api/docs.css')).status).toBe(200)
+  })
+
+  test('is what the reference says', () => {
+    const page = readFileSync(new URL('../../../../docs/reference/rest.md', import.meta.url), 'utf8')
+    expect(plain(page)).toContain(plain(declaredIn(api.routes.declared)))
+  })
+})

@@ -1,0 +1,64 @@
+import { imageStoredSchema } from '@tapetree/client'
+import { z } from 'zod'
+import { ProblemError } from '../../live/problem-error.ts'
+import type { Routes } from '../app.ts'
+import { imageTypeOf } from '../image-type.ts'
+import { readSession } from '../read-session.ts'
+import { json } from '../responses.ts'
+import { blobParameters, sessionParameter } from './parameters.ts'
+
+const bytes = z.any().meta({ type: 'string', format: 'binary' })
+const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/octet-stream'] as const
+
+export function addBlobs(routes: Routes): void {
+  routes.add(
+    'queue',
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/images',
+      summary: 'Stores an image that a prompt may name',
+      description: 'The body is the image. What it is, its bytes say; the content type is not believed.',
+      request: {
+        params: sessionParameter,
+        body: { content: Object.fromEntries(imageTypes.map((type) => [type, { schema: bytes }])) },
+      },
+      responses: { 201: json(imageStoredSchema, 'Stored by its content: the same image twice is one.') },
+    },
+    async (context) => {
+      const image = new Uint8Array(await context.req.arrayBuffer())
+      const mediaType = imageTypeOf(image)
+      if (mediaType === undefined) {
+        throw new ProblemError(415, 'no-image', 'Images are PNG, JPEG, GIF or WebP.')
+      }
+      const live = await context.get('sessions').get(context.req.valid('param').id)
+      const { sha256, size } = await live.session.putBlob(image)
+      return context.json({ id: sha256, size, media_type: mediaType }, 201)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/blobs/{sha256}',
+      summary: 'The bytes of a blob',
+      request: { params: blobParameters },
+      responses: {
+        200: { description: 'They never change.', content: { 'application/octet-stream': { schema: bytes } } },
+      },
+    },
+    async (context) => {
+      const { id, sha256 } = context.req.valid('param')
+      const blob = await readSession(context.get('sessions'), id, (session) => session.getBlob(sha256))
+      const type = imageTypeOf(blob)
+      // Whatever it is, no browser makes a page of it.
+      return context.body(new Uint8Array(blob), 200, {
+        'content-type': type ?? 'application/octet-stream',
+        'content-disposition': type === undefined ? 'attachment' : 'inline',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'private, max-age=31536000, immutable',
+        etag: `"${sha256}"`,
+      })
+    },
+  )
+}

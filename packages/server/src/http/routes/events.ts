@@ -1,0 +1,128 @@
+import { eventPageSchema, eventQuerySchema, streamQuerySchema } from '@tapetree/client'
+import { systemClock, type Clock } from '@tapetree/agent'
+import type { Session } from '@tapetree/session'
+import type { Context } from 'hono'
+import { z } from 'zod'
+import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ApiParts } from '../api-parts.ts'
+import type { AppEnv, Routes } from '../app.ts'
+import { eventPage, textOf, type PageQuery } from '../event-page.ts'
+import { readSession } from '../read-session.ts'
+import { cursorOf, streamSession } from '../session-stream.ts'
+import { eventStreamHeaders } from '../sse.ts'
+import { sessionParameter } from './parameters.ts'
+
+const ndjson = 'application/x-ndjson'
+
+export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiParts): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/events',
+      summary: 'Lines of the log: a page of them, the next one when it comes, or all of them as NDJSON',
+      request: { params: sessionParameter, query: eventQuerySchema },
+      responses: {
+        200: {
+          description: 'Lines byte for byte. As NDJSON (by `Accept`) without a limit where none is given.',
+          content: { 'application/json': { schema: eventPageSchema }, [ndjson]: { schema: z.string() } },
+        },
+      },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const { wait = 0, ...query } = context.req.valid('query')
+      const sessions = context.get('sessions')
+      const { after } = query
+      if (wait > 0 && after !== undefined) {
+        const signal = AbortSignal.any([closing, context.req.raw.signal])
+        await lineAfter(await sessions.get(id).then(({ session }) => session), { after, wait, signal, clock })
+      }
+      if (context.req.header('accept')?.includes(ndjson)) return (await streamLines(sessions, id, query)) as never
+      return readSession(sessions, id, async (session) => {
+        const { head } = session
+        const lines = await eventPage(session, query)
+        // Not parsed and made anew: a line is the same bytes behind every door.
+        const body = `{"events":[${lines.join(',')}],"head":${JSON.stringify(head)}}`
+        return context.body(body, 200, { 'content-type': 'application/json' }) as never
+      })
+    },
+  )
+
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/events/stream',
+      summary: 'The session as it goes on, as server-sent events',
+      request: { params: sessionParameter, query: streamQuerySchema },
+      responses: {
+        200: {
+          description: 'First `attached`; lines have `<seq>-<crc>` as id; a `ping` every 15 seconds.',
+          content: { 'text/event-stream': { schema: z.string() } },
+        },
+      },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const { after, window, deltas, client_id: clientId } = context.req.valid('query')
+      const cursor = cursorOf(context.req.header('last-event-id') ?? after)
+      const stream = await streamSession(() => context.get('sessions').get(id), {
+        clock,
+        signal: endOf(context, closing),
+        deltas: deltas !== 'false',
+        ...(cursor && { after: cursor }),
+        ...(window !== undefined && { window }),
+        ...(clientId !== undefined && { clientId }),
+      })
+      return context.body(stream.readable, 200, eventStreamHeaders)
+    },
+  )
+}
+
+/** When whatever is streamed to this caller must end. */
+export function endOf(context: Context<AppEnv>, closing: AbortSignal): AbortSignal {
+  const revoked = context.get('revoked')
+  return AbortSignal.any([closing, context.req.raw.signal, ...(revoked ? [revoked] : [])])
+}
+
+/** Resolves when there is a line after this one, or the time is over. */
+async function lineAfter(
+  session: Session,
+  { after, wait, signal, clock }: { after: number; wait: number; signal: AbortSignal; clock: Clock },
+): Promise<void> {
+  if (session.head.seq > after) return
+  const over = new AbortController()
+  const stop = session.subscribe(({ seq }) => {
+    if (seq > after) over.abort()
+  })
+  // Both ends of the wait are right: a line has come, or none has.
+  await clock.wait(wait * 1000, AbortSignal.any([over.signal, signal])).catch(() => undefined)
+  stop()
+}
+
+/** The lines one by one, each with a newline, for as long as there are any. */
+async function streamLines(sessions: LiveSessions, sessionId: string, query: PageQuery): Promise<Response> {
+  const session = await sessions.store.open(sessionId, { readOnly: true })
+  const lines = linesOf(session, query)
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await lines.next()
+      if (done) controller.close()
+      else controller.enqueue(Buffer.from(`${value}\n`))
+    },
+    async cancel() {
+      await lines.return(undefined)
+    },
+  })
+  return new Response(stream, { headers: { 'content-type': ndjson, 'cache-control': 'no-store' } })
+}
+
+async function* linesOf(session: Session, query: PageQuery): AsyncGenerator<string, void> {
+  try {
+    if (query.limit !== undefined || query.before !== undefined) yield* await eventPage(session, query)
+    else for await (const line of session.lines({ after: query.after ?? 0 })) yield textOf(line)
+  } finally {
+    await session.close()
+  }
+}

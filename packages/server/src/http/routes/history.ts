@@ -1,0 +1,194 @@
+import {
+  comparisonQuerySchema,
+  comparisonSchema,
+  contextQuerySchema,
+  contextSchema,
+  entryRequestSchema,
+  eventSchema,
+  playbackTypeSchema,
+  playerPageSchema,
+  playerQuerySchema,
+  searchQuerySchema,
+  searchResultSchema,
+  treeQuerySchema,
+  treeWindowSchema,
+} from '@tapetree/client'
+import type { Player, PlayerPosition } from '@tapetree/session'
+import { z } from 'zod'
+import { ProblemError } from '../../live/problem-error.ts'
+import type { ApiParts } from '../api-parts.ts'
+import type { Routes } from '../app.ts'
+import { compareLeaves } from '../compare-leaves.ts'
+import { contextOnWire, requestOf, type OpenModel } from '../context-body.ts'
+import { playSession } from '../play-session.ts'
+import { readSession } from '../read-session.ts'
+import { json } from '../responses.ts'
+import { toWire } from '../snake-case.ts'
+import { treeWindow } from '../tree-window.ts'
+import { entryOnWire } from '../wire-entry.ts'
+import { endOf } from './events.ts'
+import { entryParameters, sessionParameter } from './parameters.ts'
+
+type HistoryParts = Pick<ApiParts, 'openModel' | 'closing' | 'clock'>
+
+/** Everything that was, for whoever looks back. */
+export function addHistory(routes: Routes, { openModel, closing, clock }: HistoryParts): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/tree',
+      summary: 'Entries with their parents, a window at a time',
+      request: { params: sessionParameter, query: treeQuerySchema },
+      responses: { 200: json(treeWindowSchema, 'In the order of the log.') },
+    },
+    async (context) => {
+      const query = context.req.valid('query')
+      const { id } = context.req.valid('param')
+      return context.json(await readSession(context.get('sessions'), id, (session) => treeWindow(session, query)), 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/compare',
+      summary: 'Two leaves: where they part, and what each side took',
+      request: { params: sessionParameter, query: comparisonQuerySchema },
+      responses: { 200: json(comparisonSchema, 'Both sides.') },
+    },
+    async (context) => {
+      const { left, right } = context.req.valid('query')
+      const { id } = context.req.valid('param')
+      const comparison = await readSession(context.get('sessions'), id, (session) =>
+        compareLeaves(session, { left, right }),
+      )
+      return context.json(comparison, 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/context',
+      summary: 'What the model is shown at an entry, and why each part of it is there',
+      request: { params: sessionParameter, query: contextQuerySchema },
+      responses: { 200: json(contextSchema, 'Each message with its entry and its reason.') },
+    },
+    async (context) => {
+      const { entry_id: entryId } = context.req.valid('query')
+      const { id } = context.req.valid('param')
+      const body = await readSession(context.get('sessions'), id, async (session) => {
+        const leafId = entryId ?? session.leafId
+        return contextOnWire(leafId, await session.getContext({ leafId }))
+      })
+      return context.json(body, 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/entries/{entry_id}',
+      summary: 'One entry, whole',
+      request: { params: entryParameters },
+      responses: { 200: json(eventSchema, 'As the log has it, with what lies in blobs put back.') },
+    },
+    async (context) => {
+      const { id, entry_id: entryId } = context.req.valid('param')
+      const entry = await readSession(context.get('sessions'), id, (session) => session.getEntry(entryId))
+      return context.json(entryOnWire(entry) as z.infer<typeof eventSchema>, 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/entries/{entry_id}/request',
+      summary: 'The request that an answer is the answer to',
+      request: { params: entryParameters },
+      responses: {
+        200: json(entryRequestSchema, 'As it was recorded, made again from the log, and whether the two are the same.'),
+      },
+    },
+    async (context) => {
+      const { id, entry_id: entryId } = context.req.valid('param')
+      const { tenant } = context.get('caller')
+      const open: OpenModel = async (model) => openModel?.(tenant, model)
+      const body = await readSession(context.get('sessions'), id, (session) => requestOf(session, entryId, open))
+      return context.json(body, 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/player',
+      summary: 'The session as it was recorded, event by event',
+      request: { params: sessionParameter, query: playerQuerySchema },
+      responses: {
+        200: {
+          description: 'One page of events; or as NDJSON all that follow, at the pace they were recorded.',
+          content: { 'application/json': { schema: playerPageSchema }, [ndjson]: { schema: z.string() } },
+        },
+      },
+    },
+    async (context) => {
+      const query = context.req.valid('query')
+      const { id } = context.req.valid('param')
+      const player = await readSession(context.get('sessions'), id, (session) => session.play())
+      if (!context.req.header('accept')?.includes(ndjson)) return context.json(playerPage(player, query), 200)
+      player.seek(positionOf(query))
+      const signal = endOf(context, closing)
+      const played = playSession(player, { speed: query.speed ?? 1, types: typesOf(query.types), clock, signal })
+      return new Response(played, { headers: { 'content-type': ndjson, 'cache-control': 'no-store' } }) as never
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/search',
+      summary: 'Finds words in all sessions',
+      request: { query: searchQuerySchema },
+      responses: { 200: json(searchResultSchema, 'Newest first.') },
+    },
+    async (context) => {
+      const { q, limit = 50 } = context.req.valid('query')
+      const hits = await context.get('sessions').store.search({ text: q, limit })
+      return context.json({ hits: toWire(hits) } as z.infer<typeof searchResultSchema>, 200)
+    },
+  )
+}
+
+const defaultEvents = 200
+const ndjson = 'application/x-ndjson'
+
+function playerPage(player: Player, query: z.infer<typeof playerQuerySchema>): z.infer<typeof playerPageSchema> {
+  const { limit = defaultEvents } = query
+  const types = typesOf(query.types)
+  player.seek(positionOf(query))
+  const events: unknown[] = []
+  while (events.length < limit) {
+    const event = player.next(types)
+    if (!event) break
+    events.push(toWire(event))
+  }
+  const position = player.peek(types) ? player.position : player.length
+  return { events, length: player.length, position } as z.infer<typeof playerPageSchema>
+}
+
+function positionOf({ index, seq, time }: z.infer<typeof playerQuerySchema>): PlayerPosition {
+  if (index !== undefined) return { index }
+  if (seq !== undefined) return { seq }
+  return time === undefined ? { index: 0 } : { time }
+}
+
+function typesOf(names: string | undefined): z.infer<typeof playbackTypeSchema>[] | undefined {
+  return names?.split(',').map((name) => {
+    const type = playbackTypeSchema.safeParse(name.trim())
+    if (!type.success)
+      throw new ProblemError(422, 'unknown-type', `There are no events of type ${JSON.stringify(name)}.`)
+    return type.data
+  })
+}

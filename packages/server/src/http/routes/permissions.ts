@@ -1,0 +1,51 @@
+import {
+  permissionAnsweredSchema,
+  permissionAnswerSchema,
+  permissionListSchema,
+  type PermissionList,
+} from '@tapetree/client'
+import { operationRoles } from '../../auth/operation-roles.ts'
+import type { Routes } from '../app.ts'
+import { commandHeaders, perform } from '../command.ts'
+import { readSession } from '../read-session.ts'
+import { json, jsonBody } from '../responses.ts'
+import { toWire } from '../snake-case.ts'
+import { requestParameters, sessionParameter } from './parameters.ts'
+
+export function addPermissions(routes: Routes): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/permissions',
+      summary: 'Questions that wait for an answer',
+      request: { params: sessionParameter },
+      responses: { 200: json(permissionListSchema, 'Oldest first.') },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const pending = await readSession(context.get('sessions'), id, (session) => session.pendingPermissions)
+      return context.json({ permissions: toWire(pending) } as PermissionList, 200)
+    },
+  )
+  routes.add(
+    operationRoles['permission.answer'],
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/permissions/{request_id}',
+      summary: 'Answers a question; the first answer counts',
+      description: 'Whoever comes later gets 409 `already-resolved` with `option_id`, `client` and `seq` of the first.',
+      request: { params: requestParameters, headers: commandHeaders, body: jsonBody(permissionAnswerSchema) },
+      responses: { 200: json(permissionAnsweredSchema, 'It counts.') },
+    },
+    async (context) => {
+      const { id, request_id } = context.req.valid('param')
+      const live = await context.get('sessions').get(id)
+      await perform(context, live, {
+        op: 'permission.answer',
+        args: { ...context.req.valid('json'), request_id },
+      })
+      return context.json({ request_id }, 200)
+    },
+  )
+}

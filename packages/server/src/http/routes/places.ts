@@ -1,0 +1,106 @@
+import { movedSessionSchema } from '@tapetree/client'
+import { SessionError } from '@tapetree/session'
+import { z } from 'zod'
+import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { Routes } from '../app.ts'
+import { readSession } from '../read-session.ts'
+import { json } from '../responses.ts'
+import { sessionParameter } from './parameters.ts'
+
+const packType = 'application/vnd.tapetree.pack'
+
+export function addPlaces(routes: Routes): void {
+  routes.add(
+    'drive',
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/archive',
+      summary: 'Puts a session away; not while it runs',
+      request: { params: sessionParameter },
+      responses: { 200: json(movedSessionSchema, 'It is away.') },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const sessions = context.get('sessions')
+      await readSession(sessions, id, (session, live) => {
+        if (live?.driver.isBusy) throw new SessionError('session-busy', `Session ${session.id} is running.`)
+      })
+      await sessions.release(id)
+      await sessions.store.archive(id)
+      sessions.changed(id)
+      return context.json({ id, place: 'archive' as const }, 200)
+    },
+  )
+  routes.add(
+    'drive',
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/unarchive',
+      summary: 'Takes a session back from the archive',
+      request: { params: sessionParameter },
+      responses: { 200: json(movedSessionSchema, 'It is back.') },
+    },
+    async (context) => context.json(await restore(context.get('sessions'), context.req.valid('param').id), 200),
+  )
+  routes.add(
+    'drive',
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/restore',
+      summary: 'Takes a session back from the trash',
+      request: { params: sessionParameter },
+      responses: { 200: json(movedSessionSchema, 'It is back.') },
+    },
+    async (context) => context.json(await restore(context.get('sessions'), context.req.valid('param').id), 200),
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/export',
+      summary: 'A session with its blobs as one file',
+      request: { params: sessionParameter },
+      responses: {
+        200: { description: 'A pack.', content: { [packType]: { schema: z.any() } } },
+      },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const pack = context.get('sessions').store.pack(id)[Symbol.asyncIterator]()
+      // What is not there is said before the answer begins.
+      const first = await pack.next()
+      return new Response(streamOf(first, pack), {
+        headers: {
+          'content-type': packType,
+          'content-disposition': `attachment; filename="${id}.pack"`,
+          'cache-control': 'no-store',
+        },
+      })
+    },
+  )
+}
+
+/** One that is not away stays where it is. */
+async function restore(sessions: LiveSessions, id: string): Promise<z.infer<typeof movedSessionSchema>> {
+  await sessions.store.restore(id).catch((error: unknown) => {
+    const isOpen = error instanceof SessionError && error.code === 'session-owned'
+    if (!isOpen) throw error
+  })
+  sessions.changed(id)
+  return { id, place: 'active' }
+}
+
+function streamOf(first: IteratorResult<Uint8Array>, rest: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array> {
+  let next: IteratorResult<Uint8Array> | undefined = first
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = next ?? (await rest.next())
+      next = undefined
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+    async cancel() {
+      await rest.return?.()
+    },
+  })
+}

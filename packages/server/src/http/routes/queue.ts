@@ -1,0 +1,175 @@
+import {
+  queueAddedSchema,
+  queueAddSchema,
+  queuedMessageSchema,
+  queueListSchema,
+  queuePatchSchema,
+  type QueuedMessageBody,
+} from '@tapetree/client'
+import { SessionError, type Session, type WaitingMessage } from '@tapetree/session'
+import { z } from 'zod'
+import { operationRoles } from '../../auth/operation-roles.ts'
+import type { Routes } from '../app.ts'
+import { commandHeaders, perform, type CommandRequest } from '../command.ts'
+import { resultOf } from '../effect.ts'
+import { changedMeanwhile, etagOf, namesTag } from '../etag.ts'
+import { readSession } from '../read-session.ts'
+import { json, jsonBody } from '../responses.ts'
+import { messageParameters, sessionParameter } from './parameters.ts'
+
+const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
+
+/** Paths, shapes and codes are those of the specification; PATCH is ours. Messages that steer are not in the queue. */
+export function addQueue(routes: Routes): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/queue',
+      summary: 'Messages that wait for the agent',
+      request: { params: sessionParameter },
+      responses: { 200: json(queueListSchema, 'In the order in which they go out.') },
+    },
+    async (context) => {
+      const { id } = context.req.valid('param')
+      const messages = await readSession(context.get('sessions'), id, (session) => followUps(session).map(bodyOf))
+      return context.json({ messages, count: messages.length }, 200)
+    },
+  )
+  routes.add(
+    operationRoles['queue.add'],
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/queue',
+      summary: 'Adds a message',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(queueAddSchema) },
+      responses: { 201: json(queueAddedSchema, 'It waits.') },
+    },
+    async (context) => {
+      const live = await context.get('sessions').get(context.req.valid('param').id)
+      const done = await perform(context, live, { op: 'queue.add', args: context.req.valid('json') })
+      return context.json(await resultOf(live.session, done, queueAddedSchema), 201)
+    },
+  )
+  routes.add(
+    operationRoles['queue.clear'],
+    {
+      method: 'delete',
+      path: '/api/sessions/{id}/queue',
+      summary: 'Takes out all messages',
+      request: { params: sessionParameter, headers: commandHeaders },
+      responses: { 204: { description: 'None waits.' } },
+    },
+    async (context) => {
+      const live = await context.get('sessions').get(context.req.valid('param').id)
+      await perform(context, live, { op: 'queue.clear', args: { delivery: 'follow-up' } })
+      return context.body(null, 204)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/queue/{msg_id}',
+      summary: 'One message that waits',
+      request: { params: messageParameters },
+      responses: {
+        200: json(queuedMessageSchema, 'With an ETag that changes with its words, its place and its hold.'),
+      },
+    },
+    async (context) => {
+      const { id, msg_id: messageId } = context.req.valid('param')
+      return readSession(context.get('sessions'), id, (session) => {
+        const { message, etag } = find(session, messageId)
+        return context.json(bodyOf(message), 200, { etag })
+      })
+    },
+  )
+  routes.add(
+    operationRoles['queue.remove'],
+    {
+      method: 'delete',
+      path: '/api/sessions/{id}/queue/{msg_id}',
+      summary: 'Takes out one message',
+      request: { params: messageParameters, headers: commandHeaders },
+      responses: { 204: { description: 'It does not wait any more.' } },
+    },
+    async (context) => {
+      const { id, msg_id: messageId } = context.req.valid('param')
+      const live = await context.get('sessions').get(id)
+      const key = context.req.valid('header')['idempotency-key']
+      if (key === undefined || live.session.effectOf(key) === undefined) find(live.session, messageId)
+      await perform(context, live, { op: 'queue.remove', args: { id: messageId } })
+      return context.body(null, 204)
+    },
+  )
+  routes.add(
+    operationRoles['queue.edit'],
+    {
+      method: 'patch',
+      path: '/api/sessions/{id}/queue/{msg_id}',
+      summary: 'Edits, moves, holds or releases a message that waits',
+      request: { params: messageParameters, headers: patchHeaders, body: jsonBody(queuePatchSchema) },
+      responses: {
+        200: json(queuedMessageSchema, 'As it is now.'),
+        204: { description: 'It does not wait in the queue any more: it steers, or has gone out.' },
+      },
+    },
+    async (context) => {
+      const { id, msg_id: messageId } = context.req.valid('param')
+      const live = await context.get('sessions').get(id)
+      const { 'if-match': ifMatch, 'idempotency-key': key } = context.req.valid('header')
+      const commands = changesOf(messageId, context.req.valid('json'))
+      const isDone = key !== undefined && commands.some(({ part }) => live.session.effectOf(`${key}.${part}`))
+      // No await between this look and the first command: nobody can change the message in between.
+      if (!isDone) {
+        const { etag } = find(live.session, messageId)
+        if (ifMatch !== undefined && !namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
+      }
+      for (const command of commands) await perform(context, live, command)
+      const left = followUps(live.session).find((message) => message.id === messageId)
+      if (!left) return context.body(null, 204)
+      return context.json(bodyOf(left), 200, { etag: find(live.session, messageId).etag })
+    },
+  )
+}
+
+function followUps(session: Session): WaitingMessage[] {
+  return session.inbox.messages.filter(({ delivery }) => delivery === 'follow-up')
+}
+
+function find(session: Session, messageId: string): { message: WaitingMessage; etag: string } {
+  const waiting = followUps(session)
+  const index = waiting.findIndex(({ id }) => id === messageId)
+  const message = waiting[index]
+  if (!message) throw new SessionError('message-not-found', `No message ${messageId} waits in session ${session.id}.`)
+  return { message, etag: etagOf([message, waiting[index + 1]?.id ?? null]) }
+}
+
+function bodyOf({ id, message, imageIds, queuedAt, clientId }: WaitingMessage): QueuedMessageBody {
+  return {
+    id,
+    message,
+    image_ids: imageIds,
+    queued_at: queuedAt,
+    ...(clientId !== undefined && { client_id: clientId }),
+  }
+}
+
+/** What makes it go out comes last. */
+function changesOf(
+  id: string,
+  { message, image_ids, delivery, before_id, held }: z.infer<typeof queuePatchSchema>,
+): CommandRequest[] {
+  const edit = {
+    ...(message !== undefined && { message }),
+    ...(image_ids !== undefined && { image_ids }),
+    ...(delivery !== undefined && { delivery }),
+  }
+  return [
+    ...(before_id === undefined ? [] : [{ op: 'queue.move' as const, args: { id, before_id }, part: 'move' }]),
+    ...(held === true ? [{ op: 'queue.hold' as const, args: { id }, part: 'hold' }] : []),
+    ...(Object.keys(edit).length === 0 ? [] : [{ op: 'queue.edit' as const, args: { id, ...edit }, part: 'edit' }]),
+    ...(held === false ? [{ op: 'queue.release' as const, args: { id }, part: 'release' }] : []),
+  ]
+}

@@ -1,0 +1,93 @@
+import {
+  acceptedSchema,
+  cancelSchema,
+  compactSchema,
+  promptOutcomeSchema,
+  promptSchema,
+  resumeSchema,
+  operations,
+  type Arguments,
+  type PromptOutcome,
+} from '@tapetree/client'
+import type { Context } from 'hono'
+import type { z } from 'zod'
+import { operationRoles } from '../../auth/operation-roles.ts'
+import type { AppEnv, Routes } from '../app.ts'
+import { commandHeaders, perform } from '../command.ts'
+import { resultOf } from '../effect.ts'
+import { json, jsonBody } from '../responses.ts'
+import { sessionParameter } from './parameters.ts'
+
+export function addRuns(routes: Routes): void {
+  routes.add(
+    operationRoles.prompt,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/prompt',
+      summary: 'Says something to the agent',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(promptSchema) },
+      responses: { 202: json(promptOutcomeSchema, 'What became of it.') },
+    },
+    async (context) => {
+      return context.json(await act(context, 'prompt', context.req.valid('json')), 202)
+    },
+  )
+  routes.add(
+    operationRoles.cancel,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/cancel',
+      summary: 'Stops the run, or the one that is named and no other',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(cancelSchema) },
+      responses: { 202: json(acceptedSchema, 'It has ended.') },
+    },
+    async (context) => context.json(await act(context, 'cancel', context.req.valid('json')), 202),
+  )
+  routes.add(
+    operationRoles.compact,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/compact',
+      summary: 'Puts a summary in the place of what was said first',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(compactSchema) },
+      responses: { 202: json(acceptedSchema, 'What became of it.') },
+    },
+    async (context) => context.json(await act(context, 'compact', context.req.valid('json')), 202),
+  )
+  routes.add(
+    operationRoles.retry,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/retry',
+      summary: 'Runs once more from where the session stands',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(operations.retry) },
+      responses: { 202: json(acceptedSchema, 'The run that has begun.') },
+    },
+    async (context) => context.json(await act(context, 'retry', {}), 202),
+  )
+  routes.add(
+    operationRoles.resume,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/resume',
+      summary: 'Goes on with a run whose process died',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(resumeSchema) },
+      responses: { 202: json(acceptedSchema, 'The run that goes on; null where there is none to go on with.') },
+    },
+    async (context) => context.json(await act(context, 'resume', context.req.valid('json')), 202),
+  )
+}
+
+type RunOperation = 'prompt' | 'cancel' | 'compact' | 'retry' | 'resume'
+
+async function act(context: Context<AppEnv>, op: 'prompt', args: Arguments<'prompt'>): Promise<PromptOutcome>
+async function act<Op extends RunOperation>(
+  context: Context<AppEnv>,
+  op: Op,
+  args: Arguments<Op>,
+): Promise<z.infer<typeof acceptedSchema>>
+async function act(context: Context<AppEnv>, op: RunOperation, args: Record<string, unknown>): Promise<unknown> {
+  const live = await context.get('sessions').get(context.req.param('id') ?? '')
+  const done = await perform(context, live, { op, args })
+  return resultOf<unknown>(live.session, done, op === 'prompt' ? promptOutcomeSchema : acceptedSchema)
+}

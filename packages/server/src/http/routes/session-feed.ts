@@ -1,0 +1,78 @@
+import { systemClock } from '@tapetree/agent'
+import { SessionError } from '@tapetree/session'
+import type { SessionFeedEvent } from '@tapetree/client'
+import { z } from 'zod'
+import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ApiParts } from '../api-parts.ts'
+import type { Routes } from '../app.ts'
+import { readSession } from '../read-session.ts'
+import { summaryOf } from '../session-body.ts'
+import { EventStream, eventStreamHeaders } from '../sse.ts'
+import { endOf } from './events.ts'
+
+/** A session that changes with every line is told of no more often than this. */
+const quietMs = 100
+
+export function addSessionFeed(routes: Routes, { clock = systemClock, closing }: ApiParts): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/events',
+      summary: 'What changes in the list of sessions, as server-sent events',
+      responses: {
+        200: {
+          description: '`ready`, then `session_changed` and `session_removed`; a `ping` every 15 seconds.',
+          content: { 'text/event-stream': { schema: z.string() } },
+        },
+      },
+    },
+    (context) => {
+      const sessions = context.get('sessions')
+      const changed = new Set<string>()
+      let wake = Promise.withResolvers<void>()
+      const stop = sessions.onChange((sessionId) => {
+        changed.add(sessionId)
+        wake.resolve()
+      })
+      const stream = new EventStream({
+        clock,
+        signal: endOf(context, closing),
+        onDrain: () => wake.resolve(),
+        onClose: () => {
+          stop()
+          wake.resolve()
+        },
+      })
+      stream.send({ event: 'ready', data: '{"type":"ready"}' })
+      void tellAlong()
+      return context.body(stream.readable, 200, eventStreamHeaders)
+
+      /** Only the latest state of a session counts: what changes while a reader is slow is told once. */
+      async function tellAlong(): Promise<void> {
+        while (!stream.isClosed) {
+          await wake.promise
+          wake = Promise.withResolvers()
+          for (const sessionId of changed) {
+            if (stream.isFull) break
+            changed.delete(sessionId)
+            const event = await stateOf(sessions, sessionId)
+            if (event) stream.send({ event: event.type, data: JSON.stringify(event) })
+          }
+          await clock.wait(quietMs)
+        }
+      }
+    },
+  )
+}
+
+async function stateOf(sessions: LiveSessions, sessionId: string): Promise<SessionFeedEvent | undefined> {
+  try {
+    const session = await readSession(sessions, sessionId, ({ info }) => summaryOf(info))
+    return { type: 'session_changed', session }
+  } catch (error) {
+    const isGone = error instanceof SessionError && error.code === 'session-not-found'
+    // What cannot be read just now is told of with its next change.
+    return isGone ? { type: 'session_removed', session_id: sessionId } : undefined
+  }
+}

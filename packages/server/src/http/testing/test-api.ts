@@ -1,0 +1,138 @@
+import { AgentSession, onlyModel, openGate, type AgentSessionOptions, type Clock } from '@tapetree/agent'
+import { script, scriptedModel, type ScriptBuilder, type ScriptedModelOptions } from '@tapetree/agent/testing'
+import { memoryStore, type SessionStore } from '@tapetree/session'
+import type { MiddlewareHandler } from 'hono'
+import type { Role } from '../../auth/role.ts'
+import { AgentDriver } from '../../live/agent-driver.ts'
+import type { SlashCommand } from '../../live/driver.ts'
+import { LiveSessions } from '../../live/live-sessions.ts'
+import { addRoutes } from '../add-routes.ts'
+import type { ApiParts } from '../api-parts.ts'
+import { Routes, type AppEnv } from '../app.ts'
+import { faultsOf, routeFor } from './checked-response.ts'
+
+export interface TestApiOptions {
+  script?: ScriptBuilder
+  /** What the model says where the script has ended. */
+  otherwise?: ScriptedModelOptions['otherwise']
+  store?: SessionStore
+  agent?: Partial<AgentSessionOptions>
+  slashCommands?: readonly SlashCommand[]
+  clock?: Clock
+  parts?: Partial<ApiParts>
+}
+
+export interface Asked {
+  method?: string
+  body?: unknown
+  headers?: Record<string, string>
+  role?: Role
+}
+
+/** The routes over scripted sessions, with a guard that believes who is said to call. Every response is held against its declaration. */
+export class TestApi {
+  readonly routes: Routes
+  readonly sessions: LiveSessions
+  readonly store: SessionStore
+  /** Responses that were not as declared. */
+  readonly faults: string[] = []
+  readonly #closing = new AbortController()
+  readonly #revoked = new AbortController()
+
+  constructor(options: TestApiOptions = {}) {
+    const { script: said = script(), store = memoryStore(), agent, slashCommands = [], clock, parts } = options
+    const model = scriptedModel(said, options.otherwise && { otherwise: options.otherwise })
+    this.store = store
+    this.sessions = new LiveSessions({
+      store,
+      create: async ({ model: _model, agent: _agent, ...header }) => {
+        await using session = await store.create(header)
+        return session.id
+      },
+      openDriver: async (sessionId) =>
+        new AgentDriver({
+          agent: await AgentSession.open({
+            store,
+            sessionId,
+            models: onlyModel(model),
+            tools: () => [model.tool('act')],
+            gate: () => openGate,
+            hasSubagents: false,
+            cwd: '/',
+            ...agent,
+          }),
+          slashCommands: () => slashCommands,
+        }),
+    })
+    this.routes = new Routes(() => this.#guard)
+    addRoutes(this.routes, {
+      models: () => Promise.resolve([]),
+      agents: () => Promise.resolve([{ id: 'tapetree', name: 'tapetree' }]),
+      settings: () => Promise.reject(new Error('There are no settings in this test.')),
+      roots: () => ['/'],
+      closing: this.#closing.signal,
+      ...(clock && { clock }),
+      ...parts,
+    })
+  }
+
+  readonly #guard: MiddlewareHandler<AppEnv> = async (context, next) => {
+    const role = (context.req.header('x-test-role') ?? 'drive') as Role
+    context.set('caller', { tokenId: 'test', tenant: 'local', role })
+    context.set('sessions', this.sessions)
+    context.set('revoked', this.#revoked.signal)
+    await next()
+  }
+
+  /** Asks, and keeps what is wrong with the answer. */
+  async request(path: string, { method = 'GET', body, headers = {}, role = 'drive' }: Asked = {}): Promise<Response> {
+    const isRaw = body instanceof Uint8Array || typeof body === 'string'
+    const sent = isRaw
+      ? (body as string | Uint8Array<ArrayBuffer>)
+      : body === undefined
+        ? undefined
+        : JSON.stringify(body)
+    const type = sent === undefined || 'content-type' in headers ? {} : { 'content-type': 'application/json' }
+    const response = await this.routes.app.request(path, {
+      method,
+      headers: { 'x-test-role': role, ...type, ...headers },
+      ...(sent !== undefined && { body: sent }),
+    })
+    const { pathname } = new URL(path, 'http://localhost')
+    const route = routeFor(this.routes.declared, { method, path: pathname })
+    if (route) this.faults.push(...(await faultsOf(route, response)))
+    return response
+  }
+
+  get(path: string, asked: Omit<Asked, 'method' | 'body'> = {}): Promise<Response> {
+    return this.request(path, asked)
+  }
+
+  post(path: string, body: unknown = {}, asked: Omit<Asked, 'method' | 'body'> = {}): Promise<Response> {
+    return this.request(path, { ...asked, method: 'POST', body })
+  }
+
+  patch(path: string, body: unknown, asked: Omit<Asked, 'method' | 'body'> = {}): Promise<Response> {
+    return this.request(path, { ...asked, method: 'PATCH', body })
+  }
+
+  delete(path: string, asked: Omit<Asked, 'method' | 'body'> = {}): Promise<Response> {
+    return this.request(path, { ...asked, method: 'DELETE' })
+  }
+
+  /** A new session; gives its path. */
+  async session(body: Record<string, unknown> = {}): Promise<string> {
+    const created = await this.post('/api/sessions', { cwd: '/', ...body })
+    return `/api/sessions/${((await created.json()) as { id: string }).id}`
+  }
+
+  revoke(): void {
+    this.#revoked.abort()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.sessions.close()
+    await this.store.close()
+  }
+}

@@ -1,0 +1,30 @@
+export { agentSessions, type AgentSessionsOptions } from './agent-sessions.ts'
+export { Pairing, pairingLink } from './auth/pairing.ts'
+export { roles, type Caller, type Role } from './auth/role.ts'
+export {
+  defaultTenant,
+  TokenStore,
+  type NewToken,
+  type TokenRecord,
+  type TokenStoreOptions,
+} from './auth/token-store.ts'
+export type { AgentSummary, ApiParts } from './http/api-parts.ts'
+export type { Access, AppEnv, DeclaredRoute, Routes } from './http/app.ts'
+export { AgentDriver, type AgentDriverOptions } from './live/agent-driver.ts'
+export type { DriverEvent, SessionDriver, SlashCommand } from './live/driver.ts'
+export { createCodingSession, openCodingDriver, type CodingDriverOptions } from './live/coding-driver.ts'
+export { LiveSession, type LiveSessionOptions } from './live/live-session.ts'
+export { LiveSessions, type LiveSessionsOptions, type NewSession } from './live/live-sessions.ts'
+export { ProblemError } from './live/problem-error.ts'
+export { recoverSessions, type Recovered, type RecoveryOptions, type RecoveryPolicy } from './live/recovery.ts'
+export { createLog, type Log, type LogOptions } from './observe/log.ts'
+export { Metrics } from './observe/metrics.ts'
+export { tracing, type TraceOptions } from './observe/traces.ts'
+export {
+  startServer,
+  type RunningServer,
+  type ServerOptions,
+  type SocketServer,
+  type SocketServerOptions,
+} from './server.ts'
+export type { TlsOptions } from './tls.ts'

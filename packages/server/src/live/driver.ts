@@ -1,0 +1,34 @@
+import type { Command } from '@tapetree/client'
+import type { LiveEvent } from '@tapetree/agent'
+import type { Cause, Session } from '@tapetree/session'
+
+/** What runs a session: our own agent, or a foreign one. A live session knows it by this alone. */
+export interface SessionDriver {
+  /** The log that everything it does is in. */
+  readonly session: Session
+  readonly isBusy: boolean
+  /**
+   * Carries a command out; resolves when its effect is durable. The line that is its effect carries the cause. Rejects with
+   * `ProblemError` where it cannot be done.
+   */
+  perform(command: Command, cause: Cause): Promise<unknown>
+  /** Model, thinking level, mode: what a screen shows and may change. */
+  config(): Record<string, unknown>
+  /** What may be typed behind a slash. */
+  slashCommands(): readonly SlashCommand[]
+  subscribe(listener: (event: DriverEvent) => void): () => void
+  /** Whether a run was left behind by a process that died. */
+  canResume(): Promise<boolean>
+  /** Ends what runs. */
+  close(): Promise<void>
+  /** For a server that goes down: closes it and leaves its run open, so that `resume` can go on with it. Absent: `close` is all there is. */
+  suspend?(): Promise<void>
+}
+
+export interface SlashCommand {
+  name: string
+  description: string
+}
+
+/** Live only. Lines of the log are not among them: they come from the log. */
+export type DriverEvent = LiveEvent | { type: 'config_changed' }

@@ -1,0 +1,350 @@
+import { systemClock, type Clock } from '@tapetree/agent'
+import {
+  checkCommand,
+  closeCodes,
+  limits,
+  snapshotToWire,
+  type Ack,
+  type Attached,
+  type AttachRequest,
+  type ServerFrame,
+  type SnapshotReason,
+  type StateKey,
+} from '@tapetree/client'
+import type { Cause, CommittedLine, LiveText, Session, SessionSnapshot } from '@tapetree/session'
+import { Connection, type Sink } from './connection.ts'
+import type { DriverEvent, SessionDriver } from './driver.ts'
+import { InFlight } from './in-flight.ts'
+import { outgoing, outgoingLine } from './outgoing-line.ts'
+import { Presence } from './presence.ts'
+import { ProblemError, problemOf } from './problem-error.ts'
+import { QueueNotices } from './queue-notices.ts'
+import { RecentLines } from './recent-lines.ts'
+import { StateBoard } from './state-board.ts'
+import { stateValues, type Pause } from './state-values.ts'
+
+export interface LiveSessionOptions {
+  clock?: Clock
+  /** How often text in flight is handed over. */
+  tickMs?: number
+}
+
+/** For whoever counts: a command that was carried out or refused. */
+export interface PerformedCommand {
+  op: string
+  ack: Ack
+}
+
+const defaultTickMs = 33
+/** Every 100 ms, where others have a tick of 33. */
+const ticksOfHidden = 3
+const rememberedAcks = 10_000
+
+/** A session that runs, and all who watch it. Work belongs to the session: it goes on with nobody there. */
+export class LiveSession {
+  readonly driver: SessionDriver
+  readonly lines = new RecentLines()
+  readonly board = new StateBoard()
+  readonly inFlight = new InFlight()
+  readonly presence: Presence
+  readonly #connections = new Set<Connection>()
+  readonly #queueNotices: QueueNotices
+  readonly #byClient = new Map<string, Connection>()
+  readonly #acks = new Map<string, Promise<Ack>>()
+  readonly #clock: Clock
+  readonly #tickMs: number
+  readonly #stops: (() => void)[]
+  readonly #commandListeners = new Set<(done: PerformedCommand) => void>()
+  #tick: NodeJS.Timeout | undefined
+  #ticks = 0
+  #isWoken = false
+  #lastGuarded: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+  #pause: Pause | null = null
+  /** A command may take long without a run, such as one of the shell. */
+  #commandsAtWork = 0
+
+  private constructor(driver: SessionDriver, { clock = systemClock, tickMs = defaultTickMs }: LiveSessionOptions) {
+    this.driver = driver
+    this.#queueNotices = new QueueNotices(driver.session.inbox.messages)
+    this.#clock = clock
+    this.#tickMs = tickMs
+    this.presence = new Presence(clock, () => {
+      if (this.board.set('presence', this.presence.list())) this.#wake()
+    })
+    this.#stops = [
+      driver.session.subscribe((committed) => this.#takeLine(committed)),
+      driver.subscribe((event) => this.#takeEvent(event)),
+    ]
+  }
+
+  /** Reads the newest lines, so that who comes back is told what they missed. */
+  static async open(driver: SessionDriver, options: LiveSessionOptions = {}): Promise<LiveSession> {
+    const live = new LiveSession(driver, options)
+    const { session } = driver
+    // Lines that are committed meanwhile come behind these.
+    const missed: CommittedLine[] = []
+    live.#pending = missed
+    for await (const line of session.lines({ after: Math.max(0, session.head.seq - limits.maxBehindLines) })) {
+      live.lines.add(outgoingLine(line))
+    }
+    live.#pending = undefined
+    for (const committed of missed) live.#addLine(committed)
+    live.#showState()
+    return live
+  }
+
+  #pending: CommittedLine[] | undefined
+
+  get session(): Session {
+    return this.driver.session
+  }
+
+  get connections(): ReadonlySet<Connection> {
+    return this.#connections
+  }
+
+  connectionOf(clientId: string): Connection | undefined {
+    return this.#byClient.get(clientId)
+  }
+
+  get isIdle(): boolean {
+    return !this.driver.isBusy && this.#connections.size === 0 && this.#commandsAtWork === 0
+  }
+
+  /** The snapshot that a client would begin with. Made before it is attached: what comes in between, it is told line by line. */
+  async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
+    if (this.#reasonFor(request) === undefined) return undefined
+    return this.session.snapshot({ entries: request.window ?? 50 })
+  }
+
+  /** One synchronous step: nothing can come between reading the head and being told what follows it. */
+  attach(request: AttachRequest, sink: Sink, prepared?: SessionSnapshot): Connection | 'not-prepared' {
+    // It was closed while the client got ready, as for being idle: there may be another one by now.
+    if (this.#isClosed) return 'not-prepared'
+    const { client, after, deltas = true } = request
+    const reason = this.#reasonFor(request)
+    if (reason !== undefined && !prepared) return 'not-prepared'
+    const seq = reason === undefined ? (after?.seq ?? 0) : (prepared as SessionSnapshot).head.seq
+    if (!this.lines.reaches(seq)) return 'not-prepared'
+    const older = this.connectionOf(client.id)
+    if (older) this.detach(older, closeCodes.replaced, 'replaced by the same client')
+    const connection = new Connection(this, sink, { client, seq, rev: this.board.rev, wantsText: deltas })
+    const data: Attached = {
+      session_id: this.session.id,
+      client_id: client.id,
+      mode: reason === undefined ? 'tail' : 'snapshot',
+      ...(reason !== undefined && { reason }),
+      head: this.session.head,
+      from: seq + 1,
+      limits: {
+        max_behind_lines: limits.maxBehindLines,
+        max_behind_bytes: limits.maxBehindBytes,
+        max_frame_bytes: limits.maxFrameBytes,
+      },
+      state: this.board.all(),
+      ...(reason !== undefined && prepared && { snapshot: snapshotToWire(prepared) }),
+    }
+    connection.reply({ type: 'attached', data })
+    this.#connections.add(connection)
+    this.#byClient.set(client.id, connection)
+    this.presence.join(client)
+    connection.pump()
+    return connection
+  }
+
+  detach(connection: Connection, code = 1000, reason = ''): void {
+    if (!this.#connections.delete(connection)) return
+    this.#byClient.delete(connection.client.id)
+    connection.close(code, reason)
+    this.presence.leave(connection.client.id)
+  }
+
+  /** What a client tells of itself. One that nobody looks at is handed text in flight less often. */
+  present(connection: Connection, news: { visibility: 'visible' | 'hidden'; typing: boolean }): void {
+    const wasHidden = connection.isHidden
+    connection.isHidden = news.visibility === 'hidden'
+    this.presence.renew(connection.client.id, news)
+    if (wasHidden && !connection.isHidden) connection.pump()
+  }
+
+  /** Takes effect at most once, however often it is sent. */
+  async perform(id: string, clientId: string, frame: { op: string; args?: unknown; ifHead?: number }): Promise<Ack> {
+    const earlier = this.#acks.get(id)
+    if (earlier) return { ...(await earlier), dup: true }
+    const seq = this.session.effectOf(id)
+    if (seq !== undefined) return { id, ok: true, dup: true, seq }
+    const ack = this.#inTurn(frame, () => this.#perform(id, clientId, frame))
+    this.#acks.set(id, ack)
+    const [oldest] = this.#acks.keys()
+    if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
+    const done = await ack
+    for (const listener of this.#commandListeners) listener({ op: frame.op, ack: done })
+    // What was refused had no effect: it may be tried again.
+    if (!done.ok) this.#acks.delete(id)
+    return done
+  }
+
+  /** Tells of every command once, when it has its answer. */
+  onCommand(listener: (done: PerformedCommand) => void): () => void {
+    this.#commandListeners.add(listener)
+    return () => void this.#commandListeners.delete(listener)
+  }
+
+  /** For whoever watches as long as it is live. */
+  onClose(stop: () => void): void {
+    this.#stops.push(stop)
+  }
+
+  /** Ends what runs. */
+  async close(code = 1001, reason = 'the session was closed'): Promise<void> {
+    this.#sayGoodbye(code, reason)
+    await this.driver.close()
+  }
+
+  /** For a server that goes down: what runs stays open in the log, and can be gone on with by the next one. */
+  async suspend(): Promise<void> {
+    this.#sayGoodbye(1012, 'the server is restarting')
+    await (this.driver.suspend?.() ?? this.driver.close())
+  }
+
+  #sayGoodbye(code: number, reason: string): void {
+    this.#isClosed = true
+    for (const connection of this.#connections) {
+      if (code === closeCodes.gone) connection.reply({ type: 'gone', data: { reason } })
+      else connection.reply({ type: 'bye', data: { reason, retry_after_ms: 500 } })
+      this.detach(connection, code, reason)
+    }
+    clearInterval(this.#tick)
+    for (const stop of this.#stops) stop()
+    this.presence.close()
+  }
+
+  #reasonFor({ after }: AttachRequest): SnapshotReason | undefined {
+    if (!after) return 'first'
+    if (after.seq > this.session.head.seq) return 'cursor_ahead'
+    const crc = this.lines.crcOf(after.seq)
+    if (crc === undefined) return 'too_far_behind'
+    return crc === after.crc ? undefined : 'history_changed'
+  }
+
+  /** Of two that want the same head only one can have it: they do not look at it side by side. */
+  #inTurn({ ifHead }: { ifHead?: number }, work: () => Promise<Ack>): Promise<Ack> {
+    if (ifHead === undefined) return work()
+    const done = this.#lastGuarded.then(work)
+    this.#lastGuarded = done.catch(() => undefined)
+    return done
+  }
+
+  async #perform(
+    id: string,
+    client: string,
+    { op, args, ifHead }: { op: string; args?: unknown; ifHead?: number },
+  ): Promise<Ack> {
+    this.#commandsAtWork++
+    try {
+      const checked = checkCommand(op, args)
+      if (!checked.ok) throw new ProblemError(422, 'invalid-command', checked.message)
+      const { seq: head } = this.session.head
+      if (ifHead !== undefined && ifHead !== head) {
+        throw new ProblemError(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
+      }
+      const cause: Cause = { cmd: id, client }
+      const result = await this.driver.perform(checked.command, cause)
+      const seq = this.session.effectOf(id)
+      return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
+    } catch (error) {
+      return { id, ok: false, error: problemOf(error) }
+    } finally {
+      this.#commandsAtWork--
+    }
+  }
+
+  #takeLine(committed: CommittedLine): void {
+    if (this.#pending) this.#pending.push(committed)
+    else this.#addLine(committed)
+  }
+
+  #addLine({ seq, crc, text, line }: CommittedLine): void {
+    const last = this.session.head.seq
+    if (this.lines.crcOf(seq) !== undefined) return
+    this.lines.add(outgoing({ seq, crc, text }))
+    this.inFlight.land(line)
+    // As the specification has it, a message has left the queue before it is said.
+    for (const notice of this.#queueNotices.take(line)) this.#notify(notice, seq - 1)
+    if (seq === last) this.#showState()
+    this.#wake()
+  }
+
+  #takeEvent(event: DriverEvent): void {
+    switch (event.type) {
+      case 'delta':
+      case 'partial':
+        this.#takeText(event)
+        return
+      case 'auto_retry_start':
+      case 'auto_compaction_start':
+        this.#pause = event
+        break
+      case 'auto_retry_end':
+      case 'auto_compaction_end':
+        this.#pause = null
+        break
+      case 'queue_message_sending':
+      case 'queue_message_sent':
+        this.#notify({ type: event.type, data: { message_id: event.messageId } }, this.session.head.seq)
+        break
+      case 'agent_idle':
+      case 'config_changed':
+        break
+      default:
+        event satisfies never
+    }
+    this.#showState()
+    this.#wake()
+  }
+
+  #takeText(text: LiveText): void {
+    this.inFlight.take(text)
+    this.#tick ??= setInterval(() => {
+      const isForAll = ++this.#ticks % ticksOfHidden === 0
+      this.#pumpAll(isForAll ? undefined : ({ isHidden }) => !isHidden)
+      if (!this.inFlight.isEmpty) return
+      clearInterval(this.#tick)
+      this.#tick = undefined
+    }, this.#tickMs)
+  }
+
+  #notify(frame: ServerFrame, after: number): void {
+    const bytes = Buffer.from(JSON.stringify(frame))
+    for (const connection of this.#connections) connection.notice({ bytes, after })
+  }
+
+  #showState(): void {
+    const values = stateValues(this.driver, this.#pause)
+    for (const key of Object.keys(values) as (keyof typeof values)[]) this.board.set<StateKey>(key, values[key])
+  }
+
+  /** Once for all that happens in this turn of the event loop. */
+  #wake(): void {
+    if (this.#isWoken) return
+    this.#isWoken = true
+    queueMicrotask(() => {
+      this.#isWoken = false
+      this.#pumpAll()
+    })
+  }
+
+  #pumpAll(isTheirTurn: (connection: Connection) => boolean = () => true): void {
+    for (const connection of this.#connections) {
+      if (!isTheirTurn(connection)) continue
+      connection.pump()
+      if (connection.isClosed) this.detach(connection)
+    }
+  }
+
+  /** For tests and health checks. */
+  get now(): number {
+    return this.#clock.now()
+  }
+}

@@ -1,0 +1,285 @@
+import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { memoryStore, type SessionStore } from '@tapetree/session'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { AgentDriver } from './agent-driver.ts'
+import type { Sink } from './connection.ts'
+import { LiveSessions, type LiveSessionsOptions } from './live-sessions.ts'
+
+/** A busy machine is slow, not wrong. */
+const patiently = { timeout: 20_000 }
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+/** What a driver does when it is opened and closed, told step by step. */
+interface Place {
+  sessions: LiveSessions
+  store: SessionStore
+  clock: FakeClock
+  steps: string[]
+  /** Holds up whoever comes to this step, until it is resolved. */
+  gates: Map<string, Promise<void>>
+}
+
+function place(options: Partial<LiveSessionsOptions> & { says?: ScriptBuilder } = {}): Place {
+  const { says = script(), ...rest } = options
+  const store = memoryStore()
+  const clock = new FakeClock()
+  const steps: string[] = []
+  const gates = new Map<string, Promise<void>>()
+  const names: string[] = []
+  const step = async (name: string): Promise<void> => {
+    await gates.get(name)
+    steps.push(name)
+  }
+  const sessions = new LiveSessions({
+    store,
+    clock,
+    idleMs: 60_000,
+    create: async ({ name = '' }) => {
+      await using session = await store.create({ name })
+      names.push(session.id)
+      return session.id
+    },
+    openDriver: async (sessionId) => {
+      const name = names.indexOf(sessionId) + 1
+      await step(`open ${name}`)
+      const model = scriptedModel(says)
+      const agent = await AgentSession.open({
+        store,
+        sessionId,
+        models: onlyModel(model),
+        tools: () => [model.tool('act')],
+        gate: () => openGate,
+        hasSubagents: false,
+        cwd: '/',
+      })
+      return new AgentDriver({ agent, close: () => step(`close ${name}`) })
+    },
+    ...rest,
+  })
+  cleanUps.push(() => sessions.close())
+  return { sessions, store, clock, steps, gates }
+}
+
+const deaf: Sink = { buffered: 0, send: () => undefined, close: () => undefined }
+
+/** Lets the watch over idle sessions look once, after so long. */
+async function idleFor(clock: FakeClock, ms: number): Promise<void> {
+  for (let waited = 0; waited < ms;) waited += await clock.skip()
+  await clock.waited()
+}
+
+describe('live sessions', () => {
+  test('two who ask for a session at once get the same one', async () => {
+    const { sessions, steps } = place()
+    const id = await sessions.create({})
+    const [first, second] = await Promise.all([sessions.get(id), sessions.get(id)])
+    expect(first).toBe(second)
+    expect(await sessions.get(id)).toBe(first)
+    expect(steps).toEqual(['open 1'])
+  })
+
+  test('two who ask at once for one that room has to be made for get the same one', async () => {
+    const { sessions, clock, steps } = place({ maxLive: 1 })
+    const [one, two] = [await sessions.create({}), await sessions.create({})]
+    await sessions.get(one)
+    clock.advance(5000)
+    const [first, second] = await Promise.all([sessions.get(two), sessions.get(two)])
+    expect(first).toBe(second)
+    expect(steps).toEqual(['open 1', 'close 1', 'open 2'])
+  })
+
+  test('one that could not be opened is tried again the next time', async () => {
+    let tries = 0
+    const store = memoryStore()
+    const { sessions } = place({
+      store,
+      openDriver: () => {
+        tries++
+        return Promise.reject(new Error('no driver today'))
+      },
+    })
+    for (const _ of [1, 2]) await expect(sessions.get('s')).rejects.toThrow('no driver today')
+    expect(tries).toBe(2)
+    expect(sessions.live.size).toBe(0)
+  })
+
+  test('one that does not exist is not found, and nothing of it stays', async () => {
+    const { sessions } = place()
+    await expect(sessions.get('0190a5b0-0000-7000-8000-000000000000')).rejects.toMatchObject({
+      code: 'session-not-found',
+    })
+    expect(sessions.live.size).toBe(0)
+  })
+
+  test('one that nobody watches and that does nothing is closed after a while, and can be had again', async () => {
+    const { sessions, clock, steps } = place()
+    const id = await sessions.create({})
+    const first = await sessions.get(id)
+    await idleFor(clock, 54_000)
+    expect(sessions.live.size).toBe(1)
+    await idleFor(clock, 6000)
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+    expect(await sessions.get(id)).not.toBe(first)
+    expect(steps).toEqual(['open 1', 'close 1', 'open 1'])
+  })
+
+  test('who asks for one that is just being closed waits, and gets one that works', async () => {
+    const { sessions, clock, steps, gates } = place()
+    const id = await sessions.create({})
+    const first = await sessions.get(id)
+    const go = Promise.withResolvers<void>()
+    gates.set('close 1', go.promise)
+    for (let waited = 0; waited < 60_000;) waited += await clock.skip()
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+    const asked = sessions.get(id)
+    expect(steps).toEqual(['open 1'])
+    go.resolve()
+    const second = await asked
+    expect(second).not.toBe(first)
+    expect(steps).toEqual(['open 1', 'close 1', 'open 1'])
+    expect(await second.perform('c', 'me', { op: 'rename', args: { name: 'works' } })).toMatchObject({ ok: true })
+  })
+
+  test('one that somebody asked for a moment ago is not idle yet', async () => {
+    const { sessions, clock } = place()
+    const id = await sessions.create({})
+    const first = await sessions.get(id)
+    await idleFor(clock, 48_000)
+    expect(await sessions.get(id)).toBe(first)
+    await idleFor(clock, 48_000)
+    expect(await sessions.get(id)).toBe(first)
+  })
+
+  test('one that is watched stays, however long nothing happens', async () => {
+    const { sessions, clock } = place()
+    const id = await sessions.create({})
+    const live = await sessions.get(id)
+    const request = { client: { id: 'screen' } }
+    const connection = live.attach(request, deaf, await live.prepare(request))
+    await idleFor(clock, 600_000)
+    expect(sessions.live.size).toBe(1)
+    if (connection !== 'not-prepared') live.detach(connection)
+    await idleFor(clock, 66_000)
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+  })
+
+  test('work goes on with nobody watching, and the session stays until it is done', async () => {
+    const go = Promise.withResolvers<void>()
+    const says = script()
+      .do(() => go.promise)
+      .toolCall('1', 'act')
+      .step()
+      .text('done')
+    const { sessions, store, clock } = place({ says })
+    const id = await sessions.create({})
+    const live = await sessions.get(id)
+    await live.perform('c', 'me', { op: 'prompt', args: { text: 'work' } })
+    await idleFor(clock, 600_000)
+    expect(sessions.live.size).toBe(1)
+    go.resolve()
+    await vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
+    await idleFor(clock, 66_000)
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+    expect((await store.list()).sessions).toMatchObject([{ id, status: 'idle', messageCount: 4 }])
+  })
+
+  test('a command that takes long without a run is work too', async () => {
+    const go = Promise.withResolvers<void>()
+    const { sessions, clock } = place({
+      says: script()
+        .text('hello')
+        .step()
+        .do(() => go.promise)
+        .text('a summary'),
+    })
+    const live = await sessions.get(await sessions.create({}))
+    await live.perform('a', 'me', { op: 'prompt', args: { text: 'hi' } })
+    await vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
+    const branched = live.perform('b', 'me', { op: 'branch', args: { entry_id: null, summarise: true } })
+    await idleFor(clock, 600_000)
+    expect(sessions.live.size).toBe(1)
+    go.resolve()
+    expect(await branched).toMatchObject({ ok: true })
+    await idleFor(clock, 66_000)
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+  })
+
+  test('no more than so many are live: the one idle longest goes, and where none is idle nobody comes in', async () => {
+    const { sessions, clock, steps } = place({ maxLive: 2 })
+    const ids = [await sessions.create({}), await sessions.create({}), await sessions.create({})]
+    const [one = '', two = '', three = ''] = ids
+    await sessions.get(one)
+    await sessions.get(two)
+    clock.advance(5000)
+    await sessions.get(one)
+    await expect(sessions.get(three)).resolves.toBeDefined()
+    expect(steps).toEqual(['open 1', 'open 2', 'close 2', 'open 3'])
+    const refused = sessions.get(two)
+    await expect(refused).rejects.toMatchObject({ problem: { status: 503, type: 'too-many-sessions' } })
+    expect(sessions.live.size).toBe(2)
+  })
+
+  test('closing while one is being opened closes that one too', async () => {
+    const { sessions, steps, gates } = place()
+    const id = await sessions.create({})
+    const go = Promise.withResolvers<void>()
+    gates.set('open 1', go.promise)
+    const opening = sessions.get(id)
+    const closed = sessions.close()
+    await expect(sessions.get(id)).rejects.toMatchObject({ problem: { status: 503, type: 'shutting-down' } })
+    go.resolve()
+    await opening
+    await closed
+    expect(steps).toEqual(['open 1', 'close 1'])
+  })
+
+  test('releasing one that is being opened leaves nothing open', async () => {
+    const { sessions, steps, gates } = place()
+    const id = await sessions.create({})
+    const go = Promise.withResolvers<void>()
+    gates.set('open 1', go.promise)
+    void sessions.get(id)
+    const released = sessions.release(id)
+    go.resolve()
+    await released
+    expect(steps).toEqual(['open 1', 'close 1'])
+    expect(sessions.live.size).toBe(0)
+  })
+
+  test('one that cannot be closed cleanly is reported, and the others are closed', async () => {
+    const problems: unknown[] = []
+    const { sessions, clock, gates } = place({ onProblem: ({ error }) => problems.push(error) })
+    const [one, two] = [await sessions.create({}), await sessions.create({})]
+    await sessions.get(one)
+    await sessions.get(two)
+    const broken = Promise.reject(new Error('the driver hangs on'))
+    broken.catch(() => undefined)
+    gates.set('close 1', broken)
+    await idleFor(clock, 66_000)
+    await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
+    expect(problems).toEqual([new Error('the driver hangs on')])
+  })
+
+  test('tell who listens of what a list shows, and observers of each session that becomes live', async () => {
+    const seen: string[] = []
+    const { sessions } = place({
+      observers: [
+        (live) => {
+          seen.push(`live ${live.session.name}`)
+          return () => seen.push('closed')
+        },
+      ],
+    })
+    sessions.onChange(() => seen.push('changed'))
+    const id = await sessions.create({ name: 'one' })
+    const live = await sessions.get(id)
+    await live.perform('c', 'me', { op: 'rename', args: { name: 'other' } })
+    await sessions.release(id)
+    expect(seen).toEqual(['changed', 'live one', 'changed', 'closed'])
+  })
+})

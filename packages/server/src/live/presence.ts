@@ -1,0 +1,113 @@
+import type { Clock } from '@tapetree/agent'
+import { limits, type WireStateValues } from '@tapetree/client'
+import type { Client } from './connection.ts'
+
+interface Present {
+  client: Client
+  visibility: 'visible' | 'hidden'
+  typing: boolean
+  until: number
+}
+
+/** Of a crowd only the first are named: what is told of it must not grow with it. */
+const maxNamed = 100
+/** In a crowd somebody comes or goes all the time, and all would be told: so often, and no oftener. */
+const crowd = { size: 20, tellMs: 1000 }
+
+/** Who is there. Leased, never logged: who says nothing for a while is gone. */
+export class Presence {
+  readonly #clients = new Map<string, Present>()
+  /** Those whose lease is over and whose connection is not: a machine that slept is back with its first word. */
+  readonly #silent = new Map<string, Present>()
+  readonly #clock: Clock
+  readonly #changed: () => void
+  readonly #closing = new AbortController()
+  #isWatching = false
+  #isTelling = false
+
+  constructor(clock: Clock, changed: () => void) {
+    this.#clock = clock
+    this.#changed = changed
+  }
+
+  join(client: Client): void {
+    this.#silent.delete(client.id)
+    this.#clients.set(client.id, { client, visibility: 'visible', typing: false, until: this.#lease() })
+    this.#watch()
+    this.#tell()
+  }
+
+  /** A sign of life, with or without news. */
+  renew(clientId: string, news: { visibility?: 'visible' | 'hidden'; typing?: boolean } = {}): void {
+    const silent = this.#silent.get(clientId)
+    const present = this.#clients.get(clientId) ?? silent
+    if (!present) return
+    const { visibility, typing } = present
+    Object.assign(present, news, { until: this.#lease() })
+    if (silent) this.#return(clientId, silent)
+    else if (present.visibility !== visibility || present.typing !== typing) this.#tell()
+  }
+
+  leave(clientId: string): void {
+    this.#silent.delete(clientId)
+    if (this.#clients.delete(clientId)) this.#tell()
+  }
+
+  list(): WireStateValues['presence'] {
+    const named = this.#clients.values().take(maxNamed)
+    return [...named.map(({ client, visibility, typing }) => ({ ...client, visibility, typing }))]
+  }
+
+  close(): void {
+    this.#closing.abort()
+  }
+
+  #return(clientId: string, present: Present): void {
+    this.#silent.delete(clientId)
+    this.#clients.set(clientId, present)
+    this.#watch()
+    this.#tell()
+  }
+
+  #lease(): number {
+    return this.#clock.now() + limits.presenceLeaseMs
+  }
+
+  #tell(): void {
+    if (this.#clients.size <= crowd.size) {
+      this.#changed()
+      return
+    }
+    if (this.#isTelling) return
+    this.#isTelling = true
+    this.#clock.wait(crowd.tellMs, this.#closing.signal).then(
+      () => {
+        this.#isTelling = false
+        this.#changed()
+      },
+      () => undefined,
+    )
+  }
+
+  /** One timer for all. */
+  #watch(): void {
+    if (this.#isWatching) return
+    this.#isWatching = true
+    const next = Math.min(...[...this.#clients.values()].map(({ until }) => until))
+    const wait = this.#clock.wait(Math.max(0, next - this.#clock.now()), this.#closing.signal)
+    wait.then(
+      () => {
+        this.#isWatching = false
+        const now = this.#clock.now()
+        const gone = [...this.#clients].filter(([, { until }]) => until <= now)
+        for (const [id, present] of gone) {
+          this.#clients.delete(id)
+          this.#silent.set(id, present)
+        }
+        if (gone.length > 0) this.#tell()
+        if (this.#clients.size > 0) this.#watch()
+      },
+      () => undefined,
+    )
+  }
+}

@@ -1,0 +1,51 @@
+import { SessionError, type SessionErrorCode } from '@tapetree/session'
+import type { Problem } from '@tapetree/client'
+
+/** Something that a client is told, with the status that says whose fault it is. */
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
+  readonly problem: Problem
+
+  constructor(status: number, type: string, detail: string, more: Record<string, unknown> = {}) {
+    super(detail)
+    this.problem = { ...more, type, title: titleOf(type), status, detail }
+  }
+}
+
+/** What a failure is for a client. What is no client's business is told as no more than that. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof ProblemError) return error.problem
+  if (error instanceof SessionError) {
+    const { code, message } = error
+    return { type: code, title: titleOf(code), status: statusOf[code] ?? 500, detail: message }
+  }
+  if (error instanceof Error && 'code' in error && (error.code === 'empty-prompt' || error.code === 'not-expanded')) {
+    return { type: error.code, title: titleOf(error.code), status: 422, detail: error.message }
+  }
+  return { type: 'internal', title: 'Internal', status: 500 }
+}
+
+const statusOf: Partial<Record<SessionErrorCode, number>> = {
+  'session-not-found': 404,
+  'session-exists': 409,
+  'session-owned': 409,
+  'session-busy': 409,
+  'session-closed': 409,
+  'read-only': 409,
+  'newer-format': 409,
+  fenced: 503,
+  'storage-failed': 507,
+  'entry-not-found': 404,
+  'invalid-entry': 422,
+  'invalid-id': 400,
+  'not-in-context': 409,
+  'blob-missing': 404,
+  'invalid-pack': 422,
+  'queue-empty': 409,
+  'message-not-found': 404,
+}
+
+function titleOf(type: string): string {
+  const words = type.replaceAll('-', ' ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
+}

@@ -1,0 +1,68 @@
+import { limits, type Cursor } from '@tapetree/client'
+
+/** A line as it goes out: made once, sent to all. */
+export interface OutgoingLine {
+  seq: number
+  crc: string
+  /** How many lines it stands for: more than one where some were lost. */
+  count: number
+  bytes: Buffer
+}
+
+/** The newest lines of a log. Who is further behind than these begins with a snapshot. */
+export class RecentLines {
+  #lines: OutgoingLine[] = []
+  /** Of the first line in the array. */
+  #dropped = 0
+  #bytes = 0
+
+  add(line: OutgoingLine): void {
+    this.#lines.push(line)
+    this.#bytes += line.bytes.length
+    while (this.#size > limits.maxBehindLines || (this.#bytes > limits.maxBehindBytes && this.#size > 1)) this.#drop()
+  }
+
+  get #size(): number {
+    return this.#lines.length - this.#dropped
+  }
+
+  /** The line that follows this one, if it is still here. */
+  after(seq: number): OutgoingLine | undefined {
+    return this.#next(seq)
+  }
+
+  /** Whether every line after this one is here. */
+  reaches(seq: number): boolean {
+    const first = this.#lines[this.#dropped]
+    return first ? seq + 1 >= first.seq : false
+  }
+
+  /** Undefined where the line is not here any more. */
+  crcOf(seq: number): Cursor['crc'] | undefined {
+    const line = this.#next(seq - 1)
+    return line?.seq === seq ? line.crc : undefined
+  }
+
+  /** Asked by every reader about every line, mostly where there is none yet: nothing is looked for that must not be. */
+  #next(seq: number): OutgoingLine | undefined {
+    const first = this.#lines[this.#dropped]
+    const last = this.#lines.at(-1)
+    if (!first || !last || seq + 1 < first.seq || seq >= last.seq) return undefined
+    // Mostly there is a line for each number.
+    const guess = this.#lines[this.#dropped + seq + 1 - first.seq]
+    if (guess?.seq === seq + 1) return guess
+    return this.#lines.find((line, index) => index >= this.#dropped && line.seq > seq)
+  }
+
+  /**
+   * Not one by one: shifting an array of thousands for each line would cost more than the line. Nor too late: what is dropped is held
+   * until then, and a few lines may be all that there is room for.
+   */
+  #drop(): void {
+    this.#bytes -= this.#lines[this.#dropped]?.bytes.length ?? 0
+    this.#dropped++
+    if (this.#dropped < Math.min(512, this.#size)) return
+    this.#lines = this.#lines.slice(this.#dropped)
+    this.#dropped = 0
+  }
+}

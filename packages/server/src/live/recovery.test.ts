@@ -1,0 +1,308 @@
+import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { fromDisk, memoryStore, text, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { AgentDriver } from './agent-driver.ts'
+import { LiveSessions } from './live-sessions.ts'
+import { decideRecovery, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
+
+/** A busy machine is slow, not wrong. */
+const patiently = { timeout: 20_000 }
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+const minuteMs = 60_000
+const call = { type: 'tool_use' as const, toolUse: { id: '1', name: 'act', input: {} } }
+
+/** A store whose lines are as old as the clock says, and sessions over it. */
+function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = script().text('Done.')): LiveSessions {
+  const model = scriptedModel(says)
+  const sessions = new LiveSessions({
+    store,
+    clock,
+    create: () => Promise.reject(new Error('not here')),
+    openDriver: async (sessionId) => {
+      const options = {
+        models: onlyModel(model),
+        tools: () => [model.tool('act')],
+        gate: () => openGate,
+        owner: 'server',
+      }
+      const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
+      return new AgentDriver({ agent })
+    },
+  })
+  cleanUps.push(() => sessions.close())
+  return sessions
+}
+
+async function leave(store: SessionStore, work: (session: Session) => Promise<unknown>): Promise<string> {
+  await using session = await store.create({ cwd: '/' })
+  await work(session)
+  return session.id
+}
+
+/** As a process leaves it that died while a tool ran. */
+async function inTheMiddle(session: Session): Promise<void> {
+  const leafId = await session.appendMessage('user', [text('work')], { with: { runId: 'r' } })
+  await session.append({ type: 'run_start', runStart: { runId: 'r', leafId, owner: 'server' } })
+  const entryId = await session.appendMessage('assistant', [call], { with: { runId: 'r', stopReason: 'tool-calls' } })
+  await session.append({ type: 'tool_start', toolStart: { runId: 'r', callId: '1', name: 'act', entryId } })
+}
+
+async function types(store: SessionStore, id: string): Promise<string[]> {
+  await using session = await store.open(id, { readOnly: true })
+  const found: string[] = []
+  for await (const stored of session.lines()) {
+    if (stored.type !== 'line') continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    if (line.type === 'message') found.push(line.message.role)
+    else if (line.type === 'run_end') found.push(`run_end ${line.runEnd.outcome}`)
+    else if (line.type === 'run_start' || line.type === 'permission_result') found.push(line.type)
+  }
+  return found
+}
+
+async function settled(sessions: LiveSessions, id: string): Promise<void> {
+  const live = await sessions.get(id)
+  await vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
+}
+
+function fakes(): { store: SessionStore; clock: FakeClock } {
+  const clock = new FakeClock()
+  return { clock, store: memoryStore({ now: () => new Date(clock.now()) }) }
+}
+
+describe('what is done about a session that was left', () => {
+  const open: Evidence = {
+    plan: { runId: 'r', needsPerson: false },
+    hasOpenRun: true,
+    owner: 'server',
+    hasWaiting: false,
+    isDamaged: false,
+    lastWrittenAt: 10,
+  }
+  const idle: Evidence = { hasOpenRun: false, owner: 'server', hasWaiting: false, isDamaged: false, lastWrittenAt: 10 }
+  const inVain = { ...open, plan: { runId: 'r', needsPerson: true } }
+
+  test.each<[string, Evidence, RecoveryPolicy, string]>([
+    ['an open run goes on', open, 'resume', 'resume'],
+    ['an open run waits for a person where that is the policy', open, 'ask', 'wait-for-person'],
+    ['an open run is ended where that is the policy', open, 'stop', 'stop'],
+    ['a run that was resumed twice in vain waits for a person', inVain, 'resume', 'wait-for-person'],
+    ['a run that was resumed twice in vain can be ended', inVain, 'stop', 'stop'],
+    ['one whose log lost lines waits for a person', { ...open, isDamaged: true }, 'resume', 'wait-for-person'],
+    ['one that was left too long ago waits for a person', { ...open, lastWrittenAt: 4 }, 'resume', 'wait-for-person'],
+    ['one that was left too long ago is not ended either', { ...open, lastWrittenAt: 4 }, 'stop', 'wait-for-person'],
+    ['a message that nobody heard is answered', { ...open, hasOpenRun: false }, 'resume', 'resume'],
+    ['a message that nobody heard has no run to end', { ...open, hasOpenRun: false }, 'stop', 'leave'],
+    ['what waits goes out', { ...idle, hasWaiting: true }, 'resume', 'resume'],
+    ['what waits stays where nothing is to be resumed', { ...idle, hasWaiting: true }, 'stop', 'leave'],
+    ['what waits for long stays', { ...idle, hasWaiting: true, lastWrittenAt: 4 }, 'resume', 'leave'],
+    ['one that is done is left alone', idle, 'resume', 'leave'],
+    ['a run of a terminal waits for a person', { ...open, owner: 'terminal' }, 'resume', 'wait-for-person'],
+    ['a run of a terminal is not ended', { ...open, owner: 'terminal' }, 'stop', 'wait-for-person'],
+    [
+      'what waits in the session of a terminal stays',
+      { ...idle, owner: 'terminal', hasWaiting: true },
+      'resume',
+      'leave',
+    ],
+  ])('%s', (_, evidence, policy, expected) => {
+    expect(decideRecovery(evidence, { policy, since: 5, owners: ['server'] }).type).toBe(expected)
+  })
+})
+
+describe('a server that starts again', () => {
+  test('goes on with runs that were open, and leaves what was done or is old', async () => {
+    const { store, clock } = fakes()
+    const old = await leave(store, inTheMiddle)
+    clock.advance(90 * minuteMs)
+    const fresh = await leave(store, inTheMiddle)
+    await leave(store, (session) => session.appendMessage('assistant', [text('done long since')]))
+    clock.advance(5 * minuteMs)
+    const sessions = place(store, clock)
+    const recovered = await recoverSessions(sessions, { clock })
+    expect(new Map(recovered.map(({ sessionId, step }) => [sessionId, step.type]))).toEqual(
+      new Map([
+        [fresh, 'resume'],
+        [old, 'wait-for-person'],
+      ]),
+    )
+    expect([...sessions.live.keys()]).toEqual([fresh])
+    await settled(sessions, fresh)
+    expect(await types(store, fresh)).toEqual([
+      'user',
+      'run_start',
+      'assistant',
+      'run_start',
+      'tool',
+      'assistant',
+      'run_end completed',
+    ])
+    expect(await types(store, old)).toEqual(['user', 'run_start', 'assistant'])
+  })
+
+  test('answers a message whose run had not begun, and sends what was waiting', async () => {
+    const { store, clock } = fakes()
+    const cause = { cmd: 'c', client: 'me' }
+    const unheard = await leave(store, (session) => session.appendMessage('user', [text('anybody there?')], { cause }))
+    const waiting = await leave(store, async (session) => {
+      await session.appendMessage('assistant', [text('ready')])
+      await session.submit('then this', { cause })
+    })
+    const sessions = place(store, clock, script().text('Yes.').step().text('Done.'))
+    await recoverSessions(sessions, { clock })
+    const ended = async (id: string): Promise<void> =>
+      vi.waitFor(async () => expect((await types(store, id)).at(-1)).toBe('run_end completed'), patiently)
+    await Promise.all([ended(unheard), ended(waiting)])
+    expect(await types(store, unheard)).toEqual(['user', 'run_start', 'assistant', 'run_end completed'])
+    expect(await types(store, waiting)).toEqual(['assistant', 'user', 'run_start', 'assistant', 'run_end completed'])
+  })
+
+  test('takes up what a server left, and neither what a terminal, a program nor a subagent did', async () => {
+    const { store, clock } = fakes()
+    const leftBy = (owner?: string): Promise<string> =>
+      leave(store, async (session) => {
+        const leafId = await session.appendMessage('user', [text('work')], { with: { runId: 'r' } })
+        const runStart = { runId: 'r', leafId, ...(owner !== undefined && { owner }) }
+        await session.append({ type: 'run_start', runStart })
+      })
+    const ids = [await leftBy('server'), await leftBy('terminal'), await leftBy(), await leftBy('subagent')]
+    await leave(store, (session) =>
+      session.appendMessage('user', [text('the task')], { cause: { cmd: 'c', client: 'task' } }),
+    )
+    const sessions = place(store, clock)
+    const steps = new Map((await recoverSessions(sessions, { clock })).map(({ sessionId, step }) => [sessionId, step]))
+    expect(ids.map((id) => steps.get(id))).toEqual([
+      { type: 'resume' },
+      { type: 'wait-for-person', reason: 'It was left by terminal.' },
+      { type: 'wait-for-person', reason: 'It was left by somebody unknown.' },
+      { type: 'wait-for-person', reason: 'It was left by subagent.' },
+    ])
+    expect(steps.size).toBe(4)
+    await settled(sessions, ids[0] as string)
+    const others = await recoverSessions(sessions, { clock, owners: ['terminal'] })
+    expect(others.filter(({ step }) => step.type === 'resume').map(({ sessionId }) => sessionId)).toEqual([ids[1]])
+  })
+
+  test('that asks changes nothing, and says in the state of the session that a person must resume', async () => {
+    const { store, clock } = fakes()
+    const id = await leave(store, inTheMiddle)
+    const sessions = place(store, clock)
+    expect(await recoverSessions(sessions, { policy: 'ask', clock })).toMatchObject([
+      { step: { type: 'wait-for-person' } },
+    ])
+    expect(sessions.live.size).toBe(0)
+    const live = await sessions.get(id)
+    expect(live.board.get('run')).toEqual({ run_id: 'r', is_busy: false, waiting_for: { type: 'resume', run_id: 'r' } })
+    expect(await live.perform('c', 'me', { op: 'resume' })).toMatchObject({ ok: true, result: { run_id: 'r' } })
+    await settled(sessions, id)
+    expect(live.board.get('run')).toEqual({ run_id: null, is_busy: false, waiting_for: null })
+  })
+
+  test('that stops answers open calls and questions, and ends the run as abandoned', async () => {
+    const { store, clock } = fakes()
+    const id = await leave(store, async (session) => {
+      await inTheMiddle(session)
+      const permissionRequest = { requestId: 'q', runId: 'r', tool: 'act', title: 'May I?', options: [] }
+      await session.append({ type: 'permission_request', permissionRequest })
+      await session.submit('then this')
+    })
+    const sessions = place(store, clock)
+    expect(await recoverSessions(sessions, { policy: 'stop', clock })).toMatchObject([{ step: { type: 'stop' } }])
+    const done = ['user', 'run_start', 'assistant', 'tool', 'permission_result', 'run_end abandoned']
+    expect(await types(store, id)).toEqual(done)
+    const { session } = await sessions.get(id)
+    expect(session.inbox).toMatchObject({ hold: {}, messages: [{ message: 'then this' }] })
+  })
+
+  test('waits for a person after a run was resumed twice in vain', async () => {
+    const { store, clock } = fakes()
+    const id = await leave(store, async (session) => {
+      const leafId = await session.appendMessage('user', [text('work')], { with: { runId: 'r' } })
+      await session.append({ type: 'run_start', runStart: { runId: 'r', leafId, owner: 'server' } })
+      for (const fruitless of [0, 1]) {
+        await session.append({
+          type: 'run_start',
+          runStart: { runId: 'r', leafId, owner: 'server', resumes: 'r', fruitless },
+        })
+      }
+    })
+    const sessions = place(store, clock)
+    const before = await types(store, id)
+    expect(await recoverSessions(sessions, { clock })).toMatchObject([
+      { sessionId: id, step: { type: 'wait-for-person', reason: 'Run r was resumed twice in vain.' } },
+    ])
+    expect(await types(store, id)).toEqual(before)
+    const live = await sessions.get(id)
+    expect(await live.perform('c', 'me', { op: 'resume' })).toMatchObject({ ok: true })
+  })
+
+  test('leaves a session alone that somebody has set to work meanwhile', async () => {
+    const { store, clock } = fakes()
+    const id = await leave(store, inTheMiddle)
+    const go = Promise.withResolvers<void>()
+    const sessions = place(
+      store,
+      clock,
+      script()
+        .do(() => go.promise)
+        .text('Done.'),
+    )
+    const live = await sessions.get(id)
+    await live.perform('c', 'me', { op: 'resume' })
+    expect(await recoverSessions(sessions, { policy: 'stop', clock })).toEqual([])
+    go.resolve()
+    await settled(sessions, id)
+    expect((await types(store, id)).at(-1)).toBe('run_end completed')
+  })
+
+  test('says of a session that could not be taken up why, and goes on with the others', async () => {
+    const { store, clock } = fakes()
+    const ids = [await leave(store, inTheMiddle), await leave(store, inTheMiddle)]
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: (id) => Promise.reject(new Error(`no key for ${id === ids[0] ? 'one' : 'two'}`)),
+    })
+    cleanUps.push(() => sessions.close())
+    const recovered = await recoverSessions(sessions, { clock })
+    expect(recovered.map(({ step }) => step)).toEqual(
+      expect.arrayContaining([
+        { type: 'failed', error: new Error('no key for one') },
+        { type: 'failed', error: new Error('no key for two') },
+      ]),
+    )
+  })
+
+  test('takes up what a killed process was doing: its call is not run again, and the next message is heard', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
+    cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+    const program = fileURLToPath(new URL('testing/doomed-server.ts', import.meta.url))
+    const child = fork(program, [folder], { execArgv: ['-C', '@tapetree/source'] })
+    cleanUps.push(() => child.kill('SIGKILL'))
+    const [id] = (await once(child, 'message')) as [string]
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const store = openFileStore({ folder })
+    cleanUps.push(() => store.close())
+    const sessions = place(store, new FakeClock(Date.now()), script().text('It was cut off.').step().text('And this.'))
+    expect(await recoverSessions(sessions)).toMatchObject([{ sessionId: id, step: { type: 'resume' } }])
+    await settled(sessions, id)
+    const resumed = ['run_start', 'tool', 'assistant', 'run_end completed']
+    const next = ['user', 'run_start', 'assistant', 'run_end completed']
+    expect(await types(store, id)).toEqual(['user', 'run_start', 'assistant', ...resumed, ...next])
+  })
+})

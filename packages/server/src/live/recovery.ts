@@ -1,0 +1,199 @@
+import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent'
+import {
+  fromDisk,
+  newId,
+  SessionError,
+  type Cause,
+  type DiskLine,
+  type Session,
+  type SessionInfo,
+} from '@tapetree/session'
+import type { LiveSessions } from './live-sessions.ts'
+import { serverOwner } from './owner.ts'
+import { ProblemError } from './problem-error.ts'
+
+/** What a server does about runs that were going on when it died: goes on, waits for a person, or ends them. */
+export type RecoveryPolicy = 'resume' | 'ask' | 'stop'
+
+/** What the log says of a session that may have been left in the middle of something. */
+export interface Evidence {
+  /** Absent where no run is open and every message has been heard. */
+  plan?: Pick<ResumePlan, 'runId' | 'needsPerson'>
+  /** False where the process died between a message and the start of its run. */
+  hasOpenRun: boolean
+  /** What hosted its newest run; absent where that is not said. */
+  owner?: string
+  /** Whether messages wait that nothing keeps. */
+  hasWaiting: boolean
+  /** Lines were lost, and nobody has seen it. */
+  isDamaged: boolean
+  /** When it was last written to, in milliseconds. */
+  lastWrittenAt: number
+}
+
+export type RecoveryStep =
+  /** Goes on with the run, or with what waits. */
+  | { type: 'resume' }
+  | { type: 'stop'; runId: string }
+  /** Stays as it is; whoever opens it sees that it can be resumed. */
+  | { type: 'wait-for-person'; reason: string }
+  | { type: 'leave' }
+
+export interface RecoveryOptions {
+  policy?: RecoveryPolicy
+  /** Whose runs are taken up; those of others wait for a person. Default: `server`. */
+  owners?: readonly string[]
+  /** Only what was written to within this time is taken up. */
+  withinMs?: number
+  clock?: Clock
+  /** Told of each session that something was done or not done about. */
+  onRecovered?: (recovered: Recovered) => void
+}
+
+export interface Recovered {
+  sessionId: string
+  step: Exclude<RecoveryStep, { type: 'leave' }> | { type: 'failed'; error: unknown } | { type: 'owned' }
+}
+
+const hourMs = 60 * 60_000
+/** A run may go on for long without a message: its row in the list is older than its last line. */
+const longestRunMs = 24 * hourMs
+const pageSize = 100
+const sideBySide = 4
+
+/** At the start of a server: looks for what its predecessor left in the middle, and acts on it. Changes nothing else. */
+export async function recoverSessions(sessions: LiveSessions, options: RecoveryOptions = {}): Promise<Recovered[]> {
+  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
+  const since = clock.now() - withinMs
+  const all: Recovered[] = []
+  const candidates = (await findCandidates(sessions, { since, oldest: clock.now() - longestRunMs })).values()
+  const work = async (): Promise<void> => {
+    for (const { id } of candidates) {
+      const step = await recover(sessions, id, (evidence) => decideRecovery(evidence, { policy, since, owners }))
+      if (step.type === 'leave') continue
+      const recovered = { sessionId: id, step }
+      all.push(recovered)
+      onRecovered?.(recovered)
+    }
+  }
+  await Promise.all(Array.from({ length: sideBySide }, work))
+  return all
+}
+
+export function decideRecovery(
+  { plan, hasOpenRun, owner, hasWaiting, isDamaged, lastWrittenAt }: Evidence,
+  { policy, since, owners }: { policy: RecoveryPolicy; since: number; owners: readonly string[] },
+): RecoveryStep {
+  if (!plan && !hasWaiting) return { type: 'leave' }
+  if (owner === undefined || !owners.includes(owner)) {
+    return hasOpenRun ? waitFor(`It was left by ${owner ?? 'somebody unknown'}.`) : { type: 'leave' }
+  }
+  if (lastWrittenAt < since) return plan ? waitFor('It was left too long ago.') : { type: 'leave' }
+  if (isDamaged) return waitFor('Lines of its log were lost.')
+  switch (policy) {
+    case 'resume':
+      return plan?.needsPerson ? waitFor(`Run ${plan.runId} was resumed twice in vain.`) : { type: 'resume' }
+    case 'ask':
+      return waitFor('A person decides.')
+    case 'stop':
+      return plan && hasOpenRun ? { type: 'stop', runId: plan.runId } : { type: 'leave' }
+    default:
+      policy satisfies never
+      return { type: 'leave' }
+  }
+}
+
+function waitFor(reason: string): RecoveryStep {
+  return { type: 'wait-for-person', reason }
+}
+
+/** Rows of the list that are worth a look into the log. */
+async function findCandidates(
+  { store }: LiveSessions,
+  { since, oldest }: { since: number; oldest: number },
+): Promise<SessionInfo[]> {
+  const found: SessionInfo[] = []
+  let cursor: string | undefined
+  do {
+    const page = await store.list({ limit: pageSize, ...(cursor !== undefined && { cursor }) })
+    const recent = page.sessions.filter(({ modified }) => Date.parse(modified) >= oldest)
+    found.push(
+      ...recent.filter(({ status, modified }) => {
+        if (status === 'running' || status === 'requires_action') return true
+        // It may have died between a message and its run, or before what waits went out.
+        return status === 'idle' && Date.parse(modified) >= since
+      }),
+    )
+    // Newest first: what follows is older still.
+    cursor = recent.length < page.sessions.length ? undefined : page.cursor
+  } while (cursor !== undefined)
+  return found
+}
+
+async function recover(
+  sessions: LiveSessions,
+  sessionId: string,
+  decide: (evidence: Evidence) => RecoveryStep,
+): Promise<Recovered['step'] | { type: 'leave' }> {
+  try {
+    const step = decide(await evidenceOf(sessions, sessionId))
+    const command = commandFor(step)
+    if (!command) return step
+    const live = await sessions.get(sessionId)
+    // Somebody was quicker, and it is at work again.
+    if (live.driver.isBusy) return { type: 'leave' }
+    const { error } = await live.perform(newId(), 'server', command)
+    return error ? { type: 'failed', error: new ProblemError(error.status, error.type, error.detail ?? '') } : step
+  } catch (error) {
+    // Another process has it, and works on it or will.
+    if (error instanceof SessionError && error.code === 'session-owned') return { type: 'owned' }
+    return { type: 'failed', error }
+  }
+}
+
+function commandFor(step: RecoveryStep): { op: string; args: object } | undefined {
+  if (step.type === 'resume') return { op: 'resume', args: { by_person: false } }
+  return step.type === 'stop' ? { op: 'cancel', args: { run_id: step.runId } } : undefined
+}
+
+async function evidenceOf({ store }: LiveSessions, sessionId: string): Promise<Evidence> {
+  await using session = await store.open(sessionId, { readOnly: true })
+  const plan = await planResume(session, [])
+  const hasWaiting = (session.nextWaiting('steer') ?? session.nextWaiting('follow-up')) !== undefined
+  const owner = plan || hasWaiting ? await ownerOf(session) : undefined
+  return {
+    ...(plan && { plan }),
+    ...(owner !== undefined && { owner }),
+    hasOpenRun: session.openRun !== null,
+    hasWaiting,
+    isDamaged: session.damage.some(({ isNew }) => isNew),
+    lastWrittenAt: await lastWrittenAt(session),
+  }
+}
+
+/**
+ * What hosted the newest run. Where none has begun yet there are only messages: one that came by a door of ours was to start the first.
+ * A subagent has its task from its parent, which takes it up itself.
+ */
+async function ownerOf(session: Session): Promise<string | undefined> {
+  let owner: string | undefined
+  let hasRun = false
+  for await (const stored of session.lines({ after: (session.openRun?.seq ?? 1) - 1 })) {
+    if (stored.type !== 'line') continue
+    const disk = JSON.parse(stored.text) as DiskLine & { cause?: Partial<Cause> }
+    const line = fromDisk(disk, stored.seq)
+    if (line.type === 'run_start') owner = line.runStart.owner
+    hasRun ||= line.type === 'run_start'
+    const cameByDoor = disk.cause?.client !== undefined && disk.cause.client !== 'task'
+    if (!hasRun && cameByDoor) owner = serverOwner
+  }
+  return owner
+}
+
+async function lastWrittenAt(session: Session): Promise<number> {
+  let last = 0
+  for await (const line of session.lines({ after: session.head.seq - 1 })) {
+    if (line.type === 'line') last = Date.parse(fromDisk(JSON.parse(line.text) as DiskLine, line.seq).timestamp)
+  }
+  return last
+}

@@ -1,0 +1,66 @@
+import { payloadToWire, type WireStateValues } from '@tapetree/client'
+import type { Session } from '@tapetree/session'
+import type { DriverEvent, SessionDriver } from './driver.ts'
+import { fitFrame } from './fit-frame.ts'
+import { cutWhole } from './whole-characters.ts'
+
+/** What a run waits for before it goes on. */
+export type Pause = Extract<DriverEvent, { type: 'auto_retry_start' | 'auto_compaction_start' }>
+
+/** Of very many messages the first are listed. */
+const maxListed = 100
+/** Code units of a text that is too long to be told with the others. */
+const maxShownText = 500
+
+type ListedMessage = WireStateValues['queue']['messages'][number]
+type OpenQuestion = WireStateValues['permissions'][number]
+
+/** What all screens are shown beside the log, but for who is there. */
+export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<WireStateValues, 'presence'> {
+  const { session } = driver
+  const { turns, toolCalls, runMs, tokens, cost } = session.totals
+  return {
+    run: runValue(driver, pause),
+    queue: queueValue(session),
+    permissions: fitFrame(
+      session.pendingPermissions.map((each) => payloadToWire('permission_request', each) as OpenQuestion),
+      { shorten: withoutInput },
+    ),
+    usage: { turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost },
+    plan: fitFrame(session.plan),
+    config: driver.config(),
+    commands: fitFrame(driver.slashCommands()),
+  }
+}
+
+function runValue({ session: { openRun }, isBusy }: SessionDriver, pause: Pause | null): WireStateValues['run'] {
+  // A run that is open and that nobody works on was left behind by a process that died.
+  const leftBehind = openRun && !isBusy ? { type: 'resume' as const, run_id: openRun.runId } : null
+  return { run_id: openRun?.runId ?? null, is_busy: isBusy, waiting_for: pause ? pauseOnWire(pause) : leftBehind }
+}
+
+function pauseOnWire(pause: Pause): WireStateValues['run']['waiting_for'] {
+  const { type, runId: run_id } = pause
+  if (type === 'auto_compaction_start') return { type, run_id, reason: pause.reason }
+  const { attempt, delayMs: delay_ms, error } = pause
+  return { type, run_id, attempt, delay_ms, error }
+}
+
+function queueValue({ inbox: { messages, hold } }: Session): WireStateValues['queue'] {
+  const listed = messages.slice(0, maxListed).map((each) => payloadToWire('submission', each) as ListedMessage)
+  return {
+    queue_length: messages.filter(({ delivery }) => delivery === 'follow-up').length,
+    total: messages.length,
+    hold: hold && { reason: cutWhole(hold.reason, maxShownText) },
+    messages: fitFrame(listed, { shorten: withShortText }),
+  }
+}
+
+function withShortText(listed: ListedMessage): ListedMessage {
+  const message = cutWhole(listed.message, maxShownText)
+  return message === listed.message ? listed : { ...listed, message, truncated: true }
+}
+
+function withoutInput({ input, ...question }: OpenQuestion): OpenQuestion {
+  return input === undefined ? question : { ...question, truncated: true }
+}

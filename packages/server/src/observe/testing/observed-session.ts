@@ -1,0 +1,54 @@
+import { AgentSession, onlyModel, openGate, type AgentSessionOptions } from '@tapetree/agent'
+import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { memoryStore } from '@tapetree/session'
+import { AgentDriver } from '../../live/agent-driver.ts'
+import type { LiveSession } from '../../live/live-session.ts'
+import { LiveSessions, type LiveSessionsOptions } from '../../live/live-sessions.ts'
+
+export interface Observed {
+  says?: ScriptBuilder
+  observers?: LiveSessionsOptions['observers']
+  maxLive?: number
+  agent?: Partial<AgentSessionOptions>
+}
+
+/** Sessions whose model says what it is told to, with somebody looking on. */
+export function observedSessions({ says = script(), observers = [], maxLive = 10, agent }: Observed): LiveSessions {
+  const store = memoryStore()
+  const model = scriptedModel(says)
+  return new LiveSessions({
+    store,
+    observers,
+    maxLive,
+    create: async () => {
+      await using session = await store.create()
+      return session.id
+    },
+    openDriver: async (sessionId) =>
+      new AgentDriver({
+        agent: await AgentSession.open({
+          store,
+          sessionId,
+          models: onlyModel(model),
+          tools: () => [model.tool('act')],
+          gate: () => openGate,
+          hasSubagents: false,
+          cwd: '/',
+          ...agent,
+        }),
+      }),
+  })
+}
+
+/** Resolves when the run has ended. */
+export async function promptOf(live: LiveSession, text: string): Promise<void> {
+  const ended = new Promise<void>((resolve) => {
+    const stop = live.session.subscribe(({ line }) => {
+      if (line.type !== 'run_end') return
+      stop()
+      resolve()
+    })
+  })
+  await live.perform(`prompt ${text}`, 'me', { op: 'prompt', args: { text } })
+  await ended
+}

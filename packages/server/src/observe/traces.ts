@@ -1,0 +1,212 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+  type Tracer,
+  type TracerProvider,
+} from '@opentelemetry/api'
+import type { DriverEvent } from '../live/driver.ts'
+import type { LiveSession } from '../live/live-session.ts'
+import type { Line, Message } from '@tapetree/session'
+import { modelInUse } from './model-call.ts'
+import {
+  argumentAttributes,
+  callAttributes,
+  gen,
+  inputAttributes,
+  outputAttributes,
+  resultAttributes,
+  usageAttributes,
+} from './span-attributes.ts'
+
+export interface TraceOptions {
+  /** Default: the one that the process has registered; without one nothing is traced. */
+  provider?: TracerProvider
+  /** Whether what was said and done goes into the spans. Off unless it is asked for. */
+  hasContent?: boolean
+}
+
+/**
+ * Spans of the GenAI conventions: `invoke_agent` for a run, and in it `chat` for each model call and `execute_tool` for each tool.
+ * They are made of the lines of the log and of what the driver tells, so a foreign agent is traced like ours. One of the `observers`
+ * of live sessions.
+ */
+export function tracing(options: TraceOptions = {}): (live: LiveSession) => () => void {
+  const { provider = trace.getTracerProvider(), hasContent = false } = options
+  const tracer = provider.getTracer('@tapetree/server')
+  return (live) => {
+    const spans = new SessionSpans(live, tracer, hasContent)
+    const stops = [
+      live.session.subscribe(({ line }) => spans.take(line)),
+      live.driver.subscribe((event) => spans.hear(event)),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+      spans.close()
+    }
+  }
+}
+
+interface OpenRun {
+  runId: string
+  span: Span
+  context: Context
+  tools: Map<string, Span>
+}
+
+class SessionSpans {
+  readonly #live: LiveSession
+  readonly #tracer: Tracer
+  readonly #hasContent: boolean
+  #run: OpenRun | undefined
+  /** The line that the next model call answers to: before it, the call cannot have begun. */
+  #lastAt = 0
+  /** When the first word of each answer in flight came. */
+  #firstWordAt = new Map<string, number>()
+  #prompt: Message | undefined
+  /** What each call of the last answer was given, where content is wanted. */
+  #inputs = new Map<string, unknown>()
+
+  constructor(live: LiveSession, tracer: Tracer, hasContent: boolean) {
+    this.#live = live
+    this.#tracer = tracer
+    this.#hasContent = hasContent
+  }
+
+  take(line: Line): void {
+    const at = Date.parse(line.timestamp)
+    switch (line.type) {
+      case 'message':
+        this.#takeMessage(line.id, line.message, at)
+        break
+      case 'run_start':
+        this.#start(line.runStart.runId, at)
+        break
+      case 'tool_start':
+        this.#startTool(line.toolStart, at)
+        break
+      case 'attempt':
+        this.#chat({ startTime: this.#lastAt, endTime: at }, line.attempt.error?.kind ?? 'unknown', {})
+        break
+      case 'run_end': {
+        const { outcome, reason } = line.runEnd
+        this.#end(at, outcome === 'failed' ? (reason ?? 'failed') : undefined, outcome)
+        break
+      }
+      default:
+        return
+    }
+    this.#lastAt = at
+  }
+
+  hear(event: DriverEvent): void {
+    if (event.type === 'auto_retry_end') this.#lastAt = this.#live.now
+    if (event.type !== 'delta' || event.kind === 'tool_output' || this.#firstWordAt.has(event.item)) return
+    this.#firstWordAt.set(event.item, this.#live.now)
+  }
+
+  close(): void {
+    this.#end(this.#live.now, undefined, 'closed')
+  }
+
+  #start(runId: string, at: number): void {
+    this.#end(at, undefined, 'superseded')
+    const attributes = { ...this.#common('invoke_agent'), [gen.agentName]: 'tapetree', 'tapetree.run.id': runId }
+    const content = this.#hasContent && this.#prompt ? inputAttributes(this.#prompt) : {}
+    const span = this.#tracer.startSpan(
+      'invoke_agent tapetree',
+      { kind: SpanKind.INTERNAL, startTime: at, attributes: { ...attributes, ...content } },
+      ROOT_CONTEXT,
+    )
+    this.#run = { runId, span, context: trace.setSpan(ROOT_CONTEXT, span), tools: new Map() }
+  }
+
+  #takeMessage(item: string, message: Message, at: number): void {
+    if (message.role === 'user') this.#prompt = message
+    if (message.role === 'assistant') {
+      const startTime = message.durationMs === undefined ? this.#lastAt : at - message.durationMs
+      const firstWordAt = this.#firstWordAt.get(item)
+      this.#firstWordAt.delete(item)
+      this.#chat({ startTime, endTime: at }, undefined, {
+        [gen.responseId]: item,
+        ...(message.model !== undefined && { [gen.responseModel]: message.model }),
+        ...(message.stopReason !== undefined && { [gen.finishReasons]: [message.stopReason] }),
+        ...(firstWordAt !== undefined && { [gen.timeToFirstChunk]: Math.max(0, firstWordAt - startTime) / 1000 }),
+        ...usageAttributes(message.usage),
+        ...(this.#hasContent && outputAttributes(message)),
+      })
+    }
+    if (this.#hasContent && message.role === 'assistant') this.#inputs = inputsOf(message)
+    for (const block of message.content) {
+      if (block.type !== 'tool_result') continue
+      const { toolUseId, isError } = block.toolResult
+      const span = this.#run?.tools.get(toolUseId)
+      if (!span) continue
+      this.#run?.tools.delete(toolUseId)
+      if (this.#hasContent) span.setAttributes(resultAttributes(block.toolResult))
+      if (isError) fail(span, 'tool_error')
+      span.end(at)
+    }
+  }
+
+  #chat(times: { startTime: number; endTime: number }, error: string | undefined, more: Attributes): void {
+    const attributes: Attributes = { ...this.#common('chat'), ...more, [gen.stream]: true }
+    const name = `chat ${String(attributes[gen.requestModel])}`
+    const context = this.#run?.context ?? ROOT_CONTEXT
+    const span = this.#tracer.startSpan(
+      name,
+      { kind: SpanKind.CLIENT, startTime: times.startTime, attributes },
+      context,
+    )
+    if (error !== undefined) fail(span, error)
+    span.end(times.endTime)
+  }
+
+  #startTool(start: { callId: string; name: string; input?: Record<string, unknown> }, at: number): void {
+    if (!this.#run) return
+    const { tools, context } = this.#run
+    const attributes = {
+      ...this.#conversation('execute_tool'),
+      ...callAttributes(start),
+      ...(this.#hasContent && argumentAttributes(start.input ?? this.#inputs.get(start.callId))),
+    }
+    const options = { kind: SpanKind.INTERNAL, startTime: at, attributes }
+    tools.set(start.callId, this.#tracer.startSpan(`execute_tool ${start.name}`, options, context))
+  }
+
+  #end(at: number, error: string | undefined, outcome: string): void {
+    if (!this.#run) return
+    const { span, tools } = this.#run
+    for (const tool of tools.values()) tool.end(at)
+    span.setAttribute('tapetree.run.outcome', outcome)
+    if (error !== undefined) fail(span, error)
+    span.end(at)
+    this.#run = undefined
+    this.#firstWordAt = new Map()
+  }
+
+  #common(operation: string): Attributes {
+    const { provider, model } = modelInUse(this.#live.driver.config())
+    return { ...this.#conversation(operation), [gen.providerName]: provider, [gen.requestModel]: model }
+  }
+
+  #conversation(operation: string): Attributes {
+    return { [gen.operationName]: operation, [gen.conversationId]: this.#live.session.id }
+  }
+}
+
+function inputsOf({ content }: Message): Map<string, unknown> {
+  return new Map(
+    content.flatMap((block) => (block.type === 'tool_use' ? [[block.toolUse.id, block.toolUse.input] as const] : [])),
+  )
+}
+
+/** The kind of an error, never its text: that may quote what was said. */
+function fail(span: Span, type: string): void {
+  span.setAttribute('error.type', type)
+  span.setStatus({ code: SpanStatusCode.ERROR })
+}

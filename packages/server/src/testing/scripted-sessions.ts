@@ -1,0 +1,33 @@
+import { AgentSession, onlyModel, openGate, systemClock, type Clock } from '@tapetree/agent'
+import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { memoryStore } from '@tapetree/session'
+import { AgentDriver } from '../live/agent-driver.ts'
+import { LiveSessions } from '../live/live-sessions.ts'
+
+/** Sessions in memory whose model says what it is told to, each from the beginning. */
+export function scriptedSessions(options: { says?: () => ScriptBuilder; clock?: Clock } = {}): LiveSessions {
+  const { says = () => script().text('Hello.'), clock } = options
+  const store = memoryStore()
+  return new LiveSessions({
+    store,
+    openDriver: async (sessionId) => {
+      const model = scriptedModel(says(), { clock: systemClock })
+      const agent = await AgentSession.open({
+        store,
+        sessionId,
+        models: onlyModel(model),
+        tools: () => [model.tool('act')],
+        gate: () => openGate,
+        hasSubagents: false,
+        cwd: '/',
+      })
+      return new AgentDriver({ agent })
+    },
+    create: async ({ model: _model, agent: _agent, ...header }) => {
+      const session = await store.create({ cwd: '/', ...header })
+      await session.close()
+      return session.id
+    },
+    ...(clock && { clock }),
+  })
+}

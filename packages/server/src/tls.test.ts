@@ -1,0 +1,51 @@
+import { X509Certificate } from 'node:crypto'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { makeCertificate } from './self-signed.ts'
+import { loadTls } from './tls.ts'
+
+const day = 24 * 60 * 60_000
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tls-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+describe('a certificate of our own making', () => {
+  test('is for its names and addresses, for a little more than a year, and signs no others', () => {
+    const now = Date.now()
+    const { cert, key } = makeCertificate(['localhost', 'tape.example', '127.0.0.1', '::1', 'fe80::1:2'], now)
+    const certificate = new X509Certificate(cert)
+    expect(certificate.subjectAltName).toBe(
+      'DNS:localhost, DNS:tape.example, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, IP Address:FE80:0:0:0:0:0:1:2',
+    )
+    expect(certificate.verify(certificate.publicKey)).toBe(true)
+    expect(certificate.ca).toBe(false)
+    expect(certificate.checkHost('evil.example')).toBeUndefined()
+    expect(Date.parse(certificate.validFrom)).toBeLessThan(now)
+    expect(Date.parse(certificate.validTo) - now).toBeGreaterThan(396 * day)
+    expect(key).toContain('PRIVATE KEY')
+  })
+
+  test('can be made for longer than 2049', () => {
+    const certificate = new X509Certificate(makeCertificate(['localhost'], Date.parse('2055-05-05')).cert)
+    expect(certificate.validTo).toContain('2056')
+  })
+
+  test('stays the same from start to start, until it ends or the names are others', async () => {
+    const now = Date.now()
+    const load = (names: string[], at = now): Promise<string | undefined> =>
+      loadTls({ selfSigned: { folder } }, names, at).then(({ fingerprint }) => fingerprint)
+    const first = await load(['localhost', '127.0.0.1'])
+    expect(first).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
+    expect(await load(['localhost'])).toBe(first)
+    expect((await stat(join(folder, 'self-signed.pem'))).mode & 0o777).toBe(0o600)
+    const second = await load(['localhost', 'tape.example'])
+    expect(second).not.toBe(first)
+    expect(await load(['tape.example'], now + 380 * day)).toBe(second)
+    expect(await load(['tape.example'], now + 391 * day)).not.toBe(second)
+    expect(await readdir(folder)).toEqual(['self-signed.pem'])
+  })
+})

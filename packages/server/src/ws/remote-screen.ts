@@ -1,0 +1,228 @@
+import type { Clock } from '@tapetree/agent'
+import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client'
+import type { Duplex } from 'node:stream'
+import type { RawData, WebSocket } from 'ws'
+import { operationRoles } from '../auth/operation-roles.ts'
+import { mayDo, type Caller } from '../auth/role.ts'
+import type { Connection } from '../live/connection.ts'
+import type { LiveSession } from '../live/live-session.ts'
+import type { LiveSessions } from '../live/live-sessions.ts'
+import { ProblemError, problemOf } from '../live/problem-error.ts'
+import { FrameRate } from './frame-rate.ts'
+import { SocketSink } from './socket-sink.ts'
+
+export interface RemoteScreenOptions {
+  socket: WebSocket
+  stream: Duplex
+  caller: Caller
+  sessions: LiveSessions
+  sessionId: string
+  clock: Clock
+}
+
+type State =
+  | { type: 'new' }
+  | { type: 'attaching'; early: ClientFrame[] }
+  | { type: 'attached'; live: LiveSession; connection: Connection }
+  | { type: 'over' }
+
+/** Commands of one client that may be under way; more are read when some are done. */
+const maxUnderWay = 64
+/** A session that is closed again and again while a client gets ready is not one to wait for. */
+const maxAttempts = 20
+
+/** One WebSocket that looks at one session. */
+export class RemoteScreen {
+  readonly #options: RemoteScreenOptions
+  readonly #sink: SocketSink
+  readonly #rate: FrameRate
+  readonly #attached = new AbortController()
+  #state: State = { type: 'new' }
+  #underWay = 0
+
+  constructor(options: RemoteScreenOptions) {
+    this.#options = options
+    this.#sink = new SocketSink(options.socket, options.stream, () => this.#drained())
+    this.#rate = new FrameRate(options.clock)
+  }
+
+  /** Listens from now on; calls back when the socket is closed. */
+  start(closed: () => void): void {
+    const { socket, clock } = this.#options
+    socket.on('message', (data, isBinary) => this.#take(data, isBinary))
+    // What follows is a close, with its code.
+    socket.on('error', () => undefined)
+    socket.once('close', () => {
+      this.#leave()
+      closed()
+    })
+    clock.wait(limits.attachMs, this.#attached.signal).then(
+      () => this.close(closeCodes.noAttach, 'no attach in time'),
+      () => undefined,
+    )
+  }
+
+  close(code: number, reason: string): void {
+    // In this order: a session that is left closes the socket too, as if nothing were the matter.
+    this.#options.socket.close(code, reason)
+    this.#leave()
+  }
+
+  /** Ends one that takes nothing. It would never read a farewell. */
+  endIfStalled(now: number, afterMs: number): void {
+    if (this.#sink.stalledMs(now) >= afterMs) this.#options.socket.terminate()
+  }
+
+  #take(data: RawData, isBinary: boolean): void {
+    if (this.#state.type === 'over') return
+    if (!this.#rate.take()) return this.close(closeCodes.rate, 'too many frames')
+    const frame = isBinary ? undefined : parseFrame(data)
+    if (!frame) return this.close(closeCodes.badFrame, 'not a frame of tapetree.v1')
+    // Of a newer client.
+    if (frame === 'unknown') return
+    switch (this.#state.type) {
+      case 'new':
+        if (frame.type !== 'attach') return this.close(closeCodes.badFrame, 'the first frame is attach')
+        void this.#attach(frame.data)
+        return
+      case 'attaching':
+        this.#state.early.push(frame)
+        return
+      case 'attached':
+        this.#answer(frame, this.#state)
+        return
+      default:
+        this.#state satisfies never
+    }
+  }
+
+  async #attach(request: AttachRequest): Promise<void> {
+    const early: ClientFrame[] = []
+    this.#state = { type: 'attaching', early }
+    try {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        const live = await this.#options.sessions.get(this.#options.sessionId)
+        const prepared = await live.prepare(request)
+        if (this.#hasLeft()) return
+        if (isTaken(live, request, this.#options.caller)) {
+          return this.close(closeCodes.badFrame, 'somebody else has this client id')
+        }
+        const connection = live.attach(request, this.#sink, prepared)
+        if (connection === 'not-prepared') continue
+        owners.set(connection, this.#options.caller.tokenId)
+        // With a word for a reason: without one an error is made, with its stack, and kept as long as the socket.
+        this.#attached.abort('attached')
+        const state = { type: 'attached', live, connection } as const
+        this.#state = state
+        for (const frame of early) if (!this.#hasLeft()) this.#answer(frame, state)
+        return
+      }
+      throw new ProblemError(503, 'session-busy', 'The session does not stay open.')
+    } catch (error) {
+      this.#refuse(error)
+    }
+  }
+
+  #refuse(error: unknown): void {
+    const { status, title } = problemOf(error)
+    const isGone = status === 404 || status === 400
+    const data = isGone ? { reason: title } : { reason: title, retry_after_ms: 1000 }
+    this.#sink.send(Buffer.from(JSON.stringify({ type: isGone ? 'gone' : 'bye', data })))
+    this.close(isGone ? closeCodes.gone : closeCodes.restart, title)
+  }
+
+  #answer(frame: ClientFrame, { live, connection }: { live: LiveSession; connection: Connection }): void {
+    switch (frame.type) {
+      case 'attach':
+        return this.close(closeCodes.badFrame, 'attached already')
+      case 'cmd':
+        void this.#perform(frame.data, live, connection)
+        return
+      case 'ping': {
+        live.presence.renew(connection.client.id)
+        const { n } = frame.data
+        const time = new Date(this.#options.clock.now()).toISOString()
+        connection.reply({ type: 'pong', data: { n, head: live.session.head, time } })
+        return this.#paceReading()
+      }
+      case 'presence': {
+        const { visibility, typing = false } = frame.data
+        return live.present(connection, { visibility, typing })
+      }
+      default:
+        frame satisfies never
+    }
+  }
+
+  async #perform(
+    { id, op, args, if_head: ifHead }: Extract<ClientFrame, { type: 'cmd' }>['data'],
+    live: LiveSession,
+    connection: Connection,
+  ): Promise<void> {
+    const needs = operationRoles[op]
+    const { role } = this.#options.caller
+    if (!mayDo(role, needs)) {
+      const refused = new ProblemError(403, 'role-too-small', `${op} needs the role ${needs}; the token has ${role}.`)
+      connection.reply({ type: 'ack', data: { id, ok: false, error: problemOf(refused) } })
+      return this.#paceReading()
+    }
+    this.#underWay++
+    this.#paceReading()
+    const ack = await live.perform(id, connection.client.id, { op, args, ...(ifHead !== undefined && { ifHead }) })
+    connection.reply({ type: 'ack', data: ack })
+    this.#underWay--
+    this.#paceReading()
+  }
+
+  #drained(): void {
+    if (this.#state.type === 'attached') this.#state.connection.pump()
+    this.#paceReading()
+  }
+
+  /** Who does not take answers is not read from: what waits for them is bounded. */
+  #paceReading(): void {
+    const { socket } = this.#options
+    if (this.#sink.isFull || this.#underWay >= maxUnderWay) socket.pause()
+    else if (socket.isPaused) socket.resume()
+  }
+
+  #hasLeft(): boolean {
+    return this.#state.type === 'over'
+  }
+
+  #leave(): void {
+    const state = this.#state
+    this.#state = { type: 'over' }
+    this.#attached.abort('left')
+    if (state.type === 'attached') state.live.detach(state.connection)
+  }
+}
+
+/** Whose token each connection came in by. */
+const owners = new WeakMap<Connection, string>()
+
+/** A client id replaces its own older connection, never that of somebody else: ids are there for all to see. */
+function isTaken(live: LiveSession, { client }: AttachRequest, { tokenId }: Caller): boolean {
+  const other = live.connectionOf(client.id)
+  const owner = other && owners.get(other)
+  return owner !== undefined && owner !== tokenId
+}
+
+/** Undefined where it is no frame, or one that is known and has something wrong in it. */
+function parseFrame(data: RawData): ClientFrame | 'unknown' | undefined {
+  try {
+    const text = Array.isArray(data) ? Buffer.concat(data).toString() : Buffer.from(data as Buffer).toString()
+    const parsed: unknown = JSON.parse(text)
+    return isUnknown(parsed) ? 'unknown' : clientFrameSchema.safeParse(parsed).data
+  } catch {
+    // No JSON is no frame.
+    return undefined
+  }
+}
+
+const knownTypes = new Set<unknown>(clientFrameSchema.options.map(({ shape }) => shape.type.value))
+
+function isUnknown(frame: unknown): boolean {
+  if (typeof frame !== 'object' || frame === null || !('type' in frame)) return false
+  return typeof frame.type === 'string' && !knownTypes.has(frame.type)
+}

@@ -1,0 +1,168 @@
+import { systemClock, type Clock } from '@tapetree/agent'
+import { closeCodes, limits, subprotocol, type Problem } from '@tapetree/client'
+import { isId } from '@tapetree/session'
+import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { WebSocket, WebSocketServer } from 'ws'
+import { speaksOurs } from '../auth/credential.ts'
+import type { Admitted, Gatekeeper, Visit } from '../auth/gatekeeper.ts'
+import type { Peer } from '../auth/peer.ts'
+import type { TokenHolders } from '../auth/token-holders.ts'
+import type { WaitingRoom } from '../auth/waiting-room.ts'
+import type { LiveSessions } from '../live/live-sessions.ts'
+import { ProblemError, problemOf } from '../live/problem-error.ts'
+import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
+
+export interface WsDoorOptions {
+  gatekeeper: Gatekeeper
+  holders: TokenHolders
+  waitingRoom: WaitingRoom
+  tenants: ReadonlyMap<string, LiveSessions>
+  clock?: Clock
+}
+
+/** Declared as the routes are, for whoever takes stock of them. */
+export const wsRoute = { method: 'get', path: '/api/sessions/{id}/ws', access: 'view' } as const
+
+/** A socket that takes no byte for this long, with some waiting, is ended. */
+const stallMs = 60_000
+const lookMs = 5000
+/** How long a client has to answer our close. */
+const closeMs = 1000
+
+/** Where WebSockets come in. */
+export class WsDoor {
+  readonly #options: WsDoorOptions
+  readonly #clock: Clock
+  readonly #server: WebSocketServer
+  readonly #screens = new Set<RemoteScreen>()
+  readonly #closing = new AbortController()
+
+  constructor(options: WsDoorOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#server = new WebSocketServer(serverOptions)
+    void this.#watchStalled()
+  }
+
+  get size(): number {
+    return this.#screens.size
+  }
+
+  /** Takes a socket over, or answers why not. Nothing is awaited between the look at the token and keeping the socket under it. */
+  upgrade(request: IncomingMessage, socket: Socket, { head, peer }: { head: Buffer; peer: Peer }): void {
+    socket.on('error', destroyFailed)
+    const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
+    try {
+      this.#options.gatekeeper.checkHost(peer)
+      const sessionId = sessionIdIn(request.url)
+      const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access)
+      const { caller } = admitted
+      const sessions = this.#options.tenants.get(caller.tenant)
+      if (!sessions) throw new ProblemError(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
+      if (this.#closing.signal.aborted) throw new ProblemError(503, 'shutting-down', 'The server is going down.')
+      this.#options.waitingRoom.admit(socket)
+      const clock = this.#clock
+      this.#server.handleUpgrade(request, socket, head, (webSocket) =>
+        this.#open({ socket: webSocket, stream: socket, caller, sessions, sessionId, clock }, admitted),
+      )
+    } catch (error) {
+      this.#refuse(problemOf(error), { request, socket, head })
+    }
+  }
+
+  /** On its own: closures that live as long as the socket would keep the whole request if they were made beside it. */
+  #open(options: RemoteScreenOptions, admitted: Admitted): void {
+    const screen = new RemoteScreen(options)
+    const release = this.#options.holders.hold(admitted, () => screen.close(closeCodes.auth, 'the token is over'))
+    this.#screens.add(screen)
+    screen.start(() => {
+      this.#screens.delete(screen)
+      release()
+    })
+  }
+
+  /** Says goodbye to whoever is still there. Those of live sessions have been told by their session. */
+  close(): void {
+    this.#closing.abort()
+    for (const screen of this.#screens) screen.close(closeCodes.restart, 'the server is restarting')
+    this.#server.close()
+  }
+
+  /** A browser is not told the status of an upgrade that failed: who speaks our protocol is told in it, then put out. */
+  #refuse(
+    problem: Problem,
+    { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
+  ): void {
+    const code = codeOf[problem.status]
+    if (code === undefined || !speaksOurs(headerOf(request, 'sec-websocket-protocol'))) {
+      answer(socket, problem)
+      return
+    }
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('error', () => undefined)
+      webSocket.close(code, problem.title)
+    })
+  }
+
+  async #watchStalled(): Promise<void> {
+    const { signal } = this.#closing
+    for (;;) {
+      const isOver = await this.#clock.wait(lookMs, signal).then(
+        () => false,
+        () => true,
+      )
+      if (isOver) return
+      for (const screen of this.#screens) screen.endIfStalled(this.#clock.now(), stallMs)
+    }
+  }
+}
+
+/** Our own code for what is too large; `ws` has noticed by the header of the frame, before the rest of it came. */
+class DoorSocket extends WebSocket {
+  override close(code?: number, data?: string | Buffer): void {
+    super.close(code === 1009 ? closeCodes.tooLarge : code, data)
+  }
+}
+
+const serverOptions = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: limits.maxFrameBytes,
+  WebSocket: DoorSocket,
+  // The token that was offered beside it is never said back.
+  handleProtocols: (offered: Set<string>): string | false => (offered.has(subprotocol) ? subprotocol : false),
+  closeTimeout: closeMs,
+}
+
+const codeOf: Record<number, number> = { 401: closeCodes.auth, 404: closeCodes.gone, 429: closeCodes.rate }
+
+const pathPattern = /^\/api\/sessions\/([^/?#]+)\/ws(?:\?|$)/
+
+function sessionIdIn(url: string | undefined): string {
+  const id = pathPattern.exec(url ?? '')?.[1]
+  if (!isId(id)) throw new ProblemError(404, 'not-found', 'There is no WebSocket here.')
+  return id
+}
+
+function destroyFailed(this: Socket): void {
+  this.destroy()
+}
+
+function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+function answer(socket: Socket, problem: Problem): void {
+  const body = JSON.stringify(problem)
+  const head = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`,
+    'Connection: close',
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'X-Content-Type-Options: nosniff',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
+}
