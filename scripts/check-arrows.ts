@@ -30,8 +30,20 @@ const agentArrows: Record<string, string[]> = {
   testing: ['models', 'tools', 'permissions', 'loop', 'session'],
 }
 
-/** Entries a browser loads: whatever they reach has no `node:` and no foreign package. */
-const browserEntries = ['packages/session/src/index.ts']
+/** The same for the server. Its files beside the folders put it together and may use all of them. */
+const serverArrows: Record<string, string[]> = {
+  live: [],
+  auth: ['live'],
+  observe: ['live'],
+  ws: ['live', 'auth'],
+  http: ['live', 'auth', 'observe'],
+}
+
+/** Entries a browser loads, with the foreign packages that are meant: whatever they reach has no `node:` and no other. */
+const browserEntries = new Map([
+  ['packages/session/src/index.ts', []],
+  ['packages/client/src/index.ts', ['zod']],
+])
 
 interface Import {
   file: string
@@ -54,7 +66,8 @@ function checkArrows(): string[] {
     ...all.flatMap(checkPackageArrow),
     ...all.flatMap(checkSessionArrow),
     ...all.flatMap(checkAgentArrow),
-    ...browserEntries.filter((entry) => imports.has(entry)).flatMap((entry) => checkBrowser(entry, imports)),
+    ...all.flatMap(checkServerArrow),
+    ...[...browserEntries].flatMap(([entry, foreign]) => checkBrowser(entry, foreign, imports)),
     ...findCycles(imports),
   ]
 }
@@ -83,7 +96,7 @@ function checkSessionArrow({ file, line, specifier, targets }: Import): string[]
     .map(() => `${file}:${line}: ${specifier}: only stores/ and testing/ may import stores/file`)
 }
 
-/** Files beside the folders are the clock, which everybody may use, and the entry, which may use everybody. */
+/** Files beside the folders are small things that everybody may use, such as the clock, and the entry, which may use everybody. */
 function checkAgentArrow({ file, line, specifier, targets }: Import): string[] {
   const from = agentFolderOf(file)
   if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
@@ -96,16 +109,34 @@ function checkAgentArrow({ file, line, specifier, targets }: Import): string[] {
   })
 }
 
+/** A server that is put together elsewhere, as in a test kit, may use what it wants. */
+function checkServerArrow({ file, line, specifier, targets }: Import): string[] {
+  const from = serverFolderOf(file)
+  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
+  const allowed = serverArrows[from]
+  if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
+  return targets.flatMap(({ file: target }) => {
+    if (packageOf(target) !== 'server') return []
+    const to = serverFolderOf(target)
+    if (to === undefined) return [`${file}:${line}: ${specifier}: ${from} may not import what puts the server together`]
+    return to === from || allowed.includes(to) ? [] : [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
+  })
+}
+
+function serverFolderOf(file: string): string | undefined {
+  return /^packages\/server\/src\/([^/]+)\//.exec(file)?.[1]
+}
+
 function agentFolderOf(file: string): string | undefined {
   return /^packages\/agent\/src\/([^/]+)\//.exec(file)?.[1]
 }
 
-function checkBrowser(entry: string, imports: Map<string, Import[]>): string[] {
+function checkBrowser(entry: string, foreign: readonly string[], imports: Map<string, Import[]>): string[] {
   const problems: string[] = []
   const reached = new Set([entry])
   for (const file of reached) {
     for (const { line, specifier, targets } of imports.get(file) ?? []) {
-      if (targets.length === 0)
+      if (targets.length === 0 && !foreign.includes(specifier))
         problems.push(`${file}:${line}: ${specifier} is not for browsers (reached from ${entry})`)
       for (const target of targets) if (target.condition !== 'node') reached.add(target.file)
     }

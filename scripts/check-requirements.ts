@@ -3,11 +3,12 @@ import { globSync, readFileSync } from 'node:fs'
 import { agentModule } from '../tests/requirements/agent-module.ts'
 import { agentSession } from '../tests/requirements/agent-session.ts'
 import { sessionAgentRefactor } from '../tests/requirements/session-agent-refactor.ts'
+import { sessionManagement } from '../tests/requirements/session-management.ts'
 import { sessionManager } from '../tests/requirements/session-manager.ts'
 import { findFaults } from './requirements/find-faults.ts'
 import { readCitations } from './requirements/read-citations.ts'
 
-const manifests = [agentModule, agentSession, sessionAgentRefactor, sessionManager]
+const manifests = [agentModule, agentSession, sessionAgentRefactor, sessionManagement, sessionManager]
 
 const citations = globSync('tests/scenarios/**/*.test.ts').flatMap((file) =>
   readCitations(file, readFileSync(file, 'utf8')),

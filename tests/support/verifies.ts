@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import type { AgentModuleId } from '../requirements/agent-module.ts'
 import type { AgentSessionId } from '../requirements/agent-session.ts'
 import type { SessionAgentRefactorId } from '../requirements/session-agent-refactor.ts'
+import type { SessionManagementId } from '../requirements/session-management.ts'
 import type { SessionManagerId } from '../requirements/session-manager.ts'
 
-type Id = AgentModuleId | AgentSessionId | SessionAgentRefactorId | SessionManagerId
+type Id = AgentModuleId | AgentSessionId | SessionAgentRefactorId | SessionManagementId | SessionManagerId
 
 /** At most three: a scenario that proves more proves nothing in particular. */
 type Ids = [Id] | [Id, Id] | [Id, Id, Id]

@@ -150,9 +150,12 @@ export class Oracle implements Witness {
   failed(error: unknown): void {
     this.#read()
     const isGone = error instanceof SessionError && error.code === 'message-not-found'
-    // On a slow disk it may be on its way out, and the log still have it.
-    const isWaiting = this.log.waiting.some(({ id }) => id === this.#delivering && !this.#takenBack.has(id))
-    if (isGone && !isWaiting && this.log.openRun === undefined) return
+    // Taken back, held, or stopped before it went out.
+    const mayGoOut = this.log.waiting.some(
+      ({ id, isHeld }) => id === this.#delivering && !isHeld && !this.#takenBack.has(id),
+    )
+    const isKept = this.#life.session.inbox.hold !== null || !mayGoOut
+    if (isGone && isKept && this.log.openRun === undefined) return
     this.complain(`the run was rejected: ${error instanceof Error ? error.stack : String(error)}`)
   }
 

@@ -251,7 +251,7 @@ export class Scene {
 
   #deliver(message: WaitingMessage | undefined): void {
     this.#oracle.delivering(message?.id)
-    if (message) this.#life.start({ type: 'waiting', message })
+    if (message) this.#life.start({ type: 'waiting' })
   }
 
   #mustSucceed(work: Promise<unknown>): void {

@@ -40,10 +40,14 @@ async function play(task: Task): Promise<void> {
     const next: RunStart = plan
       ? { type: 'resume', plan }
       : message
-        ? { type: 'waiting', message }
+        ? { type: 'waiting' }
         : { type: 'prompt', content: [text('go')] }
+    const begun = Promise.withResolvers<void>()
+    agent.session.subscribe(({ line }) => void (line.type === 'message' && begun.resolve()))
     const done = agent.run(next)
     if (isNew) {
+      // Nobody leaves a message for after a prompt that may not be there.
+      await Promise.race([begun.promise, done])
       for (const message of waitingMessages) {
         await agent.session.submit(message)
         say({ type: 'submitted', message })

@@ -125,9 +125,12 @@ async function changeInbox({ session, sampleText, random }: Producer, cause: Cau
 async function deliver({ session, random, entries }: Producer, cause: Cause): Promise<unknown> {
   const waiting: WaitingMessage | undefined = pick(session.inbox.messages, random)
   if (!waiting) return undefined
-  const { id, message } = waiting
-  entries.push(await session.deliver(id, { cause }))
-  return { role: 'user', content: [text(message)], submission_id: id }
+  const { id } = waiting
+  const entryId = await session.deliver(id, { cause })
+  entries.push(entryId)
+  // What another producer was just changing in it goes out with it.
+  const { message } = (await session.getEntry(entryId)) as { message: { content: Content[] } }
+  return { role: 'user', content: message.content, submission_id: id }
 }
 
 async function branch({ session, entries, random }: Producer, cause: Cause): Promise<unknown> {

@@ -78,7 +78,7 @@ verifies(
     await finish(agent, long)
     await finish(agent, 'more')
     const types = new Set(events.map(({ type }) => type))
-    expect([...types].sort()).toEqual(['auto_compaction_end', 'auto_compaction_start', 'delta', 'line'])
+    expect([...types].sort()).toEqual(['agent_idle', 'auto_compaction_end', 'auto_compaction_start', 'delta', 'line'])
     expect(prints.map((print) => print.mock.calls)).toEqual([[], [], []])
   },
 )

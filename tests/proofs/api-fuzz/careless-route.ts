@@ -1,0 +1,27 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { DeclaredRoute } from '../../../packages/server/src/http/app.ts'
+import { json } from '../../../packages/server/src/http/responses.ts'
+import type { TestApi } from '../../../packages/server/src/http/testing/test-api.ts'
+import type { Stage } from './stage.ts'
+import type { Parameter } from './traversal.ts'
+
+/** Shows any file that it is asked for, breaks where there is none, and answers otherwise than it declares. */
+export function addCarelessRoute({ routes }: TestApi, { root }: Stage): [DeclaredRoute, Parameter] {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/careless/{file}',
+      request: { params: z.object({ file: z.string() }) },
+      responses: { 200: json(z.object({ length: z.int() }), 'How long it is.') },
+    },
+    async (context) => {
+      const text = await readFile(join(root, context.req.valid('param').file), 'utf8')
+      return context.json({ text } as unknown as { length: number }, 200)
+    },
+  )
+  const route = routes.declared.at(-1) as DeclaredRoute
+  return [route, { route, where: 'path', name: 'file' }]
+}

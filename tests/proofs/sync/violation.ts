@@ -1,0 +1,5 @@
+/** An invariant of PROTOCOL.md that did not hold. */
+export interface Violation {
+  invariant: string
+  message: string
+}
