@@ -35,7 +35,23 @@ async function openHuge({ root, sessionId, megabytes }: HugeRequest): Promise<Hu
   await session.close()
   await timed(async () => (await store.open(sessionId)).close())
   await store.close()
-  return { problems, msPerMegabyte: Math.max(...costs), grownBytes }
+  return { problems, msPerMegabyte: Math.max(...costs), bareMsPerMegabyte: bareCost(), grownBytes }
+}
+
+const bareLines = Buffer.from(
+  `${JSON.stringify({ seq: 1, type: 'message', id: firstId, parent_id: null })}\n`.repeat(20_000),
+)
+
+/** What it costs here and now to split lines and parse each. */
+function bareCost(): number {
+  const start = process.cpuUsage()
+  for (let from = 0; from < bareLines.length;) {
+    const end = bareLines.indexOf(0x0a, from)
+    JSON.parse(bareLines.toString('utf8', from, end))
+    from = end + 1
+  }
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000 / (bareLines.length / 1e6)
 }
 
 async function look(session: Session): Promise<string[]> {

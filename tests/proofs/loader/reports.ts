@@ -15,6 +15,8 @@ export interface HugeReport {
   problems: string[]
   /** CPU time of the slowest way to read it. */
   msPerMegabyte: number
+  /** What plain lines of JSON cost at the same time. */
+  bareMsPerMegabyte: number
   /** More memory than at the start of the process, at worst, after verifying and opening it. */
   grownBytes: number
 }

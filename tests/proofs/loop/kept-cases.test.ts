@@ -42,6 +42,11 @@ test.each<[string, Setup, string[]]>([
   ],
   ['a message may be taken back between two runs', speaking, ['follow-up', 'end~25~remove']],
   [
+    'a message may be taken back while its run ends on a slow disk',
+    { ...parallel, isDiskSlow: true },
+    ['follow-up~20~tool:c1', 'disk~8~tool:c2', 'disk', 'disk', 'end', 'disk', 'disk~23~remove'],
+  ],
+  [
     'a steer is heard after the compaction that it came in',
     parallel,
     ['compaction', 'tool:c1', 'tool:c2', 'steer', 'end'],

@@ -141,7 +141,10 @@ export class Oracle implements Witness {
     if (session.openRun) this.complain('the run is over and still open')
     if (lastEnd?.runId !== runId || lastEnd.outcome !== outcome) this.complain('the log has another end of the run')
     if (session.pendingPermissions.length > 0) this.complain('the run is over and a question of it waits')
-    const early = this.log.waiting.filter(({ seq, isHeld }) => !isHeld && seq < (lastEnd?.seq ?? 0))
+    // What takes one back may still be on its way to the disk.
+    const early = this.log.waiting.filter(
+      ({ id, seq, isHeld }) => !isHeld && !this.#takenBack.has(id) && seq < (lastEnd?.seq ?? 0),
+    )
     if (early.length === 0 || session.inbox.hold) return
     this.complain(`the run is over, and ${early.map(({ delivery }) => String(delivery)).join(', ')} waits for nothing`)
   }

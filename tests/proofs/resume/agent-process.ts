@@ -30,7 +30,8 @@ async function play(task: Task): Promise<void> {
     observe: (event) => tell(event, task),
   })
   agent.session.subscribe(({ seq, crc }) => say({ type: 'line', seq, crc }))
-  const isNew = agent.session.leafId === null
+  // What is sent with the prompt may be in the log before it: then nobody was promised anything yet.
+  const isNew = (await agent.session.getContext()).messages.length === 0
   const plan = isNew ? undefined : await planResume(agent.session, tools)
   // It may have died between two runs: then nothing is open, and a message still waits.
   const message = agent.session.nextWaiting('follow-up')
