@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import type { Figure, FigureContext, FigureResult } from './figure/figure.ts'
 import { type AcceptedFigure, worseThanTwice } from './figure/gate.ts'
 import { randomFrom } from './figure/random.ts'
+import { slowness } from './figure/slowness.ts'
 
 const folders = { bench: 'bench', proof: 'tests/proofs' }
 
@@ -74,7 +75,9 @@ function passesGate(name: string, { figures }: FigureResult): boolean {
   for (const [figure, { accepted: limit, target }] of Object.entries(accepted)) {
     console.log(`${figure}: ${figures[figure]} (accepted ${limit}, target ${target})`)
   }
-  const worse = worseThanTwice(accepted, figures)
+  const slower = slowness()
+  if (slower > 1.2) console.log(`the machine is ${slower.toFixed(1)} times slower than the one of the accepted figures`)
+  const worse = worseThanTwice(accepted, figures, slower)
   for (const sentence of worse) console.error(`GATE: ${sentence}`)
   return worse.length === 0
 }

@@ -16,3 +16,10 @@ test('a figure past twice the accepted one, or not measured, is named', () => {
     'speedup is in bench/accepted.json but was not measured',
   ])
 })
+
+test('on a slow machine times may be longer, and ratios may not', () => {
+  const times = { list_ms: { accepted: 100, target: 200, better: 'lower' }, ratio: accepted.ratio } as const
+  expect(worseThanTwice(times, { list_ms: 390, ratio: 3 }, 2)).toEqual([
+    'ratio is 3, worse than twice the accepted 1.2',
+  ])
+})
