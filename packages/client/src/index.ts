@@ -1,6 +1,9 @@
 export { systemClock, type Clock } from './clock.ts'
 export type { Connect, Socket } from './conversation.ts'
+export { readFrame, type Incoming } from './incoming.ts'
 export { indexedDbStorage, type IndexedDb } from './indexed-db-storage.ts'
+export { isQuestion } from './is-question.ts'
+export { readOlder, type OlderEntries } from './older-entries.ts'
 export { ProblemError } from './problem-error.ts'
 export {
   beginPairingSchema,
@@ -122,6 +125,7 @@ export {
 export { snapshotFromWire, snapshotToWire, type WireFold, type WireSnapshot } from './protocol/wire-snapshot.ts'
 export { RemoteSession, type RemoteSessionOptions } from './remote-session.ts'
 export { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
+export { Replica } from './replica.ts'
 export { RestClient, type ChangeOptions, type ServerAddress } from './rest-client.ts'
 export { SessionCommands } from './session-commands.ts'
 export type {

@@ -118,12 +118,13 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     return () => void this.#listeners.delete(listener)
   }
 
-  async run<Op extends Operation>(op: Op, args: Arguments<Op>, { ifHead }: RunOptions = {}): Promise<unknown> {
+  async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
+    const { ifHead, id = newId() } = options
     if (this.#status.type === 'closed') throw closedProblem(this.#status.reason)
     const checked = checkCommand(op, args)
     if (!checked.ok) throw localProblem('invalid-command', checked.message)
     const command: SentCommand = {
-      id: newId(),
+      id,
       op,
       args: checked.command.args,
       ...(ifHead !== undefined && { if_head: ifHead }),

@@ -98,6 +98,8 @@ export interface NavigateOptions {
 export interface RunOptions {
   /** Refused where the log has gone on from this line. */
   ifHead?: number
+  /** The id of the command: however often it is given, it takes effect once. A new one, unless it was given before. */
+  id?: string
 }
 
 export interface PresenceNews {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, text, type Line, type SessionStore } from '@tapetree/session'
@@ -522,6 +522,20 @@ describe('a command of the user', () => {
     await finished(agent, 'go')
     expect(model.requests[0]?.messages).toHaveLength(1)
     expect(await path(agent)).toContain('bashExecution: echo quiet → quiet')
+  })
+
+  test.each(['stopCommands', 'close', 'suspend'] as const)('that runs at %s is stopped and in the log', async (end) => {
+    const cwd = await folder()
+    const store = openFileStore({ folder: join(cwd, 'sessions') })
+    const { agent, events } = await open(script().text('ok'), { cwd, store })
+    const { id } = agent.session
+    const running = agent.executeBash('echo begun; sleep 60; echo late >> late.txt')
+    await vi.waitFor(() => expect(events.some((event) => event.type === 'delta')).toBe(true), { timeout: 10_000 })
+    await agent[end]()
+    expect(await running).toMatchObject({ output: expect.stringContaining('begun'), cancelled: true })
+    await agent.close()
+    const log = await readFile(join(cwd, 'sessions', id, 'events.jsonl'), 'utf8')
+    expect(log.split('\n').find((line) => line.includes('echo begun'))).toContain('"cancelled":true')
   })
 
   test('that ends while the agent works is on its path', async () => {

@@ -12,6 +12,7 @@ import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Answered, RequestAnswer } from '../permissions/requests.ts'
 import { RegistryError } from '../registry/registry-error.ts'
+import { abandonRun } from './abandon-run.ts'
 import type { AgentEvent, AgentListener } from './agent-event.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { stateOf, type AgentState } from './agent-state.ts'
@@ -20,7 +21,7 @@ import { compact, type CompactionOutcome } from './compaction.ts'
 import { Conversation } from './conversation.ts'
 import { ModelChoice } from './model-choice.ts'
 import { composeMessage, type PromptImage } from './compose-message.ts'
-import { abandonRun, planResume, type ResumePlan } from './resume.ts'
+import { planResume, type ResumePlan } from './resume.ts'
 import type { RunStart } from './run.ts'
 import { defaultRunSettings } from './run-settings.ts'
 import type { Run } from './run-slot.ts'
@@ -157,10 +158,15 @@ export class AgentSession {
 
   /** Runs a command of the user's own, and keeps it in the session. */
   executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
-    const { session, slot, jobs, redactor } = this.#conversation
+    const { session, slot, jobs, redactor, commands } = this.#conversation
     const { shellPrefix: prefix = '' } = this.#options
-    const observe = this.#tell
-    return executeBash(command, options, { session, slot, jobs, cwd: this.#cwd, prefix, observe, redactor })
+    const parts = { session, slot, jobs, cwd: this.#cwd, prefix, observe: this.#tell, redactor }
+    return commands.run((signal) => executeBash(command, { ...options, signal }, parts), options.signal)
+  }
+
+  /** Ends the commands of the user's own that run. Resolves when they are in the log, and says whether there were any. */
+  stopCommands(): Promise<boolean> {
+    return this.#conversation.commands.stop()
   }
 
   // Model and mode

@@ -150,6 +150,23 @@ describe('a coding agent', () => {
     await expect(open()).rejects.toThrow(/no provider has a key\. Set one of .*ANTHROPIC_API_KEY, OPENAI_API_KEY/)
   })
 
+  test('takes a system prompt in the place of its own, and only the tools that are named', async () => {
+    const { provider, cwd, open } = await place({}, { systemPrompt: { append: 'Rhyme.' } })
+    provider.script(say('ok'), say('ok'))
+    await prompt(await open({ systemPrompt: 'You are a poet.', toolNames: ['read', 'job_*'] }), 'hi')
+    await prompt(await open({ toolNames: ['task'] }), 'hi')
+    const toolsOf = (index: number): string[] =>
+      ((provider.requests[index]?.body['tools'] ?? []) as { function: { name: string } }[]).map(
+        (tool) => tool.function.name,
+      )
+    expect(toolsOf(0).toSorted()).toEqual(['job_kill', 'job_output', 'read'])
+    expect(toolsOf(1)).toEqual(['task'])
+    const [poet, own] = provider.requests.map(({ body }) => JSON.stringify(body))
+    for (const words of ['You are a poet.', `Working folder: ${cwd}`, 'Rhyme.']) expect(poet).toContain(words)
+    expect(poet).not.toContain('You are tapetree')
+    expect(own).toContain('You are tapetree')
+  })
+
   test('tells of settings that are wrong, and works all the same', async () => {
     const { provider, open, problems } = await place({}, { modle: 'x' })
     provider.script(say('ok'))

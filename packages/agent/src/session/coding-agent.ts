@@ -25,6 +25,7 @@ import { expandPrompt, type Expansion } from './expand.ts'
 import { newsTeller } from './news.ts'
 import { optionsFrom } from './options-from-settings.ts'
 import { registryModels } from './registry-models.ts'
+import { taskToolName } from './subagents.ts'
 import { buildSystemPrompt } from './system-prompt.ts'
 
 export interface CodingAgentOptions {
@@ -37,6 +38,10 @@ export interface CodingAgentOptions {
   env?: Readonly<Record<string, string | undefined>>
   /** What was said on the command line. */
   flags?: SettingsInput
+  /** In the place of our own system prompt. Instructions, skills and what settings append still follow it. */
+  systemPrompt?: string
+  /** Only these tools, of whatever source; a name may end with `*`. Default: all. */
+  toolNames?: readonly string[]
   /** Asked whether a repository is trusted. Without it nobody can be asked, and nothing becomes trusted. */
   askTrust?: (trust: ProjectTrust) => Promise<boolean>
   keyring?: Keyring
@@ -122,11 +127,14 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       clock,
       models: registryModels({ registry, extensions, cycle: values.modelCycle }),
       tools: ({ jobs, redaction }) =>
-        extensions.withTools([
-          ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
-          ...mcp.tools(),
-        ]),
-      systemPrompt: () => systemPromptOf({ cwd, resources, values }),
+        extensions
+          .withTools([
+            ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
+            ...mcp.tools(),
+          ])
+          .filter(({ name }) => isChosen(name, options.toolNames)),
+      hasSubagents: isChosen(taskToolName, options.toolNames),
+      systemPrompt: () => systemPromptOf({ cwd, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
       hooks: extensions.hooks,
       news: newsTeller({ cwd, clock, isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust' }),
@@ -145,8 +153,21 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   }
 }
 
-function systemPromptOf({ cwd, resources, values }: { cwd: string; resources: Resources; values: Settings }): string {
+function isChosen(tool: string, names: readonly string[] | undefined): boolean {
+  const fits = (name: string): boolean => (name.endsWith('*') ? tool.startsWith(name.slice(0, -1)) : tool === name)
+  return names === undefined || names.some(fits)
+}
+
+interface PromptInput {
+  cwd: string
+  resources: Resources
+  values: Settings
+  base: string | undefined
+}
+
+function systemPromptOf({ cwd, resources, values, base }: PromptInput): string {
   return buildSystemPrompt({
+    ...(base !== undefined && { base }),
     environment: { platform: process.platform, cwd, shell: 'bash' },
     instructions: resources.instructions,
     skills: resources.skills,

@@ -20,6 +20,7 @@ import type { AgentSessionOptions } from './agent-session-options.ts'
 import { askUser } from './ask-user.ts'
 import { gateUntilLeaving, untilLeaving } from './leaving.ts'
 import type { ModelChoice } from './model-choice.ts'
+import { OwnCommands } from './own-commands.ts'
 import { redactingModel } from './redacting-model.ts'
 import { redactionOf } from './redact-draft.ts'
 import { defaultRunSettings } from './run-settings.ts'
@@ -44,6 +45,7 @@ export class Conversation {
   readonly requests: Requests
   readonly slot: RunSlot
   readonly jobs = new Jobs()
+  readonly commands = new OwnCommands()
   readonly choice: ModelChoice
   readonly subagents: Subagents
   /** As they are for this session. */
@@ -123,7 +125,7 @@ export class Conversation {
   }
 
   async close(): Promise<void> {
-    await this.slot.abort()
+    await Promise.all([this.slot.abort(), this.commands.stop()])
     this.#stop()
     this.requests.close()
     this.#runningCalls.close()
@@ -140,7 +142,8 @@ export class Conversation {
     const { clock = systemClock } = this.#options
     const left = new LeftBehind()
     this.#leaving.abort(left)
-    await within(finishMs, clock, Promise.race([this.slot.ended(), this.#onlyRepeatableRun()]))
+    const run = Promise.race([this.slot.ended(), this.#onlyRepeatableRun()])
+    await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
     this.#stop()
     this.requests.close()
     this.#runningCalls.close()
@@ -196,7 +199,7 @@ const finishMs = 2500
 const stopMs = 1000
 
 /** Waits for the work, and no longer than this. */
-async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
+async function within(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
   const done = new AbortController()
   const late = clock.wait(ms, done.signal).catch(() => undefined)
   await Promise.race([work, late])

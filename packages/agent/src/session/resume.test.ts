@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text, type Session, type ToolUse } from '@tapetree/session'
@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 import { defineTool, type Tool, type ToolOptions } from '../tools/tool.ts'
-import { abandonRun, planResume } from './resume.ts'
+import { planResume } from './resume.ts'
 
 const runId = 'the-run'
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -244,30 +244,6 @@ describe('after a crash', () => {
     expect(await planResume(agent.session, [])).toMatchObject({ fruitless: 2, needsPerson: true })
     await agent.session.appendMessage('assistant', [text('something')])
     expect(await planResume(agent.session, [])).toMatchObject({ fruitless: 0, needsPerson: false })
-  })
-})
-
-describe('a run that is left behind', () => {
-  test('has every call answered before it ends', async () => {
-    const agent = await interrupted(script())
-    await answerWith(agent, call('1'), call('2'))
-    await abandonRun(agent.session)
-    expect((await agent.path()).slice(2)).toEqual([
-      'tool: 1 failed: Not finished: the run was left behind.',
-      'tool: 2 failed: Not finished: the run was left behind.',
-    ])
-    expect(await recordsOf(agent.session, 'run_end')).toMatchObject([{ run_end: { outcome: 'abandoned' } }])
-    await agent.session.branch(null)
-  })
-
-  test('keeps what its answer had said', async () => {
-    const agent = await interrupted(script())
-    const { localFolder = '' } = agent.session
-    const line = { item: 'half', run_id: runId, part: 0, kind: 'text', off: 0, text: 'half an ans' }
-    await writeFile(join(localFolder, 'draft.jsonl'), `${JSON.stringify(line)}\n`)
-    await abandonRun(agent.session)
-    expect(await recordsOf(agent.session, 'attempt')).toMatchObject([{ attempt: { item: 'half', run_id: runId } }])
-    expect(await readdir(localFolder)).not.toContain('draft.jsonl')
   })
 })
 

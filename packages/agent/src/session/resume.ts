@@ -1,20 +1,11 @@
-import {
-  fromDisk,
-  newId,
-  type Content,
-  type DiskLine,
-  type Line,
-  type Session,
-  type ToolStartRecord,
-  type ToolUse,
-  type Usage,
-} from '@tapetree/session'
+import { newId, type Content, type Session, type ToolStartRecord, type ToolUse } from '@tapetree/session'
 import { readDraft, removeDraft } from '../loop/draft.ts'
-import { nothingSpent, tokensOf, type Spent } from '../loop/limits.ts'
+import type { Spent } from '../loop/limits.ts'
 import type { LoopContext } from '../loop/loop-context.ts'
 import { checkCall, finishCall } from '../loop/tool-calls.ts'
 import { answerCall, words } from '../loop/tool-results.ts'
 import type { Tool } from '../tools/tool.ts'
+import { factsOf, type OpenRunFacts } from './open-run-facts.ts'
 import { positionOf, type PathPosition } from './position.ts'
 
 type ToolStart = ToolStartRecord['toolStart']
@@ -49,7 +40,6 @@ export type Matter =
 export type CallAction = 'run' | 'reattach' | 'run-again' | 'interrupted' | 'stopped'
 
 const interrupted = 'The process ended while this was running. It may have taken effect; it was not run again.'
-const abandoned = 'Not finished: the run was left behind.'
 const maxFruitless = 2
 
 /** The plan for a session whose last run has no end; undefined where there is nothing to resume. */
@@ -93,35 +83,6 @@ export async function settleEvidence(plan: ResumePlan, context: LoopContext, ses
   await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, context)))
 }
 
-/** Closes a run that is not to be resumed: every open call is answered on its path. */
-export async function abandonRun(session: Session): Promise<void> {
-  const run = session.openRun
-  if (!run) return
-  const { openCalls } = await positionOf(session)
-  for (const call of openCalls) {
-    const toolResult = { toolUseId: call.id, content: abandoned, isError: true }
-    await session.appendMessage('tool', [{ type: 'tool_result', toolResult }], { with: { runId: run.runId } })
-  }
-  for (const { requestId } of session.pendingPermissions) {
-    await session.append({ type: 'permission_result', permissionResult: { requestId, outcome: 'cancelled' } })
-  }
-  await keepDraft(session, run.runId)
-  await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned' } })
-}
-
-/** What an answer had said is not lost with its run. */
-async function keepDraft(session: Session, runId: string): Promise<void> {
-  const { localFolder } = session
-  if (localFolder === undefined) return
-  const draft = await readDraft(localFolder)
-  const isInLog = draft && (await session.getEntry(draft.item).catch(() => undefined))
-  if (draft && !isInLog) {
-    const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
-    await session.append({ type: 'attempt', attempt: { runId, ...draft, error } })
-  }
-  await removeDraft(localFolder)
-}
-
 async function settleCall({ call, action, start }: Matter & { type: 'call' }, context: LoopContext): Promise<void> {
   if (action === 'stopped') {
     await answerCall(call, { content: words.aborted, isError: true }, context)
@@ -152,7 +113,7 @@ function callMatter(call: ToolUse, start: ToolStart | undefined, tools: readonly
   return { type: 'call', call, action: actions[replay], start }
 }
 
-async function draftMatter({ localFolder }: Session, { ended }: Facts): Promise<Matter[]> {
+async function draftMatter({ localFolder }: Session, { ended }: OpenRunFacts): Promise<Matter[]> {
   const draft = localFolder === undefined ? undefined : await readDraft(localFolder)
   if (!draft || ended.has(draft.item)) return []
   return [{ type: 'draft', ...draft }]
@@ -163,88 +124,6 @@ function unanswered({ openCalls, isSettled, entry }: PathPosition): Matter[] {
 }
 
 /** A message that was delivered and whose run never began, because the process died in between. */
-function isUnheard({ entry, openCalls }: PathPosition, { hasRunSince }: Facts): boolean {
+function isUnheard({ entry, openCalls }: PathPosition, { hasRunSince }: OpenRunFacts): boolean {
   return entry?.message.role === 'user' && openCalls.length === 0 && !hasRunSince
-}
-
-/** What the log says about the open run since its newest start, or since the answer whose calls are open. */
-interface Facts {
-  starts: Map<string, ToolStart>
-  /** Items that are in the log, as an entry or as an attempt: a draft of theirs is stale. */
-  ended: Set<string>
-  /** The leaf when the run was resumed the last time. */
-  resumedAt: string | null | undefined
-  fruitless: number
-  hasRunSince: boolean
-  spent: Spent
-  /** When the newest process took the run up, and how long the ones before it had worked on it. */
-  startedAt: number | undefined
-  wallMsBefore: number
-}
-
-async function factsOf(session: Session, { entry }: PathPosition): Promise<Facts> {
-  const facts: Facts = {
-    starts: new Map(),
-    ended: new Set(),
-    resumedAt: undefined,
-    fruitless: 0,
-    hasRunSince: false,
-    spent: { ...nothingSpent },
-    startedAt: undefined,
-    wallMsBefore: 0,
-  }
-  const entrySeq = entry?.seq ?? 0
-  const after = Math.min(entrySeq - 1, (session.openRun?.seq ?? Infinity) - 1)
-  for await (const stored of session.lines({ after: Math.max(0, after) })) {
-    if (stored.type !== 'line') continue
-    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
-    takeFact(facts, line)
-    // It worked at least until here; how long it was dead does not count.
-    if (facts.startedAt !== undefined) facts.spent.wallMs = facts.wallMsBefore + sinceMs(line, facts.startedAt)
-  }
-  return facts
-}
-
-/** Never negative, and nothing where a clock went wrong. */
-function sinceMs({ timestamp }: Line, startedAt: number): number {
-  return Math.max(0, Date.parse(timestamp) - startedAt) || 0
-}
-
-function takeFact(facts: Facts, line: Line): void {
-  switch (line.type) {
-    case 'tool_start':
-      facts.starts.set(line.toolStart.callId, line.toolStart)
-      facts.spent.toolCalls++
-      return
-    case 'attempt':
-      facts.ended.add(line.attempt.item)
-      return
-    case 'message':
-      facts.ended.add(line.id)
-      if (line.message.role === 'assistant') facts.spent.turns++
-      if (line.message.usage) addUsage(facts.spent, line.message.usage)
-      return
-    case 'usage':
-      addUsage(facts.spent, line.usage.tokens)
-      return
-    case 'run_start':
-      facts.hasRunSince = true
-      facts.startedAt = Date.parse(line.timestamp)
-      facts.spent = { ...nothingSpent, ...line.runStart.spent }
-      facts.wallMsBefore = facts.spent.wallMs
-      if (line.runStart.resumes === undefined) return
-      facts.resumedAt = line.runStart.leafId
-      facts.fruitless = line.runStart.fruitless ?? 0
-      return
-    case 'run_end':
-      facts.hasRunSince = true
-      return
-    default:
-      return
-  }
-}
-
-function addUsage(spent: Spent, usage: Usage): void {
-  spent.tokens += tokensOf(usage)
-  spent.cost += usage.cost ?? 0
 }

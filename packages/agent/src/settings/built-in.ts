@@ -26,6 +26,7 @@ export interface Settings extends Pick<
   skillFolders: string[]
   promptFolders: string[]
   web: { allowPrivateAddresses: boolean }
+  terminal: Required<Groups['terminal']>
 }
 
 /** What holds where nobody says otherwise. A test compares it with what a run takes when it is given nothing. */
@@ -39,4 +40,5 @@ export const builtIn: CheckedSettings = {
   conversations: { queue: { enabled: true, delay_seconds: 0 } },
   reasoning: 'auto',
   web: { allowPrivateAddresses: false },
+  terminal: { theme: 'dark', vim: false, screenReader: false, altScreen: true },
 }

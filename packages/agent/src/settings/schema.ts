@@ -3,6 +3,7 @@ import { hooks, mcpServers } from './schema/commands.ts'
 import { modelName, providers, thinkingLevel } from './schema/models.ts'
 import { permissions } from './schema/permissions.ts'
 import { compaction, conversations, reasoningPolicy, retry, runAndSessionLimits, steerPolicy } from './schema/run.ts'
+import { terminal } from './schema/terminal.ts'
 
 /** Everything that can be set, as it stands in a file. Each layer may leave out whatever it likes. */
 export const settingsSchema = z.strictObject({
@@ -65,6 +66,7 @@ export const settingsSchema = z.strictObject({
         .exactOptional(),
     })
     .exactOptional(),
+  terminal: terminal.exactOptional(),
 })
 
 /** What one layer says. */

@@ -141,9 +141,11 @@ export class AgentDriver implements SessionDriver {
         run_id: current ?? null,
       })
     }
+    // Whoever names a run means that one and nothing beside it.
+    const hasStopped = wanted === undefined && (await this.#agent.stopCommands())
     if (this.isBusy) await this.#agent.abort()
     // Its process died, and it is not to be resumed.
-    else await abandonRun(this.session)
+    else if (!hasStopped) await abandonRun(this.session)
     return { run_id: current ?? null }
   }
 

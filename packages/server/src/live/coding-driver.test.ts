@@ -114,6 +114,17 @@ describe('a coding agent behind a server', () => {
     await expect(others.get(none)).rejects.toMatchObject({ problem: { status: 409, type: 'no-folder' } })
   })
 
+  test('stops a command of the user when nothing is named, and only a run when that is', patiently, async () => {
+    const { sessions, cwd } = await place()
+    const live = await sessions.get(await sessions.create({ cwd }))
+    const running = live.perform('c1', 'a', { op: 'bash', args: { command: 'echo begun; sleep 60' } })
+    await vi.waitFor(() => expect(live.inFlight.isEmpty).toBe(false), patiently)
+    expect(await live.perform('c2', 'a', { op: 'cancel', args: { run_id: 'r' } })).toMatchObject({ ok: false })
+    expect(live.isIdle).toBe(false)
+    expect(await live.perform('c3', 'a', { op: 'cancel' })).toMatchObject({ ok: true })
+    expect(await running).toMatchObject({ ok: true, result: { exit_code: null } })
+  })
+
   test('waits before each waiting message as long as the configuration file says', async () => {
     const { provider, sessions, cwd, clock } = await place({
       settings: '<fake>\nconversations:\n  queue:\n    delay_seconds: 30\n',

@@ -1,6 +1,6 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, fetch as undiciFetch, type RequestInit, type Response } from 'undici'
+import type { RequestInit, Response } from 'undici'
 import { ToolProblem } from '../tool-problem.ts'
 import { isPublicAddress } from './public-address.ts'
 
@@ -19,7 +19,7 @@ export interface Network {
 export const systemNetwork: Network = {
   allowPrivate: false,
   lookup: (hostname) => systemLookup(hostname, { all: true, order: 'verbatim' }),
-  fetch: undiciFetch,
+  fetch: async (url, init) => (await import('undici')).fetch(url, init),
 }
 
 export interface PageRequest {
@@ -65,6 +65,7 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
 async function fetchOnce(url: URL, { maxBytes, network, signal }: PageRequest): Promise<Page | URL> {
   const addresses = await checkedAddresses(url, network, signal)
   // The name is not looked up again, so it cannot come to mean something else between the check and the connection.
+  const { Agent } = await import('undici')
   const agent = new Agent({ connect: { lookup: pinnedTo(addresses) } })
   try {
     const response = await network.fetch(url.href, { dispatcher: agent, redirect: 'manual', signal, headers })

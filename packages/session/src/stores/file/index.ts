@@ -1,4 +1,5 @@
 export { FileLogStore, openFileStore, type FileStoreOptions } from './file-store.ts'
+export { logFilesIn, type StoredLogFile } from './log-files.ts'
 export type { IndexSource, ListIndex } from './list-index.ts'
 export type { FilePort } from './file-port.ts'
 export { nodeFilePort } from './node-file-port.ts'

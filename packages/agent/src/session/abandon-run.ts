@@ -1,0 +1,40 @@
+import type { Session } from '@tapetree/session'
+import { readDraft, removeDraft } from '../loop/draft.ts'
+import { Jobs } from '../tools/jobs.ts'
+import { outputOfAbandoned } from './abandoned-call.ts'
+import { factsOf } from './open-run-facts.ts'
+import { positionOf } from './position.ts'
+
+/** Closes a run that is not to be resumed: every open call is answered on its path, with what is known of it. */
+export async function abandonRun(session: Session): Promise<void> {
+  const run = session.openRun
+  if (!run) return
+  const position = await positionOf(session)
+  const { starts } = await factsOf(session, position)
+  const jobs = new Jobs()
+  for (const call of position.openCalls) {
+    const start = starts.get(call.id)
+    const toolResult = { toolUseId: call.id, ...(await outputOfAbandoned(start, { session, jobs })) }
+    await session.appendMessage('tool', [{ type: 'tool_result', toolResult }], { with: { runId: run.runId } })
+    // The result is durable: what could not be tidied up is in nobody's way.
+    if (start) await jobs.removeSpool(start, session.localFolder).catch(() => undefined)
+  }
+  for (const { requestId } of session.pendingPermissions) {
+    await session.append({ type: 'permission_result', permissionResult: { requestId, outcome: 'cancelled' } })
+  }
+  await keepDraft(session, run.runId)
+  await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned' } })
+}
+
+/** What an answer had said is not lost with its run. */
+async function keepDraft(session: Session, runId: string): Promise<void> {
+  const { localFolder } = session
+  if (localFolder === undefined) return
+  const draft = await readDraft(localFolder)
+  const isInLog = draft && (await session.getEntry(draft.item).catch(() => undefined))
+  if (draft && !isInLog) {
+    const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
+    await session.append({ type: 'attempt', attempt: { runId, ...draft, error } })
+  }
+  await removeDraft(localFolder)
+}

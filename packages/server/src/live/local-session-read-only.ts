@@ -1,0 +1,162 @@
+import {
+  limits,
+  ProblemError,
+  readOlder,
+  Replica,
+  SessionCommands,
+  snapshotToWire,
+  type ConnectionStatus,
+  type SessionChange,
+  type SessionHandle,
+  type StateKey,
+  type StateValues,
+} from '@tapetree/client'
+import { checksum, type DiskLine, type Session, type Transcript } from '@tapetree/session'
+import { Listeners } from './local-session-listeners.ts'
+import { linesBefore } from './local-session-lines.ts'
+
+export interface ReadOnlySessionOptions {
+  /** Opened for reading. It is closed with the handle. */
+  session: Session
+  /** Who writes it, in a sentence. */
+  reason: string
+  /** How many entries to begin with. */
+  window?: number
+  /** How often is looked whether its owner has written. */
+  everyMs?: number
+  /** Told of a listener that throws; without it the process is warned. */
+  onProblem?: (error: unknown) => void
+}
+
+/** A session that another process writes and that nobody answers for: its log is followed, and every command is refused. */
+export class ReadOnlySession extends SessionCommands implements SessionHandle {
+  readonly sessionId: string
+  readonly #options: ReadOnlySessionOptions
+  readonly #replica = new Replica()
+  readonly #listeners: Listeners
+  #status: ConnectionStatus = { type: 'attached' }
+  #timer: NodeJS.Timeout | undefined
+  #reading: Promise<void> = Promise.resolve()
+
+  private constructor(options: ReadOnlySessionOptions) {
+    super()
+    this.#options = options
+    this.#listeners = new Listeners(options.onProblem)
+    this.sessionId = options.session.id
+  }
+
+  static async open(options: ReadOnlySessionOptions): Promise<ReadOnlySession> {
+    const handle = new ReadOnlySession(options)
+    await handle.#begin()
+    handle.#lookLater()
+    return handle
+  }
+
+  get transcript(): Transcript {
+    return this.#replica.transcript
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  /** What the log alone says. */
+  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
+    const { openRun, totals } = this.#options.session
+    const known: Partial<StateValues> = {
+      run: { runId: openRun?.runId ?? null, isBusy: openRun !== null, waitingFor: null },
+      usage: totals,
+    }
+    return known[key]
+  }
+
+  subscribe(listener: (change: SessionChange) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  async run(): Promise<never> {
+    const { reason: detail } = this.#options
+    throw new ProblemError({ type: 'session-owned', title: 'Session owned', status: 409, detail })
+  }
+
+  async loadOlder(count = 50): Promise<boolean> {
+    const { oldest } = this.#replica
+    if (!oldest) return false
+    const { session } = this.#options
+    const { lines, hasOlder } = await readOlder(oldest, count, (before) => linesBefore(session, before))
+    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
+    return this.#replica.oldest !== undefined
+  }
+
+  /** Nobody is there to be told. */
+  present(): void {}
+
+  async close(): Promise<void> {
+    if (this.#status.type === 'closed') return
+    clearTimeout(this.#timer)
+    this.#status = { type: 'closed', reason: 'closed' }
+    this.#tell({ type: 'status' })
+    await this.#reading
+    await this.#options.session.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #begin(): Promise<void> {
+    const { session, window = 50 } = this.#options
+    const snapshot = await session.snapshot({ entries: window })
+    this.#replica.attach({
+      session_id: session.id,
+      client_id: 'read-only',
+      mode: 'snapshot',
+      reason: 'first',
+      head: snapshot.head,
+      from: snapshot.head.seq + 1,
+      limits: {
+        max_behind_lines: limits.maxBehindLines,
+        max_behind_bytes: limits.maxBehindBytes,
+        max_frame_bytes: limits.maxFrameBytes,
+      },
+      state: {},
+      snapshot: snapshotToWire(snapshot),
+    })
+    this.#tell({ type: 'transcript' })
+  }
+
+  #lookLater(): void {
+    if (this.#status.type === 'closed') return
+    this.#timer = setTimeout(() => {
+      // What cannot be read now may be later, as where the folder is on a network.
+      this.#reading = this.#look().catch(() => undefined)
+      void this.#reading.then(() => this.#lookLater())
+    }, this.#options.everyMs ?? 500)
+  }
+
+  /** Reads on from what is here, not from what was there at the last look: that may have failed half-way. */
+  async #look(): Promise<void> {
+    const { session } = this.#options
+    await session.refresh()
+    if (this.#replica.place(session.head.seq) === 'known') return
+    for await (const line of session.lines({ after: this.#replica.cursor?.seq ?? 0 })) {
+      if (this.#replica.place(line.seq) === 'known') continue
+      if (line.type === 'lost') {
+        this.#replica.takeLost(line.seq, line.count)
+        continue
+      }
+      const disk = JSON.parse(line.text) as DiskLine & { crc?: string }
+      if (this.#replica.takeLine(disk, { seq: line.seq, crc: disk.crc ?? checksum(line.text) })) continue
+      // It goes on from an entry that is not here.
+      await this.#begin()
+      break
+    }
+    this.#tell({ type: 'transcript' })
+    this.#tell({ type: 'state', key: 'run' })
+    this.#tell({ type: 'state', key: 'usage' })
+  }
+
+  #tell(change: SessionChange): void {
+    this.#listeners.tell(change)
+  }
+}
