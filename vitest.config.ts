@@ -10,7 +10,7 @@ export default defineConfig({
     include: ['packages/*/src/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
     execArgv: ['-C', '@tapetree/source'],
-    globalSetup: ['scripts/canary-search.ts'],
+    globalSetup: ['scripts/canary-search.ts', 'scripts/build-cli-once.ts'],
     // A busy machine is slow, not wrong.
     testTimeout: 30_000,
     reporters: ['default', new CountReporter()],

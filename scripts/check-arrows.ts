@@ -39,6 +39,24 @@ const serverArrows: Record<string, string[]> = {
   http: ['live', 'auth', 'observe'],
 }
 
+/**
+ * The same for the command line. The small files beside its folders are for all of them. The screen knows sessions and clients, and nothing of
+ * what runs them: so it is the same for a session here and for one on another machine.
+ */
+const cliArrows: Record<string, string[]> = {
+  tui: [],
+  host: [],
+  print: ['host'],
+  sessions: ['host'],
+  export: ['sessions'],
+  play: ['host'],
+  setup: ['host'],
+  tour: ['host'],
+  commands: ['host', 'tui', 'print', 'sessions', 'export', 'play', 'setup', 'tour'],
+  'command-table': ['commands'],
+}
+const knownToScreens = ['client', 'session', 'cli']
+
 /** Entries a browser loads, with the foreign packages that are meant: whatever they reach has no `node:` and no other. */
 const browserEntries = new Map([
   ['packages/session/src/index.ts', []],
@@ -67,6 +85,7 @@ function checkArrows(): string[] {
     ...all.flatMap(checkSessionArrow),
     ...all.flatMap(checkAgentArrow),
     ...all.flatMap(checkServerArrow),
+    ...all.flatMap(checkCliArrow),
     ...[...browserEntries].flatMap(([entry, foreign]) => checkBrowser(entry, foreign, imports)),
     ...findCycles(imports),
   ]
@@ -121,6 +140,24 @@ function checkServerArrow({ file, line, specifier, targets }: Import): string[] 
     if (to === undefined) return [`${file}:${line}: ${specifier}: ${from} may not import what puts the server together`]
     return to === from || allowed.includes(to) ? [] : [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
   })
+}
+
+function checkCliArrow({ file, line, specifier, targets }: Import): string[] {
+  const from = cliFolderOf(file)
+  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
+  const allowed = cliArrows[from]
+  if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
+  return targets.flatMap(({ file: target }) => {
+    const isOutside = from === 'tui' && !knownToScreens.includes(packageOf(target) ?? '')
+    if (isOutside) return [`${file}:${line}: ${specifier}: the screen knows only ${knownToScreens.join(', ')}`]
+    const to = cliFolderOf(target)
+    if (to === undefined || to === from || allowed.includes(to)) return []
+    return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
+  })
+}
+
+function cliFolderOf(file: string): string | undefined {
+  return /^packages\/cli\/src\/([^/]+)\//.exec(file)?.[1]
 }
 
 function serverFolderOf(file: string): string | undefined {

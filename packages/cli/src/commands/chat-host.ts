@@ -1,0 +1,25 @@
+import type { SettingsInput } from '@tapetree/agent'
+import type { SessionStore } from '@tapetree/session'
+import { SessionHost } from '../host/session-host.ts'
+import type { Io } from '../io.ts'
+import type { ChatProblems } from './chat-problems.ts'
+
+export interface ChatHostOptions {
+  io: Io
+  store: SessionStore
+  flags: SettingsInput
+  problems: Pick<ChatProblems, 'add'>
+}
+
+/** Sessions that this terminal owns, and the way to those that others own. */
+export function openChatHost({ io, store, flags, problems }: ChatHostOptions): Promise<SessionHost> {
+  return SessionHost.open({
+    io,
+    store,
+    owner: 'terminal',
+    flags,
+    window: 200,
+    clientName: 'terminal',
+    onProblem: ({ source, message }) => problems.add(`${source}: ${message}`),
+  })
+}

@@ -1,0 +1,12 @@
+import type { CommandRun } from '../command.ts'
+import { checkSetup } from '../print/check-setup.ts'
+import { runOptionsOf } from '../print/run-options.ts'
+
+/** `tapetree run`: what can refuse does so before there is any trace of a session, and before more is loaded than that takes. */
+export const runPrompt: CommandRun = async (invocation, io) => {
+  const options = runOptionsOf(invocation)
+  const { flags, model, toolNames } = options
+  const setup = options.session === undefined && (await checkSetup({ io, flags, model, toolNames, isNew: true }))
+  const { printRun } = await import('../print/print-run.ts')
+  return printRun(options, { io, setup: setup || undefined })
+}

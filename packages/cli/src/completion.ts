@@ -1,0 +1,22 @@
+import type { CommandSpec } from './command.ts'
+import { bashCompletion } from './completion-bash.ts'
+import { fishCompletion } from './completion-fish.ts'
+import { completionPoints } from './completion-points.ts'
+import { zshCompletion } from './completion-zsh.ts'
+
+export const shells = ['bash', 'zsh', 'fish'] as const
+
+/** A script for the shell, made from the table of commands. */
+export function completionScript(shell: (typeof shells)[number], commands: readonly CommandSpec[]): string {
+  const points = completionPoints(commands)
+  switch (shell) {
+    case 'bash':
+      return bashCompletion(points)
+    case 'zsh':
+      return zshCompletion(points)
+    case 'fish':
+      return fishCompletion(points)
+    default:
+      return shell satisfies never
+  }
+}

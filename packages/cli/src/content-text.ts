@@ -1,0 +1,44 @@
+import { getImageDimensions } from '@earendil-works/pi-tui'
+import type { Content, ImageSource } from '@tapetree/session'
+
+/** What a message or a result says, as text. It is not harmless yet. */
+export function contentText(content: string | readonly Content[]): string {
+  if (typeof content === 'string') return content
+  return content
+    .flatMap((block) => {
+      if (block.type === 'text') return [block.text.content]
+      return block.type === 'image' ? [imageText(block.image.source)] : []
+    })
+    .join('\n')
+}
+
+/** `[image 1200×800 png]`. It is not harmless yet. */
+export function imageText(source: ImageSource): string {
+  const kind = source.mediaType.replace(/^image\//, '').slice(0, 40)
+  switch (source.type) {
+    case 'base64': {
+      const size = sizeOf(source)
+      return size === undefined ? `[image ${kind}]` : `[image ${size} ${kind}]`
+    }
+    case 'blob':
+      return `[image ${kind}, ${Math.max(1, Math.round(source.size / 1000)).toLocaleString('en')} kB]`
+    case 'url':
+      return `[image ${kind} at ${source.data.slice(0, 200)}]`
+    default:
+      source satisfies never
+      return `[image ${kind}]`
+  }
+}
+
+/** The size stands at the beginning of a file; of a photograph, behind what its camera noted. */
+const headCharacters = 256 * 1024
+
+function sizeOf({ data, mediaType }: { data: string; mediaType: string }): string | undefined {
+  try {
+    const size = getImageDimensions(data.slice(0, headCharacters), mediaType)
+    return size ? `${size.widthPx}×${size.heightPx}` : undefined
+  } catch {
+    // Whatever it is, it is no whole image.
+    return undefined
+  }
+}

@@ -1,0 +1,42 @@
+import { memoryStore, text, type Entry } from '@tapetree/session'
+import { assistant, call, toolResult, user } from '@tapetree/session/testing'
+import { expect, test } from 'vitest'
+import { callArgument } from './call-argument.ts'
+import { describeEntry } from './describe-entry.ts'
+
+test('an entry is told in the words of the glossary, and by what it is about', async () => {
+  await using session = await memoryStore().create({})
+  await user(session, ' go on\n')
+  await assistant(
+    session,
+    'yes',
+    call('c1', 'grep', { path: 'src', pattern: 'x' }),
+    call('c2', 'todo_write', { items: [] }),
+  )
+  await toolResult(session, 'c1', 'nothing')
+  await session.appendMessage('bashExecution', [], { with: { bashExecution: { command: 'ls', output: '' } } })
+  await session.appendMessage('custom', [text('news')])
+  await session.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel: 'high' } })
+  const told: string[] = []
+  const tell = ({ entry, children }: { entry: Entry; children: readonly { entry: Entry }[] }): void => {
+    const { kind, words } = describeEntry(entry)
+    told.push(`${kind}: ${words}`)
+    for (const child of children) tell(child as Parameters<typeof tell>[0])
+  }
+  for (const root of await session.getTree()) tell(root)
+  expect(told).toEqual([
+    'user: go on',
+    'assistant: yes [grep x in src] [todo_write]',
+    'tool result: nothing',
+    'command: ls',
+    'custom: news',
+    'thinking level: high',
+  ])
+})
+
+test('a call is about its command, path or job, and otherwise about all that it was given', () => {
+  const argument = (input: Record<string, unknown>): string => callArgument({ name: 'any', input })
+  expect(
+    [{ content: 'x', path: 'a' }, { jobId: 'j1', wait: 5 }, { only: 'this' }, { a: 1, b: 'c' }, {}].map(argument),
+  ).toEqual(['a', 'j1', 'this', '{"a":1,"b":"c"}', ''])
+})

@@ -1,0 +1,67 @@
+import type { Entry, Session, TreeNode } from '@tapetree/session'
+import { fitText } from '../display-width.ts'
+import { sessionTitle } from '../session-title.ts'
+import { segmentsOf, type Segment } from '../sessions/segments.ts'
+import type { RedactionTally } from './redaction-tally.ts'
+
+/** What a file for people is made of: everything redacted already. */
+export interface ExportedSession {
+  id: string
+  title: string
+  created: string
+  cwd: string | undefined
+  cost: number
+  tokens: number
+  /** The first is the path that the session is on. */
+  segments: readonly Segment[]
+  /** How many there are in all, also of those that are left out. */
+  branches: number
+  /** The names of tools, by call. */
+  callNames: ReadonlyMap<string, string>
+  /** The bytes of an image of the log; undefined where they are missing. */
+  imageBytes(sha256: string): Promise<Uint8Array | undefined>
+}
+
+export interface ExportScope {
+  tally: RedactionTally
+  /** Everything, or the path that the session is on. */
+  scope: 'tree' | 'path'
+}
+
+const maxTitle = 200
+
+export async function exportedSession(session: Session, { tally, scope }: ExportScope): Promise<ExportedSession> {
+  const all = segmentsOf(await session.getTree(), session.leafId)
+  const chosen = scope === 'tree' ? all : all.slice(0, 1)
+  const segments = chosen.map((segment) => ({ ...segment, nodes: [...segment.nodes] }))
+  const redacted = new Map<TreeNode, TreeNode>()
+  for (const { nodes } of segments) {
+    for (const [index, node] of nodes.entries()) {
+      const { entry, label } = tally.json({ entry: node.entry, ...(node.label !== undefined && { label: node.label }) })
+      const made: TreeNode = { ...node, entry, ...(label !== undefined && { label }) }
+      redacted.set(node, made)
+      nodes[index] = made
+    }
+  }
+  const info = tally.redactor.json(session.info)
+  const { cost, tokens } = session.totals
+  return {
+    id: session.id,
+    title: fitText(sessionTitle(info), maxTitle) || session.id,
+    created: info.created,
+    cwd: info.cwd,
+    cost,
+    tokens,
+    branches: all.length - 1,
+    segments: segments.map((segment) => ({ ...segment, from: segment.from && (redacted.get(segment.from) ?? null) })),
+    callNames: new Map(segments.flatMap(({ nodes }) => nodes.flatMap(({ entry }) => callsIn(entry)))),
+    imageBytes: (sha256) => session.getBlob(sha256).catch(() => undefined), // the page says that it is missing
+  }
+}
+
+function callsIn(entry: Entry): [string, string][] {
+  if (entry.type !== 'message') return []
+  return entry.message.content.flatMap((block) =>
+    block.type === 'tool_use' ? [[block.toolUse.id, block.toolUse.name] as [string, string]] : [],
+  )
+}

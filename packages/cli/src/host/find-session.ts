@@ -1,0 +1,162 @@
+import {
+  isId,
+  SessionError,
+  type Place,
+  type SessionInfo,
+  type SessionQuery,
+  type SessionStore,
+} from '@tapetree/session'
+import { nearestWord } from '../did-you-mean.ts'
+import { fitText } from '../display-width.ts'
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import { harmlessLine } from '../harmless.ts'
+import { sessionTitle } from '../session-title.ts'
+import { shortIds } from '../short-ids.ts'
+import { allSessions, type ListedSessions } from './all-sessions.ts'
+
+export interface FindSessionOptions {
+  /** `last` is the newest session of this folder. Absent: of all folders. */
+  cwd?: string
+  /** Where to look. */
+  place?: Place
+}
+
+/** A shorter beginning of an id says nothing: ids begin with the time. */
+const minPrefixLength = 4
+const maxListed = 8
+/** Names that are looked through for one that is almost the same. */
+const maxCompared = 1000
+
+/** Where sessions are looked for. */
+export interface SearchedSessions extends ListedSessions {
+  /** One by its whole id, without a look at all of them. */
+  byId: (id: string) => Promise<SessionInfo | undefined>
+  /** The commands that list them and that bring one back, as they would be typed. */
+  commands: { list: string; restore?: (id: string) => string }
+}
+
+/** The session of this machine that was meant: by its id, the beginning of its id, its name, or `last`. */
+export async function findSession(
+  store: SessionStore,
+  reference: string,
+  options: FindSessionOptions = {},
+): Promise<SessionInfo> {
+  const sessions = {
+    list: (query: SessionQuery) => store.list(query),
+    byId: (id: string) => sessionOfId(store, id),
+    commands: { list: 'tapetree sessions list', restore: (id: string) => `tapetree sessions restore ${id}` },
+  }
+  return findSessionIn(sessions, reference, options)
+}
+
+/** The same, wherever they are. */
+export async function findSessionIn(
+  sessions: SearchedSessions,
+  reference: string,
+  { cwd, place = 'active' }: FindSessionOptions = {},
+): Promise<SessionInfo> {
+  if (reference === 'last') return newestSession(sessions, { place, ...(cwd !== undefined && { cwd }) })
+  const whole = place === 'active' && isId(reference) ? await sessions.byId(reference) : undefined
+  if (whole) return whole
+  const all = await allSessions(sessions, place)
+  const [only, ...others] = sessionsMeant(all, reference)
+  if (!only) throw await notFound(sessions, reference, { all, place })
+  if (others.length > 0) throw ambiguous(reference, { meant: [only, ...others], next: [sessions.commands.list] })
+  return only
+}
+
+async function newestSession(from: SearchedSessions, query: { cwd?: string; place: Place }): Promise<SessionInfo> {
+  const { sessions } = await from.list({ ...query, limit: 1 })
+  const [newest] = sessions
+  if (newest) return newest
+  const where = query.cwd === undefined ? '' : ` in ${harmlessLine(query.cwd)}`
+  throw new Failure(exitCodes.notFound, `There is no session${where} yet.`, {
+    type: 'session-not-found',
+    next: ['tapetree', from.commands.list],
+  })
+}
+
+/** Reads one log instead of a list of all. */
+async function sessionOfId(store: SessionStore, id: string): Promise<SessionInfo | undefined> {
+  try {
+    await using session = await store.open(id, { readOnly: true })
+    return session.info
+  } catch (error) {
+    if (error instanceof SessionError && error.code === 'session-not-found') return undefined
+    throw error
+  }
+}
+
+/** An id before a name, a name before the beginning of an id. */
+function sessionsMeant(all: readonly SessionInfo[], reference: string): SessionInfo[] {
+  const byId = all.filter(({ id }) => id === reference)
+  if (byId.length > 0) return byId
+  const byName = all.filter(({ name }) => name !== '' && name === reference)
+  if (byName.length > 0 || reference.length < minPrefixLength) return byName
+  return all.filter(({ id }) => id.startsWith(reference))
+}
+
+async function notFound(
+  sessions: SearchedSessions,
+  reference: string,
+  { all, place }: { all: readonly SessionInfo[]; place: Place },
+): Promise<Failure> {
+  const shown = harmlessLine(reference)
+  const message = `There is no session ${JSON.stringify(shown)}.`
+  const type = 'session-not-found'
+  const { list, restore } = sessions.commands
+  if (place === 'active') {
+    for (const other of ['archive', 'trash'] as const) {
+      const [there] = sessionsMeant(await allSessions(sessions, other), reference)
+      if (!there) continue
+      const why = `It is in the ${other}.`
+      return new Failure(exitCodes.notFound, message, { type, why, next: restore ? [restore(there.id)] : [] })
+    }
+  }
+  const near = similar(all, reference)
+  return new Failure(exitCodes.notFound, message, {
+    type,
+    ...(near.length > 0 && { why: `Did you mean ${labelsOf(near).join(' or ')}?` }),
+    next: [list],
+  })
+}
+
+/** Those whose name is almost it, whose name or first words have it in them, or whose id begins as it does. */
+function similar(all: readonly SessionInfo[], reference: string): SessionInfo[] {
+  const wanted = reference.toLowerCase()
+  const start = wanted.slice(0, 8)
+  const names = new Set(all.slice(0, maxCompared).flatMap(({ name }) => (name === '' ? [] : name)))
+  const nearest = nearestWord(reference, [...names])
+  const hasIt = ({ id, name, firstText = '' }: SessionInfo): boolean =>
+    (nearest !== undefined && name === nearest) ||
+    name.toLowerCase().includes(wanted) ||
+    firstText.toLowerCase().includes(wanted) ||
+    (start.length === 8 && id.startsWith(start))
+  return wanted === '' ? [] : all.filter(hasIt).slice(0, 3)
+}
+
+function ambiguous(
+  reference: string,
+  { meant, next }: { meant: readonly SessionInfo[]; next: readonly string[] },
+): Failure {
+  const listed = labelsOf(meant).slice(0, maxListed)
+  const more = meant.length > maxListed ? ` and ${meant.length - maxListed} more` : ''
+  const isName = meant.some(({ name }) => name === reference)
+  const hint = isName ? 'Name one by its id.' : 'Ids begin with the time of their session, so it takes more of the id.'
+  return new Failure(exitCodes.usage, `${JSON.stringify(harmlessLine(reference))} may be ${meant.length} sessions.`, {
+    type: 'session-ambiguous',
+    why: `They are ${listed.join(', ')}${more}. ${hint}`,
+    next,
+  })
+}
+
+/** What tells them apart: as much of their ids as it takes, and their titles. */
+function labelsOf(sessions: readonly SessionInfo[]): string[] {
+  const ids = shortIds(sessions.map(({ id }) => id))
+  return sessions.map((session) => {
+    const id = ids.get(session.id) ?? session.id
+    const title = fitText(sessionTitle(session), 40)
+    return title === '' ? id : `${id} (${title})`
+  })
+}

@@ -1,0 +1,74 @@
+import { SessionError } from '@tapetree/session'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { OpenedSession, SessionAccess } from '../session-source.ts'
+import { MovingSession } from './moving-session.ts'
+
+export interface FollowOptions {
+  /** Opens it wherever it is by now. */
+  reopen: () => Promise<OpenedSession>
+  signal: AbortSignal
+}
+
+export interface FollowedSession {
+  opened: OpenedSession
+  /** Resolves when nobody looks after it any more: it is owned here, closed or gone. */
+  done: Promise<void>
+}
+
+/** How often is looked whether somebody else owns it by now, or nobody. */
+const lookMs = 2000
+
+/** A session of another process, that goes on when that one ends: here, or at its next owner. */
+export function followOwner(first: OpenedSession, options: FollowOptions): FollowedSession {
+  const moving = new MovingSession(first.handle)
+  let { access } = first
+  const done = stayWithSession(moving, { ...options, access: () => access, moved: (to) => (access = to) })
+  const opened = {
+    handle: moving,
+    cwd: first.cwd,
+    get access() {
+      return access
+    },
+  }
+  return { opened, done }
+}
+
+interface Following extends FollowOptions {
+  access: () => SessionAccess
+  moved: (to: SessionAccess) => void
+}
+
+async function stayWithSession(moving: MovingSession, { reopen, signal, access, moved }: Following): Promise<void> {
+  while (!moving.isClosed && !signal.aborted && access().type !== 'owner') {
+    await nextLook(moving, signal)
+    const { status } = moving
+    // Its owner has put it away: nobody takes it up again.
+    if (status.type === 'closed' && status.reason === 'gone') return moving.end('gone')
+    const isFine = access().type === 'attached' && status.type === 'attached'
+    if (isFine || moving.isClosed || signal.aborted) continue
+    const place = await reopen().catch((error: unknown) => {
+      if (error instanceof SessionError && error.code === 'session-not-found') return 'gone' as const
+      return undefined // what goes wrong now may go well at the next look
+    })
+    if (!place) continue
+    if (place === 'gone') return moving.end('gone')
+    if (place.access.type === 'read-only') {
+      await place.handle.close()
+      continue
+    }
+    moved(place.access)
+    await moving.moveTo(place.handle)
+  }
+  if (signal.aborted) await moving.close()
+  else moving.stay()
+}
+
+/** In a while, or as soon as the connection is cut. */
+async function nextLook(moving: MovingSession, signal: AbortSignal): Promise<void> {
+  const cut = new AbortController()
+  const stop = moving.subscribe(({ type }) => {
+    if (type === 'status' && ['waiting', 'closed'].includes(moving.status.type)) cut.abort()
+  })
+  await wait(lookMs, undefined, { ref: false, signal: AbortSignal.any([cut.signal, signal]) }).catch(() => undefined)
+  stop()
+}

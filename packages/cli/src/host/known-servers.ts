@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import type { Places } from '../places.ts'
+
+const serverSchema = z.object({
+  /** Its origin. */
+  url: z.string(),
+  token: z.string(),
+  pairedAt: z.string(),
+  /** Of a server that vouches for itself: the certificate that it must show. */
+  pinned: z.object({ certificate: z.string(), fingerprint: z.string() }).optional(),
+})
+const fileSchema = z.object({ version: z.literal(1), servers: z.array(serverSchema) })
+
+export type KnownServer = z.infer<typeof serverSchema>
+
+/** Servers that have let this device in, in a file that only its owner can read. */
+export class KnownServers {
+  readonly #file: string
+
+  constructor({ state }: Pick<Places, 'state'>) {
+    this.#file = join(state, 'servers.json')
+  }
+
+  async list(): Promise<KnownServer[]> {
+    const text = await readFile(this.#file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+      return undefined
+    })
+    if (text === undefined) return []
+    await chmod(this.#file, 0o600)
+    const parsed = fileSchema.safeParse(parseJson(text))
+    if (parsed.success) return parsed.data.servers
+    throw new Failure(exitCodes.configuration, `${this.#file} is not a list of servers.`, {
+      type: 'unreadable-file',
+      why: 'Remove it, and pair with your servers again.',
+    })
+  }
+
+  async find(url: string): Promise<KnownServer | undefined> {
+    return (await this.list()).find((server) => server.url === url)
+  }
+
+  async remember(server: KnownServer): Promise<void> {
+    await this.#write([...(await this.#without(server.url)), server])
+  }
+
+  /** False where it was not known. */
+  async forget(url: string): Promise<boolean> {
+    const isKnown = (await this.find(url)) !== undefined
+    if (isKnown) await this.#write(await this.#without(url))
+    return isKnown
+  }
+
+  async #without(url: string): Promise<KnownServer[]> {
+    return (await this.list()).filter((server) => server.url !== url)
+  }
+
+  async #write(servers: KnownServer[]): Promise<void> {
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    const temporary = `${this.#file}.${randomBytes(6).toString('hex')}.tmp`
+    await writeFile(temporary, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+    await rename(temporary, this.#file)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // no list of servers: the schema says so
+  }
+}

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface ListFilesOptions {
+  /** The one that comes with this package, unless a test says otherwise. */
+  ripgrep?: string
+}
+
+/** A folder with more in it is not looked through to its end. */
+const maxListed = 100_000
+/** Without ripgrep it takes longer. */
+const maxWalked = 20_000
+const listMs = 10_000
+
+/** Folders that are full of what nobody wrote, also where no `.gitignore` says so. */
+const leftOut = ['.git', 'node_modules', 'target', '__pycache__']
+
+/** Ignore files count also where there is no repository, as they do for the tools of the agent. */
+const fixedArguments = ['--no-config', '--no-messages', '--no-require-git', '--files', '--hidden', '--null']
+
+/** The paths below a folder, but for what its `.gitignore` leaves out; folders end with `/`. Links are not followed. */
+export async function listFiles(root: string, options: ListFilesOptions = {}): Promise<string[]> {
+  try {
+    const program = options.ripgrep ?? (await import('@vscode/ripgrep')).rgPath
+    const files = await ripgrepFiles(program, root)
+    return [...foldersOf(files), ...files]
+  } catch {
+    return walk(root) // there is no ripgrep for this machine
+  }
+}
+
+async function ripgrepFiles(program: string, root: string): Promise<string[]> {
+  const globs = leftOut.map((name) => `--glob=!${name}`)
+  const child = spawn(program, [...fixedArguments, ...globs], {
+    cwd: root,
+    env: {},
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: listMs,
+  })
+  const ended = once(child, 'close')
+  const files: string[] = []
+  let rest = ''
+  child.stdout.setEncoding('utf8')
+  child.stdout.on('data', (text: string) => {
+    const parts = (rest + text).split('\0')
+    rest = parts.pop() ?? ''
+    files.push(...parts)
+    if (files.length >= maxListed) child.kill()
+  })
+  await ended
+  return files.slice(0, maxListed)
+}
+
+function foldersOf(files: readonly string[]): Set<string> {
+  const folders = new Set<string>()
+  for (const file of files) {
+    for (let end = file.lastIndexOf('/'); end > 0; end = file.lastIndexOf('/', end - 1)) {
+      const folder = file.slice(0, end + 1)
+      if (folders.has(folder)) break
+      folders.add(folder)
+    }
+  }
+  return folders
+}
+
+/** Breadth first: what lies near is found although there is too much. */
+async function walk(root: string): Promise<string[]> {
+  const found: string[] = []
+  const folders = ['']
+  for (let folder = folders.shift(); folder !== undefined && found.length < maxWalked; folder = folders.shift()) {
+    // One that cannot be read has nothing to offer.
+    const entries = await opendir(join(root, folder)).catch(() => undefined)
+    if (!entries) continue
+    for await (const entry of entries) {
+      if (leftOut.includes(entry.name)) continue
+      const isFolder = entry.isDirectory()
+      const path = `${folder}${entry.name}${isFolder ? '/' : ''}`
+      found.push(path)
+      if (isFolder) folders.push(path)
+      if (found.length >= maxWalked) break
+    }
+  }
+  return found
+}

@@ -1,0 +1,90 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { placesOf } from '../places.ts'
+import { fakeHome, fakeModel } from '../testing/fake-home.ts'
+import { localSource } from './local-source.ts'
+import { offeredModels } from './offered-models.ts'
+import { openStore } from './open-store.ts'
+import { SessionHost } from './session-host.ts'
+import { surroundingsOf } from './surroundings.ts'
+
+test('the sessions of this machine are made, listed, searched, forked and shown as a tree', async () => {
+  await using home = await fakeHome()
+  const store = await openStore(placesOf(home))
+  const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
+  const { registry } = await surroundingsOf(home, { cwd: home.cwd })
+  const source = localSource({ host, store, cwd: home.cwd, models: () => offeredModels(registry) })
+
+  const { handle, access, cwd } = await source.create()
+  expect([access.type, cwd]).toEqual(['owner', home.cwd])
+  home.provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['A porcupine.'] }] })
+  await handle.prompt('Which animal?')
+  await new Promise<void>((resolve) => {
+    handle.subscribe(() => {
+      if (handle.transcript.run === null && [...handle.transcript.path.items].at(-1)?.type === 'assistant') resolve()
+    })
+  })
+  expect((await source.list({ cwd: home.cwd })).map(({ id }) => id)).toEqual([handle.sessionId])
+  expect(await source.search('porcupine')).toMatchObject([{ sessionId: handle.sessionId, role: 'assistant' }])
+
+  const [root] = await source.tree(handle.sessionId)
+  expect(root?.entry.parentId).toBeNull()
+  const user = [...handle.transcript.path.items].find(({ type }) => type === 'user')
+  const fork = await source.fork(handle.sessionId, user?.id)
+  expect(fork.cwd).toBe(home.cwd)
+  expect([...fork.handle.transcript.path.items].some(({ type }) => type === 'assistant')).toBe(false)
+
+  const models = await source.models()
+  expect(models.find(({ reference }) => reference === fakeModel)).toMatchObject({ provider: 'fake', isUsable: true })
+  expect(models.some(({ isUsable }) => !isUsable)).toBe(true)
+
+  const image = await source.keepImage(handle.sessionId, { bytes: Buffer.from('bytes'), mediaType: 'image/png' })
+  await using reading = await store.open(handle.sessionId, { readOnly: true })
+  expect(Buffer.from(await reading.getBlob(image)).toString()).toBe('bytes')
+  await source.close()
+  await store.close()
+})
+
+test('other sessions are renamed and put away, and one that somebody is at is not', async () => {
+  await using home = await fakeHome()
+  const store = await openStore(placesOf(home))
+  const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
+  const source = localSource({ host, store, cwd: home.cwd, models: async () => [] })
+  const [shown, left, old] = [await source.create(), await source.create(), await source.create()].map(
+    ({ handle }) => handle,
+  )
+  await left?.close()
+  await old?.close()
+  const idOf = (handle: typeof shown): string => handle?.sessionId ?? ''
+  await source.rename(idOf(left), 'left')
+  expect((await source.list({})).find(({ id }) => id === left?.sessionId)?.name).toBe('left')
+  await expect(source.delete(idOf(shown))).rejects.toMatchObject({ code: 'session-busy' })
+  await source.archive(idOf(left))
+  await source.delete(idOf(old))
+  expect((await source.list({})).map(({ id }) => id)).toEqual([shown?.sessionId])
+  expect((await source.list({ place: 'archive' })).map(({ id }) => id)).toEqual([left?.sessionId])
+  expect((await source.list({ place: 'trash' })).map(({ id }) => id)).toEqual([old?.sessionId])
+  await source.close()
+  await store.close()
+})
+
+test('files are offered by the beginning of their path or name, a part of it, or its letters in order', async () => {
+  await using home = await fakeHome()
+  for (const folder of ['src/parts', 'node_modules/parts', '.hidden'])
+    await mkdir(join(home.cwd, folder), { recursive: true })
+  for (const file of ['src/parts/engine.ts', 'readme.md', 'node_modules/parts/engine.ts', '.hidden/engine.ts']) {
+    await writeFile(join(home.cwd, file), '')
+  }
+  const store = await openStore(placesOf(home))
+  const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
+  const source = localSource({ host, store, cwd: home.cwd, models: async () => [] })
+  expect(await source.files('')).toEqual(['src/', 'readme.md', 'src/parts/', 'src/parts/engine.ts'])
+  expect(await source.files('eng')).toEqual(['src/parts/engine.ts'])
+  expect(await source.files('src/p')).toEqual(['src/parts/', 'src/parts/engine.ts'])
+  expect(await source.files('spet')).toEqual(['src/parts/engine.ts'])
+  expect(await source.files('.hid')).toEqual(['.hidden/', '.hidden/engine.ts'])
+  expect(await source.files('nothing')).toEqual([])
+  await source.close()
+  await store.close()
+})

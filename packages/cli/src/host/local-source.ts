@@ -1,0 +1,58 @@
+import type { ModelReference, Session, SessionStore, TreeNode } from '@tapetree/session'
+import type { OfferedModel, SessionSource } from '../session-source.ts'
+import { changeSession } from './change-session.ts'
+import { FileMatches } from './match-files.ts'
+import type { SessionHost } from './session-host.ts'
+
+export interface LocalSourceOptions {
+  host: SessionHost
+  store: SessionStore
+  /** Where new sessions work. */
+  cwd: string
+  /** That new sessions begin with, if it was chosen for them. */
+  model?: ModelReference | undefined
+  models: () => Promise<OfferedModel[]>
+}
+
+/** The sessions of this user on this machine, whoever owns them. */
+export function localSource({ host, store, cwd, model, models }: LocalSourceOptions): SessionSource {
+  const files = new FileMatches(cwd)
+  return {
+    open: (sessionId) => host.open(sessionId),
+    create: async () => {
+      const sessionId = await host.create({ cwd, ...(model && { model }) })
+      try {
+        return await host.open(sessionId)
+      } catch (error) {
+        // One that cannot be used, as for want of a key, is not left in the list.
+        await store.delete(sessionId).catch(() => undefined)
+        throw error
+      }
+    },
+    fork: async (sessionId, entryId) => {
+      const forked = await reading(sessionId, (session) =>
+        entryId === undefined ? session.copyAll() : session.createBranchedSession(entryId),
+      )
+      return host.open(forked)
+    },
+    list: async (query) => (await store.list(query)).sessions,
+    rename: (sessionId, name) =>
+      changeSession(store, sessionId, {
+        here: (session) => session.appendSessionInfo(name),
+        there: (handle) => handle.run('rename', { name }),
+      }),
+    archive: (sessionId) => host.putAway(sessionId, 'archive'),
+    delete: (sessionId) => host.putAway(sessionId, 'trash'),
+    search: (text) => store.search({ text }),
+    models,
+    tree: (sessionId): Promise<TreeNode[]> => reading(sessionId, (session) => session.getTree()),
+    files: (query) => files.matching(query),
+    keepImage: (sessionId, image) => host.keepImage(sessionId, image),
+    close: () => host.close(),
+  }
+
+  async function reading<T>(sessionId: string, read: (session: Session) => Promise<T>): Promise<T> {
+    await using session = await store.open(sessionId, { readOnly: true })
+    return await read(session)
+  }
+}

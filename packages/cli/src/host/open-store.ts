@@ -1,0 +1,10 @@
+import type { SessionStore } from '@tapetree/session'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { mkdir } from 'node:fs/promises'
+import type { Places } from '../places.ts'
+
+/** The sessions of this user, as files. Whoever opens it closes it. */
+export async function openStore({ sessions }: Pick<Places, 'sessions'>): Promise<SessionStore> {
+  await mkdir(sessions, { recursive: true, mode: 0o700 })
+  return openFileStore({ folder: sessions })
+}

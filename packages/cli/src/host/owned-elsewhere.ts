@@ -1,0 +1,10 @@
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+
+export function ownedElsewhere(sessionId: string, why: string): Failure {
+  return new Failure(exitCodes.ownedElsewhere, `Session ${sessionId} is open in another process.`, {
+    type: 'session-owned',
+    why,
+    next: [`tapetree attach ${sessionId}`],
+  })
+}

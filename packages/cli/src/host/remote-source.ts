@@ -1,0 +1,121 @@
+import {
+  fileListSchema,
+  folderListSchema,
+  movedSessionSchema,
+  ProblemError,
+  problemSchema,
+  RemoteSession,
+  RestClient,
+  searchResultSchema,
+  type Connect,
+  type ModelList,
+  type ServerAddress,
+} from '@tapetree/client'
+import type { SearchHit } from '@tapetree/session'
+import type { z } from 'zod'
+import type { OfferedModel, OpenedSession, SessionSource } from '../session-source.ts'
+import { readTree } from './read-tree.ts'
+import { sessionPage } from './session-page.ts'
+
+export interface RemoteSourceOptions {
+  address: ServerAddress & { connect: Connect }
+  /** The server, for people. */
+  where: string
+  /** How many entries a screen begins with. */
+  window?: number
+  clientName?: string
+}
+
+/** The sessions of a server. */
+export function remoteSource({ address, where, window = 200, clientName }: RemoteSourceOptions): SessionSource {
+  const rest = new RestClient(address)
+  /** The files of a server are those of a session's folder. */
+  let current: string | undefined
+  const open = async (sessionId: string, cwd?: string): Promise<OpenedSession> => {
+    const handle = await RemoteSession.open({
+      ...address,
+      sessionId,
+      window,
+      client: { kind: 'terminal', ...(clientName !== undefined && { name: clientName }) },
+    })
+    await handle.ready
+    current = sessionId
+    return { handle, access: { type: 'attached', where }, cwd }
+  }
+  return {
+    open: async (sessionId) => open(sessionId, (await rest.session(sessionId)).cwd),
+    create: async () => {
+      const made = await rest.createSession({ cwd: await firstRoot(address) })
+      return open(made.id, made.cwd)
+    },
+    fork: async (sessionId, entryId) => {
+      const forked = await rest.fork(sessionId, entryId === undefined ? {} : { entry_id: entryId })
+      return open(forked.id, forked.cwd)
+    },
+    list: async (query) => (await sessionPage(rest, query)).sessions,
+    rename: async (sessionId, name) => void (await rest.patchSession(sessionId, { name })),
+    archive: async (sessionId) =>
+      void (await ask(address, `sessions/${sessionId}/archive`, movedSessionSchema, 'POST')),
+    delete: (sessionId) => rest.deleteSession(sessionId),
+    search: async (text) => (await ask(address, `search?${query({ q: text })}`, searchResultSchema)).hits.map(hitOf),
+    models: async () => (await rest.models()).models.map(offered),
+    tree: (sessionId) => readTree(rest, sessionId),
+    files: async (typed) => {
+      if (current === undefined) return []
+      const { files } = await ask(address, `sessions/${current}/files?${query({ q: typed })}`, fileListSchema)
+      return files.map(({ path, type }) => (type === 'folder' ? `${path}/` : path))
+    },
+    keepImage: async (sessionId, { bytes, mediaType }) => {
+      const image = new Blob([new Uint8Array(bytes)], { type: mediaType })
+      return (await rest.storeImage(sessionId, image)).id
+    },
+    close: async () => undefined,
+  }
+}
+
+function query(values: Record<string, string>): string {
+  return new URLSearchParams(values).toString()
+}
+
+async function firstRoot(address: ServerAddress): Promise<string> {
+  const { folders } = await ask(address, 'folders', folderListSchema)
+  const [root] = folders
+  if (root) return root.path
+  const detail = 'The server has no folder to work in: start it with --root.'
+  throw new ProblemError({ type: 'folder-not-found', title: 'Folder not found', status: 404, detail })
+}
+
+/** For the few routes that the client has no method for. */
+async function ask<T>(
+  { baseUrl, token, fetch = globalThis.fetch }: ServerAddress,
+  path: string,
+  schema: z.ZodType<T>,
+  method: 'GET' | 'POST' = 'GET',
+): Promise<T> {
+  const answer = await fetch(new URL(`/api/${path}`, baseUrl), {
+    method,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    redirect: 'error',
+  })
+  const body: unknown = await answer.json().catch(() => undefined)
+  if (answer.ok) return schema.parse(body)
+  const told = problemSchema.loose().safeParse(body)
+  throw new ProblemError(told.success ? told.data : { type: 'http', title: answer.statusText, status: answer.status })
+}
+
+function hitOf({ session_id, entry_id, ...hit }: z.infer<typeof searchResultSchema>['hits'][number]): SearchHit {
+  return { ...hit, sessionId: session_id, entryId: entry_id }
+}
+
+function offered(model: ModelList['models'][number]): OfferedModel {
+  const { provider, model_id: modelId, name = modelId, context_window: contextTokens, key } = model
+  return {
+    reference: `${provider}/${modelId}`,
+    provider,
+    modelId,
+    name,
+    ...(contextTokens !== undefined && { contextTokens }),
+    thinkingLevels: model.thinking_levels ?? [],
+    isUsable: key !== 'missing',
+  }
+}

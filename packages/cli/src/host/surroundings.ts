@@ -1,0 +1,38 @@
+import {
+  configFolder,
+  createModelRegistry,
+  Credentials,
+  findProjectRoot,
+  inspectProject,
+  loadSettings,
+  systemKeyring,
+  trustOf,
+  TrustStore,
+  type LoadedSettings,
+  type ModelRegistry,
+  type ProjectTrust,
+  type SettingsInput,
+} from '@tapetree/agent'
+import type { Io } from '../io.ts'
+
+/** What lies around the sessions of a folder. */
+export interface Surroundings {
+  readonly trust: ProjectTrust
+  readonly settings: LoadedSettings
+  readonly registry: ModelRegistry
+  readonly credentials: Credentials
+}
+
+/** Settings and models as they hold in a folder, with nothing of a repository that was not trusted before. */
+export async function surroundingsOf(
+  { home, env }: Pick<Io, 'home' | 'env'>,
+  { cwd, flags, trust: settled }: { cwd: string; flags?: SettingsInput; trust?: ProjectTrust },
+): Promise<Surroundings> {
+  const config = configFolder({ home, env })
+  const trust =
+    settled ?? (await trustOf(await inspectProject(await findProjectRoot(cwd), cwd), new TrustStore(config)))
+  const settings = await loadSettings({ cwd, home, env, trust, ...(flags && { flags }) })
+  const credentials = new Credentials({ env, configFolder: config, keyring: systemKeyring() })
+  const registry = createModelRegistry({ providers: settings.values.providers, credentials, env })
+  return { trust, settings, registry, credentials }
+}

@@ -1,0 +1,123 @@
+import { createInterface } from 'node:readline'
+import { exitCodes } from '../exit-code.ts'
+import { failureOf } from '../failure-of.ts'
+import { Failure, usageFailure } from '../failure.ts'
+import type { Input } from '../io.ts'
+import { readInputLine, type InputLine } from './input-line.ts'
+import type { Ended, PrintSession } from './print-session.ts'
+
+interface InputOptions {
+  session: PrintSession
+  stdin: Input
+  /** Sent before anything is read. */
+  first?: { text: string; imageIds: string[] }
+  /** Told of each run once, when it is over. */
+  onEnded: (ended: Ended) => Promise<void>
+  /** Of a line that could not be carried out. */
+  onProblem: (sentence: string) => Promise<void>
+  /** Nobody can answer any more. */
+  onEndOfInput: () => void
+}
+
+/** Carries out lines of JSON until there are no more and nothing waits. Gives the first failure, if any. */
+export async function answerInput(options: InputOptions): Promise<Failure | undefined> {
+  const { stdin, session, first, onEndOfInput, onProblem } = options
+  const { signal } = session
+  const reports = new Reports(options)
+  if (first) reports.add((await session.send('prompt', first.text, first.imageIds)).ended)
+  // Nothing may be awaited between this and the loop: lines that come before it are lost.
+  const lines = createInterface({ input: stdin, crlfDelay: Infinity })
+  const stop = (): void => lines.close()
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  let refused: Failure | undefined
+  let number = 0
+  for await (const text of lines) {
+    number++
+    if (text.trim() === '') continue
+    const line = readInputLine(text)
+    const problem = typeof line === 'string' ? malformed(line) : await carryOut(line, session, reports)
+    if (problem === undefined) continue
+    refused ??= problem
+    await onProblem(`Line ${number} of stdin was not carried out. ${problem.message}`)
+  }
+  signal.removeEventListener('abort', stop)
+  // What was not read any more was not carried out either.
+  const cut = session.stopFailure
+  onEndOfInput()
+  return (await reports.failure()) ?? refused ?? cut
+}
+
+function malformed(message: string): Failure {
+  return usageFailure(message, ['tapetree run --help'])
+}
+
+/** What it failed with, where it could not be done. */
+async function carryOut(line: InputLine, session: PrintSession, reports: Reports): Promise<Failure | undefined> {
+  try {
+    switch (line.type) {
+      case 'prompt':
+      case 'steer':
+      case 'follow_up':
+        reports.add((await session.send(line.type, line.text)).ended)
+        return undefined
+      case 'answer': {
+        const { request_id: requestId, option_id: optionId, text, outcome } = line
+        await session.handle.answer(requestId, {
+          ...(optionId !== undefined && { optionId }),
+          ...(text !== undefined && { text }),
+          ...(outcome && { outcome }),
+        })
+        return undefined
+      }
+      case 'cancel':
+        await session.handle.cancel()
+        return undefined
+      default:
+        return line satisfies never
+    }
+  } catch (error) {
+    return refusal(failureOf(error))
+  }
+}
+
+/** The line was right: that it was refused is no wrong use. */
+function refusal({ code, message, type, why, next, cause }: Failure): Failure {
+  const isElsewhere = code === exitCodes.ownedElsewhere || code === exitCodes.interrupted
+  const details = { type, next, cause, ...(why !== undefined && { why }) }
+  return new Failure(isElsewhere ? code : exitCodes.runFailed, message, details)
+}
+
+/** Tells of runs in their order, and of each once: a steer is answered by the run it came into. */
+class Reports {
+  readonly #options: InputOptions
+  readonly #told = new Set<string>()
+  readonly #ended: Promise<Failure | undefined>[] = []
+
+  constructor(options: InputOptions) {
+    this.#options = options
+  }
+
+  add(ended: Promise<Ended>): void {
+    const before = this.#ended.at(-1) ?? Promise.resolve(undefined)
+    const told = before.catch(() => undefined).then(async () => this.#tell(await ended))
+    told.catch(() => undefined)
+    this.#ended.push(told)
+  }
+
+  /** The first of all. */
+  async failure(): Promise<Failure | undefined> {
+    const failures = await Promise.all(this.#ended)
+    return failures.find((failure) => failure !== undefined)
+  }
+
+  async #tell(ended: Ended): Promise<Failure | undefined> {
+    const { end } = ended
+    if (end.type === 'run') {
+      if (this.#told.has(end.end.runId)) return undefined
+      this.#told.add(end.end.runId)
+    }
+    await this.#options.onEnded(ended)
+    return ended.failure
+  }
+}

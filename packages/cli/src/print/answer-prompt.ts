@@ -1,0 +1,54 @@
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import { harmless } from '../harmless.ts'
+import { askAgain, type CheckedAnswer, type OutputSchema } from './output-schema.ts'
+import type { Ended, PrintSession } from './print-session.ts'
+import { inAll } from './run-account.ts'
+
+export interface AnsweredPrompt extends Ended {
+  /** Where a schema was asked for, and the answer fits. */
+  output?: unknown
+}
+
+/** One prompt from beginning to end. An answer that does not fit its schema is asked for once more. */
+export async function answerPrompt(
+  session: PrintSession,
+  { text, imageIds }: { text: string; imageIds: string[] },
+  schema: OutputSchema | undefined,
+): Promise<AnsweredPrompt> {
+  const asked = schema ? `${text}\n\n${schema.instructions}` : text
+  const first = await ask(session, asked, imageIds, schema)
+  if (first.failure || first.checked?.type !== 'invalid') return withOutput(first)
+  const again = await ask(session, askAgain(first.checked.fault), [], schema)
+  const second = { ...again, account: inAll(first.account, again.account) }
+  if (second.failure || second.checked?.type !== 'invalid') return withOutput(second)
+  return { ...second, failure: notFitting(second.checked.fault, session.handle.sessionId) }
+}
+
+interface Asked extends Ended {
+  checked: CheckedAnswer | undefined
+}
+
+async function ask(
+  session: PrintSession,
+  text: string,
+  imageIds: string[],
+  schema: OutputSchema | undefined,
+): Promise<Asked> {
+  const { ended } = await session.send('prompt', text, imageIds)
+  const answered = await ended
+  const checked = answered.end.type === 'run' ? schema?.check(answered.account.text) : undefined
+  return { ...answered, checked }
+}
+
+function withOutput({ checked, ...ended }: Asked): AnsweredPrompt {
+  return checked?.type === 'valid' ? { ...ended, output: checked.value } : ended
+}
+
+function notFitting(fault: string, sessionId: string): Failure {
+  return new Failure(exitCodes.runFailed, 'The answer does not fit the schema, and the second try does not either.', {
+    type: 'output-invalid',
+    why: harmless(fault),
+    next: [`tapetree sessions show ${sessionId}`],
+  })
+}

@@ -1,0 +1,88 @@
+import { allTools, registryModels, type LoadedSettings, type ModelRegistry, type SettingsInput } from '@tapetree/agent'
+import { exitCodes } from '../exit-code.ts'
+import { Failure, usageFailure } from '../failure.ts'
+import { harmlessLine } from '../harmless.ts'
+import { surroundingsOf } from '../host/surroundings.ts'
+import type { Io } from '../io.ts'
+
+interface SetupQuestion {
+  io: Pick<Io, 'cwd' | 'home' | 'env'>
+  flags: SettingsInput
+  /** As it was typed. */
+  model: string | undefined
+  toolNames: readonly string[] | undefined
+  /** False: the session has a model already. */
+  isNew: boolean
+}
+
+export interface Setup {
+  /** The one that was typed, found. */
+  model?: { provider: string; modelId: string }
+  /** A sentence each. */
+  notices: string[]
+}
+
+/** Whether a run can begin, before there is any trace of it: settings that can be read, a model and its key. Asks nobody over the network. */
+export async function checkSetup(question: SetupQuestion): Promise<Setup> {
+  const { io, flags, toolNames, isNew, model: typed } = question
+  const { trust, settings, registry } = await surroundingsOf(io, { cwd: io.cwd, flags })
+  refuseMalformed(settings)
+  const { values } = settings
+  if (toolNames) checkToolNames(toolNames, { hasOthers: hasForeignTools(settings) })
+  const isTrusted = trust.state === 'trusted' || trust.state === 'nothing-to-trust'
+  const root = harmlessLine(trust.project.root)
+  const notices = isTrusted
+    ? []
+    : [`What ${root} says about how to work in it is not used, because nobody has trusted it.`]
+  const wanted = typed ?? (isNew ? (values.model ?? 'any') : undefined)
+  // Extensions may bring models of their own, and are not started for this: what is not found here may be theirs.
+  const model = await usableModel(registry, wanted, values.modelCycle).catch((error: unknown) => {
+    if (values.extensions.length === 0) throw error
+    return typed === undefined ? undefined : splitReference(typed)
+  })
+  return { notices, ...(typed !== undefined && model && { model }) }
+}
+
+function splitReference(reference: string): { provider: string; modelId: string } {
+  const slash = reference.indexOf('/')
+  return { provider: reference.slice(0, Math.max(0, slash)), modelId: reference.slice(slash + 1) }
+}
+
+function refuseMalformed({ problems }: LoadedSettings): void {
+  const malformed = problems.find(({ type }) => type === 'malformed')
+  if (!malformed) return
+  throw new Failure(exitCodes.configuration, harmlessLine(malformed.message), {
+    type: 'settings-malformed',
+    why: 'Without this file it is not known what may happen without asking.',
+    next: ['tapetree config show --origin', 'tapetree doctor'],
+  })
+}
+
+function hasForeignTools({ values }: LoadedSettings): boolean {
+  return values.extensions.length > 0 || Object.keys(values.mcpServers).length > 0
+}
+
+function checkToolNames(names: readonly string[], { hasOthers }: { hasOthers: boolean }): void {
+  const known = [...allTools().map(({ name }) => name), 'task']
+  const unknown = names.find((name) => !name.endsWith('*') && !known.includes(name))
+  if (unknown === undefined || hasOthers) return
+  throw usageFailure(`There is no tool ${JSON.stringify(harmlessLine(unknown))}. There are ${known.join(', ')}.`, [
+    'tapetree run --help',
+  ])
+}
+
+async function usableModel(
+  registry: ModelRegistry,
+  wanted: string | undefined,
+  cycle: readonly string[],
+): Promise<{ provider: string; modelId: string } | undefined> {
+  if (wanted === undefined) return undefined
+  if (wanted === 'any') return (await registryModels({ registry, cycle }).choices())[0]
+  const { provider, id, key } = await registry.find(wanted)
+  if (key.type !== 'missing') return { provider, modelId: id }
+  throw new Failure(exitCodes.noModel, `There is no key for ${provider}.`, {
+    type: 'missing-key',
+    why: `The model ${harmlessLine(`${provider}/${id}`)} needs one. It may also be in the environment variable ${key.variable}.`,
+    next: [`tapetree login ${provider}`, 'tapetree tour'],
+  })
+}

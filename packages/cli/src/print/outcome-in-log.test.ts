@@ -1,0 +1,15 @@
+import { memoryStore, text } from '@tapetree/session'
+import { expect, test } from 'vitest'
+import { outcomeInLog } from './outcome-in-log.ts'
+
+test('what became of a command is found by its id: a run that it began, a message that waits, or nothing', async () => {
+  const store = memoryStore()
+  const session = await store.create({ id: 's1' })
+  await session.appendMessage('user', [text('one')], { with: { runId: 'r1' }, cause: { cmd: 'c1' } })
+  const { id } = await session.submit('two', { cause: { cmd: 'c2' } })
+  const found = (command: string) => outcomeInLog(store, { sessionId: 's1', command, after: 0 })
+  expect(await found('c1')).toEqual({ outcome: 'started', run_id: 'r1' })
+  expect(await found('c2')).toEqual({ outcome: 'queued', run_id: null, message_id: id })
+  expect(await found('c3')).toBeUndefined()
+  await store.close()
+})

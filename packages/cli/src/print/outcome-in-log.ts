@@ -1,0 +1,33 @@
+import type { PromptOutcome } from '@tapetree/client'
+import { fromDisk, type DiskLine, type Line, type SessionStore } from '@tapetree/session'
+
+interface Sought {
+  sessionId: string
+  /** The id of the command. */
+  command: string
+  /** The last line from before it was sent. */
+  after: number
+}
+
+/** What became of a prompt whose answer was lost with the process that took it: the log says of a line which command it is the effect of. */
+export async function outcomeInLog(
+  store: SessionStore,
+  { sessionId, command, after }: Sought,
+): Promise<PromptOutcome | undefined> {
+  await using session = await store.open(sessionId, { readOnly: true })
+  for await (const stored of session.lines({ after })) {
+    if (stored.type !== 'line') continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    const outcome = 'cause' in line && line.cause?.cmd === command ? outcomeOf(line) : undefined
+    if (outcome) return outcome
+  }
+  return undefined
+}
+
+function outcomeOf(line: Line): PromptOutcome | undefined {
+  if (line.type === 'submission' && line.submission.action === 'add') {
+    return { outcome: 'queued', run_id: null, message_id: line.submission.id }
+  }
+  const runId = line.type === 'message' ? line.message.runId : undefined
+  return runId === undefined ? undefined : { outcome: 'started', run_id: runId }
+}

@@ -1,0 +1,77 @@
+import type { SessionInfo } from '@tapetree/session'
+import { exitCodes, type ExitCode } from '../exit-code.ts'
+import { usageFailure, type Failure } from '../failure.ts'
+import { openStore } from '../host/open-store.ts'
+import type { Io } from '../io.ts'
+import { placesOf } from '../places.ts'
+import { answerInput } from './answer-input.ts'
+import { answerPrompt } from './answer-prompt.ts'
+import { checkSetup, type Setup } from './check-setup.ts'
+import { composePrompt, type ComposedPrompt } from './compose-prompt.ts'
+import { meantSession } from './meant-session.ts'
+import { readOutputSchema } from './output-schema.ts'
+import { PrintedRun } from './printed-run.ts'
+import { readStdin } from './read-stdin.ts'
+import type { RunOptions } from './run-options.ts'
+
+/** From the options to the exit code. `setup` is there where it was looked at before, as for a new session. */
+export async function printRun(
+  options: RunOptions,
+  { io, setup: known }: { io: Io; setup: Setup | undefined },
+): Promise<ExitCode> {
+  const schema = options.outputSchema === undefined ? undefined : await readOutputSchema(options.outputSchema, io)
+  const store = await openStore(placesOf(io))
+  try {
+    const meant = options.session === undefined ? undefined : await meantSession(store, options.session, io.cwd)
+    const { model, notices } = known ?? (await setupOf(meant, options, io))
+    const prompt = await promptFrom(options, io)
+    await using run = await PrintedRun.open({ io, store, options, meant, model, isWhole: schema !== undefined })
+    for (const notice of [...notices, ...(prompt?.notices ?? [])]) await run.notice(notice)
+    const imageIds = await run.keepImages(prompt?.images ?? [])
+    run.letOthersIn()
+    await run.resumeFirst()
+    const failure =
+      options.input === 'jsonl'
+        ? await inputFailure(run, { io, prompt, imageIds })
+        : await run.report(await answerPrompt(run.session, { text: prompt?.text ?? '', imageIds }, schema))
+    await run.end()
+    if (failure) throw failure
+    return exitCodes.ok
+  } finally {
+    await store.close()
+  }
+}
+
+/** A session works in its own folder, and has its model already. */
+async function setupOf(meant: SessionInfo | undefined, options: RunOptions, io: Io): Promise<Setup> {
+  const { flags, model, toolNames } = options
+  return checkSetup({ io: { ...io, cwd: meant?.cwd ?? io.cwd }, flags, model, toolNames, isNew: !meant })
+}
+
+/** Undefined where prompts come as lines. */
+async function promptFrom({ prompt: typed, input }: RunOptions, io: Io): Promise<ComposedPrompt | undefined> {
+  const { cwd, home, stdin, stderr, signal } = io
+  if (input === 'jsonl') return typed.trim() === '' ? undefined : composePrompt({ typed, piped: '', cwd, home, signal })
+  const piped = await readStdin(stdin, {
+    signal,
+    onTooLong: () => {
+      throw usageFailure('More was piped in than fits into a prompt. The agent can read a file in parts: name one.')
+    },
+    onWaiting: () => stderr.write('! Waiting for the end of stdin. Where nothing is piped in, add < /dev/null.\n'),
+  })
+  return composePrompt({ typed, piped, cwd, home, signal })
+}
+
+function inputFailure(
+  run: PrintedRun,
+  { io, prompt, imageIds }: { io: Io; prompt: ComposedPrompt | undefined; imageIds: string[] },
+): Promise<Failure | undefined> {
+  return answerInput({
+    session: run.session,
+    stdin: io.stdin,
+    ...(prompt && { first: { text: prompt.text, imageIds } }),
+    onEnded: async (ended) => void (await run.report(ended)),
+    onProblem: (sentence) => run.notice(sentence),
+    onEndOfInput: () => run.endInput(),
+  })
+}

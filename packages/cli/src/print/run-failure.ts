@@ -1,0 +1,115 @@
+import type { TranscriptError } from '@tapetree/session'
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import { keyHelp } from '../failure-of.ts'
+import { harmless, harmlessLine } from '../harmless.ts'
+import type { Refusal } from './refuse-requests.ts'
+import type { PromptEnd } from './run-watch.ts'
+import { shellWord } from './shell-word.ts'
+
+/** All that decides what a script is told of a run. */
+interface RunEnding {
+  sessionId: string
+  end: PromptEnd
+  /** Of the session, at the end. */
+  error: TranscriptError | null
+  /** What was asked and refused because nobody was there. */
+  refusals: readonly Refusal[]
+  /** What we ended it for. */
+  stopped: StopReason | undefined
+}
+
+/** What a run was ended for by whoever began it. `unread`: what it prints cannot be written any more. */
+export type StopReason = 'interrupted' | 'timeout' | 'unread'
+
+/** Undefined: it went well. */
+export function failureOfRun({ sessionId, end, error, refusals, stopped }: RunEnding): Failure | undefined {
+  const goOn = [goOnWith(sessionId)]
+  if (stopped) return stoppedFailure(sessionId, stopped)
+  if (end.type === 'held') {
+    const next = [`tapetree attach ${sessionId}`]
+    return new Failure(exitCodes.runFailed, 'The prompt was not sent.', {
+      type: 'held',
+      why: harmlessLine(end.reason),
+      next,
+    })
+  }
+  if (end.type === 'handled') return undefined
+  const { outcome, reason } = end.end
+  if (reason?.startsWith('limit:')) {
+    return new Failure(exitCodes.limitReached, said(error, 'The run has reached a limit.'), {
+      type: reason,
+      next: goOn,
+    })
+  }
+  if (refusals.length > 0) return permissionNeeded(sessionId, refusals)
+  switch (outcome) {
+    case 'completed':
+      return undefined
+    case 'failed':
+      return failed(error, reason, goOn)
+    case 'aborted':
+      return new Failure(exitCodes.runFailed, 'The run was stopped before it was done.', {
+        type: 'run-aborted',
+        next: goOn,
+      })
+    case 'abandoned':
+      return new Failure(exitCodes.runFailed, 'The run was given up.', { type: 'run-abandoned', next: goOn })
+    default:
+      return outcome satisfies never
+  }
+}
+
+export function stoppedFailure(sessionId: string, reason: StopReason): Failure {
+  const details = { why: `What was said stays in session ${sessionId}.`, next: [goOnWith(sessionId)] }
+  switch (reason) {
+    case 'interrupted':
+      return new Failure(exitCodes.interrupted, 'Interrupted.', { type: 'interrupted', ...details })
+    case 'unread':
+      return new Failure(exitCodes.interrupted, 'Nobody reads the output any more, so the run was stopped.', {
+        type: 'output-closed',
+        ...details,
+      })
+    case 'timeout':
+      return new Failure(exitCodes.limitReached, 'The run took longer than --timeout allows, and was stopped.', {
+        type: 'limit:timeout',
+        ...details,
+      })
+    default:
+      return reason satisfies never
+  }
+}
+
+function goOnWith(sessionId: string): string {
+  return `tapetree run --session ${sessionId} "Go on"`
+}
+
+function failed(error: TranscriptError | null, reason: string | undefined, goOn: string[]): Failure {
+  const message = said(error, 'The run failed.')
+  if (reason === 'auth') return new Failure(exitCodes.noModel, message, { type: 'auth', next: keyHelp })
+  return new Failure(exitCodes.runFailed, message, { type: reason ?? 'run-failed', next: goOn })
+}
+
+function said(error: TranscriptError | null, otherwise: string): string {
+  return error && error.message !== '' ? harmless(error.message) : otherwise
+}
+
+/** Names what was asked, and the rules that would have allowed it. */
+function permissionNeeded(sessionId: string, refusals: readonly Refusal[]): Failure {
+  const asked = [...new Set(refusals.map(({ title }) => harmlessLine(title)))]
+  const rules = [...new Set(refusals.flatMap((refusal) => refusal.rules))]
+  const allow = rules.map((rule) => `--allow ${shellWord(harmlessLine(rule))}`)
+  const isCovered = refusals.every((refusal) => refusal.rules.length > 0)
+  const why = [
+    ...asked.slice(1),
+    ...(isCovered ? [] : ['Not all of it can be allowed by a rule: a person has to be asked, as in tapetree attach.']),
+  ]
+  return new Failure(exitCodes.permissionNeeded, `A permission is needed, and nobody is here to ask: ${asked[0]}`, {
+    type: 'permission-needed',
+    ...(why.length > 0 && { why: why.join('\n') }),
+    next:
+      allow.length > 0
+        ? [`tapetree run --session ${sessionId} ${allow.join(' ')} "Go on"`]
+        : [`tapetree --session ${sessionId}`],
+  })
+}

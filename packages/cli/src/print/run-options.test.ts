@@ -1,0 +1,70 @@
+import { permissionModes, ruleSchema, thinkingLevels } from '@tapetree/agent'
+import { describe, expect, test } from 'vitest'
+import { runCommands } from '../command-table/run.ts'
+import { parse } from '../parse.ts'
+import { ruleText } from './rule-option.ts'
+import { runOptionsOf, type RunOptions } from './run-options.ts'
+
+function optionsOf(...args: string[]): RunOptions {
+  const parsed = parse(['run', ...args], runCommands)
+  if (parsed.type !== 'run') throw new Error('This is no run.')
+  return runOptionsOf(parsed.invocation)
+}
+
+describe('the options of run', () => {
+  test('become settings that hold for this run', () => {
+    const options = optionsOf(
+      ...['--allow', 'command npm test', '--allow', '{"type":"command","match":["git","commit","-m","a b"]}'],
+      ...['--deny', 'write ~/notes', '--permission-mode', 'accept-edits', '--thinking', 'low'],
+      ...['--max-turns', '3', '--max-cost', '0.5', '--timeout', '2', '--append-system-prompt', 'Be brief.'],
+      ...['--tools', 'read, bash', 'Fix', 'it'],
+    )
+    expect(options).toMatchObject({
+      prompt: 'Fix it',
+      timeoutMs: 2000,
+      toolNames: ['read', 'bash'],
+      flags: {
+        thinkingLevel: 'low',
+        permissions: {
+          mode: 'accept-edits',
+          allow: [
+            { type: 'command', match: 'npm test' },
+            { type: 'command', match: ['git', 'commit', '-m', 'a b'] },
+          ],
+          deny: [{ type: 'write', match: '~/notes' }],
+        },
+        limits: { run: { turns: 3, cost: 0.5 } },
+        systemPrompt: { append: 'Be brief.' },
+      },
+    })
+  })
+
+  test.each([
+    [['--json', '--jsonl', 'x'], '--jsonl'],
+    [['-c', '--session', 'last', 'x'], '--continue'],
+    [['--allow', 'everything', 'x'], 'is no rule'],
+    [['--allow', 'read src', 'x'], 'is no rule'],
+    [['--max-turns', '1.5', 'x'], 'whole number'],
+    [['--timeout', 'soon', 'x'], '--timeout'],
+    [['--input', 'jsonl', '--output-schema', '{}'], '--output-schema'],
+  ])('that cannot be are refused: %j', (args, words) => {
+    expect(() => optionsOf(...args)).toThrow(words)
+  })
+
+  test('offer every mode and every level that there is', () => {
+    const choicesOf = (wanted: string) => runCommands[0]?.options?.find(({ name }) => name === wanted)?.choices
+    expect(choicesOf('permission-mode')).toEqual(permissionModes)
+    expect(choicesOf('thinking')).toEqual(thinkingLevels)
+  })
+
+  test('write a rule as it can be typed again', () => {
+    const rules = [['git', 'log', '*'], ['echo', 'a b'], 'npm test'].map((match) =>
+      ruleSchema.parse({ effect: 'allow', type: 'command', match }),
+    )
+    expect(rules.map(ruleText)).toEqual([
+      'command git log *',
+      '{"type":"command","match":["echo","a b"]}',
+      'command npm test',
+    ])
+  })
+})

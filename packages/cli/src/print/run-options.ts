@@ -1,0 +1,112 @@
+import type { PermissionMode, SettingsInput, ThinkingLevel } from '@tapetree/agent'
+import { flag, listOption, textOption, type Invocation } from '../command.ts'
+import { usageFailure } from '../failure.ts'
+import { numberOption } from '../number-option.ts'
+import { ruleOption } from './rule-option.ts'
+
+/** What was asked for on the command line of `run`. */
+export interface RunOptions {
+  format: 'text' | 'json' | 'jsonl'
+  /** Empty where the prompt comes from stdin alone. */
+  prompt: string
+  input: 'text' | 'jsonl'
+  /** The session to go on with; absent: a new one. */
+  session?: string
+  model?: string
+  thinkingLevel?: ThinkingLevel
+  /** What holds for a session that this process opens, over all other settings. */
+  flags: SettingsInput
+  systemPrompt?: string
+  toolNames?: readonly string[]
+  timeoutMs?: number
+  /** A file, or the JSON Schema itself. */
+  outputSchema?: string
+  /** Those given that only the process that opens a session can keep to. */
+  ownerOptions: readonly string[]
+}
+
+const onlyForOwner = [
+  'permission-mode',
+  'allow',
+  'deny',
+  'tools',
+  'system-prompt',
+  'append-system-prompt',
+  'max-turns',
+  'max-cost',
+]
+
+/** Timers of Node go no further: 24 days. */
+const longestTimeoutMs = 2 ** 31 - 1
+
+export function runOptionsOf(invocation: Invocation): RunOptions {
+  const { positionals, values } = invocation
+  const session = sessionOption(invocation)
+  const model = textOption(invocation, 'model')
+  const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
+  const systemPrompt = textOption(invocation, 'system-prompt')
+  const tools = textOption(invocation, 'tools')
+  const timeout = numberOption(invocation, 'timeout')
+  const outputSchema = textOption(invocation, 'output-schema')
+  const input = textOption(invocation, 'input') === 'jsonl' ? 'jsonl' : 'text'
+  if (input === 'jsonl' && outputSchema !== undefined) {
+    throw usageFailure('--output-schema is about one answer, and --input jsonl may bring many. Use one of them.')
+  }
+  return {
+    format: formatOf(invocation),
+    prompt: positionals.join(' '),
+    input,
+    ...(session !== undefined && { session }),
+    ...(model !== undefined && { model }),
+    ...(thinkingLevel !== undefined && { thinkingLevel }),
+    flags: flagsOf(invocation),
+    ...(systemPrompt !== undefined && { systemPrompt }),
+    ...(tools !== undefined && { toolNames: namesIn(tools) }),
+    ...(timeout !== undefined && { timeoutMs: Math.min(timeout * 1000, longestTimeoutMs) }),
+    ...(outputSchema !== undefined && { outputSchema }),
+    ownerOptions: onlyForOwner.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
+  }
+}
+
+function formatOf(invocation: Invocation): RunOptions['format'] {
+  const [json, jsonl] = [flag(invocation, 'json'), flag(invocation, 'jsonl')]
+  if (json && jsonl)
+    throw usageFailure('--json prints one object at the end and --jsonl a line for each event. Use one of them.')
+  return jsonl ? 'jsonl' : json ? 'json' : 'text'
+}
+
+function sessionOption(invocation: Invocation): string | undefined {
+  const session = textOption(invocation, 'session')
+  if (!flag(invocation, 'continue')) return session
+  if (session !== undefined)
+    throw usageFailure('--continue means the newest session of this folder, and --session another one.')
+  return 'last'
+}
+
+function flagsOf(invocation: Invocation): SettingsInput {
+  const turns = numberOption(invocation, 'max-turns')
+  if (turns !== undefined && !Number.isInteger(turns)) throw usageFailure('--max-turns is a whole number.')
+  const cost = numberOption(invocation, 'max-cost')
+  const append = textOption(invocation, 'append-system-prompt')
+  const allow = listOption(invocation, 'allow').map((rule) => ruleOption(rule, 'allow'))
+  const deny = listOption(invocation, 'deny').map((rule) => ruleOption(rule, 'deny'))
+  const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
+  const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
+  const permissions = {
+    ...(mode !== undefined && { mode }),
+    ...(allow.length > 0 && { allow }),
+    ...(deny.length > 0 && { deny }),
+  }
+  const run = { ...(turns !== undefined && { turns }), ...(cost !== undefined && { cost }) }
+  return {
+    ...(thinkingLevel !== undefined && { thinkingLevel }),
+    ...(Object.keys(permissions).length > 0 && { permissions }),
+    ...(Object.keys(run).length > 0 && { limits: { run } }),
+    ...(append !== undefined && { systemPrompt: { append } }),
+  }
+}
+
+function namesIn(tools: string): string[] {
+  const names = tools.split(',').map((name) => name.trim())
+  return names.filter((name) => name !== '')
+}

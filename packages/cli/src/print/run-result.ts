@@ -1,0 +1,46 @@
+import type { RunOutcome } from '@tapetree/session'
+import { errorMembers, type ErrorMembers, type Failure } from '../failure.ts'
+import { snakeNames } from '../snake-names.ts'
+import type { RunAccount } from './run-account.ts'
+import type { PromptEnd } from './run-watch.ts'
+
+/** What `--json` prints, and the last line of `--jsonl`. */
+export interface RunResult {
+  session_id: string
+  run_id: string | null
+  outcome: RunOutcome | 'handled' | 'held'
+  /** Of the last message, where it says anything. */
+  text: string
+  /** What the answer is as JSON, where a schema was asked for and it fits. */
+  output?: unknown
+  usage: Record<string, number>
+  /** In US dollars. */
+  cost: number
+  turns: number
+  duration_ms: number
+  error: ErrorMembers | null
+}
+
+interface ResultParts {
+  sessionId: string
+  end: PromptEnd
+  account: RunAccount
+  failure: Failure | undefined
+  output?: unknown
+}
+
+export function resultOf({ sessionId, end, account, failure, output }: ResultParts): RunResult {
+  const { cost, ...tokens } = account.usage
+  return {
+    session_id: sessionId,
+    run_id: end.type === 'run' ? end.end.runId : null,
+    outcome: end.type === 'run' ? end.end.outcome : end.type,
+    text: end.type === 'handled' ? end.say : account.text,
+    ...(output !== undefined && { output }),
+    usage: snakeNames(tokens) as Record<string, number>,
+    cost,
+    turns: account.turns,
+    duration_ms: account.durationMs,
+    error: failure ? errorMembers(failure) : null,
+  }
+}

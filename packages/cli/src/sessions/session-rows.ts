@@ -1,0 +1,48 @@
+import type { SessionInfo } from '@tapetree/session'
+import { ageOf } from '../age.ts'
+import { costText } from '../cost-text.ts'
+import { harmlessLine } from '../harmless.ts'
+import { outputTable, type Column } from '../output-table.ts'
+import { sessionTitle } from '../session-title.ts'
+import { shortIds } from '../short-ids.ts'
+
+const columns: readonly Column[] = [
+  { title: 'ID' },
+  { title: 'AGE', align: 'right' },
+  { title: 'STATUS' },
+  { title: 'MESSAGES', align: 'right' },
+  { title: 'COST', align: 'right' },
+  { title: 'NAME', flexible: true },
+]
+
+const folderColumn: Column = { title: 'FOLDER' }
+
+export interface SessionTableOptions {
+  now: number
+  /** Sessions of several folders say which. */
+  hasFolders: boolean
+  width: number | undefined
+}
+
+export function sessionTable(sessions: readonly SessionInfo[], options: SessionTableOptions): string {
+  const ids = shortIds(sessions.map(({ id }) => id))
+  const rows = sessions.map((session) => {
+    const { id, modified, messageCount, cost, estimated } = session
+    const about = estimated ? '~' : ''
+    return [
+      ids.get(id) ?? id,
+      ageOf(modified, options.now),
+      statusText(session),
+      `${about}${messageCount}`,
+      `${about}${costText(cost)}`,
+      ...(options.hasFolders ? [harmlessLine(session.cwd ?? '')] : []),
+      sessionTitle(session),
+    ]
+  })
+  return outputTable(options.hasFolders ? columns.toSpliced(5, 0, folderColumn) : columns, rows, options.width)
+}
+
+function statusText({ status, damaged, queueLength }: SessionInfo): string {
+  const waiting = queueLength > 0 ? `, ${queueLength} waiting` : ''
+  return `${status === 'requires_action' ? 'asks' : status}${waiting}${damaged ? ', damaged' : ''}`
+}

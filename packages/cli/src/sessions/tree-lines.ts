@@ -1,0 +1,60 @@
+import type { TreeNode } from '@tapetree/session'
+import { describeEntry } from '../describe-entry.ts'
+import { fitText } from '../display-width.ts'
+import { harmlessLine } from '../harmless.ts'
+import { segmentsOf, type Segment } from './segments.ts'
+
+export interface TreeDrawing {
+  leafId: string | null
+  /** The sessions of subagents, by the entry that called them. */
+  subagents: ReadonlyMap<string, readonly string[]>
+  width: number
+}
+
+/** The tree, a line an entry: what the session is on stands at the left, branches are moved in. */
+export function* treeLines(roots: readonly TreeNode[], drawing: TreeDrawing): Generator<string> {
+  const segments = segmentsOf(roots, drawing.leafId)
+  const branches = Map.groupBy(segments.slice(1), ({ from }) => from)
+  const [path] = segments
+  const open: Frame[] = []
+  const push = (from: TreeNode | null, prefix: string): void => {
+    for (const segment of (branches.get(from) ?? []).toReversed()) {
+      open.push({ segment, index: 0, lead: `${prefix}├─ `, prefix: `${prefix}│  ` })
+    }
+  }
+  if (path) open.push({ segment: path, index: 0, lead: '', prefix: '' })
+  push(null, '')
+  for (let frame = open.at(-1); frame; frame = open.at(-1)) {
+    const node = frame.segment.nodes[frame.index]
+    if (!node) {
+      open.pop()
+      continue
+    }
+    yield `${frame.index === 0 ? frame.lead : frame.prefix}${lineOf(node, frame, drawing)}`
+    frame.index++
+    push(node, frame.prefix)
+  }
+}
+
+interface Frame {
+  segment: Segment
+  index: number
+  /** Before its first line, and before the others. */
+  lead: string
+  prefix: string
+}
+
+function lineOf({ entry, label }: TreeNode, { segment, prefix }: Frame, drawing: TreeDrawing): string {
+  const { kind, words } = describeEntry(entry)
+  const mark = entry.id === drawing.leafId ? '◉' : segment.number === 0 ? '●' : '○'
+  const tags = [
+    ...(label === undefined ? [] : [`[${harmlessLine(label)}]`]),
+    ...(drawing.subagents.get(entry.id) ?? []).map((id) => `(subagent ${id})`),
+  ]
+  const start = [`${mark} ${entry.seq}`, ...tags, kind].join(' ')
+  const columns = Math.max(minColumns, drawing.width - prefix.length)
+  // Cut roughly first: a long text takes long to be made harmless.
+  return fitText(`${start}  ${harmlessLine(words.slice(0, columns * 16))}`, columns)
+}
+
+const minColumns = 20

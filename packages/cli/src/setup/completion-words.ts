@@ -1,0 +1,26 @@
+import { referenceOf } from '@tapetree/agent'
+import { harmlessLine } from '../harmless.ts'
+import { openStore } from '../host/open-store.ts'
+import { surroundingsOf } from '../host/surroundings.ts'
+import type { Io } from '../io.ts'
+import { placesOf } from '../places.ts'
+
+const maxSessions = 200
+
+/** One word a line, with what it is behind a tab. A shell waits for it, and whatever fails offers nothing. */
+export async function completionWords(kind: string, io: Io): Promise<string> {
+  const words = await wordsOf(kind, io).catch(() => [])
+  return words.map(([word, about]) => `${word}\t${harmlessLine(about)}\n`).join('')
+}
+
+async function wordsOf(kind: string, io: Io): Promise<[word: string, about: string][]> {
+  if (kind === 'session') {
+    const store = await openStore(placesOf(io))
+    const { sessions } = await store.list({ limit: maxSessions })
+    await store.close()
+    return sessions.map(({ id, name, firstText = '' }) => [id, name || firstText])
+  }
+  const { registry } = await surroundingsOf(io, { cwd: io.cwd })
+  if (kind === 'provider') return registry.providers.map(({ id, name }) => [id, name])
+  return (await registry.list()).map((model) => [referenceOf(model), model.name])
+}

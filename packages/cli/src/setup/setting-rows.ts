@@ -1,0 +1,100 @@
+import {
+  createRedactor,
+  describeSettings,
+  secretsOf,
+  type LoadedSettings,
+  type Origin,
+  type Rule,
+} from '@tapetree/agent'
+
+/** One setting as it holds now. */
+export interface SettingInForce {
+  key: string
+  /** Absent: nobody has set it, and it has no default. What may be secret is taken out. */
+  value?: unknown
+  origin?: Origin
+}
+
+/** Every setting of the schema, in its order; where names are the user's own, one row for each name. */
+export function settingRows(
+  settings: LoadedSettings,
+  env: Readonly<Record<string, string | undefined>>,
+): SettingInForce[] {
+  const redactor = createRedactor({ secrets: secretsOf(env) })
+  return describeSettings()
+    .flatMap(({ key }) => (isRuleList(key) ? ruleRow(key, settings) : rowsFor(key, settings)))
+    .map((row) => ('value' in row ? { ...row, value: redactor.json(withoutSecrets(row.value)) } : row))
+}
+
+/** Where a value comes from, in words. */
+export function originText(origin: Origin | undefined): string {
+  if (origin === undefined) return 'default'
+  const { layer, file, line, variable } = origin
+  if (variable !== undefined) return variable
+  if (file !== undefined) return line === undefined ? file : `${file}:${line}`
+  return layer === 'built-in' ? 'default' : layer
+}
+
+function rowsFor(key: string, { values, origins }: LoadedSettings): SettingInForce[] {
+  const path = key.split('.').filter((part) => part !== '<name>')
+  const value = valueAt(values, path)
+  if (!key.endsWith('<name>')) return [rowOf(path.join('.'), value, origins)]
+  const named = Object.entries((value ?? {}) as Record<string, unknown>)
+  return named.map(([name, entry]) => rowOf([...path, name].join('.'), entry, origins))
+}
+
+function rowOf(key: string, value: unknown, origins: LoadedSettings['origins']): SettingInForce {
+  // Of a list that is joined, each item knows its own.
+  const origin = origins.get(key) ?? origins.get(`${key}.0`)
+  return { key, ...(value !== undefined && { value }), ...(origin && { origin }) }
+}
+
+function isRuleList(key: string): boolean {
+  return /^permissions\.(?:allow|ask|deny)\b/.test(key)
+}
+
+function ruleRow(key: string, { rules }: LoadedSettings): SettingInForce[] {
+  const effect = key.split('.')[1]
+  const of = (layer: readonly Rule[], origin: Origin): SettingInForce[] => {
+    const value = layer.filter((rule) => rule.effect === effect).map(({ type, match }) => ({ type, match }))
+    return value.length === 0 ? [] : [{ key: `permissions.${effect}`, value, origin }]
+  }
+  const rows = [...of(rules.user, { layer: 'user' }), ...of(rules.project, { layer: 'project' })]
+  return rows.length > 0 ? rows : [{ key: `permissions.${effect}`, value: [], origin: { layer: 'built-in' } }]
+}
+
+function valueAt(values: object, path: readonly string[]): unknown {
+  let at: unknown = values
+  for (const name of path) at = (at as Record<string, unknown> | undefined)?.[name]
+  return at
+}
+
+const secretPlaces = new Set(['headers', 'clientSecret'])
+
+/** Whatever stands in a header, in a variable for a program, in a client secret or behind an argument called so may be one. */
+function withoutSecrets(value: unknown, name = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => {
+      if (secretPlaces.has(key) || (name === 'env' && key === 'set')) return [key, hidden(inner)]
+      if (key === 'args' && Array.isArray(inner)) return [key, inner.map(withoutSecretArgument)]
+      return [key, withoutSecrets(inner, key)]
+    }),
+  )
+}
+
+/** `--token x`, `--api-key=x`, `DB_PASSWORD=x`, `Authorization: x`. */
+function withoutSecretArgument(argument: unknown, index: number, all: readonly unknown[]): unknown {
+  const before = all[index - 1]
+  if (typeof before === 'string' && /^-[^=]*$/.test(before) && secretName.test(before)) return '[hidden]'
+  const [name] = /^[^=:\s]*[=:]/.exec(String(argument)) ?? []
+  return name !== undefined && secretName.test(name) ? `${name}[hidden]` : argument
+}
+
+const secretName = /token|key|secret|passw|credential|auth/i
+
+function hidden(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return '[hidden]'
+  return Object.fromEntries(Object.keys(value).map((key) => [key, '[hidden]']))
+}

@@ -1,0 +1,129 @@
+import { openFileStore } from '@tapetree/session/stores/file'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { exitCodes } from '../exit-code.ts'
+import { Failure } from '../failure.ts'
+import type { Io } from '../io.ts'
+import { startTourAgent, type TourAgent } from './tour-agent.ts'
+import type { TourNews } from './tour-news.ts'
+import type { TourTask } from './tour-process.ts'
+import type { Storyteller } from './storyteller.ts'
+import { tests, tourPrompt } from './tour-script.ts'
+
+export interface TourOptions {
+  /** Empty, and removed by whoever made it. */
+  folder: string
+  isFast: boolean
+  story: Storyteller
+  io: Pick<Io, 'env' | 'signal'>
+}
+
+/** A session from its first word to its end, with a death in the middle. */
+export async function runTour({ folder, isFast, story, io }: TourOptions): Promise<void> {
+  const task: TourTask = {
+    sessions: join(folder, 'sessions'),
+    cwd: join(folder, 'work'),
+    pace: isFast ? { wordMs: 0, testSeconds: 0.2 } : { wordMs: 60, testSeconds: 1.2 },
+  }
+  await mkdir(task.cwd)
+  await story.chapter('A session begins', [
+    'The model of this tour is scripted: it needs no key and no network. Everything else is real: the agent,',
+    `its tools, the log, and the folder they work in, ${folder}.`,
+  ])
+  await story.user(tourPrompt)
+  const sessionId = await untilSecondTest(task, { story, io })
+
+  await story.chapter('Nobody is there', [
+    'The agent is dead, as after a crash or a power cut. Every line that it had written is in the log. And the',
+    'command goes on, because it never was a child of the agent.',
+  ])
+  await lastTestOf(task.cwd, io)
+  await story.tell(`The last test has just written its line, with no agent to see it.`)
+
+  await story.chapter('Another process goes on', [
+    'It finds the open call in the log, finds the command, and takes its real result. Nothing is run twice.',
+  ])
+  await toTheEnd({ ...task, sessionId }, { story, io })
+
+  const store = openFileStore({ folder: task.sessions })
+  const report = await store.verify(sessionId)
+  await store.close()
+  if (!report.isIntact) throw brokenTour('the log is not whole')
+  await story.chapter('What is left', [
+    `The log has ${report.lines} lines. Each was checked just now by its checksum, and none is missing.`,
+    'Any moment in it can be branched, and all of it can be played again.',
+  ])
+}
+
+interface Surroundings {
+  story: Storyteller
+  io: Pick<Io, 'env' | 'signal'>
+}
+
+/** Lets the agent work until its tests run, and kills it. */
+async function untilSecondTest(task: TourTask, { story, io }: Surroundings): Promise<string> {
+  const agent = startTourAgent(task, io.env)
+  const stop = stopWith(io.signal, agent)
+  let sessionId = ''
+  try {
+    for await (const news of agent.news) {
+      if (news.type === 'session') ({ sessionId } = news)
+      await story.news(news)
+      if (!isSecondTest(news)) continue
+      await agent.kill()
+      await story.command(`kill -9 ${agent.pid}`)
+      return sessionId
+    }
+  } finally {
+    stop()
+  }
+  io.signal.throwIfAborted()
+  throw brokenTour('the agent ended before its tests did')
+}
+
+async function toTheEnd(task: TourTask, { story, io }: Surroundings): Promise<void> {
+  const agent = startTourAgent(task, io.env)
+  const stop = stopWith(io.signal, agent)
+  let outcome = ''
+  try {
+    for await (const news of agent.news) {
+      await story.news(news)
+      if (news.type === 'end') ({ outcome } = news)
+    }
+  } finally {
+    stop()
+  }
+  io.signal.throwIfAborted()
+  if (outcome !== 'completed') throw brokenTour(`the second run ended with ${JSON.stringify(outcome)}`)
+}
+
+function isSecondTest(news: TourNews): boolean {
+  return news.type === 'output' && news.text.includes(`test 2 of ${tests}`)
+}
+
+const patienceMs = 60_000
+
+/** The command writes one line for each test into a file of the folder. */
+async function lastTestOf(cwd: string, { signal }: Pick<Io, 'signal'>): Promise<void> {
+  const until = Date.now() + patienceMs
+  while (Date.now() < until) {
+    const text = await readFile(join(cwd, 'tests.txt'), 'utf8').catch(() => '')
+    if (text.includes(`test ${tests} of ${tests}`)) return
+    await wait(50, undefined, { signal })
+  }
+  throw brokenTour('the command did not go on by itself')
+}
+
+function stopWith(signal: AbortSignal, agent: TourAgent): () => void {
+  const kill = (): void => void agent.kill()
+  signal.addEventListener('abort', kill, { once: true })
+  return () => signal.removeEventListener('abort', kill)
+}
+
+function brokenTour(why: string): Failure {
+  return new Failure(exitCodes.runFailed, `The tour did not go as it should: ${why}.`, {
+    type: 'tour-failed',
+    next: ['tapetree doctor'],
+  })
+}

@@ -1,0 +1,53 @@
+import { systemClock, type Model, type ModelRequest } from '@tapetree/agent'
+import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+
+export const tourPrompt = 'Write a program that greets, and test it.'
+
+/** The tests print one line each. The process of the agent is killed after the second. */
+export const tests = 5
+
+export interface TourPace {
+  /** Between the words of the model. */
+  wordMs: number
+  /** Between the tests. */
+  testSeconds: number
+}
+
+/** A model that knows its part by heart. It answers by what it is shown alone, so that a resumed run goes the same way. */
+export function tourModel(pace: TourPace): Model {
+  const answer = ({ messages }: ModelRequest): ScriptBuilder => {
+    const results = messages.filter(({ role }) => role === 'tool').length
+    return (steps[results] ?? lastWords)(pace)
+  }
+  return scriptedModel([], { provider: 'tour', id: 'scripted', clock: systemClock, otherwise: answer })
+}
+
+const program = `name=\${1:-world}\necho "Hello, $name."\n`
+
+const steps: readonly ((pace: TourPace) => ScriptBuilder)[] = [
+  (pace) =>
+    said('I write the program first.', pace).toolCall('call-write', 'write', { path: 'greet.sh', content: program }),
+  (pace) =>
+    said('Now I test it. That takes some seconds.', pace).toolCall('call-test', 'bash', { command: testCommand(pace) }),
+  (pace) =>
+    said('The tests are through. I look at what they left.', pace).toolCall('call-read', 'read', { path: 'tests.txt' }),
+]
+
+function lastWords(pace: TourPace): ScriptBuilder {
+  return said(`The program works: all ${tests} tests passed.`, pace)
+}
+
+function testCommand({ testSeconds }: TourPace): string {
+  return [
+    `for i in ${Array.from({ length: tests }, (_, index) => index + 1).join(' ')}; do`,
+    `sleep ${testSeconds};`,
+    `bash greet.sh "$i" | grep -q "Hello, $i." && echo "test $i of ${tests} passed" | tee -a tests.txt;`,
+    'done',
+  ].join(' ')
+}
+
+function said(words: string, { wordMs }: TourPace): ScriptBuilder {
+  const spoken = script()
+  for (const word of words.split(/(?<= )/)) spoken.text(word).wait(wordMs)
+  return spoken
+}

@@ -1,0 +1,40 @@
+export interface Activity {
+  label: string
+  startedAt: number
+}
+
+/** What is waited for. Whatever takes longer than a second is shown, with the time it has taken. */
+export class Activities {
+  readonly #now: () => number
+  readonly #onChange: () => void
+  readonly #running = new Set<Activity>()
+
+  constructor({ now, onChange }: { now: () => number; onChange: () => void }) {
+    this.#now = now
+    this.#onChange = onChange
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0
+  }
+
+  async track<T>(label: string, work: Promise<T>): Promise<T> {
+    const activity = { label, startedAt: this.#now() }
+    this.#running.add(activity)
+    this.#onChange()
+    try {
+      return await work
+    } finally {
+      this.#running.delete(activity)
+      this.#onChange()
+    }
+  }
+
+  /** `Opening the session, 3 s`. */
+  lines(): string[] {
+    return [...this.#running].flatMap(({ label, startedAt }) => {
+      const seconds = Math.floor((this.#now() - startedAt) / 1000)
+      return seconds < 1 ? [] : [`${label}, ${seconds} s`]
+    })
+  }
+}

@@ -1,0 +1,217 @@
+import { expect, test } from 'vitest'
+import { ctrl, keys, startChat } from '../testing/chat-driver.ts'
+
+test('a message that is typed is sent, and the answer streams in', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  await terminal.waitFor('Say what is to be done')
+  terminal.type('hello')
+  await terminal.waitFor('hello')
+  terminal.press(keys.enter)
+  expect(handle.calls).toEqual([])
+  await terminal.waitFor((screen) => !screen.includes('hello'))
+  expect(handle.calls).toEqual([{ op: 'prompt', args: { text: 'hello' } }])
+  handle.user('hello')
+  handle.startRun()
+  handle.stream('a1', 'It is ')
+  await terminal.waitFor('It is')
+  handle.stream('a1', '**fine**.')
+  await terminal.waitFor('It is fine.')
+})
+
+test('while a run goes on Enter queues, Alt-Enter steers, and the hint says both', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  handle.startRun()
+  await terminal.waitFor('Enter queues · Alt-Enter steers')
+  handle.reply = (op) => (op === 'prompt' ? { outcome: 'queued', run_id: 'run-1', message_id: 'q' } : undefined)
+  terminal.type('later')
+  terminal.press(keys.enter)
+  await terminal.waitFor('It waits for the end of the run')
+  terminal.type('now')
+  terminal.press(keys.altEnter)
+  await terminal.waitFor((screen) => !screen.includes(' now'))
+  expect(handle.calls).toEqual([
+    { op: 'prompt', args: { text: 'later' } },
+    { op: 'prompt', args: { text: 'now', when_busy: 'steer' } },
+  ])
+})
+
+test('Ctrl-C stops the turn, and a second one within two seconds quits', async () => {
+  const chat = startChat()
+  chat.handle.startRun()
+  await chat.terminal.waitFor('Waiting for the model')
+  chat.terminal.press(keys.ctrlC)
+  await chat.terminal.waitFor('everything so far is kept')
+  expect(chat.handle.calls).toEqual([{ op: 'cancel', args: { run_id: 'run-1' } }])
+  chat.clock.now += 1500
+  chat.terminal.press(keys.ctrlC)
+  expect(await chat.ended).toEqual({ sessionId: 'first' })
+  expect(chat.handle.isClosed).toBe(true)
+})
+
+test('when idle Ctrl-C warns, and long after it warns again', async () => {
+  await using chat = startChat()
+  await chat.terminal.waitFor('Enter sends')
+  chat.terminal.press(keys.ctrlC)
+  await chat.terminal.waitFor('Ctrl-C again quits')
+  chat.clock.now += 3000
+  chat.terminal.type('x')
+  chat.terminal.press(keys.ctrlC)
+  await chat.terminal.waitFor('Up brings it back')
+  chat.terminal.press(keys.up)
+  await chat.terminal.waitFor(' x')
+})
+
+test('what was refused comes back into the composer with the reason', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  handle.reply = () => {
+    throw new Error('There is no key for this model.')
+  }
+  await terminal.waitFor('Enter sends')
+  terminal.type('precious words')
+  terminal.press(keys.enter)
+  await terminal.waitFor((screen) => screen.includes('There is no key') && screen.includes('precious words'))
+})
+
+test('an unknown command is not sent, and the one that was meant is named', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  await terminal.waitFor('Enter sends')
+  terminal.type('/modle')
+  terminal.press(keys.enter)
+  await terminal.waitFor('Did you mean /model?')
+  expect(handle.calls).toEqual([])
+})
+
+test('a permission is asked with its whole command and answered with a key, after a moment of quiet', async () => {
+  await using chat = startChat()
+  const { terminal, handle, clock } = chat
+  handle.startRun()
+  handle.ask({
+    requestId: 'p1',
+    tool: 'bash',
+    title: 'rm -rf build',
+    input: { command: 'rm -rf build' },
+    options: [
+      { optionId: 'once', label: 'Allow once', kind: 'allow_once' },
+      { optionId: 'no', label: 'Do not allow', kind: 'reject_once' },
+    ],
+  })
+  await terminal.waitFor('May it use bash?')
+  expect(terminal.screen().join('\n')).toContain('│ rm -rf build')
+  terminal.press('1')
+  await terminal.waitFor('Press it again')
+  clock.now += 1000
+  terminal.press('1')
+  await terminal.waitFor((screen) => !screen.includes('Allow once'))
+  expect(handle.calls).toEqual([{ op: 'permission.answer', args: { request_id: 'p1', option_id: 'once' } }])
+})
+
+test('somebody else who was first is named', async () => {
+  await using chat = startChat()
+  const { terminal, handle, clock } = chat
+  handle.reply = (op) => {
+    if (op !== 'permission.answer') return undefined
+    const problem = {
+      type: 'already-resolved',
+      title: 'Already resolved',
+      status: 409,
+      client: 'phone',
+      option_id: 'no',
+    }
+    throw Object.assign(new Error('answered'), { name: 'ProblemError', problem })
+  }
+  handle.ask({
+    requestId: 'p1',
+    tool: 'bash',
+    title: 'ls',
+    options: [{ optionId: 'once', label: 'Allow once', kind: 'allow_once' }],
+  })
+  await terminal.waitFor('Allow once')
+  clock.now += 1000
+  terminal.press('1')
+  await terminal.waitFor('answered by phone with no')
+})
+
+test('a run that was left behind is offered to be resumed', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  handle.user('do it')
+  handle.setState('run', { runId: 'r', isBusy: false, waitingFor: { type: 'resume', runId: 'r' } })
+  await terminal.waitFor('A run was interrupted')
+  terminal.press(keys.enter)
+  await terminal.waitFor((screen) => !screen.includes('A run was interrupted'))
+  expect(handle.calls).toEqual([{ op: 'resume', args: { by_person: true } }])
+})
+
+test('another session takes the place of the one that is shown, and what was typed stays', async () => {
+  await using chat = startChat()
+  const { terminal, source, handle } = chat
+  handle.user('the old one')
+  const info = {
+    created: '',
+    modified: '',
+    messageCount: 1,
+    status: 'idle',
+    queueLength: 0,
+    cost: 0,
+    damaged: false,
+  } as const
+  source.sessions = [{ ...info, id: 'other', name: 'the other one' }]
+  source.opened('other').handle.user('said elsewhere')
+  await terminal.waitFor('the old one')
+  terminal.type('half a thought')
+  terminal.press(ctrl('s'))
+  await terminal.waitFor('the other one')
+  terminal.press(keys.enter)
+  await terminal.waitFor((screen) => screen.includes('said elsewhere') && screen.includes('half a thought'))
+  expect(source.calls).toEqual(['open other'])
+  expect(handle.isClosed).toBe(true)
+})
+
+test('a session is named, archived and deleted where sessions are chosen', async () => {
+  const info = { created: '', modified: '', messageCount: 1, status: 'idle', queueLength: 0, cost: 0 } as const
+  await using chat = startChat({
+    arrange: (_, source) => {
+      source.sessions = [{ ...info, damaged: false, id: 'other', name: 'the other one' }]
+    },
+  })
+  const { terminal, source } = chat
+  await terminal.waitFor('Enter sends')
+  terminal.press(ctrl('s'))
+  await terminal.waitFor('the other one')
+  terminal.press(ctrl('n'))
+  terminal.press(ctrl('u'))
+  terminal.type('new name')
+  terminal.press(keys.enter)
+  terminal.press(ctrl('x'))
+  terminal.press(ctrl('k'))
+  await terminal.waitFor('y delete')
+  terminal.press('y')
+  expect(source.calls).toEqual(['rename other new name', 'archive other', 'delete other'])
+})
+
+test('the screen of a session that another process owns says so and takes no message', async () => {
+  await using chat = startChat({ access: { type: 'read-only', reason: 'process 12 on this machine owns it' } })
+  const { terminal, handle } = chat
+  await terminal.waitFor('read-only: process 12')
+  terminal.type('hi')
+  terminal.press(keys.enter)
+  await terminal.waitFor((screen) => screen.includes('Not sent') && screen.includes(' hi'))
+  expect(handle.calls).toEqual([])
+})
+
+test('at the end the terminal is as it was, with the last answer in its scrollback', async () => {
+  const chat = startChat()
+  chat.handle.user('what is it')
+  chat.handle.assistant('The last answer.')
+  await chat.terminal.waitFor('The last answer.')
+  expect(chat.terminal.isAltScreen).toBe(true)
+  chat.terminal.press(keys.ctrlD)
+  await chat.ended
+  await chat.terminal.settled()
+  expect([chat.terminal.isStarted, chat.terminal.isAltScreen]).toEqual([false, false])
+  expect(chat.terminal.scrollback().join('\n')).toContain('The last answer.')
+})

@@ -1,0 +1,45 @@
+import type { SessionChange } from '@tapetree/client'
+import type { ChatOptions } from '../chat-options.ts'
+import { History } from '../input/history.ts'
+import { Images } from '../input/images.ts'
+import { Activities } from './activities.ts'
+import { ChatLife } from './chat-life.ts'
+import { CurrentSession } from './current-session.ts'
+import type { EnterKey } from './enter-key.ts'
+import { imageKeeper } from './image-keeper.ts'
+import { Interrupts } from './interrupts.ts'
+import { Remarks } from './remarks.ts'
+import { SessionActions } from './session-actions.ts'
+
+/** What every chat has, however it looks. */
+export interface ChatCore {
+  now: () => number
+  session: CurrentSession
+  remarks: Remarks
+  activities: Activities
+  life: ChatLife
+  actions: SessionActions
+  interrupts: Interrupts
+  history: History
+  images: Images
+  enterKey: EnterKey
+}
+
+export interface ChatCoreListeners {
+  onChange: (change: SessionChange | { type: 'opened' }) => void
+  onRemark: (text: string) => void
+  onActivity: () => void
+}
+
+export function assembleCore(options: ChatOptions, { onChange, onRemark, onActivity }: ChatCoreListeners): ChatCore {
+  const { source, first, signal, cwd, home, now = Date.now } = options
+  const session = new CurrentSession(onChange)
+  const remarks = new Remarks(onRemark)
+  const activities = new Activities({ now, onChange: onActivity })
+  const life = new ChatLife({ source, first, session, activities, ...(signal && { signal }) })
+  const actions = new SessionActions({ source, session, remarks, activities })
+  const interrupts = new Interrupts({ now, actions, remarks, life })
+  const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
+  const [history, images] = [new History(options.historyFile), new Images({ cwd, home, keep })]
+  return { now, session, remarks, activities, life, actions, interrupts, history, images, enterKey: { steers: false } }
+}

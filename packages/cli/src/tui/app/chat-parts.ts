@@ -1,0 +1,162 @@
+import { TuiAltScreen, TuiMainScreen, type Terminal, type TUI } from '@earendil-works/pi-tui'
+import type { ChatOptions } from '../chat-options.ts'
+import { Completion } from '../input/completion.ts'
+import { Composer } from '../input/composer.ts'
+import { Appearance } from './appearance.ts'
+import { assembleCore, type ChatCore } from './chat-core.ts'
+import { ChatScreen } from './chat-screen.ts'
+import { Dialogs } from './dialogs.ts'
+import { Drawing } from './drawing.ts'
+import { hintFor } from './hint.ts'
+import { Keys } from './keys.ts'
+import { PanelOpeners } from './panel-openers.ts'
+import { PanelPlace } from './panel-place.ts'
+import { screenLook } from './screen-look.ts'
+import { ScrollbackPane } from './scrollback-pane.ts'
+import { ScrollingPane } from './scrolling-pane.ts'
+import { Sender } from './sender.ts'
+import { SessionLines } from './session-lines.ts'
+import { SlashCommands } from './slash-commands.ts'
+import { slashTable } from './slash-table.ts'
+
+/** What the chat itself uses of its parts. */
+export interface ChatParts extends ChatCore {
+  tui: TUI
+  drawing: Drawing
+  screen: ChatScreen
+  composer: Composer
+  openers: PanelOpeners
+  sender: Sender
+}
+
+/** Puts a chat together: each part does one thing, and here they are introduced to each other. */
+export function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
+  const { source, look, cwd } = options
+  const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
+  const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle })
+  const { request: draw, requestAll: onRedraw } = drawing
+  const core = assembleCore(options, {
+    onChange: ({ type }) => {
+      const { handle } = session
+      if (!handle) return
+      if (type === 'opened') dialogs.reset()
+      pane.update(handle.sessionId, handle.transcript)
+      composer.label = session.obstacle
+      panels.follow()
+      dialogs.sync()
+      draw()
+    },
+    onRemark: draw,
+    onActivity: draw,
+  })
+  const { now, session, remarks, activities, actions, enterKey } = core
+  const panels = new PanelPlace()
+  const appearance = new Appearance(look)
+  const { theme } = appearance
+  const onOlder = (): void => {
+    const { handle } = session
+    if (handle) remarks.watch(actions.attempt('Loading older messages', () => handle.loadOlder()))
+  }
+  const shown = { theme, now, onChange: draw }
+  const pane = look.altScreen ? new ScrollingPane({ ...shown, onOlder }) : new ScrollbackPane(shown)
+  const offered = (): { name: string; description: string }[] => [
+    ...slashTable.map(({ name, says }) => ({ name, description: says })),
+    ...(session.handle?.state('commands') ?? []),
+  ]
+  const composer = new Composer({
+    tui,
+    theme,
+    vim: look.vim,
+    completion: new Completion({ files: (query) => source.files(query), commands: offered }),
+    onChange: (text) => session.present(text !== ''),
+    attachImage: (pasted) => attachImage(pasted, core),
+  })
+  const onTheme = (): void => {
+    pane.invalidate()
+    onRedraw()
+  }
+  const openers = new PanelOpeners({
+    ...core,
+    source,
+    panels,
+    appearance,
+    cwd,
+    onTheme,
+    onFind: (words) => pane.scrolling?.find(words) ?? false,
+    onChooseText: (text) => (composer.text = text),
+    onShowEntry: (entryId) => pane.scrolling?.show(entryId),
+    onChange: draw,
+  })
+  const chooseTheme = (): Promise<void> => openers.theme()
+  const commands = new SlashCommands({
+    ...core,
+    terminal,
+    chooser: openers,
+    look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
+  })
+  let hasSent = false
+  const sender = new Sender({
+    ...core,
+    commands,
+    composer,
+    onSend: () => {
+      hasSent = true
+      pane.scrolling?.to('end')
+    },
+  })
+  composer.onSubmit = sender.send
+  const dialogs = new Dialogs({
+    panels,
+    remarks,
+    theme,
+    now,
+    handle: () => session.handle,
+    mayAnswer: () => session.takesMessages,
+    onResume: () => remarks.watch(actions.resume()),
+    onChange: draw,
+  })
+  const onEditor = (): Promise<void> => editOutside(options, { tui, composer, remarks })
+  const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw })
+  const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
+  const screen = new ChatScreen({
+    tui,
+    appearance,
+    pane,
+    panels,
+    composer,
+    remarks,
+    activities,
+    opening: () => (hasSent ? [] : (options.notices ?? [])),
+    status: (width) => lines.status(width),
+    hint: () =>
+      hintFor({
+        isBusy: session.isBusy,
+        runsCommand: actions.runsCommand,
+        enterSteers: enterKey.steers,
+        isAtNewest: pane.scrolling?.isAtNewest ?? true,
+        hasPostponed: dialogs.hasPostponed,
+        isVim: composer.isVim,
+      }),
+    footer: (width) => lines.footer(width),
+    onInput: (data) => keys.press(data),
+  })
+  return { ...core, tui, drawing, screen, composer, openers, sender }
+}
+
+async function attachImage(pasted: string, { images, remarks }: ChatCore): Promise<string | undefined> {
+  try {
+    return await images.attach(pasted)
+  } catch (error) {
+    remarks.fail(error)
+    return undefined
+  }
+}
+
+async function editOutside(
+  { editor, cwd, env }: ChatOptions,
+  { tui, composer, remarks }: Pick<ChatParts, 'tui' | 'composer' | 'remarks'>,
+): Promise<void> {
+  if (editor === undefined) return remarks.warn('No editor is named. Set VISUAL or EDITOR, such as: export EDITOR=nano')
+  const { editComposer } = await import('../input/external-editor.ts')
+  await editComposer({ tui, composer, command: editor, cwd, env })
+}

@@ -1,0 +1,88 @@
+import type { SessionChange, SessionHandle } from '@tapetree/client'
+import type { OpenedSession, SessionAccess } from '../../session-source.ts'
+
+/** The one session that is shown. Another takes its place only once it is open, so there is always something to look at. */
+export class CurrentSession {
+  readonly #onChange: (change: SessionChange | { type: 'opened' }) => void
+  #opened: OpenedSession | undefined
+  #unsubscribe: () => void = () => undefined
+  #isTyping = false
+
+  constructor(onChange: (change: SessionChange | { type: 'opened' }) => void) {
+    this.#onChange = onChange
+  }
+
+  get handle(): SessionHandle | undefined {
+    return this.#opened?.handle
+  }
+
+  get access(): SessionAccess | undefined {
+    return this.#opened?.access
+  }
+
+  get cwd(): string | undefined {
+    return this.#opened?.cwd
+  }
+
+  get isBusy(): boolean {
+    const { handle } = this
+    return handle?.state('run')?.isBusy ?? (handle?.transcript.run ?? null) !== null
+  }
+
+  /** Why nothing can be sent, as a sentence for the border of the composer; empty where all is well. */
+  get obstacle(): string {
+    if (!this.#opened) return 'no session yet'
+    const { access, handle } = this.#opened
+    if (access.type === 'read-only') return `read-only: ${access.reason}`
+    switch (handle.status.type) {
+      case 'attached':
+        return ''
+      case 'connecting':
+        return 'connecting; what you send waits'
+      case 'waiting':
+        return `not connected; trying again in ${Math.ceil(handle.status.delayMs / 1000)} s; what you send waits`
+      case 'closed':
+        return closedReasons[handle.status.reason]
+      default:
+        return handle.status satisfies never
+    }
+  }
+
+  /** False: what is typed stays in the composer. */
+  get takesMessages(): boolean {
+    return (
+      this.#opened !== undefined && this.#opened.access.type !== 'read-only' && this.handle?.status.type !== 'closed'
+    )
+  }
+
+  async show(opened: OpenedSession): Promise<void> {
+    const before = this.#opened
+    this.#unsubscribe()
+    this.#opened = opened
+    this.#isTyping = false
+    this.#unsubscribe = opened.handle.subscribe(this.#onChange)
+    opened.handle.present({ visibility: 'visible' })
+    this.#onChange({ type: 'opened' })
+    if (before && before.handle !== opened.handle) await before.handle.close()
+  }
+
+  /** Tells the others, and only when it changes. */
+  present(isTyping: boolean): void {
+    if (isTyping === this.#isTyping) return
+    this.#isTyping = isTyping
+    this.#opened?.handle.present({ visibility: 'visible', typing: isTyping })
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe()
+    await this.#opened?.handle.close()
+  }
+}
+
+const closedReasons = {
+  closed: 'the session is closed; /sessions opens another',
+  unauthorized: 'the server no longer knows who you are; attach again',
+  forbidden: 'the server does not let you see this session any more',
+  gone: 'the session is gone; /sessions opens another',
+  replaced: 'the session is shown elsewhere with this name; attach again',
+} as const

@@ -1,0 +1,201 @@
+import { isQuestion, type Answer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
+import { harmlessLine } from '../../harmless.ts'
+import { openMatters } from '../panels/open-matters.ts'
+import type { Theme } from '../theme.ts'
+import type { Panel, PanelPlace } from './panel-place.ts'
+import type { Remarks } from './remarks.ts'
+
+export interface DialogsOptions {
+  panels: PanelPlace
+  remarks: Remarks
+  theme: Theme
+  now: () => number
+  handle: () => SessionHandle | undefined
+  /** Somebody who may only look is not asked. */
+  mayAnswer: () => boolean
+  onResume: () => void
+  onChange: () => void
+}
+
+type Shown =
+  | { type: 'permission'; panel: Panel & { update(requests: readonly OpenQuestion[]): void } }
+  | { type: 'question'; requestId: string; panel: Panel & { dismiss(reason: string): void } }
+  | { type: 'resume'; runId: string; panel: Panel }
+
+/** What the session asks: permissions, questions, and what becomes of a run that was left behind. They come and go with the session. */
+export class Dialogs {
+  readonly #options: DialogsOptions
+  #shown: Shown | undefined
+  /** Put off by the user: requests and runs. */
+  readonly #later = new Set<string>()
+  readonly #answered = new Set<string>()
+  #isOpening = false
+
+  constructor(options: DialogsOptions) {
+    this.#options = options
+  }
+
+  /** Something waits that was put off. */
+  get hasPostponed(): boolean {
+    return this.#later.size > 0 && this.#pending().some(({ requestId }) => this.#later.has(requestId))
+  }
+
+  /** After each change of the session. */
+  sync(): void {
+    this.#follow()
+    if (this.#shown || this.#isOpening || !this.#options.mayAnswer()) return
+    if (this.#waiting().length === 0 && this.#leftBehind() === undefined) return
+    this.#isOpening = true
+    void this.#openNext()
+      .catch((error: unknown) => this.#options.remarks.fail(error))
+      .finally(() => {
+        this.#isOpening = false
+        this.#options.onChange()
+      })
+  }
+
+  /** Shows again what was put off. */
+  recall(): void {
+    this.#later.clear()
+    this.sync()
+  }
+
+  /** Another session is shown. */
+  reset(): void {
+    this.#close()
+    this.#later.clear()
+    this.#answered.clear()
+  }
+
+  /** Ctrl-C on a dialog that is no part of a run. */
+  postpone(): void {
+    if (this.#shown?.type === 'resume') this.#later.add(this.#shown.runId)
+    else for (const { requestId } of this.#pending()) this.#later.add(requestId)
+    this.#close()
+  }
+
+  #pending(): readonly OpenQuestion[] {
+    return this.#options.handle()?.transcript.permissions ?? []
+  }
+
+  /** The log may take a moment to say that our own answer has arrived. */
+  #waiting(): readonly OpenQuestion[] {
+    return this.#pending().filter(({ requestId }) => !this.#later.has(requestId) && !this.#answered.has(requestId))
+  }
+
+  #leftBehind(): string | undefined {
+    const waiting = this.#options.handle()?.state('run')?.waitingFor
+    return waiting?.type === 'resume' && !this.#later.has(waiting.runId) ? waiting.runId : undefined
+  }
+
+  /** What is shown may have been answered on another screen. */
+  #follow(): void {
+    const shown = this.#shown
+    if (!shown) return
+    if (shown.type === 'permission') shown.panel.update(this.#pending().filter((request) => !isQuestion(request)))
+    else if (shown.type === 'question') {
+      const isOpen = this.#pending().some(({ requestId }) => requestId === shown.requestId)
+      if (!isOpen) shown.panel.dismiss('This was answered elsewhere.')
+    } else if (this.#leftBehind() !== shown.runId) this.#close()
+  }
+
+  async #openNext(): Promise<void> {
+    const waiting = this.#waiting()
+    const [next] = waiting
+    const runId = this.#leftBehind()
+    if (next && isQuestion(next)) await this.#openQuestion(next)
+    else if (next) await this.#openPermission(waiting.filter((request) => !isQuestion(request)))
+    else if (runId !== undefined) await this.#openResume(runId)
+    if (this.#shown) this.#options.panels.ask(this.#shown.panel)
+  }
+
+  async #openPermission(requests: readonly OpenQuestion[]): Promise<void> {
+    const { PermissionDialog } = await import('../panels/permission-dialog.ts')
+    const { theme, now } = this.#options
+    const panel = new PermissionDialog({
+      theme,
+      requests,
+      now,
+      onAnswer: (requestId, answer) => this.#answer(requestId, answer),
+      onClose: () => this.#done(),
+    })
+    this.#shown = { type: 'permission', panel }
+  }
+
+  async #openQuestion(request: OpenQuestion): Promise<void> {
+    const { QuestionDialog } = await import('../panels/question-dialog.ts')
+    const { theme, now } = this.#options
+    const panel = new QuestionDialog({
+      theme,
+      request,
+      now,
+      onAnswer: (requestId, answer) => {
+        this.#close()
+        this.#answer(requestId, answer)
+      },
+      onClose: () => this.#done(),
+    })
+    this.#shown = { type: 'question', requestId: request.requestId, panel }
+  }
+
+  async #openResume(runId: string): Promise<void> {
+    const { ResumeDialog } = await import('../panels/resume-dialog.ts')
+    const handle = this.#options.handle()
+    const leave = (): void => {
+      this.#later.add(runId)
+      this.#close()
+    }
+    const panel = new ResumeDialog({
+      theme: this.#options.theme,
+      matters: handle ? openMatters(handle.transcript) : [],
+      onResume: () => {
+        leave()
+        this.#options.onResume()
+      },
+      onLeave: leave,
+      onNewMessage: leave,
+    })
+    this.#shown = { type: 'resume', runId, panel }
+  }
+
+  /** What is still open was put off; what is not needs nothing more. */
+  #done(): void {
+    const shown = this.#shown
+    const isPutOff = this.#waiting().some((request) =>
+      shown?.type === 'question' ? request.requestId === shown.requestId : !isQuestion(request),
+    )
+    if (isPutOff) {
+      this.postpone()
+      this.#options.remarks.say('It waits for your answer. Enter with nothing typed shows it again.')
+    } else this.#close()
+    this.sync()
+  }
+
+  #answer(requestId: string, answer: Answer): void {
+    this.#answered.add(requestId)
+    const handle = this.#options.handle()
+    void handle?.answer(requestId, answer).catch((error: unknown) => {
+      const said = answeredBy(error)
+      if (said !== undefined) return this.#options.remarks.warn(said)
+      this.#options.remarks.fail(error)
+      this.#answered.delete(requestId)
+      this.sync()
+    })
+  }
+
+  #close(): void {
+    this.#shown = undefined
+    this.#options.panels.ask(undefined)
+    this.#options.onChange()
+  }
+}
+
+/** As a sentence, where somebody else was first. Known by its name, so that nothing is loaded for it. */
+function answeredBy(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'ProblemError' || !('problem' in error)) return undefined
+  const { type, client, option_id: option } = error.problem as Record<string, unknown>
+  if (type !== 'already-resolved') return undefined
+  const who = typeof client === 'string' ? `by ${harmlessLine(client)}` : 'on another screen'
+  const what = typeof option === 'string' ? ` with ${harmlessLine(option)}` : ''
+  return `This had been answered ${who}${what}. Your answer changed nothing.`
+}

@@ -1,0 +1,122 @@
+import { matchesKey } from '@earendil-works/pi-tui'
+import type { Composer } from '../input/composer.ts'
+import type { ChatLife } from './chat-life.ts'
+import type { CurrentSession } from './current-session.ts'
+import type { Dialogs } from './dialogs.ts'
+import type { Interrupts } from './interrupts.ts'
+import { actionFor, type KeyAction } from './key-actions.ts'
+import type { PanelOpeners } from './panel-openers.ts'
+import type { PanelPlace } from './panel-place.ts'
+import type { Remarks } from './remarks.ts'
+import type { Sender } from './sender.ts'
+import type { SessionActions } from './session-actions.ts'
+import type { TranscriptPane } from './transcript-pane.ts'
+
+export interface KeysOptions {
+  session: CurrentSession
+  composer: Composer
+  panels: PanelPlace
+  pane: TranscriptPane
+  dialogs: Dialogs
+  openers: PanelOpeners
+  actions: SessionActions
+  interrupts: Interrupts
+  sender: Sender
+  remarks: Remarks
+  life: Pick<ChatLife, 'quit'>
+  onEditor: () => Promise<void>
+  onRedraw: () => void
+}
+
+/**
+ * Every key that is pressed, and who gets it: Ctrl-C is always ours, then comes the panel that is open, then the chat, then the composer.
+ * Enter in the composer is `Sender.send`.
+ */
+export class Keys {
+  readonly #options: KeysOptions
+
+  constructor(options: KeysOptions) {
+    this.#options = options
+  }
+
+  press(data: string): void {
+    const { panels, composer, session, pane, dialogs, remarks } = this.#options
+    if (matchesKey(data, 'ctrl+c')) return this.#interrupt()
+    if (panels.current) return panels.current.handleInput(data)
+    const action = actionFor(data, {
+      isBusy: session.isBusy,
+      isComposerEmpty: composer.isEmpty,
+      takesEscape: composer.takesEscape,
+      isAtNewest: pane.scrolling?.isAtNewest ?? true,
+      hasPostponed: dialogs.hasPostponed,
+      canScroll: pane.scrolling !== undefined,
+    })
+    if (action === undefined) composer.handleInput(data)
+    else remarks.watch(this.#act(action))
+  }
+
+  #act(action: KeyAction): Promise<void> | void {
+    const { composer, pane, dialogs, openers, actions, sender, life, onEditor, onRedraw } = this.#options
+    switch (action) {
+      case 'enter':
+        return dialogs.recall()
+      case 'interrupt':
+        return this.#interrupt()
+      case 'stop':
+        return this.#stop()
+      case 'end':
+        return life.quit()
+      case 'steer':
+        return sender.send(composer.take(), 'steer')
+      case 'queue':
+        return openers.queue()
+      case 'tree':
+        return openers.tree()
+      case 'sessions':
+        return openers.sessions()
+      case 'model':
+        return openers.model()
+      case 'details':
+        return pane.toggleDetails()
+      case 'next_mode':
+        return actions.nextMode()
+      case 'history':
+        return openers.history()
+      case 'editor':
+        return onEditor()
+      case 'find':
+        return openers.find()
+      case 'page_up':
+        return pane.scrolling?.page(-1)
+      case 'page_down':
+        return pane.scrolling?.page(1)
+      case 'newest':
+        return pane.scrolling?.to('end')
+      case 'oldest':
+        return pane.scrolling?.to('start')
+      case 'redraw':
+        return onRedraw()
+      default:
+        return action satisfies never
+    }
+  }
+
+  #stop(): Promise<void> | void {
+    const { openers, actions, remarks } = this.#options
+    openers.cancel()
+    return actions.isAtWork ? actions.cancel() : remarks.clear()
+  }
+
+  #interrupt(): void {
+    const { interrupts, panels, composer, dialogs, openers, remarks } = this.#options
+    switch (interrupts.press({ hasPanel: panels.current !== undefined, isComposerEmpty: composer.isEmpty })) {
+      case 'close_panel':
+        return panels.isAsking ? dialogs.postpone() : openers.close()
+      case 'clear_composer':
+        composer.remember([composer.take()])
+        return remarks.say('Up brings it back. Ctrl-C again quits.')
+      case 'nothing':
+        return undefined
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import type { History } from '../input/history.ts'
+import { keyTable } from './key-actions.ts'
+import type { OpenerContext } from './opener-context.ts'
+import type { Panel, PanelPlace } from './panel-place.ts'
+import type { Chooser } from './slash-commands.ts'
+import { slashTable } from './slash-table.ts'
+
+export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close'> {
+  panels: PanelPlace
+  history: History
+  onFind: (words: string) => boolean
+  onTheme: () => void
+  onChooseText: (text: string) => void
+}
+
+/** Opens the panels that a user asks for. Each is loaded when it is first wanted. */
+export class PanelOpeners implements Chooser {
+  readonly #options: PanelOpenersOptions
+  #asked = 0
+
+  constructor(options: PanelOpenersOptions) {
+    this.#options = options
+  }
+
+  readonly close = (): void => {
+    this.#options.panels.choose(undefined)
+    this.#options.onChange()
+  }
+
+  async help(): Promise<void> {
+    const { HelpPanel } = await import('../panels/help-panel.ts')
+    const { appearance, session } = this.#options
+    const commands = session.handle?.state('commands') ?? []
+    const own = slashTable.map((row) => ({
+      name: `/${row.name}${'argument' in row ? ` ${row.argument}` : ''}`,
+      says: row.says,
+    }))
+    const sections = [
+      { title: 'Keys', rows: [...keyTable.map(({ label, says }) => ({ name: label, says })), newLine] },
+      { title: 'Commands', rows: own },
+      {
+        title: 'Shell',
+        rows: [
+          { name: '!command', says: 'run it; the model sees the output' },
+          { name: '!!command', says: 'run it; only you see the output' },
+        ],
+      },
+      ...(commands.length > 0
+        ? [
+            {
+              title: 'Of this session',
+              rows: commands.map(({ name, description }) => ({ name: `/${name}`, says: description })),
+            },
+          ]
+        : []),
+    ]
+    this.#open(new HelpPanel({ theme: appearance.theme, sections, onClose: this.close }))
+  }
+
+  async model(): Promise<void> {
+    const { ModelPicker } = await import('../panels/model-picker.ts')
+    const { source, session, actions, appearance, onChange } = this.#options
+    const chosen = session.handle?.state('config')?.model
+    const panel = new ModelPicker({
+      theme: appearance.theme,
+      models: [],
+      ...(chosen && { current: `${chosen.provider}/${chosen.modelId}` }),
+      onChoose: ({ provider, modelId }) => {
+        this.close()
+        void actions.set({ model: { provider, modelId } })
+      },
+      onClose: this.close,
+    })
+    this.#open(panel)
+    await actions.attempt('Asking for models', async () => panel.update(await source.models()))
+    onChange()
+  }
+
+  async thinking(): Promise<void> {
+    const { ThinkingPicker } = await import('../panels/thinking-picker.ts')
+    const { source, session, actions, appearance } = this.#options
+    const config = session.handle?.state('config')
+    await actions.attempt('Asking for models', async () => {
+      const models = await source.models()
+      const model = models.find(
+        ({ provider, modelId }) => provider === config?.model?.provider && modelId === config.model.modelId,
+      )
+      const panel = new ThinkingPicker({
+        theme: appearance.theme,
+        levels: model?.thinkingLevels ?? [],
+        ...(config?.thinkingLevel != null && { current: config.thinkingLevel }),
+        onChoose: (level) => {
+          this.close()
+          void actions.setThinking(level)
+        },
+        onClose: this.close,
+      })
+      this.#open(panel)
+    })
+  }
+
+  async mode(): Promise<void> {
+    const { ModePicker } = await import('../panels/mode-picker.ts')
+    const { session, actions, appearance } = this.#options
+    const current = session.handle?.state('config')?.mode
+    const panel = new ModePicker({
+      theme: appearance.theme,
+      ...(current != null && { current }),
+      onChoose: (mode) => {
+        this.close()
+        void actions.setMode(mode)
+      },
+      onClose: this.close,
+    })
+    this.#open(panel)
+  }
+
+  async theme(): Promise<void> {
+    const { ThemePicker } = await import('../panels/theme-picker.ts')
+    const { appearance, onTheme } = this.#options
+    const before = appearance.name
+    const change = (name: typeof before): void => {
+      appearance.change(name)
+      onTheme()
+    }
+    const panel = new ThemePicker({
+      theme: appearance.theme,
+      current: before,
+      onPreview: change,
+      onChoose: (name) => {
+        change(name)
+        this.close()
+      },
+      onClose: () => {
+        change(before)
+        this.close()
+      },
+    })
+    this.#open(panel)
+  }
+
+  async history(): Promise<void> {
+    const { ChoicePanel } = await import('../panels/choice-panel.ts')
+    const { history, appearance, onChooseText } = this.#options
+    const entries = [...new Set(history.entries.toReversed())]
+    const panel = new ChoicePanel<string>({
+      theme: appearance.theme,
+      title: 'Typed before',
+      hasSearch: true,
+      choices: entries.map((entry) => ({ value: entry, label: entry })),
+      onChoose: (entry) => {
+        this.close()
+        onChooseText(entry)
+      },
+      onClose: this.close,
+    })
+    this.#open(panel)
+  }
+
+  async find(): Promise<void> {
+    const { FindPanel } = await import('../panels/find-panel.ts')
+    const { appearance, onFind } = this.#options
+    this.#open(new FindPanel({ theme: appearance.theme, onFind, onClose: this.close }))
+  }
+
+  async sessions(): Promise<void> {
+    const { openSessionPicker } = await import('./session-opener.ts')
+    await openSessionPicker(this.#context())
+  }
+
+  async tree(): Promise<void> {
+    const asked = ++this.#asked
+    const { openTreePanel } = await import('./tree-opener.ts')
+    await openTreePanel({ ...this.#context(), isWanted: () => asked === this.#asked })
+  }
+
+  /** What was asked for and is still being read is not wanted any more. */
+  cancel(): void {
+    this.#asked++
+  }
+
+  async queue(): Promise<void> {
+    const { openQueuePanel } = await import('./queue-opener.ts')
+    await openQueuePanel(this.#context())
+  }
+
+  #context(): OpenerContext {
+    return { ...this.#options, open: (panel, follow) => this.#open(panel, follow), close: this.close }
+  }
+
+  #open(panel: Panel, follow?: () => void): void {
+    this.#options.panels.choose(panel, follow)
+    this.#options.onChange()
+  }
+}
+
+const newLine = { name: 'Shift-Enter, \\ Enter', says: 'new line; Alt-Enter too, while nothing runs' }

@@ -1,0 +1,38 @@
+import type { Component, Focusable } from '@earendil-works/pi-tui'
+
+/** Takes the place of the composer while it is open. */
+export interface Panel extends Component, Focusable {
+  handleInput(data: string): void
+  setRows(rows: number): void
+}
+
+/** One panel at a time: what the user opened, and before it what the session asks. */
+export class PanelPlace {
+  #chosen: Panel | undefined
+  #follow: () => void = () => undefined
+  #asked: Panel | undefined
+
+  get current(): Panel | undefined {
+    return this.#asked ?? this.#chosen
+  }
+
+  get isAsking(): boolean {
+    return this.#asked !== undefined
+  }
+
+  follow(): void {
+    if (this.#chosen) this.#follow()
+  }
+
+  /** `follow` is called after each change of the session, to bring the panel up to date. */
+  choose(panel: Panel | undefined, follow: () => void = () => undefined): void {
+    this.#chosen = panel
+    this.#follow = follow
+    if (panel) panel.focused = true
+  }
+
+  ask(panel: Panel | undefined): void {
+    this.#asked = panel
+    if (panel) panel.focused = true
+  }
+}

@@ -1,0 +1,45 @@
+import type { Arguments, QueueOperation, SessionHandle, StateValues } from '@tapetree/client'
+import { QueuePanel } from '../panels/queue-panel.ts'
+import type { OpenerContext } from './opener-context.ts'
+
+export async function openQueuePanel({
+  session,
+  actions,
+  remarks,
+  appearance,
+  open,
+  close,
+}: OpenerContext): Promise<void> {
+  const { handle } = session
+  if (!handle) return remarks.warn('There is no session yet.')
+  const change = <Op extends QueueOperation>(op: Op, args: Arguments<Op>): void => {
+    void actions.attempt('Changing what waits', () => handle.changeQueue(op, args))
+  }
+  const panel = new QueuePanel({
+    theme: appearance.theme,
+    queue: queueOf(handle),
+    fullText: (id) => handle.transcript.waiting.find((message) => message.id === id)?.message,
+    onEdit: (id, message) => change('queue.edit', { id, message }),
+    onMove: (id, beforeId) => change('queue.move', { id, before_id: beforeId }),
+    onHold: (id) => change('queue.hold', id === undefined ? { reason: 'held by you' } : { id }),
+    onRelease: (id) => change('queue.release', id === undefined ? {} : { id }),
+    onRemove: (id) => change('queue.remove', { id }),
+    onPaste: ({ message, imageIds, delivery }) => change('queue.add', { message, image_ids: imageIds, delivery }),
+    onDelivery: (id, delivery) => change('queue.edit', { id, delivery }),
+    onClose: close,
+  })
+  open(panel, () => panel.update(queueOf(handle)))
+}
+
+/** The transcript has it from the log, whole; the server tells it where the log is cut. */
+function queueOf(handle: SessionHandle): StateValues['queue'] {
+  const { waiting, hold } = handle.transcript
+  const told = handle.state('queue')
+  if (waiting.length === 0 && told) return told
+  return {
+    queueLength: waiting.filter(({ delivery }) => delivery === 'follow-up').length,
+    total: waiting.length,
+    hold,
+    messages: [...waiting],
+  }
+}

@@ -1,0 +1,84 @@
+import type { WaitingFor } from '@tapetree/client'
+import type { SessionSource } from '../../session-source.ts'
+import { footerLine } from '../views/footer.ts'
+import { statusLine } from '../views/status-line.ts'
+import type { Appearance } from './appearance.ts'
+import { contextTokensOf } from './context-size.ts'
+import type { CurrentSession } from './current-session.ts'
+
+export interface SessionLinesOptions {
+  session: CurrentSession
+  source: Pick<SessionSource, 'models'>
+  appearance: Appearance
+  now: () => number
+  onChange: () => void
+}
+
+/** What is said about the session beside the conversation: what its run does, and the last line of the screen. */
+export class SessionLines {
+  readonly #options: SessionLinesOptions
+  #waiting: { value: WaitingFor | null; since: number } | undefined
+  /** By `provider/id`; undefined while it is asked for, and where nobody knows. */
+  readonly #windows = new Map<string, number | undefined>()
+
+  constructor(options: SessionLinesOptions) {
+    this.#options = options
+  }
+
+  status(width: number): string[] {
+    const { session, appearance, now } = this.#options
+    const { handle } = session
+    if (!handle) return []
+    const run = handle.state('run')
+    const value = run?.waitingFor ?? null
+    if (this.#waiting?.value !== value) this.#waiting = { value, since: now() }
+    const line = statusLine({
+      transcript: handle.transcript,
+      run,
+      waitingSince: this.#waiting.since,
+      width,
+      theme: appearance.theme,
+      now: now(),
+    })
+    return line === undefined ? [] : [line]
+  }
+
+  footer(width: number): string {
+    const { session, appearance, now } = this.#options
+    const { handle, access } = session
+    if (!handle || !access) return ''
+    const { transcript } = handle
+    return footerLine({
+      config: handle.state('config'),
+      usage: handle.state('usage') ?? transcript.usage,
+      contextTokens: contextTokensOf(transcript),
+      contextWindow: this.#window(),
+      run: transcript.run,
+      access,
+      presence: handle.state('presence'),
+      width,
+      theme: appearance.theme,
+      now: now(),
+    })
+  }
+
+  /** Of the model in use. It is asked for once, and only when there is something to compare it with. */
+  #window(): number | undefined {
+    const { session, source, onChange } = this.#options
+    const model = session.handle?.state('config')?.model
+    if (!model || session.handle?.transcript.usage.totalTokens === 0) return undefined
+    const reference = `${model.provider}/${model.modelId}`
+    if (!this.#windows.has(reference)) {
+      this.#windows.set(reference, undefined)
+      void source.models().then(
+        (models) => {
+          this.#windows.set(reference, models.find((each) => each.reference === reference)?.contextTokens)
+          onChange()
+        },
+        // Without a list of models there is no gauge. Whoever opens the list is told why.
+        () => undefined,
+      )
+    }
+    return this.#windows.get(reference)
+  }
+}

@@ -1,0 +1,60 @@
+import type { TreeNode } from '@tapetree/session'
+import { TreePanel } from '../panels/tree-panel.ts'
+import type { OpenerContext } from './opener-context.ts'
+
+export async function openTreePanel(context: OpenerContext & { isWanted: () => boolean }): Promise<void> {
+  const { source, session, actions, remarks, appearance, open, close, onChange } = context
+  const { handle } = session
+  if (!handle) return remarks.warn('There is no session yet.')
+  await actions.attempt('Reading the tree', async () => {
+    let roots: readonly TreeNode[] = await source.tree(handle.sessionId)
+    let seq = handle.transcript.seq
+    const subagents = (await source.list({}).catch(() => [])).filter(
+      ({ parentSession }) => parentSession === handle.sessionId,
+    )
+    const tree = (): ConstructorParameters<typeof TreePanel>[0]['tree'] => ({
+      roots,
+      leafId: handle.transcript.path.leafId,
+      subagents,
+    })
+    const panel = new TreePanel({
+      theme: appearance.theme,
+      tree: tree(),
+      onGo: (entryId, options) => {
+        close()
+        const label = options.summarise ? 'Going there, with a summary' : 'Going there'
+        void actions.attempt(label, () => handle.navigate(entryId, options))
+      },
+      onLabel: (entryId, label) => {
+        void actions.attempt('Labelling', () => handle.run('label', { entry_id: entryId, label }))
+      },
+      onFork: (entryId) => {
+        close()
+        void actions.fork(handle.sessionId, entryId)
+      },
+      onOpenSession: (sessionId) => {
+        close()
+        void actions.open(sessionId)
+      },
+      onClose: close,
+    })
+    let isReading = false
+    const follow = (): void => {
+      if (isReading || handle.transcript.seq === seq) return
+      isReading = true
+      seq = handle.transcript.seq
+      void source
+        .tree(handle.sessionId)
+        .then((read) => {
+          roots = read
+          panel.update(tree())
+        })
+        .catch((error: unknown) => remarks.fail(error))
+        .finally(() => {
+          isReading = false
+          onChange()
+        })
+    }
+    if (context.isWanted()) open(panel, follow)
+  })
+}

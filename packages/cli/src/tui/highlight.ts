@@ -1,0 +1,161 @@
+import type { HLJSApi, LanguageFn } from 'highlight.js'
+import type { StyledLine } from './markdown/styled-line.ts'
+import type { Style, Theme } from './theme.ts'
+
+/** Colours code. What a language needs is imported when code in it is first seen: until then there is no answer. */
+export class Highlighter {
+  readonly #onLoad: () => void
+  readonly #loading = new Set<string>()
+  #core: HLJSApi | undefined
+
+  /** `onLoad`: code that was asked for before can be coloured now. */
+  constructor(onLoad: () => void) {
+    this.#onLoad = onLoad
+  }
+
+  /** The code in lines, or undefined where the language is unknown, not loaded yet, or the code too long. */
+  highlight(code: string, language: string, theme: Theme): StyledLine[] | undefined {
+    const name = languageNamed(language)
+    if (name === undefined || code.length > maxCode) return undefined
+    if (!this.#core?.getLanguage(name)) {
+      void this.#load(name)
+      return undefined
+    }
+    const { value } = this.#core.highlight(code, { language: name, ignoreIllegals: true })
+    return linesOfMarkup(value, theme)
+  }
+
+  async #load(name: LanguageName): Promise<void> {
+    if (this.#loading.has(name)) return
+    this.#loading.add(name)
+    try {
+      const [{ default: core }, { default: language }] = await Promise.all([
+        import('highlight.js/lib/core'),
+        languages[name](),
+      ])
+      this.#core ??= core.newInstance()
+      this.#core.registerLanguage(name, language)
+    } catch {
+      // Code without colours is still code.
+      return
+    }
+    this.#onLoad()
+  }
+}
+
+/** Beyond this it takes longer than anybody waits for colours. */
+const maxCode = 50_000
+
+function languageNamed(given: string): LanguageName | undefined {
+  const [word = ''] = given
+    .trim()
+    .toLowerCase()
+    .split(/[\s,{]/)
+  const name = aliases[word] ?? word
+  return Object.hasOwn(languages, name) ? (name as LanguageName) : undefined
+}
+
+type LanguageName = keyof typeof languages
+
+const languages = {
+  bash: () => import('highlight.js/lib/languages/bash'),
+  c: () => import('highlight.js/lib/languages/c'),
+  cpp: () => import('highlight.js/lib/languages/cpp'),
+  csharp: () => import('highlight.js/lib/languages/csharp'),
+  css: () => import('highlight.js/lib/languages/css'),
+  diff: () => import('highlight.js/lib/languages/diff'),
+  dockerfile: () => import('highlight.js/lib/languages/dockerfile'),
+  go: () => import('highlight.js/lib/languages/go'),
+  ini: () => import('highlight.js/lib/languages/ini'),
+  java: () => import('highlight.js/lib/languages/java'),
+  javascript: () => import('highlight.js/lib/languages/javascript'),
+  json: () => import('highlight.js/lib/languages/json'),
+  kotlin: () => import('highlight.js/lib/languages/kotlin'),
+  markdown: () => import('highlight.js/lib/languages/markdown'),
+  php: () => import('highlight.js/lib/languages/php'),
+  python: () => import('highlight.js/lib/languages/python'),
+  ruby: () => import('highlight.js/lib/languages/ruby'),
+  rust: () => import('highlight.js/lib/languages/rust'),
+  sql: () => import('highlight.js/lib/languages/sql'),
+  swift: () => import('highlight.js/lib/languages/swift'),
+  typescript: () => import('highlight.js/lib/languages/typescript'),
+  xml: () => import('highlight.js/lib/languages/xml'),
+  yaml: () => import('highlight.js/lib/languages/yaml'),
+} satisfies Record<string, () => Promise<{ default: LanguageFn }>>
+
+const aliases: Readonly<Record<string, LanguageName>> = {
+  sh: 'bash',
+  shell: 'bash',
+  console: 'bash',
+  zsh: 'bash',
+  h: 'c',
+  'c++': 'cpp',
+  cc: 'cpp',
+  hpp: 'cpp',
+  cs: 'csharp',
+  scss: 'css',
+  patch: 'diff',
+  docker: 'dockerfile',
+  golang: 'go',
+  toml: 'ini',
+  js: 'javascript',
+  jsx: 'javascript',
+  mjs: 'javascript',
+  jsonc: 'json',
+  jsonl: 'json',
+  kt: 'kotlin',
+  md: 'markdown',
+  py: 'python',
+  rb: 'ruby',
+  rs: 'rust',
+  ts: 'typescript',
+  tsx: 'typescript',
+  mts: 'typescript',
+  html: 'xml',
+  svg: 'xml',
+  vue: 'xml',
+  yml: 'yaml',
+}
+
+const markup = /<span class="([^"]*)">|<\/span>|&(?:amp|lt|gt|quot|#x27);|[^<&]+/g
+const characters: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#x27;': "'",
+}
+
+/** The highlighter answers in HTML of its own making: spans with a class, and five characters escaped. */
+function linesOfMarkup(html: string, { syntax }: Theme): StyledLine[] {
+  const lines: Piece[][] = [[]]
+  const styles: (Style | undefined)[] = [undefined]
+  for (const [piece, classes] of html.matchAll(markup)) {
+    if (classes !== undefined) styles.push(styleOf(classes, syntax) ?? styles.at(-1))
+    else if (piece === '</span>') styles.pop()
+    else {
+      const style = styles.at(-1)
+      const [first = '', ...rest] = (characters[piece] ?? piece).split('\n')
+      addTo(lines.at(-1) ?? [], { text: first, style })
+      for (const text of rest) lines.push([{ text, style }])
+    }
+  }
+  return lines
+}
+
+interface Piece {
+  text: string
+  style: Style | undefined
+}
+
+function addTo(line: Piece[], piece: Piece): void {
+  const last = line.at(-1)
+  if (last?.style === piece.style && last) last.text += piece.text
+  else line.push(piece)
+}
+
+/** `hljs-title function_` is a title. */
+function styleOf(classes: string, syntax: Theme['syntax']): Style | undefined {
+  const [, scope = ''] = /^hljs-(\S+)/.exec(classes) ?? []
+  return Object.hasOwn(syntax, scope) ? syntax[scope] : undefined
+}

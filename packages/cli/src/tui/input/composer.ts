@@ -1,0 +1,178 @@
+import { decodeKittyPrintable, matchesKey, type Component, type TUI } from '@earendil-works/pi-tui'
+import { harmless } from '../../harmless.ts'
+import type { Theme } from '../theme.ts'
+import type { Completion } from './completion.ts'
+import { ComposerEditor } from './composer-editor.ts'
+import { vimKey, vimStart, type VimEffect, type VimState } from './vim-keys.ts'
+
+export interface ComposerOptions {
+  tui: TUI
+  theme: Theme
+  completion: Completion
+  vim: boolean
+  onChange: (text: string) => void
+  /** Gives the mark that stands for an image; undefined where the paste is only text. */
+  attachImage: (pasted: string) => Promise<string | undefined>
+}
+
+/** Where messages are written. */
+export class Composer implements Component {
+  readonly #options: ComposerOptions
+  readonly #editor: ComposerEditor
+  /** Called by Enter, with all of the text; the composer is empty by then. */
+  onSubmit: (text: string) => void = () => undefined
+  #isVim: boolean
+  #vim: VimState = vimStart
+  #label = ''
+
+  constructor(options: ComposerOptions) {
+    this.#options = options
+    this.#isVim = options.vim
+    this.#editor = new ComposerEditor(options.tui, options.theme)
+    this.#editor.setAutocompleteProvider(options.completion)
+    this.#editor.onSubmit = (text) => this.onSubmit(text)
+    this.#editor.onChange = (text) => options.onChange(text)
+  }
+
+  /** All of it, with what was pasted. */
+  get text(): string {
+    return this.#editor.getExpandedText()
+  }
+
+  set text(text: string) {
+    this.#editor.setText(harmless(text))
+  }
+
+  get isEmpty(): boolean {
+    return this.#editor.getText() === ''
+  }
+
+  get isCompleting(): boolean {
+    return this.#editor.isShowingAutocomplete()
+  }
+
+  get isVim(): boolean {
+    return this.#isVim
+  }
+
+  /** In vim's insert mode Escape leaves the mode and does nothing else. */
+  get takesEscape(): boolean {
+    return this.isCompleting || (this.#isVim && this.#vim.mode === 'insert')
+  }
+
+  set isSubmitDisabled(isDisabled: boolean) {
+    this.#editor.disableSubmit = isDisabled
+  }
+
+  set label(label: string) {
+    this.#label = label
+  }
+
+  setVim(isVim: boolean): void {
+    this.#isVim = isVim
+    this.#vim = vimStart
+  }
+
+  /** The text, which is gone from here. */
+  take(): string {
+    const { text } = this
+    this.#editor.setText('')
+    return text.trim()
+  }
+
+  insert(text: string): void {
+    this.#editor.insertTextAtCursor(harmless(text))
+  }
+
+  /** The newest last: Up begins there. */
+  remember(entries: readonly string[]): void {
+    for (const entry of entries) this.#editor.addToHistory(harmless(entry))
+  }
+
+  invalidate(): void {
+    this.#editor.invalidate()
+  }
+
+  render(width: number): string[] {
+    const mode = this.#isVim && this.#vim.mode === 'normal' ? 'NORMAL' : ''
+    this.#editor.label = [mode, this.#label].filter((each) => each !== '').join(' · ')
+    return this.#editor.render(width)
+  }
+
+  handleInput(data: string): void {
+    if (data.startsWith(pasteStart)) return this.#paste(data)
+    if (this.#isVim && this.#takesVim(data)) return
+    this.#editor.handleInput(data)
+  }
+
+  #paste(data: string): void {
+    const pasted = data.slice(pasteStart.length).replace(pasteEnd, '')
+    if (!/\.(?:png|jpe?g|gif|webp)['"]?\s*$/i.test(pasted)) return this.#pasteText(pasted)
+    // What is said about a failure is said by whoever attaches; the words stay.
+    void this.#options
+      .attachImage(pasted)
+      .catch(() => undefined)
+      .then((mark) => {
+        if (mark === undefined) this.#pasteText(pasted)
+        else this.insert(`${mark} `)
+        this.#options.tui.requestRender()
+      })
+  }
+
+  #pasteText(pasted: string): void {
+    this.#editor.handleInput(
+      `${pasteStart}${harmless(pasted.replaceAll('\r\n', '\n').replaceAll('\r', '\n'))}${pasteEnd}`,
+    )
+  }
+
+  #takesVim(data: string): boolean {
+    if (matchesKey(data, 'escape')) {
+      if (this.#vim.mode === 'normal' || this.isCompleting) return false
+      this.#enterNormal()
+      return true
+    }
+    // Escape and a key in one breath come as a key with Alt.
+    const [, joined] = /^\u001b([\x20-\x7e])$/.exec(data) ?? []
+    if (joined !== undefined && this.#vim.mode === 'insert' && !this.isCompleting) {
+      this.#enterNormal()
+      return this.#takesVim(joined)
+    }
+    if (this.#vim.mode === 'insert') return false
+    const key = decodeKittyPrintable(data) ?? data
+    const step = vimKey(this.#vim, key, { text: this.#editor.getText(), cursor: this.#editor.offset })
+    if (!step) return /^[\x20-\x7e]$/.test(key)
+    this.#vim = step.state
+    for (const effect of step.effects) this.#apply(effect)
+    return true
+  }
+
+  /** What was pasted is laid open: commands of vim work on all of the text. */
+  #enterNormal(): void {
+    this.#vim = { ...this.#vim, mode: 'normal', count: '', operator: undefined }
+    const whole = this.#editor.getExpandedText()
+    if (whole !== this.#editor.getText()) this.#editor.setText(whole)
+    if (this.#editor.getCursor().col > 0) this.#editor.handleInput('\u001b[D')
+  }
+
+  #apply(effect: VimEffect): void {
+    switch (effect.type) {
+      case 'move':
+        return this.#editor.moveTo(effect.to)
+      case 'replace':
+        this.#editor.setText(effect.text)
+        return this.#editor.moveTo(effect.cursor)
+      case 'vertical':
+        for (let done = 0; done < Math.abs(effect.lines); done++) {
+          this.#editor.handleInput(effect.lines < 0 ? '\u001b[A' : '\u001b[B')
+        }
+        return
+      case 'undo':
+        return this.#editor.handleInput('\u001f')
+      default:
+        return effect satisfies never
+    }
+  }
+}
+
+const pasteStart = '\u001b[200~'
+const pasteEnd = '\u001b[201~'

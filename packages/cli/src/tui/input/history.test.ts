@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { History } from './history.ts'
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tapetree-history-'))
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+test('what was typed is there again, and nobody else may read it', async () => {
+  const file = join(folder, 'state', 'history.jsonl')
+  const history = new History(file)
+  await history.add('one\ntwo')
+  await history.add('one\ntwo')
+  await history.add('three')
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const again = new History(file)
+  again.load()
+  expect(again.entries).toEqual(['one\ntwo', 'three'])
+})
+
+test('a torn line costs only itself', async () => {
+  const file = join(folder, 'torn.jsonl')
+  await writeFile(file, '"whole"\n"tor\n7\n"last"\n')
+  const history = new History(file)
+  history.load()
+  expect(history.entries).toEqual(['whole', 'last'])
+})
+
+test('the file stays bounded', async () => {
+  const file = join(folder, 'long.jsonl')
+  await writeFile(file, Array.from({ length: 2000 }, (_, index) => `"old ${index}"\n`).join(''))
+  const history = new History(file)
+  history.load()
+  await history.add('new')
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  expect([lines.length, lines.at(-1), history.entries.length]).toEqual([1000, '"new"', 1000])
+})

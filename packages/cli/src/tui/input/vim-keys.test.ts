@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { vimKey, vimStart, type VimState } from './vim-keys.ts'
+
+/** What keys make of a text. The cursor is `|`. */
+function after(text: string, keys: string): string {
+  let cursor = text.indexOf('|')
+  let now = text.replace('|', '')
+  let state: VimState = { ...vimStart, mode: 'normal' }
+  for (const key of keys) {
+    const step = vimKey(state, key, { text: now, cursor })
+    if (!step) throw new Error(`No meaning: ${key}`)
+    state = step.state
+    for (const effect of step.effects) {
+      if (effect.type === 'move') cursor = effect.to
+      if (effect.type === 'replace') [now, cursor] = [effect.text, effect.cursor]
+    }
+  }
+  return `${now.slice(0, cursor)}|${now.slice(cursor)}${state.mode === 'insert' ? ' (insert)' : ''}`
+}
+
+test.each([
+  ['one |two', 'h', 'one| two'],
+  ['one |two', '9h', '|one two'],
+  ['|one two', '3l', 'one| two'],
+  ['|one two, three', 'w', 'one |two, three'],
+  ['|one two, three', '2w', 'one two|, three'],
+  ['one two|', 'b', 'one |two'],
+  ['|one two', 'e', 'on|e two'],
+  ['a\n  b|c', '0', 'a\n|  bc'],
+  ['a\n  b|c', '^', 'a\n  |bc'],
+  ['a|b\nc', '$', 'ab|\nc'],
+])('%j with %s is %j', (text, keys, result) => {
+  expect(after(text, keys)).toBe(result)
+})
+
+test.each([
+  ['|abc', 'x', '|bc'],
+  ['|abc', '2x', '|c'],
+  ['one\nt|wo\nthree', 'dd', 'one\n|three'],
+  ['one\nt|wo', 'dd', 'one|'],
+  ['o|ne\ntwo\nthree', '2dd', '|three'],
+  ['|one two', 'dw', '|two'],
+  ['one |two', 'cw', 'one | (insert)'],
+  ['o|ne\ntwo', 'ddp', 'two\n|one'],
+  ['a|b', 'xp', 'a|b'],
+  ['one t|wo', 'D', 'one t|'],
+  ['o|ne', 'o', 'one\n| (insert)'],
+  ['o|ne', 'A', 'one| (insert)'],
+  ['on|e', 'I', '|one (insert)'],
+  ['o|ne', 'a', 'on|e (insert)'],
+])('%j after %s is %j', (text, keys, result) => {
+  expect(after(text, keys)).toBe(result)
+})
+
+test('Enter and keys with Ctrl have no meaning in vim, and a strange letter does nothing', () => {
+  const place = { text: 'a', cursor: 0 }
+  const normal: VimState = { ...vimStart, mode: 'normal' }
+  expect([vimKey(normal, '\r', place), vimKey(normal, '\u0003', place)]).toEqual([undefined, undefined])
+  expect(vimKey(normal, 'Z', place)).toEqual({ state: normal, effects: [] })
+})

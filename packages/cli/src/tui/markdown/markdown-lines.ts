@@ -1,0 +1,61 @@
+import { Marked, type Token } from '@earendil-works/pi-tui'
+import { blockLines, type BlockOptions } from './blocks.ts'
+import { paint } from './styled-line.ts'
+
+/** Markdown as lines for a terminal. The text is harmless already; nothing but colours of the theme is added to it. */
+export function markdownLines(text: string, options: BlockOptions): string[] {
+  return linesOfBlocks(parseBlocks(text), options)
+}
+
+export function linesOfBlocks(blocks: readonly Token[], options: BlockOptions): string[] {
+  return blockLines(blocks, options).map(paint)
+}
+
+/** Text that cannot be read as Markdown within reason is one block, or one line, of plain text. */
+export function parseBlocks(text: string): Token[] {
+  if (deeplyNested.test(text) || (text.match(task)?.length ?? 0) > mostTasks) return asPlainText(text)
+  try {
+    const lexer = new marked.Lexer(marked.defaults)
+    const blocks = lexer.blockTokens(text)
+    // The queue grows while it is worked on.
+    for (const { src, tokens } of lexer.inlineQueue) {
+      if (isReadable(src)) lexer.inlineTokens(src, tokens)
+      else tokens.push({ type: 'text', raw: src, text: src })
+    }
+    return blocks
+  } catch {
+    // The parser calls itself for every level; what overflows the stack is still text.
+    return asPlainText(text)
+  }
+}
+
+function asPlainText(text: string): Token[] {
+  return [{ type: 'html', raw: text, text, block: true, pre: false }]
+}
+
+/** What nobody writes by hand: each level is parsed once for all the levels above it. */
+const deeplyNested =
+  /^(?:(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))){24}|[ \t]{60,}(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))/m
+
+/** With every task the parser goes through the whole list. */
+const task = /^[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[[ xX]\]/gm
+const mostTasks = 2000
+
+/** For every sign that could begin something the parser looks for its end in all that follows: very many of them would take minutes. */
+function isReadable(text: string): boolean {
+  if (text.length > longestInline) return false
+  let signs = 0
+  for (const _ of text.matchAll(openingSigns)) if (++signs > mostSigns) return false
+  return true
+}
+
+const openingSigns = /[*_`~[<\\&]/g
+const mostSigns = 400
+const longestInline = 20_000
+
+/** A single `~` is often a home folder. */
+const marked = new Marked({ gfm: true }).use({
+  tokenizer: {
+    del: (source) => (source.startsWith('~~') ? false : undefined),
+  },
+})

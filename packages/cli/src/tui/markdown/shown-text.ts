@@ -1,0 +1,41 @@
+import { counted } from '../../counted.ts'
+import { displayWidth } from '../../display-width.ts'
+import { harmless, harmlessLine } from '../../harmless.ts'
+
+/** Text of others as it is shown: harmless, without tabs, and cut where it is longer than anybody reads on a screen. */
+export function shownText(text: string): string {
+  const head = text.length > maxText ? text.slice(0, maxText) : text
+  const shown = head.split('\n').map(shownLine).join('\n')
+  const left = text.length - head.length
+  return left === 0 ? shown : `${shown}\n… ${counted(left, 'more character')} not shown`
+}
+
+/** One line of it. Each line is made harmless by itself, so that their number stays the same. */
+export function shownLine(line: string): string {
+  const head = line.length > maxLine ? line.slice(0, maxLine) : line
+  const shown = withoutTabs(harmless(head.replace(/\r$/, '').toWellFormed()))
+  const left = line.length - head.length
+  return left === 0 ? shown : `${shown}… ${counted(left, 'more character')} on this line`
+}
+
+/** A name, a path or a command, on one line. Its beginning is all that has room. */
+export function shownWords(words: string): string {
+  return harmlessLine(words.slice(0, maxWords).toWellFormed())
+}
+
+const maxText = 200_000
+const maxLine = 10_000
+const maxWords = 2000
+const tabStop = 4
+
+function withoutTabs(line: string): string {
+  if (!line.includes('\t')) return line
+  const [first = '', ...rest] = line.split('\t')
+  let columns = displayWidth(first)
+  const pieces = rest.map((piece) => {
+    const space = tabStop - (columns % tabStop)
+    columns += space + displayWidth(piece)
+    return ' '.repeat(space) + piece
+  })
+  return first + pieces.join('')
+}

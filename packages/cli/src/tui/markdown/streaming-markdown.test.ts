@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { themeFor, type Theme } from '../theme.ts'
+import { markdownLines } from './markdown-lines.ts'
+import { shownText } from './shown-text.ts'
+import { StreamingMarkdown } from './streaming-markdown.ts'
+
+const plain = themeFor({ theme: 'dark', colour: false })
+
+test('text that came in pieces looks as if it had come at once', () => {
+  const block = fc.constantFrom(
+    '# Title',
+    'Some **bold** words.',
+    '- one\n- two\n\n  more\n  - deep',
+    '1. a\n2. b',
+    '> quoted\n> text',
+    '```ts\nconst a = 1\n\nconst b = 2\n```',
+    `\`\`\`\n${'line\n'.repeat(90)}\`\`\``,
+    '| a | b |\n|---|---|\n| 1 | 2 |',
+    '---',
+    'colours \u001b[31mred\u001b[0m and a\ttab\r',
+  )
+  fc.assert(
+    fc.property(
+      fc.array(block, { maxLength: 6 }),
+      fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1 }),
+      (blocks, steps) => {
+        const text = `${blocks.join('\n\n')}\n\nend.`
+        const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+        for (let end = 0, step = 0; end < text.length; step++) {
+          streaming.lines(text.slice(0, end))
+          end += steps[step % steps.length] ?? 1
+        }
+        expect(streaming.lines(text)).toEqual(markdownLines(shownText(text), { theme: plain, width: 40 }))
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('what is done is not drawn again', () => {
+  let headings = 0
+  let codeLines = 0
+  const counting: Theme = { ...plain, heading: (text) => (headings++, text), code: (text) => (codeLines++, text) }
+  const streaming = new StreamingMarkdown({ theme: counting, width: 40 })
+  let text = '# Title\n\nwords'
+  for (let token = 0; token < 1000; token++) streaming.lines((text += ' word'))
+  expect(headings).toBe(1)
+  streaming.lines((text += '\n\n```\n'))
+  for (let line = 0; line < 1000; line++) streaming.lines((text += `line ${line}\n`))
+  expect(codeLines).toBeLessThan(1000 * 60)
+  expect(streaming.lines(text).at(-1)).toBe('  line 999')
+})
+
+test('half a sign is not taken for another one', () => {
+  const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+  expect(streaming.lines('Points:\n-')).toEqual(['Points:'])
+  expect(streaming.lines('Points:\n- a')).toEqual(['Points:', '', '• a'])
+  expect(streaming.lines('Points:\n- a\n\n``')).toEqual(['Points:', '', '• a'])
+})
+
+test('another text wants another object', () => {
+  const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+  streaming.lines('# a\n\nb')
+  expect([streaming.continues('# a\n\nb c'), streaming.continues('# other')]).toEqual([true, false])
+})

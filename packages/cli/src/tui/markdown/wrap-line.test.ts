@@ -1,0 +1,58 @@
+import { visibleWidth } from '@earendil-works/pi-tui'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { fitText } from '../../display-width.ts'
+import { paint, textOf } from './styled-line.ts'
+import { wrapLine } from './wrap-line.ts'
+
+function wrap(text: string, width: number): string[] {
+  return wrapLine([{ text }], width).map(textOf)
+}
+
+test('a line is broken at spaces, between wide characters, and inside a word that has no room', () => {
+  expect(wrap('the quick brown fox', 10)).toEqual(['the quick', 'brown fox'])
+  expect(wrap('  indented line of code', 12)).toEqual(['  indented', 'line of code'])
+  expect(wrap('abcdefghijkl', 5)).toEqual(['abcde', 'fghij', 'kl'])
+  expect(wrap('漢字漢字漢', 5)).toEqual(['漢字', '漢字', '漢'])
+  expect(wrap('see 漢字漢字', 8)).toEqual(['see 漢字', '漢字'])
+  expect(wrap('👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧', 4)).toEqual(['👨‍👩‍👧👨‍👩‍👧', '👨‍👩‍👧'])
+  expect(wrap('e\u0301e\u0301e\u0301e\u0301', 3)).toEqual(['e\u0301e\u0301e\u0301', 'e\u0301'])
+  expect(wrap('', 5)).toEqual([''])
+})
+
+test('each piece of a broken line is opened and closed in its own colour', () => {
+  const red = (text: string): string => `<r>${text}</r>`
+  const lines = wrapLine([{ text: 'plain ' }, { text: 'red words here', style: red }], 10)
+  expect(lines.map(paint)).toEqual(['plain <r>red</r>', '<r>words here</r>'])
+})
+
+test('no line is wider than there is room, and no word is lost', () => {
+  const piece = fc.constantFrom(
+    'a',
+    'word',
+    ' ',
+    '  ',
+    '漢',
+    '🙂',
+    '👩‍🚀',
+    'e\u0301',
+    '\u200b',
+    'ไทย',
+    '한국',
+    '…',
+    'é',
+    '─',
+    '🇩🇪',
+    'ก็',
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 60 }), fc.integer({ min: 2, max: 30 }), (pieces, width) => {
+      const text = pieces.join('')
+      const lines = wrap(text, width)
+      expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''))
+      expect(Math.max(...lines.map(visibleWidth))).toBeLessThanOrEqual(width)
+      expect(visibleWidth(fitText(text, width))).toBeLessThanOrEqual(width)
+    }),
+    { numRuns: 500 },
+  )
+})

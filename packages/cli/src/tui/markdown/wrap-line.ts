@@ -1,0 +1,103 @@
+import { displayWidth } from '../../display-width.ts'
+import { forEachGrapheme, type Grapheme } from '../../graphemes.ts'
+import { textOf, type Span, type StyledLine } from './styled-line.ts'
+
+/** The line in as many lines as it needs: broken at spaces, between wide characters, and inside a word that has no room at all. */
+export function wrapLine(line: StyledLine, width: number): StyledLine[] {
+  const text = textOf(line)
+  if (fits(text, width)) return [line]
+  const pieces = new LineBreaker(text, Math.max(1, width)).pieces()
+  return pieces.map(({ start, end }) => slice(line, start, end))
+}
+
+function fits(text: string, width: number): boolean {
+  return text.length <= width ? text.length * 2 <= width || displayWidth(text) <= width : false
+}
+
+interface Piece {
+  start: number
+  end: number
+}
+
+class LineBreaker {
+  readonly #text: string
+  readonly #width: number
+  readonly #pieces: Piece[] = []
+  /** Of the line that is being filled. */
+  #start = 0
+  #used = 0
+  /** Where it could be broken, and how much of it stands before that. */
+  #place = 0
+  #usedBefore = 0
+  /** Spaces at a break are shown on neither line. */
+  #isSwallowing = false
+
+  constructor(text: string, width: number) {
+    this.#text = text
+    this.#width = width
+  }
+
+  pieces(): Piece[] {
+    forEachGrapheme(this.#text, (grapheme) => this.#take(grapheme))
+    if (this.#start < this.#text.length || this.#pieces.length === 0) this.#end(this.#text.length)
+    return this.#pieces
+  }
+
+  #take(grapheme: Grapheme): void {
+    const { start, end, width } = grapheme
+    const isSpace = this.#text[start] === ' '
+    if (this.#isSwallowing && isSpace) {
+      this.#begin(end)
+      return
+    }
+    this.#isSwallowing = false
+    if (width > 1 && this.#used > 0) this.#mark(start)
+    while (this.#used > 0 && this.#used + width > this.#width) this.#breakBefore(grapheme, isSpace)
+    if (this.#isSwallowing) return
+    this.#used += width
+    if (isSpace || width > 1) this.#mark(end)
+  }
+
+  #breakBefore({ start, end }: Grapheme, isSpace: boolean): void {
+    if (isSpace) {
+      this.#end(start)
+      this.#begin(end)
+      this.#isSwallowing = true
+    } else if (this.#place > this.#start) {
+      const left = this.#used - this.#usedBefore
+      this.#end(this.#place)
+      this.#begin(this.#place)
+      this.#used = left
+    } else {
+      this.#end(start)
+      this.#begin(start)
+    }
+  }
+
+  #mark(place: number): void {
+    this.#place = place
+    this.#usedBefore = this.#used
+  }
+
+  #begin(start: number): void {
+    this.#start = start
+    this.#used = 0
+  }
+
+  #end(end: number): void {
+    let last = end
+    while (last > this.#start && this.#text[last - 1] === ' ') last--
+    this.#pieces.push({ start: this.#start, end: last })
+  }
+}
+
+function slice(line: StyledLine, start: number, end: number): StyledLine {
+  const pieces: Span[] = []
+  let offset = 0
+  for (const { text, style } of line) {
+    const piece = text.slice(Math.max(0, start - offset), Math.max(0, end - offset))
+    if (piece !== '') pieces.push({ text: piece, style })
+    offset += text.length
+  }
+  return pieces
+}

@@ -1,0 +1,146 @@
+import { visibleWidth } from '@earendil-works/pi-tui'
+import type { ListedMessage, OpenQuestion } from '@tapetree/client'
+import { text, type Entry, type SessionInfo, type TreeNode } from '@tapetree/session'
+import { describe, expect, test } from 'vitest'
+import type { OfferedModel } from '../../session-source.ts'
+import { ConfirmDialog } from './confirm-dialog.ts'
+import { HelpPanel } from './help-panel.ts'
+import { ModelPicker } from './model-picker.ts'
+import type { FramedPanel } from './panel-frame.ts'
+import { PermissionDialog } from './permission-dialog.ts'
+import { QuestionDialog } from './question-dialog.ts'
+import { QueuePanel } from './queue-panel.ts'
+import { ResumeDialog } from './resume-dialog.ts'
+import { SessionPicker } from './session-picker.ts'
+import { darkTheme as theme, press } from './testing/panel-driver.ts'
+import { TreePanel } from './tree-panel.ts'
+
+/** One sequence of each class, wide and combined letters, tabs, lines, and a word without an end. */
+const hostile = `\u001b[2J\u001b]0;t\u0007\u001bP1$q\u001b\\\u009b31m\u0090x\u009c\u001b(0\r\b\u007f\u202e漢字👩‍👩‍👧e\u0301\t\n${'x'.repeat(300)} ${'漢'.repeat(90)}`
+const noop = (): void => {}
+
+describe.each(Object.entries(panels()))('%s', (_, panel) => {
+  test('keeps its width and its rows at any size, and only our colours leave it', () => {
+    for (const keys of [[], ['down', 'e', 'l', 's', '4', 'enter'], [hostile.replaceAll(/[^ -~]/g, '')]]) {
+      press(panel, ...keys)
+      for (let width = 1; width <= 100; width += width < 20 ? 1 : 13) {
+        for (const rows of [4, 9, 24]) {
+          panel.setRows(rows)
+          const lines = panel.render(width)
+          expect(Math.max(...lines.map(visibleWidth))).toBeLessThanOrEqual(width)
+          expect(lines.length).toBeLessThanOrEqual(rows)
+          expect(lines.join('').replaceAll(/\u001b\[[0-9;]*m/g, '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
+        }
+      }
+    }
+  })
+})
+
+function panels(): Record<string, FramedPanel> {
+  const now = clock()
+  const onAnswer = noop
+  const onClose = noop
+  const request: OpenQuestion = {
+    requestId: 'r',
+    tool: hostile,
+    title: `${hostile}\n${hostile}`,
+    input: { [hostile]: hostile },
+    options: ['1', '2'].map((optionId) => ({ optionId, label: hostile, kind: 'allow_once' })),
+  }
+  return {
+    PermissionDialog: new PermissionDialog({
+      theme,
+      requests: [request, { ...request, requestId: 's' }],
+      now,
+      onAnswer,
+      onClose,
+    }),
+    QuestionDialog: new QuestionDialog({ theme, request, now, onAnswer, onClose }),
+    QueuePanel: queuePanel(),
+    TreePanel: treePanel(),
+    SessionPicker: sessionPicker(),
+    ModelPicker: new ModelPicker({ theme, models: [model(true), model(false)], onChoose: noop, onClose }),
+    ResumeDialog: new ResumeDialog({
+      theme,
+      matters: [hostile, hostile],
+      onResume: noop,
+      onLeave: noop,
+      onNewMessage: noop,
+    }),
+    ConfirmDialog: new ConfirmDialog({ theme, title: 'Quit', text: hostile, onAnswer }),
+    HelpPanel: new HelpPanel({
+      theme,
+      sections: [{ title: 'Keys', rows: [{ name: hostile, says: hostile }] }],
+      onClose,
+    }),
+  }
+}
+
+/** A second passes between two keys. */
+function clock(): () => number {
+  let now = 0
+  return () => (now += 1000)
+}
+
+function queuePanel(): QueuePanel {
+  const message = { delivery: 'steer', message: hostile, imageIds: ['i'], queuedAt: '', held: true } as const
+  const messages = ['a', 'b'].map((id): ListedMessage => ({ id, ...message, imageIds: ['i'] }))
+  const queue = { queueLength: 2, total: 9, hold: { reason: hostile }, messages }
+  const on = {
+    onEdit: noop,
+    onMove: noop,
+    onHold: noop,
+    onRelease: noop,
+    onRemove: noop,
+    onPaste: noop,
+    onDelivery: noop,
+  }
+  return new QueuePanel({ theme, queue, fullText: () => hostile, ...on, onClose: noop })
+}
+
+function treePanel(): TreePanel {
+  const task = { type: 'tool_use', toolUse: { id: 'c', name: 'task', input: { description: hostile } } }
+  const entry = { type: 'message', parentId: null, message: { role: 'assistant', content: [text(hostile), task] } }
+  const node = (id: string, children: TreeNode[]): TreeNode => ({
+    entry: { ...entry, id } as unknown as Entry,
+    children,
+    label: hostile,
+  })
+  const deep = Array.from({ length: 60 }).reduce<TreeNode>(
+    (inner, _, index) => node(`d${index}`, [inner, node(`s${index}`, [])]),
+    node('d', []),
+  )
+  return new TreePanel({
+    theme,
+    tree: { roots: [deep], leafId: 'd59' },
+    onGo: noop,
+    onLabel: noop,
+    onFork: noop,
+    onOpenSession: noop,
+    onClose: noop,
+  })
+}
+
+function sessionPicker(): SessionPicker {
+  const info = { name: hostile, firstText: hostile, cwd: hostile, created: '', modified: '', messageCount: 1 }
+  const sessions = ['a', 'b'].map((id): SessionInfo => ({
+    id,
+    ...info,
+    status: 'running',
+    queueLength: 1,
+    cost: 1,
+    damaged: true,
+  }))
+  return new SessionPicker({
+    theme,
+    data: { sessions, scope: 'all' },
+    onOpen: noop,
+    onScope: noop,
+    onDelete: noop,
+    onClose: noop,
+  })
+}
+
+function model(isUsable: boolean): OfferedModel {
+  return { reference: hostile, provider: hostile, modelId: hostile, name: hostile, thinkingLevels: [], isUsable }
+}

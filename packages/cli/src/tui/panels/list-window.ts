@@ -1,0 +1,44 @@
+import { matchesKey } from '@earendil-works/pi-tui'
+
+/** Which row of a list keys act on, and which rows are in sight. */
+export class ListWindow {
+  #selected = 0
+  #top = 0
+  #count = 0
+  /** As many as were last shown: what a page is. */
+  #rows = 10
+
+  get selected(): number {
+    return this.#selected
+  }
+
+  setCount(count: number): void {
+    this.#count = count
+    this.select(this.#selected)
+  }
+
+  select(index: number): void {
+    this.#selected = Math.max(0, Math.min(index, this.#count - 1))
+  }
+
+  /** False: the key is for somebody else. */
+  handleInput(data: string): boolean {
+    if (matchesKey(data, 'up')) this.select(this.#selected - 1)
+    else if (matchesKey(data, 'down')) this.select(this.#selected + 1)
+    else if (matchesKey(data, 'pageUp')) this.select(this.#selected - this.#rows)
+    else if (matchesKey(data, 'pageDown')) this.select(this.#selected + this.#rows)
+    else if (matchesKey(data, 'home')) this.select(0)
+    else if (matchesKey(data, 'end')) this.select(this.#count - 1)
+    else return false
+    return true
+  }
+
+  /** The rows to show, with the selected one among them. */
+  range(rows: number): { from: number; to: number } {
+    this.#rows = Math.max(1, rows)
+    const highestTop = Math.max(0, this.#count - this.#rows)
+    const lowest = this.#selected - this.#rows + 1
+    this.#top = Math.min(Math.max(this.#top, lowest), this.#selected, highestTop)
+    return { from: this.#top, to: Math.min(this.#count, this.#top + this.#rows) }
+  }
+}

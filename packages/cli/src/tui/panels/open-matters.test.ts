@@ -1,0 +1,39 @@
+import { emptyTranscript, reduceTranscript, text, type Content, type Line } from '@tapetree/session'
+import { expect, test } from 'vitest'
+import { openMatters } from './open-matters.ts'
+
+test('calls without a result, questions without an answer, and a message without an answer are open', () => {
+  const call = (id: string, command: string): Content => ({
+    type: 'tool_use',
+    toolUse: { id, name: 'bash', input: { command } },
+  })
+  const lines = [
+    { type: 'message', id: 'u', parentId: null, message: { role: 'user', content: [text('go')] } },
+    {
+      type: 'message',
+      id: 'a',
+      parentId: 'u',
+      message: { role: 'assistant', content: [call('1', 'npm test'), call('2', 'ls\n-l')] },
+    },
+    { type: 'tool_start', id: 't', toolStart: { callId: '1', runId: 'r', name: 'bash', input: {} } },
+    {
+      type: 'permission_request',
+      id: 'p',
+      permissionRequest: { requestId: 'q', tool: 'bash', title: 'Run ls\nwhy', options: [] },
+    },
+  ]
+  const steps = [emptyTranscript()]
+  for (const [index, line] of lines.entries()) {
+    const before = steps.at(-1) ?? emptyTranscript()
+    steps.push(
+      reduceTranscript(before, { type: 'line', line: { seq: index + 1, timestamp: '', ...line } as unknown as Line }),
+    )
+  }
+  expect(steps.map(openMatters)).toEqual([
+    [],
+    ['your last message has no answer yet'],
+    ['had not begun: bash npm test', 'had not begun: bash ls'],
+    ['had begun: bash npm test', 'had not begun: bash ls'],
+    ['had begun: bash npm test', 'had not begun: bash ls', 'it waits for your answer: Run ls'],
+  ])
+})

@@ -1,0 +1,126 @@
+import type { Answer, OpenQuestion } from '@tapetree/client'
+import { expect, test } from 'vitest'
+import { PermissionDialog } from './permission-dialog.ts'
+import { darkTheme, golden, plainTheme, press } from './testing/panel-driver.ts'
+
+test('the whole command, why it is asked and every option are shown', async () => {
+  const { dialog } = open([request('a'), request('b')])
+  await expect(golden(dialog)).toMatchFileSnapshot('golden/permission-dialog.txt')
+})
+
+test('a digit or the arrows with Enter answer, and the next request appears', () => {
+  const { dialog, answers, clock, closed } = open([request('a'), request('b')])
+  press(dialog, '2')
+  clock.pass(dialog)
+  press(dialog, 'down', 'down', 'enter')
+  expect(answers).toEqual([
+    ['a', { optionId: 'allow_always' }],
+    ['b', { optionId: 'reject_once' }],
+  ])
+  expect(closed()).toBe(1)
+})
+
+test('a rejection can say why', () => {
+  const { dialog, answers } = open([request('a')])
+  press(dialog, '4', 'use npm', 'enter')
+  expect(answers).toEqual([['a', { optionId: 'reject_once', text: 'use npm' }]])
+})
+
+test('keys count only once the keyboard has been quiet for 300 ms after it appeared', () => {
+  const { dialog, answers, clock } = open([request('a')], { isJustShown: true })
+  press(dialog, '1')
+  clock.now += 299
+  press(dialog, '1', 'enter')
+  expect(dialog.render(80).join('\n')).toContain('That key was not taken')
+  clock.now += 300
+  press(dialog, '1')
+  expect(answers).toEqual([['a', { optionId: 'allow_once' }]])
+})
+
+test('of a command that is longer than the screen it is said how much is out of sight, and all of it can be read', () => {
+  const command = Array.from({ length: 60 }, (_, index) => `echo step-${index + 1}`).join('\n')
+  const { dialog } = open([request('a', { title: `Run in /work: ${command}\nIt is not allowed by a rule.` })])
+  dialog.setRows(20)
+  expect(dialog.render(60)).toHaveLength(20)
+  expect(dialog.render(60).join('\n')).toMatch(/▼ \d+ lines below/)
+  const seen = new Set<string>()
+  for (let page = 0; page < 12; page++) {
+    for (const step of dialog
+      .render(60)
+      .join('\n')
+      .match(/step-\d+/g) ?? [])
+      seen.add(step)
+    press(dialog, 'pageDown')
+  }
+  expect(seen.size).toBe(60)
+})
+
+test('what was answered elsewhere goes away and says who answered', () => {
+  const { dialog, answers, clock, closed } = open([request('a'), request('b')])
+  dialog.dismiss('phone allowed it.')
+  expect(dialog.render(80).join('\n')).toContain('phone allowed it.')
+  clock.pass(dialog)
+  dialog.update([])
+  expect(dialog.render(80).join('\n')).toContain('This was answered elsewhere.')
+  clock.pass(dialog)
+  // The session goes on meanwhile, and tells the same again and again.
+  dialog.update([])
+  press(dialog, '1')
+  expect([answers, closed()]).toEqual([[], 1])
+})
+
+test('nothing in a request can hide or reach the terminal', () => {
+  const hidden = request('a', {
+    title: 'Run in /w: rm -rf \u001b[8mx\u001b[2J\u202e\u200b\u00a0y\nbecause',
+    input: { note: 'a\u001b]52;c;x\u0007' },
+  })
+  const shown = open([hidden], { theme: darkTheme }).dialog.render(80).join('\n')
+  expect(shown).toContain('rm -rf x\u241b[2J\ufffd\\u{200b}\\u{a0}y')
+  expect(shown.replaceAll(/\u001b\[[0-9;]*m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e\u200b]/)
+})
+
+function open(
+  requests: OpenQuestion[],
+  { isJustShown = false, theme = plainTheme }: { isJustShown?: boolean; theme?: typeof plainTheme } = {},
+) {
+  const answers: [string, Answer][] = []
+  let closed = 0
+  const clock = {
+    now: 0,
+    /** The user looks, and reads. */
+    pass: (shown: PermissionDialog) => {
+      shown.render(80)
+      clock.now += 1000
+    },
+  }
+  const dialog = new PermissionDialog({
+    theme,
+    requests,
+    now: () => clock.now,
+    onAnswer: (requestId, answer) => answers.push([requestId, answer]),
+    onClose: () => closed++,
+  })
+  dialog.render(80)
+  if (!isJustShown) clock.pass(dialog)
+  return { dialog, answers, clock, closed: () => closed }
+}
+
+function request(requestId: string, changes: Partial<OpenQuestion> = {}): OpenQuestion {
+  return {
+    requestId,
+    tool: 'bash',
+    title:
+      'Run in /code/project: npm install left-pad && node build.js --out "dist folder"\nThe command is not allowed by a rule.',
+    input: { command: 'npm install left-pad && node build.js --out "dist folder"', timeout: 60 },
+    options: [
+      { optionId: 'allow_once', label: 'Allow once', kind: 'allow_once' },
+      {
+        optionId: 'allow_always',
+        label: 'Allow in this session: `npm install *`, `node build.js *`',
+        kind: 'allow_always',
+      },
+      { optionId: 'reject_once', label: 'Do not allow', kind: 'reject_once' },
+    ],
+    ...changes,
+  }
+}

@@ -1,0 +1,196 @@
+import { matchesKey } from '@earendil-works/pi-tui'
+import type { Answer, OpenQuestion } from '@tapetree/client'
+import { harmlessLine } from '../../harmless.ts'
+import type { Theme } from '../theme.ts'
+import { OptionBlock } from './option-block.ts'
+import { FramedPanel, type FrameContent, type Room } from './panel-frame.ts'
+import { permissionText } from './permission-text.ts'
+import { QuietKeys } from './quiet-keys.ts'
+import { ScrollText } from './scroll-text.ts'
+import { TextField } from './text-field.ts'
+import { hardWrapped, wordWrapped } from './text-wrap.ts'
+
+interface PermissionDialogOptions {
+  theme: Theme
+  /** Asked and not answered, the oldest first; at least one. */
+  requests: readonly OpenQuestion[]
+  now?: () => number
+  onAnswer: (requestId: string, answer: Answer) => void
+  /** Nothing is to be answered any more, or the user does it later. */
+  onClose: () => void
+}
+
+interface Way {
+  label: string
+  answer: Answer
+  /** The user says why. */
+  hasWords: boolean
+}
+
+/** Asks whether a tool may do what it would do. One request at a time; the next one appears when it is answered. */
+export class PermissionDialog extends FramedPanel {
+  readonly #options: PermissionDialogOptions
+  readonly #keys: QuietKeys
+  readonly #scroll = new ScrollText()
+  readonly #answered = new Set<string>()
+  #block: OptionBlock
+  #requests: readonly OpenQuestion[]
+  #current: OpenQuestion | undefined
+  #words: { field: TextField; way: Way } | undefined
+  /** What became of the request before. */
+  #notice = ''
+  #wasEarly = false
+
+  constructor(options: PermissionDialogOptions) {
+    super(options.theme)
+    this.#options = options
+    this.#keys = new QuietKeys(options.now ?? Date.now)
+    this.#requests = options.requests
+    this.#current = options.requests[0]
+    this.#block = this.#newBlock()
+  }
+
+  /** Those that wait now. */
+  update(requests: readonly OpenQuestion[]): void {
+    this.#requests = requests
+    const current = requests.find(({ requestId }) => requestId === this.#current?.requestId)
+    if (current && !this.#answered.has(current.requestId)) this.#current = current
+    else if (this.#current && !this.#answered.has(this.#current.requestId)) this.dismiss('This was answered elsewhere.')
+    else this.#next()
+  }
+
+  /** Somebody else answered what is shown. It is said, and the next request appears; after the last one, any key closes it. */
+  dismiss(reason: string): void {
+    this.#notice = harmlessLine(reason)
+    if (this.#current) this.#answered.add(this.#current.requestId)
+    this.#next()
+  }
+
+  override render(width: number): string[] {
+    this.#keys.seen()
+    return super.render(width)
+  }
+
+  handleInput(data: string): void {
+    this.#wasEarly = !this.#keys.admits()
+    if (this.#wasEarly) return
+    if (!this.#current) this.#options.onClose()
+    else if (this.#words) this.#typeWords(this.#words, data)
+    else if (matchesKey(data, 'escape')) this.#options.onClose()
+    else if (!this.#scroll.handleInput(data)) {
+      const index = this.#block.handleInput(data)
+      if (index !== undefined) this.#take(this.#current, this.#ways()[index])
+    }
+  }
+
+  protected content(): FrameContent {
+    if (!this.#current)
+      return { title: 'Permission', hints: ['any key closes'], body: ({ width }) => this.#noticeLines(width) }
+    const waiting = this.#waiting()
+    return {
+      title: `May it use ${harmlessLine(this.#current.tool)}?`,
+      ...(waiting.length > 1 && { aside: `1 of ${waiting.length}` }),
+      hints: this.#words
+        ? ['Enter send', 'Esc back']
+        : ['↑↓ choose', 'Enter answer', `1–${this.#ways().length} answer`, 'PgUp PgDn read', 'Esc later'],
+      body: (room) => this.#body(this.#current as OpenQuestion, room),
+    }
+  }
+
+  #body(request: OpenQuestion, { width, rows }: Room): string[] {
+    const { theme } = this
+    const { what, why, input } = permissionText(request)
+    const notice = this.#noticeLines(width)
+    const reason = why === '' ? [] : ['', ...wordWrapped(why, width).map((line) => theme.muted(line))]
+    const isLow = rows < 10
+    const leastText = isLow ? 1 : 3
+    const gap = isLow ? [] : ['']
+    const left = Math.max(1, rows - leastText - gap.length - notice.length)
+    const below = this.#words
+      ? [
+          ...gap,
+          'Do not allow, because:',
+          ...this.#words.field.render({ width, rows: Math.min(3, left), focused: this.focused }),
+        ]
+      : [...gap, ...this.#block.render({ theme, width, rows: left })]
+    const text = [
+      ...hardWrapped(what, width).map((line) => theme.strong(line)),
+      ...input.flatMap((each) => ['', ...inputLines(each, { theme, width })]),
+      ...('truncated' in request && request.truncated
+        ? ['', theme.warning('Its input was too long to be sent here. The conversation shows it.')]
+        : []),
+    ]
+    const hasRoom = rows - notice.length - below.length - reason.length >= leastText
+    const room = rows - notice.length - below.length - (hasRoom ? reason.length : 0)
+    const shown = this.#scroll.render(hasRoom ? text : [...text, ...reason], { theme, width, rows: Math.max(1, room) })
+    return [...notice, ...shown, ...(hasRoom ? reason : []), ...below]
+  }
+
+  #noticeLines(width: number): string[] {
+    const said = this.#wasEarly ? 'That key was not taken: this had only just appeared. Press it again.' : this.#notice
+    return said === '' ? [] : wordWrapped(said, width).map((line) => this.theme.warning(line))
+  }
+
+  #typeWords({ field, way }: { field: TextField; way: Way }, data: string): void {
+    if (matchesKey(data, 'escape')) this.#words = undefined
+    else if (matchesKey(data, 'enter')) {
+      const text = field.text.trim()
+      if (this.#current) this.#answer(this.#current, { ...way.answer, ...(text !== '' && { text }) })
+    } else field.handleInput(data)
+  }
+
+  #take(request: OpenQuestion, way: Way | undefined): void {
+    if (way?.hasWords) this.#words = { field: new TextField({ theme: this.theme, isMultiline: true }), way }
+    else if (way) this.#answer(request, way.answer)
+  }
+
+  #answer({ requestId }: OpenQuestion, answer: Answer): void {
+    this.#answered.add(requestId)
+    this.#notice = ''
+    this.#options.onAnswer(requestId, answer)
+    this.#next()
+  }
+
+  /** The next one that waits. After our own last answer the dialog is done; after somebody else's it says so first. */
+  #next(): void {
+    const next = this.#waiting()[0]
+    if (next === this.#current) return
+    this.#current = next
+    this.#words = undefined
+    this.#block = this.#newBlock()
+    this.#scroll.toStart()
+    this.#keys.startAgain()
+    if (!next && this.#notice === '') this.#options.onClose()
+  }
+
+  #waiting(): OpenQuestion[] {
+    return this.#requests.filter(({ requestId }) => !this.#answered.has(requestId))
+  }
+
+  #newBlock(): OptionBlock {
+    return new OptionBlock(this.#ways().map(({ label }) => harmlessLine(label)))
+  }
+
+  #ways(): Way[] {
+    const options = this.#current?.options ?? []
+    const ways = options.map(({ optionId, label }): Way => ({ label, answer: { optionId }, hasWords: false }))
+    const all = ways.length > 0 ? ways : plainWays
+    const reject = options.find(({ kind }) => kind === 'reject_once')
+    const answer: Answer = reject ? { optionId: reject.optionId } : { outcome: 'rejected' }
+    return [...all, { label: 'Do not allow, and say why …', answer, hasWords: true }]
+  }
+}
+
+function inputLines(
+  { name, text }: { name: string; text: string },
+  { theme, width }: { theme: Theme; width: number },
+): string[] {
+  const isShort = !text.includes('\n') && name.length + text.length + 2 <= width / 2
+  return isShort ? [`${theme.muted(`${name}:`)} ${text}`] : [theme.muted(`${name}:`), ...hardWrapped(text, width)]
+}
+
+/** Of a request that names no options. */
+const plainWays: readonly Way[] = [
+  { label: 'Allow once', answer: { outcome: 'allowed' }, hasWords: false },
+  { label: 'Do not allow', answer: { outcome: 'rejected' }, hasWords: false },
+]

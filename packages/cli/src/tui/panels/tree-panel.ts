@@ -1,0 +1,176 @@
+import { matchesKey } from '@earendil-works/pi-tui'
+import type { NavigateOptions } from '@tapetree/client'
+import type { Theme } from '../theme.ts'
+import { ListWindow } from './list-window.ts'
+import { FramedPanel, type FrameContent, type Room } from './panel-frame.ts'
+import { TextField } from './text-field.ts'
+import type { EntryRow, TreeData } from './tree-index.ts'
+import { treeLine } from './tree-line.ts'
+import { TreeRows, type TreeFilter } from './tree-rows.ts'
+import { typedText } from './typed-text.ts'
+
+interface TreePanelOptions {
+  theme: Theme
+  tree: TreeData
+  /** The session goes on from there; what is left may leave a summary. */
+  onGo: (entryId: string, options: NavigateOptions) => void
+  /** An empty label takes it away. */
+  onLabel: (entryId: string, label: string) => void
+  onFork: (entryId: string) => void
+  /** A subagent is looked at. */
+  onOpenSession: (sessionId: string) => void
+  onClose: () => void
+}
+
+type Typing = { type: 'search' | 'label' | 'summary'; row: EntryRow | undefined; field: TextField }
+
+const filters: readonly TreeFilter[] = ['all', 'yours', 'labelled']
+const filterNames: Record<TreeFilter, string> = { all: 'all', yours: 'your messages', labelled: 'labelled' }
+const questions: Record<Typing['type'], string> = {
+  search: 'Search:',
+  label: 'Label (empty: none):',
+  summary: 'Summarise what is left behind. What should it keep? (may be empty)',
+}
+
+/** The whole tree of a session: where it branched, where it stands, and a way to every place in it. */
+export class TreePanel extends FramedPanel {
+  readonly #options: TreePanelOptions
+  readonly #rows = new TreeRows()
+  readonly #list = new ListWindow()
+  #typing: Typing | undefined
+  #search = ''
+
+  constructor(options: TreePanelOptions) {
+    super(options.theme)
+    this.#options = options
+    this.#rows.replace(options.tree)
+    this.#list.setCount(this.#rows.count)
+    this.#list.select(this.#rows.positionOf(this.#rows.leafId))
+  }
+
+  update(tree: TreeData): void {
+    this.#keepSelected(() => this.#rows.replace(tree))
+  }
+
+  handleInput(data: string): void {
+    if (this.#typing) this.#type(this.#typing, data)
+    else if (matchesKey(data, 'escape')) this.#escape()
+    else if (matchesKey(data, 'enter')) this.#go()
+    else if (matchesKey(data, 'tab')) this.#nextFilter()
+    else if (matchesKey(data, 'left')) this.#foldOrRise()
+    else if (matchesKey(data, 'right')) this.#unfold()
+    else if (!this.#list.handleInput(data)) this.#act(typedText(data))
+  }
+
+  protected content(): FrameContent {
+    const found = this.#search === '' ? filterNames[this.#rows.filter] : `“${this.#search}”`
+    return {
+      title: 'Session tree',
+      aside: `${found}, ${this.#rows.count}`,
+      hints: this.#typing
+        ? ['Enter take', 'Esc back']
+        : [
+            'Enter go there',
+            's go, with a summary',
+            'f fork',
+            'l label',
+            '/ search',
+            'Tab filter',
+            '←→ fold',
+            'z fold all',
+            'Esc close',
+          ],
+      body: (room) => this.#body(room),
+    }
+  }
+
+  #body({ width, rows }: Room): string[] {
+    const { theme } = this
+    const typing = this.#typing
+    const field = typing
+      ? [theme.muted(questions[typing.type]), ...typing.field.render({ width, rows: 2, focused: this.focused })]
+      : []
+    const { from, to } = this.#list.range(rows - field.length)
+    const lines: string[] = []
+    for (let position = from; position < to; position++) {
+      const row = this.#rows.at(position)
+      if (!row) continue
+      const isSelected = position === this.#list.selected
+      lines.push(treeLine(row, { isSelected, hidden: this.#rows.hiddenBy(row), theme, width }))
+    }
+    if (lines.length === 0) lines.push(theme.muted('Nothing here. Tab shows all, Esc ends a search.'))
+    return [...lines, ...field]
+  }
+
+  #act(key: string | undefined): void {
+    const selected = this.#rows.at(this.#list.selected)
+    const row = selected?.type === 'entry' ? selected : undefined
+    if (key === '/') this.#ask('search', undefined, this.#search)
+    else if (key === 'z') this.#keepSelected(() => this.#rows.foldAll())
+    else if (!row) return
+    else if (key === 'l') this.#ask('label', row, row.label ?? '')
+    else if (key === 's') this.#ask('summary', row, '')
+    else if (key === 'f') this.#options.onFork(row.id)
+  }
+
+  #ask(type: Typing['type'], row: EntryRow | undefined, text: string): void {
+    this.#typing = { type, row, field: new TextField({ theme: this.theme, text }) }
+  }
+
+  #type({ type, row, field }: Typing, data: string): void {
+    if (matchesKey(data, 'escape')) {
+      this.#typing = undefined
+      if (type === 'search') this.#searchFor('')
+    } else if (matchesKey(data, 'enter')) {
+      this.#typing = undefined
+      const text = field.text.trim()
+      if (row && type === 'label') this.#options.onLabel(row.id, text)
+      if (row && type === 'summary') {
+        this.#options.onGo(row.id, { summarise: true, ...(text !== '' && { instructions: text }) })
+      }
+    } else if (type === 'search' && this.#list.handleInput(data)) return
+    else if (field.handleInput(data) && type === 'search') this.#searchFor(field.text)
+  }
+
+  #searchFor(text: string): void {
+    this.#search = text
+    this.#keepSelected(() => this.#rows.searchFor(text))
+  }
+
+  #escape(): void {
+    if (this.#search === '') this.#options.onClose()
+    else this.#searchFor('')
+  }
+
+  #go(): void {
+    const row = this.#rows.at(this.#list.selected)
+    if (row?.type === 'entry') this.#options.onGo(row.id, {})
+    else if (row?.sessionId !== undefined) this.#options.onOpenSession(row.sessionId)
+  }
+
+  #nextFilter(): void {
+    const next = filters[(filters.indexOf(this.#rows.filter) + 1) % filters.length]
+    this.#keepSelected(() => this.#rows.filterBy(next ?? 'all'))
+  }
+
+  /** Folds the side branch that begins here, or goes up to where this one begins. */
+  #foldOrRise(): void {
+    const row = this.#rows.at(this.#list.selected)
+    if (!row) return
+    if (this.#rows.canFold(row)) return this.#keepSelected(() => this.#rows.fold(row.id, true))
+    const start = this.#rows.branchOf(row)
+    if (start) this.#list.select(this.#rows.positionOf(start.id))
+  }
+
+  #unfold(): void {
+    const row = this.#rows.at(this.#list.selected)
+    if (row) this.#keepSelected(() => this.#rows.fold(row.id, false))
+  }
+
+  #keepSelected(change: () => void): void {
+    const id = this.#rows.at(this.#list.selected)?.id
+    change()
+    this.#list.setCount(this.#rows.count)
+    this.#list.select(this.#rows.positionOf(id))
+  }
+}

@@ -1,0 +1,30 @@
+import { ProcessTerminal, type Terminal } from '@earendil-works/pi-tui'
+import { ChatApp } from './app/chat-app.ts'
+import { restoreOnDeath } from './app/restore-terminal.ts'
+import { watchTerminal } from './app/terminal-gone.ts'
+import type { PlainChat } from './app/screen-reader/plain-chat.ts'
+import type { ChatEnd, ChatOptions } from './chat-options.ts'
+
+/** Shows a session and lets one talk to it, until the user leaves. Afterwards the terminal is as it was. */
+export async function runChat(options: ChatOptions): Promise<ChatEnd> {
+  if (options.terminal) return runOn(options, options.terminal)
+  const gone = watchTerminal()
+  const signal = options.signal ? AbortSignal.any([options.signal, gone]) : gone
+  return runOn({ ...options, signal }, new ProcessTerminal())
+}
+
+async function runOn(options: ChatOptions, terminal: Terminal): Promise<ChatEnd> {
+  const chat = options.look.screenReader ? await plainChat(options, terminal) : new ChatApp(options, terminal)
+  const unwatch = restoreOnDeath(() => chat.restore())
+  try {
+    return await chat.run()
+  } finally {
+    unwatch()
+  }
+}
+
+/** Loaded only for those who hear the screen. */
+async function plainChat(options: ChatOptions, terminal: Terminal): Promise<PlainChat> {
+  const { PlainChat: Chat } = await import('./app/screen-reader/plain-chat.ts')
+  return new Chat(options, terminal)
+}

@@ -1,0 +1,151 @@
+import {
+  SessionCommands,
+  type Arguments,
+  type ConnectionStatus,
+  type Operation,
+  type PresenceNews,
+  type SessionChange,
+  type SessionHandle,
+  type StateKey,
+  type StateValues,
+} from '@tapetree/client'
+import {
+  emptyTranscript,
+  reduceTranscript,
+  text,
+  type Content,
+  type Line,
+  type Message,
+  type PermissionRequestRecord,
+  type RecordDraft,
+  type RunOutcome,
+  type Transcript,
+  type TranscriptInput,
+} from '@tapetree/session'
+
+/** What a test says a command comes to. */
+export type Reply = (op: Operation, args: unknown) => unknown
+
+/** A session whose log a test writes line by line, and whose commands are only remembered. */
+export class ScriptedHandle extends SessionCommands implements SessionHandle {
+  readonly sessionId: string
+  /** What was asked for, in order. */
+  readonly calls: { op: Operation; args: unknown }[] = []
+  readonly presence: PresenceNews[] = []
+  reply: Reply = () => undefined
+  isClosed = false
+  #transcript: Transcript = emptyTranscript()
+  #status: ConnectionStatus = { type: 'attached' }
+  #state = new Map<StateKey, unknown>()
+  #listeners = new Set<(change: SessionChange) => void>()
+  #seq = 0
+
+  constructor(sessionId = 'scripted') {
+    super()
+    this.sessionId = sessionId
+  }
+
+  get transcript(): Transcript {
+    return this.#transcript
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
+    return this.#state.get(key) as StateValues[Key] | undefined
+  }
+
+  subscribe(listener: (change: SessionChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async run<Op extends Operation>(op: Op, args: Arguments<Op>): Promise<unknown> {
+    this.calls.push({ op, args })
+    return this.reply(op, args)
+  }
+
+  async loadOlder(): Promise<boolean> {
+    return false
+  }
+
+  present(presence: PresenceNews): void {
+    this.presence.push(presence)
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+  }
+
+  setState<Key extends StateKey>(key: Key, value: StateValues[Key]): void {
+    this.#state.set(key, value)
+    this.#tell({ type: 'state', key })
+  }
+
+  setStatus(status: ConnectionStatus): void {
+    this.#status = status
+    this.#tell({ type: 'status' })
+  }
+
+  user(words: string): string {
+    return this.message({ role: 'user', content: [text(words)] })
+  }
+
+  assistant(...content: (string | Content)[]): string {
+    return this.message({
+      role: 'assistant',
+      content: content.map((each) => (typeof each === 'string' ? text(each) : each)),
+    })
+  }
+
+  message(message: Message, id = `e${this.#seq + 1}`): string {
+    const parentId = this.#transcript.path.leafId
+    this.take({ type: 'line', line: { ...this.#base(id), type: 'message', parentId, message } })
+    return id
+  }
+
+  record(record: RecordDraft): void {
+    this.take({ type: 'line', line: { ...this.#base(`r${this.#seq + 1}`), ...record } as unknown as Line })
+  }
+
+  startRun(runId = 'run-1'): void {
+    this.record({ type: 'run_start', runStart: { runId, leafId: null } })
+    this.setState('run', { runId, isBusy: true, waitingFor: null })
+  }
+
+  endRun(outcome: RunOutcome = 'completed', runId = 'run-1'): void {
+    this.record({ type: 'run_end', runEnd: { runId, outcome } })
+    this.setState('run', { runId: null, isBusy: false, waitingFor: null })
+  }
+
+  ask(request: PermissionRequestRecord['permissionRequest']): void {
+    this.record({ type: 'permission_request', permissionRequest: request })
+  }
+
+  resolve(requestId: string): void {
+    this.record({ type: 'permission_result', permissionResult: { requestId, outcome: 'allowed' } })
+  }
+
+  /** Text in flight, behind what has come of it. */
+  stream(item: string, words: string): void {
+    const before = this.#transcript.inFlight.get(item)?.parts.find(({ kind }) => kind === 'text')
+    const off = before ? before.off + before.text.length : 0
+    this.take({ type: 'delta', item, part: 0, kind: 'text', off, text: words, run: 'run-1' })
+  }
+
+  take(input: TranscriptInput): void {
+    this.#transcript = reduceTranscript(this.#transcript, input)
+    this.#seq = this.#transcript.seq
+    this.#tell({ type: 'transcript' })
+  }
+
+  #base(id: string): { id: string; seq: number; timestamp: string } {
+    return { id, seq: this.#seq + 1, timestamp: new Date(1_700_000_000_000 + this.#seq * 1000).toISOString() }
+  }
+
+  #tell(change: SessionChange): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+}

@@ -1,0 +1,78 @@
+import type { SearchHit, SessionInfo, TreeNode } from '@tapetree/session'
+import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
+import { ScriptedHandle } from './scripted-handle.ts'
+
+/** Sessions, models and files that a test makes up. What is asked of it is in `calls`. */
+export class ScriptedSource implements SessionSource {
+  readonly calls: string[] = []
+  readonly handles = new Map<string, ScriptedHandle>()
+  readonly images: { bytes: Uint8Array; mediaType: string }[] = []
+  sessions: SessionInfo[] = []
+  hits: SearchHit[] = []
+  nodes: TreeNode[] = []
+  offered: OfferedModel[] = []
+  paths: string[] = []
+  isClosed = false
+
+  opened(sessionId: string, access: SessionAccess = { type: 'owner' }): OpenedSession & { handle: ScriptedHandle } {
+    const handle = this.handles.get(sessionId) ?? new ScriptedHandle(sessionId)
+    this.handles.set(sessionId, handle)
+    return { handle, access, cwd: '/work' }
+  }
+
+  async open(sessionId: string): Promise<OpenedSession> {
+    this.calls.push(`open ${sessionId}`)
+    return this.opened(sessionId)
+  }
+
+  async create(): Promise<OpenedSession> {
+    this.calls.push('create')
+    return this.opened(`new-${this.handles.size}`)
+  }
+
+  async fork(sessionId: string, entryId?: string): Promise<OpenedSession> {
+    this.calls.push(`fork ${sessionId} ${entryId ?? ''}`.trim())
+    return this.opened(`fork-of-${sessionId}`)
+  }
+
+  async list(): Promise<SessionInfo[]> {
+    return this.sessions
+  }
+
+  async rename(sessionId: string, name: string): Promise<void> {
+    this.calls.push(`rename ${sessionId} ${name}`)
+  }
+
+  async archive(sessionId: string): Promise<void> {
+    this.calls.push(`archive ${sessionId}`)
+  }
+
+  async delete(sessionId: string): Promise<void> {
+    this.calls.push(`delete ${sessionId}`)
+  }
+
+  async search(): Promise<SearchHit[]> {
+    return this.hits
+  }
+
+  async models(): Promise<OfferedModel[]> {
+    return this.offered
+  }
+
+  async tree(): Promise<TreeNode[]> {
+    return this.nodes
+  }
+
+  async files(query: string): Promise<string[]> {
+    return this.paths.filter((path) => path.includes(query))
+  }
+
+  async keepImage(_sessionId: string, image: { bytes: Uint8Array; mediaType: string }): Promise<string> {
+    this.images.push(image)
+    return String(this.images.length).padStart(64, '0')
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true
+  }
+}

@@ -1,0 +1,184 @@
+export type ThemeName = 'dark' | 'light' | 'high-contrast'
+
+/** Dresses text in one of our own colours. The text is harmless already. */
+export type Style = (text: string) => string
+
+/** What there is to dress, by what it means. Nothing else in the screen knows a colour. */
+export interface Theme {
+  /** Names, the prompt sign, what is selected. */
+  accent: Style
+  /** What may be overlooked. */
+  muted: Style
+  strong: Style
+  emphasis: Style
+  strike: Style
+  success: Style
+  warning: Style
+  error: Style
+  /** The background of what the user said. */
+  userMessage: Style
+  /** The line that keys act on, in lists and trees. */
+  selected: Style
+  border: Style
+  heading: Style
+  link: Style
+  quote: Style
+  code: Style
+  diffAdded: Style
+  diffRemoved: Style
+  diffPlace: Style
+  /** Of highlighted code, by the scope that the highlighter names, such as `keyword`. */
+  syntax: Readonly<Record<string, Style>>
+}
+
+export function themeFor({ theme, colour }: { theme: ThemeName; colour: boolean }): Theme {
+  return colour ? themes[theme] : plain
+}
+
+type Code = readonly [open: string, close: string]
+
+const foreground = (colour: string): Code => [`38;5;${colour}`, '39']
+const background = (colour: string): Code => [`48;5;${colour}`, '49']
+const bold: Code = ['1', '22']
+const italic: Code = ['3', '23']
+const underline: Code = ['4', '24']
+const inverse: Code = ['7', '27']
+const struck: Code = ['9', '29']
+
+function styled(...codes: readonly Code[]): Style {
+  const open = `\u001b[${codes.map(([code]) => code).join(';')}m`
+  const close = `\u001b[${codes.map(([, code]) => code).join(';')}m`
+  return (text) => (text === '' ? '' : `${open}${text}${close}`)
+}
+
+function syntaxOf(colours: Record<string, string>): Record<string, Style> {
+  return Object.fromEntries(Object.entries(colours).map(([scope, colour]) => [scope, styled(foreground(colour))]))
+}
+
+const dark: Theme = {
+  accent: styled(foreground('111')),
+  muted: styled(foreground('245')),
+  strong: styled(bold),
+  emphasis: styled(italic),
+  strike: styled(struck),
+  success: styled(foreground('114')),
+  warning: styled(foreground('221')),
+  error: styled(foreground('210')),
+  userMessage: styled(background('236')),
+  selected: styled(background('238'), bold),
+  border: styled(foreground('240')),
+  heading: styled(bold, foreground('111')),
+  link: styled(underline, foreground('111')),
+  quote: styled(italic, foreground('250')),
+  code: styled(foreground('180')),
+  diffAdded: styled(foreground('114')),
+  diffRemoved: styled(foreground('210')),
+  diffPlace: styled(foreground('111')),
+  syntax: syntaxOf({
+    keyword: '176',
+    built_in: '180',
+    type: '180',
+    literal: '180',
+    number: '180',
+    string: '114',
+    regexp: '114',
+    comment: '245',
+    title: '111',
+    attr: '111',
+    attribute: '111',
+    variable: '252',
+    meta: '245',
+    addition: '114',
+    deletion: '210',
+  }),
+}
+
+const light: Theme = {
+  ...dark,
+  accent: styled(foreground('25')),
+  muted: styled(foreground('241')),
+  success: styled(foreground('22')),
+  warning: styled(foreground('94')),
+  error: styled(foreground('124')),
+  userMessage: styled(background('254')),
+  selected: styled(background('252'), bold),
+  border: styled(foreground('246')),
+  heading: styled(bold, foreground('25')),
+  link: styled(underline, foreground('25')),
+  quote: styled(italic, foreground('238')),
+  code: styled(foreground('88')),
+  diffAdded: styled(foreground('22')),
+  diffRemoved: styled(foreground('124')),
+  diffPlace: styled(foreground('25')),
+  syntax: syntaxOf({
+    keyword: '90',
+    built_in: '88',
+    type: '88',
+    literal: '88',
+    number: '88',
+    string: '22',
+    regexp: '22',
+    comment: '241',
+    title: '25',
+    attr: '25',
+    attribute: '25',
+    variable: '236',
+    meta: '241',
+    addition: '22',
+    deletion: '124',
+  }),
+}
+
+/** Only the sixteen colours that a terminal lets its user choose, and nothing dimmed. */
+const highContrast: Theme = {
+  ...dark,
+  accent: styled(bold, ['96', '39']),
+  muted: (text) => text,
+  success: styled(bold, ['92', '39']),
+  warning: styled(bold, ['93', '39']),
+  error: styled(bold, ['91', '39']),
+  userMessage: styled(bold),
+  selected: styled(inverse),
+  border: (text) => text,
+  heading: styled(bold, underline),
+  link: styled(underline),
+  quote: styled(italic),
+  code: styled(['93', '39']),
+  diffAdded: styled(bold, ['92', '39']),
+  diffRemoved: styled(bold, ['91', '39']),
+  diffPlace: styled(['96', '39']),
+  syntax: { comment: styled(italic), keyword: styled(bold), string: styled(['92', '39']) },
+}
+
+const none: Style = (text) => text
+
+/** Without colour; what is selected is still to be told, by the sign before it. */
+const plain: Theme = {
+  accent: none,
+  muted: none,
+  strong: none,
+  emphasis: none,
+  strike: none,
+  success: none,
+  warning: none,
+  error: none,
+  userMessage: none,
+  selected: none,
+  border: none,
+  heading: none,
+  link: none,
+  quote: none,
+  code: none,
+  diffAdded: none,
+  diffRemoved: none,
+  diffPlace: none,
+  syntax: {},
+}
+
+const themes: Record<ThemeName, Theme> = { dark, light, 'high-contrast': highContrast }
+
+export const themeNames = Object.keys(themes) as readonly ThemeName[]
+
+export function isThemeName(name: string): name is ThemeName {
+  return Object.hasOwn(themes, name)
+}

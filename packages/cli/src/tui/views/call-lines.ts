@@ -1,0 +1,152 @@
+import type { ToolCallPart } from '@tapetree/session'
+import { callArgument } from '../../call-argument.ts'
+import { counted } from '../../counted.ts'
+import { displayWidth, fitText } from '../../display-width.ts'
+import { shownText, shownWords } from '../markdown/shown-text.ts'
+import { paint, type Span, type StyledLine } from '../markdown/styled-line.ts'
+import { wrapLine } from '../markdown/wrap-line.ts'
+import type { Style, Theme } from '../theme.ts'
+import { callOutcome, type CallOutcome } from './call-outcome.ts'
+import { diffLines, proposedDiff } from './diff-lines.ts'
+import { foldLines, mostLines } from './folded-lines.ts'
+import type { ItemContext } from './item-context.ts'
+import { planLines } from './plan-lines.ts'
+
+/** A call of a tool: one line that says what and how it stands, and below it what came of it. */
+export function callLines(call: ToolCallPart, context: ItemContext, width: number): string[] {
+  const { now = Date.now } = context
+  const news = context.callNews?.(call.callId)
+  const outcome = callOutcome(call, { isLive: context.isLive ?? false, news, now: now() })
+  const head = headLines(call, outcome, { context, width })
+  const body = bodyOf(call, outcome, context)
+  return [...head, ...indentedBody(body, { ...context, width })]
+}
+
+/** Output below a line that names where it comes from. */
+export function outputBody(output: string, { state, isUnfolded }: { state: string; isUnfolded: boolean }): CallBody {
+  const limit = isUnfolded ? mostLines : state === 'running' ? liveLines : foldedLines
+  const { lines, hidden } = foldLines(output, { limit, from: 'end' })
+  return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'start' }
+}
+
+export interface CallBody {
+  lines: StyledLine[]
+  hidden: number
+  /** Where the lines are that are not shown. */
+  hiddenAt: 'start' | 'end'
+}
+
+export interface BodyPlace {
+  theme: Theme
+  isUnfolded?: boolean
+  width: number
+}
+
+/** While it is folded, also a line of a thousand words is short. */
+export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isUnfolded, width }: BodyPlace): string[] {
+  const room = width - indent.length
+  const short = isUnfolded ? lines : lines.map((line) => fitLine(line, room * foldedRows))
+  const rows = short.flatMap((line) => wrapLine(line, room))
+  const shown = rows.map((row) => indent + paint(row))
+  if (hidden === 0) return shown
+  const where = hiddenAt === 'start' ? 'above' : 'below'
+  const note = indent + theme.muted(fitText(`… ${counted(hidden, 'more line')} ${where}`, room))
+  return hiddenAt === 'start' ? [note, ...shown] : [...shown, note]
+}
+
+/** A name, what it is about and how it stands: on one line while it is folded. */
+export function titleLines(
+  { sign, name, argument, note }: { sign: Span; name: string; argument: string; note: Span },
+  { context, width }: { context: ItemContext; width: number },
+): string[] {
+  const { theme, isUnfolded = false } = context
+  const named: Span[] = [sign, { text: ' ' }, { text: name, style: theme.strong }]
+  const noted: Span[] = note.text === '' ? [] : [{ text: ' · ', style: theme.muted }, note]
+  if (isUnfolded) {
+    const [first = '', ...rest] = shownText(argument).split('\n')
+    const about = first === '' ? [] : [{ text: ` ${first}` }]
+    const more = rest.flatMap((text) => wrapLine([{ text }], width - indent.length))
+    return [...wrapLine([...named, ...about, ...noted], width).map(paint), ...more.map((line) => indent + paint(line))]
+  }
+  const fixed = [...named, ...noted].reduce((sum, { text }) => sum + displayWidth(text), 0)
+  const about = fitText(shownWords(argument), Math.max(8, width - fixed - 1))
+  return wrapLine([...named, { text: about === '' ? '' : ` ${about}` }, ...noted], width).map(paint)
+}
+
+const indent = '  '
+const foldedLines = 5
+/** Of one line. */
+const foldedRows = 2
+const foldedDiffLines = 20
+/** While it runs, the last lines tell whether it gets on. */
+const liveLines = 8
+
+function fitLine(line: StyledLine, width: number): StyledLine {
+  const [first] = line
+  return first && line.length === 1 ? [{ ...first, text: fitText(first.text, width) }] : line
+}
+
+function headLines(
+  call: ToolCallPart,
+  { state, note }: CallOutcome,
+  { context, width }: { context: ItemContext; width: number },
+): string[] {
+  const { theme } = context
+  const name = fitText(shownWords(call.name), maxName)
+  const words = fitText(shownWords(note), Math.max(12, Math.floor(width / 2)))
+  const argument = call.name === 'ask_user' && context.isUnfolded ? '' : callArgument(call)
+  const style = styles[state](theme)
+  return titleLines(
+    { sign: { text: signs[state], style }, name, argument, note: { text: words, style } },
+    { context, width },
+  )
+}
+
+const maxName = 60
+const signs = { waiting: '○', asking: '?', running: '●', done: '✓', failed: '✗', skipped: '–' } as const
+
+const styles: Record<CallOutcome['state'], (theme: Theme) => Style> = {
+  waiting: ({ muted }) => muted,
+  asking: ({ warning }) => warning,
+  running: ({ accent }) => accent,
+  done: ({ success }) => success,
+  failed: ({ error }) => error,
+  skipped: ({ muted }) => muted,
+}
+
+function bodyOf(call: ToolCallPart, { state, output }: CallOutcome, context: ItemContext): CallBody {
+  const { theme, isUnfolded = false } = context
+  if (call.name === 'todo_write' && state !== 'failed') {
+    return { lines: planLines(call.input['items'], theme), hidden: 0, hiddenAt: 'end' }
+  }
+  if (call.name === 'ask_user') return questionBody(call, output, context)
+  if (call.name === 'edit' || call.name === 'write') return changeBody(call, output, context)
+  if (call.name === 'bash' || state === 'running') return outputBody(output, { state, isUnfolded })
+  const { lines, hidden } = foldLines(output, { limit: isUnfolded ? mostLines : foldedLines, from: 'start' })
+  return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
+}
+
+/** The diff that the tool gave; until then, or of a new file, the change as it was asked for. */
+function changeBody({ input, result }: ToolCallPart, output: string, context: ItemContext): CallBody {
+  const { theme, isUnfolded = false } = context
+  const isRefused = result?.isError === true
+  const at = output.indexOf('\n\n')
+  const text = isRefused ? output : at < 0 ? proposedDiff(input) : output.slice(at + 2)
+  const limit = isUnfolded ? mostLines : isRefused ? foldedLines : foldedDiffLines + 2
+  const { lines, hidden } = foldLines(text, { limit, from: 'start' })
+  return { lines: isRefused ? lines.map((line) => [{ text: line }]) : diffLines(lines, theme), hidden, hiddenAt: 'end' }
+}
+
+function questionBody({ input, result }: ToolCallPart, output: string, { theme, isUnfolded }: ItemContext): CallBody {
+  const { question } = input
+  const asked = typeof question === 'string' && isUnfolded ? shownText(question).split('\n') : []
+  const answer = result ? shownText(output).split('\n') : []
+  return {
+    lines: [
+      ...asked.map((text) => [{ text, style: theme.emphasis }]),
+      ...answer.map((text, index) => [{ text: index === 0 ? '→ ' : '  ', style: theme.accent }, { text }]),
+    ],
+    hidden: 0,
+    hiddenAt: 'end',
+  }
+}

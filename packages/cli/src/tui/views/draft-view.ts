@@ -1,0 +1,92 @@
+import type { InFlightItem, InFlightPart } from '@tapetree/session'
+import { counted } from '../../counted.ts'
+import { fitText } from '../../display-width.ts'
+import { elapsedText } from '../../elapsed.ts'
+import { StreamingMarkdown } from '../markdown/streaming-markdown.ts'
+import { paint } from '../markdown/styled-line.ts'
+import { wrapLine } from '../markdown/wrap-line.ts'
+import { indentedBody, outputBody, titleLines } from './call-lines.ts'
+import { foldLines } from './folded-lines.ts'
+import type { ItemContext } from './item-context.ts'
+
+/** An answer that still comes in, or a command of the user's that still runs. It goes when its entry is there. */
+export class DraftView {
+  readonly #startedAt: number
+  readonly #streams = new Map<number, { width: number; isFor: ItemContext['theme']; markdown: StreamingMarkdown }>()
+
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** For a highlighter or a theme that is another one now. */
+  forget(): void {
+    this.#streams.clear()
+  }
+
+  lines({ parts }: InFlightItem, context: ItemContext, width: number): string[] {
+    const lines: string[] = []
+    for (const part of parts) {
+      const drawn = this.#partLines(part, context, width)
+      if (lines.length > 0 && drawn.length > 0) lines.push('')
+      for (const line of drawn) lines.push(line)
+    }
+    return lines
+  }
+
+  #partLines(part: InFlightPart, context: ItemContext, width: number): string[] {
+    const { theme, isUnfolded = false } = context
+    switch (part.kind) {
+      case 'text':
+        return this.#markdown(part, context, width).lines(part.text)
+      case 'reasoning':
+        return [
+          theme.muted(
+            fitText(`${isUnfolded ? '▾' : '▸'} Thinking · ${lengthOf(part)}${this.#elapsed(context)}`, width),
+          ),
+          ...(isUnfolded ? lastLines(part.text, context, width) : []),
+        ]
+      case 'tool_input':
+        return [theme.muted(fitText(`○ Preparing a tool call · ${lengthOf(part)}`, width))]
+      case 'tool_output':
+        return [
+          ...titleLines(
+            {
+              sign: { text: '!', style: theme.accent },
+              name: 'running',
+              argument: '',
+              note: { text: elapsedText((context.now ?? Date.now)() - this.#startedAt), style: theme.accent },
+            },
+            { context, width },
+          ),
+          ...indentedBody(outputBody(part.text, { state: 'running', isUnfolded: false }), { theme, width }),
+        ]
+      default:
+        part.kind satisfies never
+        return []
+    }
+  }
+
+  #markdown({ part, text }: InFlightPart, { theme, highlighter }: ItemContext, width: number): StreamingMarkdown {
+    const known = this.#streams.get(part)
+    if (known?.width === width && known.isFor === theme && known.markdown.continues(text)) return known.markdown
+    const markdown = new StreamingMarkdown({ theme, width, highlighter })
+    this.#streams.set(part, { width, isFor: theme, markdown })
+    return markdown
+  }
+
+  #elapsed({ now = Date.now }: ItemContext): string {
+    return ` · ${elapsedText(now() - this.#startedAt)}`
+  }
+}
+
+function lengthOf({ off, text }: InFlightPart): string {
+  return counted(off + text.length, 'character')
+}
+
+const thoughtLines = 8
+
+function lastLines(text: string, { theme }: ItemContext, width: number): string[] {
+  const { lines } = foldLines(text, { limit: thoughtLines, from: 'end' })
+  const rows = lines.flatMap((line) => wrapLine([{ text: line, style: theme.muted }], width - 2))
+  return rows.slice(-thoughtLines).map((row) => `  ${paint(row)}`)
+}

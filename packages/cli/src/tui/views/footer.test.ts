@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { themeFor } from '../theme.ts'
+import { footerLine, type FooterOptions } from './footer.ts'
+
+const options: FooterOptions = {
+  config: { model: { provider: 'p', modelId: 'model-1' }, thinkingLevel: 'high', mode: 'ask' },
+  usage: { cost: 1.234 },
+  contextTokens: 34_000,
+  contextWindow: 100_000,
+  run: { runId: 'r', leafId: null, seq: 1, timestamp: new Date(1_000_000).toISOString() },
+  access: { type: 'attached', where: 'process 7' },
+  presence: [
+    { id: 'a', visibility: 'visible', typing: false },
+    { id: 'b', visibility: 'visible', typing: true },
+  ],
+  width: 120,
+  theme: themeFor({ theme: 'dark', colour: false }),
+  now: 1_075_000,
+}
+
+test('the footer says what works, how full and how dear it is, and who else watches', () => {
+  expect(footerLine(options)).toBe(
+    ' model-1 · thinks high · ask · 34% of context · $1.23 · 1 min 15 s · 1 other watches, typing · at process 7',
+  )
+  const quiet = {
+    ...options,
+    config: undefined,
+    usage: { cost: 0 },
+    contextWindow: undefined,
+    run: null,
+    presence: undefined,
+  }
+  expect(footerLine({ ...quiet, access: { type: 'read-only', reason: 'x' } })).toBe(' no model · read-only')
+})
+
+test('where it is narrow, what matters least is left out first', () => {
+  expect([90, 60, 40, 30, 9, 5].map((width) => footerLine({ ...options, width }))).toEqual([
+    ' model-1 · thinks high · ask · 34% of context · $1.23 · 1 min 15 s',
+    ' model-1 · ask · 34% of context · $1.23 · 1 min 15 s',
+    ' model-1 · ask · 34% of context',
+    ' model-1 · 34% of context',
+    ' model-1',
+    ' mod…',
+  ])
+})

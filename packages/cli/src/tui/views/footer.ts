@@ -1,0 +1,113 @@
+import type { PresentClient, StateValues } from '@tapetree/client'
+import type { TranscriptRun } from '@tapetree/session'
+import { costText } from '../../cost-text.ts'
+import { counted } from '../../counted.ts'
+import { displayWidth, fitText } from '../../display-width.ts'
+import { elapsedText } from '../../elapsed.ts'
+import type { SessionAccess } from '../../session-source.ts'
+import { shownWords } from '../markdown/shown-text.ts'
+import type { Style, Theme } from '../theme.ts'
+
+export interface FooterOptions {
+  config: StateValues['config'] | undefined
+  usage: Pick<StateValues['usage'], 'cost'> | undefined
+  /** What the model was last sent, and what it can take. */
+  contextTokens?: number | undefined
+  contextWindow?: number | undefined
+  run: TranscriptRun | null
+  access: SessionAccess
+  /** All screens of the session, this one among them. */
+  presence: readonly PresentClient[] | undefined
+  width: number
+  theme: Theme
+  /** Milliseconds since the epoch. */
+  now: number
+}
+
+/** The last line of the screen. Where it is narrow, what matters least is left out first. */
+export function footerLine(options: FooterOptions): string {
+  const { width, theme } = options
+  const pieces = piecesOf(options)
+  let shown = pieces
+  while (shown.length > 1 && widthOf(shown) > width) {
+    const least = Math.max(...shown.map(({ rank }) => rank))
+    shown = shown.filter(({ rank }) => rank !== least)
+  }
+  const [first] = shown
+  if (!first) return ''
+  if (widthOf(shown) > width) return theme.muted(fitText(` ${first.text}`, width))
+  return ` ${shown.map(({ text, style }) => style(text)).join(theme.muted(separator))}`
+}
+
+const separator = ' · '
+
+interface Piece {
+  text: string
+  style: Style
+  /** The highest goes first. */
+  rank: number
+}
+
+function widthOf(pieces: readonly Piece[]): number {
+  return 1 + displayWidth(pieces.map(({ text }) => text).join(separator))
+}
+
+function piecesOf({ config, usage, run, access, presence = [], theme, now, ...context }: FooterOptions): Piece[] {
+  const { muted, accent } = theme
+  const pieces: Piece[] = [{ text: modelText(config), style: accent, rank: 0 }]
+  const add = (text: string | undefined, rank: number, style: Style = muted): void => {
+    if (text !== undefined && text !== '') pieces.push({ text, style, rank })
+  }
+  add(config?.thinkingLevel == null ? undefined : `thinks ${shown(config.thinkingLevel)}`, 5)
+  add(config?.mode == null ? undefined : shown(config.mode), 2, config?.mode === 'auto' ? theme.warning : muted)
+  const share = shareOf(context)
+  add(share === undefined ? undefined : `${share}% of context`, 1, gaugeStyle(share ?? 0, theme))
+  add(usage && usage.cost > 0 ? costText(usage.cost) : undefined, 4)
+  add(run ? elapsedText(now - Date.parse(run.timestamp)) : undefined, 3)
+  add(watchersText(presence), 6)
+  add(accessText(access), access.type === 'read-only' ? 1 : 7, access.type === 'read-only' ? theme.warning : muted)
+  return pieces
+}
+
+function modelText(config: FooterOptions['config']): string {
+  return config?.model ? shown(config.model.modelId) : 'no model'
+}
+
+function shareOf({
+  contextTokens,
+  contextWindow,
+}: Pick<FooterOptions, 'contextTokens' | 'contextWindow'>): number | undefined {
+  if (contextTokens === undefined || contextWindow === undefined || contextWindow <= 0) return undefined
+  return Math.round((100 * contextTokens) / contextWindow)
+}
+
+function gaugeStyle(share: number, { muted, warning, error }: Theme): Style {
+  return share >= 90 ? error : share >= 75 ? warning : muted
+}
+
+function watchersText(presence: readonly PresentClient[]): string | undefined {
+  const others = presence.length - 1
+  if (others < 1) return undefined
+  const typing = presence.some((client) => client.typing) ? ', typing' : ''
+  return `${counted(others, 'other watches', 'others watch')}${typing}`
+}
+
+function accessText(access: SessionAccess): string | undefined {
+  switch (access.type) {
+    case 'owner':
+      return undefined
+    case 'attached':
+      return `at ${shown(access.where)}`
+    case 'read-only':
+      return 'read-only'
+    default:
+      access satisfies never
+      return undefined
+  }
+}
+
+const longest = 60
+
+function shown(text: string): string {
+  return fitText(shownWords(text), longest)
+}

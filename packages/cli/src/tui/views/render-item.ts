@@ -1,0 +1,145 @@
+import type { BashItem, CompactionItem, CustomItem, GapItem, ToolResultItem, TranscriptItem } from '@tapetree/session'
+import { contentText } from '../../content-text.ts'
+import { counted } from '../../counted.ts'
+import { fitText } from '../../display-width.ts'
+import { markdownLines } from '../markdown/markdown-lines.ts'
+import { shownText, shownWords } from '../markdown/shown-text.ts'
+import type { Theme } from '../theme.ts'
+import { assistantLines } from './assistant-lines.ts'
+import { indentedBody, outputBody, titleLines } from './call-lines.ts'
+import type { ItemContext } from './item-context.ts'
+import { noticeLines } from './notice-lines.ts'
+import { userLines } from './user-lines.ts'
+
+/** How an item looks, for any width. Nothing where it is not for people. */
+export function renderItem(item: TranscriptItem, context: ItemContext): (width: number) => string[] {
+  return (width) => linesOf(item, context, width)
+}
+
+function linesOf(item: TranscriptItem, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false } = context
+  const muted = (text: string): string[] => [theme.muted(fitText(shownWords(text), width))]
+  switch (item.type) {
+    case 'user':
+      return userLines(item, context, width)
+    case 'assistant':
+      return assistantLines(item, context, width)
+    case 'tool_result':
+      return resultLines(item, context, width)
+    case 'bash':
+      return bashLines(item, context, width)
+    case 'compaction':
+      return summaryLines({ title: compactionTitle(item, context), summary: item.summary }, context, width)
+    case 'branch_summary':
+      return summaryLines({ title: 'What another branch came to', summary: item.summary }, context, width)
+    case 'custom':
+      return customLines(item, context, width)
+    case 'system':
+      return isUnfolded ? muted(`· System prompt and ${counted(item.system.tools.length, 'tool')}`) : []
+    case 'model':
+      return muted(`· Model: ${item.provider}/${item.modelId}`)
+    case 'thinking_level':
+      return muted(`· Thinking: ${item.thinkingLevel}`)
+    case 'gap':
+      return gapLines(item, theme, width)
+    default:
+      item satisfies never
+      return []
+  }
+}
+
+/** Results whose call is not on this path. */
+function resultLines({ results }: ToolResultItem, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false } = context
+  return results.flatMap(({ callId, isError, content }) => [
+    ...titleLines(
+      {
+        sign: { text: isError ? '✗' : '✓', style: isError ? theme.error : theme.success },
+        name: 'result',
+        argument: callId,
+        note: { text: 'its call is not on this branch', style: theme.muted },
+      },
+      { context, width },
+    ),
+    ...indentedBody(outputBody(contentText(content), { state: 'done', isUnfolded }), { ...context, width }),
+  ])
+}
+
+function bashLines(item: BashItem, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false } = context
+  const isFine = item.exitCode === 0 && !item.cancelled
+  return [
+    ...titleLines(
+      {
+        sign: { text: '!', style: isFine ? theme.success : theme.error },
+        name: 'you ran',
+        argument: item.command,
+        note: { text: bashNote(item), style: isFine ? theme.muted : theme.error },
+      },
+      { context, width },
+    ),
+    ...indentedBody(outputBody(item.output, { state: 'done', isUnfolded }), { ...context, width }),
+  ]
+}
+
+export function bashNote({ exitCode, cancelled, truncated, excludeFromContext }: BashItem): string {
+  const end = cancelled ? 'stopped' : exitCode === undefined ? 'outcome unknown' : `exit code ${exitCode}`
+  const notes = [truncated ? 'output cut' : '', excludeFromContext ? 'not shown to the model' : '']
+  return [end, ...notes.filter((note) => note !== '')].join(' · ')
+}
+
+function compactionTitle({ tokensBefore }: CompactionItem, { summarised }: ItemContext): string {
+  const messages = summarised === undefined ? 'Earlier messages' : counted(summarised, 'message')
+  const tokens = tokensBefore === undefined ? '' : ` · ${counted(tokensBefore, 'token')} before`
+  return `${messages} summarised${tokens}`
+}
+
+function summaryLines(
+  { title, summary }: { title: string; summary: string },
+  { theme, isUnfolded = false, highlighter }: ItemContext,
+  width: number,
+): string[] {
+  const head = theme.accent(fitText(`${isUnfolded ? '▾' : '▸'} ${title}`, width))
+  if (!isUnfolded) return [head]
+  const lines = markdownLines(shownText(summary), { theme, width: width - 2, highlighter })
+  return [head, ...lines.map((line) => `  ${line}`)]
+}
+
+function customLines({ custom }: CustomItem, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false, highlighter } = context
+  if (custom.type === 'message') {
+    const text = contentText(custom.content)
+    const [, name, facts = ''] = taggedFacts.exec(text) ?? []
+    if (name === undefined || isUnfolded) return markdownLines(shownText(text), { theme, width, highlighter })
+    return noticeLines({ sign: '·', text: `${name}: ${facts.replaceAll('\n', ' · ')}`, style: theme.muted }, width)
+  }
+  if (!isUnfolded) return []
+  const text = `${custom.customType}: ${JSON.stringify(custom.data).slice(0, longestData)}`
+  return noticeLines({ sign: '·', text, style: theme.muted }, width)
+}
+
+const longestData = 2000
+
+/** What the model is told of its surroundings, such as the date: for people a line of it is enough. */
+const taggedFacts = /^<([a-z][\w-]*)>\n([^]*)\n<\/\1>$/
+
+function gapLines({ gap }: GapItem, theme: Theme, width: number): string[] {
+  if (gap.type === 'not_loaded') return [theme.muted(fitText(gapText(gap), width))]
+  return noticeLines({ sign: '!', text: gapText(gap), style: theme.warning }, width)
+}
+
+export function gapText(gap: GapItem['gap']): string {
+  switch (gap.type) {
+    case 'lost':
+      return `${counted(gap.lines, 'line of the log is', 'lines of the log are')} lost here. tapetree log verify says more.`
+    case 'damaged':
+      return `A line of the log is damaged here: ${gap.reason}`
+    case 'missing':
+      return 'An entry that belongs here is not in the log. tapetree log verify says more.'
+    case 'not_loaded':
+      return '… older messages are above'
+    default:
+      gap satisfies never
+      return ''
+  }
+}

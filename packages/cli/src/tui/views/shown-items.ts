@@ -1,0 +1,170 @@
+import { emptyTranscript, type InFlightItem, type Transcript, type TranscriptItem } from '@tapetree/session'
+import { Highlighter } from '../highlight.ts'
+import type { Theme } from '../theme.ts'
+import { CallNewsFeed } from './call-news-feed.ts'
+import { DraftView } from './draft-view.ts'
+import type { ItemContext } from './item-context.ts'
+import { LineCache } from './line-cache.ts'
+import { renderItem } from './render-item.ts'
+import { runNews } from './run-news.ts'
+import { summarisedBy } from './summarised-by.ts'
+
+export interface ShownItemsOptions {
+  theme: Theme
+  now: () => number
+  /** Something is to be drawn another way, such as code whose language is known now. */
+  onChange: () => void
+  /** All lines are asked for each time, as where the terminal scrolls: then all of them are kept. */
+  keepsAll?: boolean
+}
+
+/**
+ * What a conversation consists of, top to bottom: the items of the path, what still comes in, and news of the run. Each is drawn when its
+ * lines are asked for, and only then. How high the others are is remembered from when they were last seen, or guessed.
+ */
+export class ShownItems {
+  readonly #options: ShownItemsOptions
+  readonly #highlighter: Highlighter
+  readonly #cache: LineCache
+  readonly #news: CallNewsFeed
+  readonly #drafts = new Map<string, DraftView>()
+  /** Items that are shown whole though the others are folded. */
+  readonly #unfolded = new Set<string>()
+  #isUnfolded = false
+  #transcript = emptyTranscript()
+  #items: TranscriptItem[] = []
+  #heights: (number | undefined)[] = []
+  readonly #measured = { rows: 0, count: 0 }
+  #inFlight: InFlightItem[] = []
+  #liveIndex = -1
+
+  constructor(options: ShownItemsOptions) {
+    this.#options = options
+    this.#cache = new LineCache(options.keepsAll ? Infinity : maxCachedLines)
+    this.#news = new CallNewsFeed(options.now)
+    this.#highlighter = new Highlighter(() => {
+      this.forget()
+      options.onChange()
+    })
+  }
+
+  get items(): readonly TranscriptItem[] {
+    return this.#items
+  }
+
+  /** The news of the run come last, also where there are none. */
+  get count(): number {
+    return this.#items.length + this.#inFlight.length + 1
+  }
+
+  update(transcript: Transcript): void {
+    if (transcript.path.items !== this.#transcript.path.items) this.#takeItems(transcript)
+    this.#transcript = transcript
+    this.#liveIndex = transcript.run ? this.#items.findLastIndex(({ type }) => type === 'assistant') : -1
+    this.#news.update(transcript, this.#items[this.#liveIndex])
+    this.#inFlight = [...transcript.inFlight.values()].filter(({ item }) => !this.#news.isCall(item))
+    for (const id of this.#drafts.keys()) if (!transcript.inFlight.has(id)) this.#drafts.delete(id)
+  }
+
+  idAt(index: number): string | undefined {
+    return this.#items[index]?.id ?? this.#inFlight[index - this.#items.length]?.item
+  }
+
+  indexOf(id: string): number {
+    const index = this.#items.findLastIndex((item) => item.id === id)
+    if (index >= 0) return index
+    const draft = this.#inFlight.findIndex(({ item }) => item === id)
+    return draft < 0 ? -1 : this.#items.length + draft
+  }
+
+  /** With an empty line below, where there are any. */
+  linesAt(index: number, width: number): readonly string[] {
+    const item = this.#items[index]
+    if (!item) return spaced(this.#tailLines(index - this.#items.length, width))
+    const lines = index === this.#liveIndex ? this.#liveLines(item, width) : this.#keptLines(item, { index, width })
+    this.#measure(index, lines.length)
+    return lines
+  }
+
+  /** As it was when it was last drawn; where it never was, as high as the others are on average. */
+  heightAt(index: number): number {
+    return this.#heights[index] ?? Math.round(this.#measured.rows / Math.max(1, this.#measured.count))
+  }
+
+  toggle(): void {
+    this.#isUnfolded = !this.#isUnfolded
+    this.#unfolded.clear()
+  }
+
+  unfold(id: string): void {
+    this.#unfolded.add(id)
+  }
+
+  /** Draws everything anew. */
+  forget(): void {
+    this.#cache.clear()
+    for (const draft of this.#drafts.values()) draft.forget()
+  }
+
+  #takeItems({ path }: Transcript): void {
+    const { items } = path
+    this.#items.length = Math.min(this.#items.length, items.length)
+    this.#heights.length = this.#items.length
+    for (let index = 0; index < items.length; index++) {
+      const item = items.at(index)
+      if (item && this.#items[index] !== item) {
+        if (this.#items[index]?.id !== item.id) this.#heights[index] = undefined
+        this.#items[index] = item
+      }
+    }
+  }
+
+  #measure(index: number, height: number): void {
+    if (this.#heights[index] === undefined) {
+      this.#measured.rows += height
+      this.#measured.count++
+    }
+    this.#heights[index] = height
+  }
+
+  #keptLines(item: TranscriptItem, { index, width }: { index: number; width: number }): string[] {
+    const context = this.#context(item.id)
+    return this.#cache.get(item, `${width} ${context.isUnfolded}`, () => {
+      const summarised = summarisedBy(this.#items, index)
+      return spaced(renderItem(item, { ...context, ...(summarised !== undefined && { summarised }) })(width))
+    })
+  }
+
+  /** Some of its calls still run: only they are drawn each time. */
+  #liveLines(item: TranscriptItem, width: number): string[] {
+    const context = this.#context(item.id)
+    const how = `part ${width} ${context.isUnfolded}`
+    const live: ItemContext = {
+      ...context,
+      isLive: true,
+      callNews: (callId) => this.#news.of(callId),
+      remember: (part, draw) => this.#cache.get(part, how, draw),
+    }
+    return spaced(renderItem(item, live)(width))
+  }
+
+  #tailLines(place: number, width: number): string[] {
+    const item = this.#inFlight[place]
+    if (!item) return runNews(this.#transcript, this.#options.theme, width)
+    const draft = this.#drafts.get(item.item) ?? new DraftView(this.#options.now())
+    this.#drafts.set(item.item, draft)
+    return draft.lines(item, this.#context(item.item), width)
+  }
+
+  #context(id: string): ItemContext & { isUnfolded: boolean } {
+    const { theme, now } = this.#options
+    return { theme, now, highlighter: this.#highlighter, isUnfolded: this.#isUnfolded || this.#unfolded.has(id) }
+  }
+}
+
+/** Some hundred screens. */
+const maxCachedLines = 20_000
+
+function spaced(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [...lines, '']
+}

@@ -1,0 +1,91 @@
+import type { StateValues } from '@tapetree/client'
+import type { InFlightItem, Transcript } from '@tapetree/session'
+import { callArgument } from '../../call-argument.ts'
+import { fitText } from '../../display-width.ts'
+import { elapsedText } from '../../elapsed.ts'
+import { shownWords } from '../markdown/shown-text.ts'
+import type { Theme } from '../theme.ts'
+
+export interface StatusOptions {
+  transcript: Transcript
+  /** The value of `run`, where it is known. */
+  run: StateValues['run'] | undefined
+  /** When `run.waitingFor` became what it is. */
+  waitingSince?: number | undefined
+  width: number
+  theme: Theme
+  /** Milliseconds since the epoch. */
+  now: number
+}
+
+/** What the run does now and how long it has been going; undefined where there is none. */
+export function statusLine(options: StatusOptions): string | undefined {
+  const { transcript, width, theme, now } = options
+  const words = runWords(options)
+  if (words === undefined) return undefined
+  const { run } = transcript
+  const elapsed = run ? ` · ${elapsedText(now - Date.parse(run.timestamp))}` : ''
+  const isWaiting = transcript.permissions.length > 0 || options.run?.waitingFor?.type === 'resume'
+  const style = isWaiting ? theme.warning : theme.accent
+  const text = shownWords(words)
+  return ` ${style('●')} ${style(fitText(text, Math.max(1, width - 3 - elapsed.length)))}${theme.muted(elapsed)}`
+}
+
+/** The same in words, without colours and not harmless yet: for a screen reader. */
+export function runWords({
+  transcript,
+  run,
+  waitingSince,
+  now,
+}: Omit<StatusOptions, 'width' | 'theme'>): string | undefined {
+  const [asked] = transcript.permissions
+  if (asked) return `Waiting for you: ${asked.title}`
+  if (run?.waitingFor) return waitingWords(run.waitingFor, { waitingSince, now })
+  if (!transcript.run && !run?.isBusy) return undefined
+  return callWords(transcript) ?? draftWords(transcript) ?? 'Waiting for the model'
+}
+
+function waitingWords(
+  waiting: NonNullable<StateValues['run']['waitingFor']>,
+  { waitingSince, now }: { waitingSince: number | undefined; now: number },
+): string {
+  switch (waiting.type) {
+    case 'resume':
+      return 'A run was left behind by a process that died. It waits for you'
+    case 'auto_retry_start': {
+      const leftMs = waiting.delayMs - (waitingSince === undefined ? 0 : now - waitingSince)
+      return `Trying again in ${elapsedText(Math.max(0, leftMs) + 999)} (attempt ${waiting.attempt}): ${waiting.error.message}`
+    }
+    case 'auto_compaction_start':
+      return 'Summarising the conversation, so that there is room'
+    default:
+      waiting satisfies never
+      return 'Waiting'
+  }
+}
+
+function callWords({ path }: Transcript): string | undefined {
+  const last = path.items.at(-1)
+  if (last?.type !== 'assistant') return undefined
+  const running = last.parts.filter((part) => part.type === 'tool_call').filter(({ status }) => status === 'running')
+  const [first] = running
+  if (!first) return undefined
+  if (running.length > 1) return `Running ${running.length} tools`
+  return `Running ${first.name} ${callArgument(first)}`.trimEnd()
+}
+
+function draftWords({ inFlight }: Transcript): string | undefined {
+  const last = [...inFlight.values()].findLast(({ run }) => run !== '')
+  return last && doing[kindOf(last) ?? 'text']
+}
+
+function kindOf({ parts }: InFlightItem): keyof typeof doing | undefined {
+  return parts.at(-1)?.kind
+}
+
+const doing = {
+  reasoning: 'Thinking',
+  text: 'Writing',
+  tool_input: 'Preparing a tool call',
+  tool_output: 'Running a command',
+} as const

@@ -1,0 +1,226 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { themeFor, type Theme } from '../theme.ts'
+import { call, Talk, talkTime } from './testing/talk.ts'
+import { TranscriptView } from './transcript-view.ts'
+
+const plain = themeFor({ theme: 'dark', colour: false })
+const width = 40
+let now = talkTime
+let drawnLines = 0
+/** Counts the lines of users that are drawn. */
+const counting: Theme = { ...plain, userMessage: (line) => ((drawnLines += line.startsWith(' ') ? 1 : 0), line) }
+
+beforeEach(() => {
+  now = talkTime
+  drawnLines = 0
+})
+
+function show(
+  talk: Talk,
+  { rows = 6, onOlder = () => {} }: { rows?: number; onOlder?: () => void } = {},
+): TranscriptView {
+  const view = new TranscriptView({ theme: counting, now: () => now, onOlder })
+  view.update(talk.transcript)
+  view.setRows(rows)
+  return view
+}
+
+function screen(view: TranscriptView, columns = width): string[] {
+  return view.render(columns).map((line) => line.trimEnd())
+}
+
+function talkOf(count: number, options: { after?: number } = {}): Talk {
+  const talk = new Talk(options)
+  for (let number = 1; number <= count; number++) talk.user(`message ${number}`)
+  return talk
+}
+
+describe('scrolling', () => {
+  test('the end is followed until somebody scrolls up, and then what is read stays where it is', () => {
+    const talk = talkOf(5)
+    const view = show(talk)
+    expect(screen(view)).toEqual(['> message 3', '', '> message 4', '', '> message 5', ''])
+    view.update(talk.user('message 6').transcript)
+    expect(screen(view)).toEqual(['> message 4', '', '> message 5', '', '> message 6', ''])
+    view.scrollBy(-3)
+    const read = screen(view)
+    expect([read, view.isAtEnd, view.rowsAbove, view.rowsBelow]).toEqual([
+      ['', '> message 3', '', '> message 4', '', '> message 5'],
+      false,
+      3,
+      3,
+    ])
+    view.update(talk.user('message 7').transcript)
+    expect(screen(view)).toEqual(read)
+    view.scrollBy(100)
+    expect([screen(view).at(-2), view.isAtEnd]).toEqual(['> message 7', true])
+    view.scrollTo('start')
+    expect([screen(view)[0], view.rowsAbove]).toEqual(['> message 1', 0])
+    view.scrollBy(-5)
+    expect(screen(view)[0]).toBe('> message 1')
+  })
+
+  test('a short conversation stands at the top, and there is nothing to scroll', () => {
+    const view = show(talkOf(1), { rows: 4 })
+    view.scrollBy(-3)
+    expect([screen(view), view.isAtEnd]).toEqual([['> message 1', '', '', ''], true])
+  })
+
+  test('another width shows the same message at the top', () => {
+    const talk = new Talk()
+    for (let number = 1; number <= 50; number++) talk.user(`message ${number} ${'word '.repeat(20)}`)
+    const view = show(talk)
+    view.scrollTo('end')
+    screen(view)
+    view.scrollBy(-60)
+    const [top] = screen(view).filter((line) => line.startsWith('>'))
+    drawnLines = 0
+    expect(
+      screen(view, 120)
+        .find((line) => line.startsWith('>'))
+        ?.slice(0, 12),
+    ).toBe(top?.slice(0, 12))
+    expect(drawnLines).toBeLessThan(20)
+  })
+
+  test('an entry can be shown, and words can be found above, again and again', () => {
+    const talk = talkOf(20)
+      .assistant(call('a', 'bash', { command: 'make' }))
+      .result('a', `needle\n${'x\n'.repeat(30)}`)
+    for (let number = 1; number <= 20; number++) talk.user(`later ${number}`)
+    const view = show(talk)
+    expect([view.showItem('e3'), screen(view)[0], view.showItem('nowhere')]).toEqual([true, '> message 3', false])
+    expect([view.find('MESSAGE 1'), view.find('message 1'), view.find('nothing like it')]).toEqual([
+      'e19',
+      'e18',
+      undefined,
+    ])
+    expect([view.find('> x'), view.find('needle')]).toEqual([undefined, 'e21'])
+    expect(screen(view)).toContain('  needle')
+  })
+
+  test('older messages are asked for when the start comes into view, and come in above what is read', () => {
+    let asked = 0
+    const view = show(talkOf(10, { after: 50 }), { onOlder: () => asked++ })
+    screen(view)
+    expect([view.hasOlder, asked]).toEqual([true, 0])
+    view.scrollTo('start')
+    expect(screen(view).slice(0, 3)).toEqual(['… older messages are above', '', '> message 1'])
+    screen(view)
+    expect(asked).toBe(1)
+    view.scrollBy(2)
+    expect(screen(view)[0]).toBe('> message 1')
+    const older = new Talk()
+    for (let number = 1; number <= 50; number++) older.user(`older ${number}`)
+    for (let number = 1; number <= 10; number++) older.user(`message ${number}`)
+    view.update(older.transcript)
+    expect([screen(view)[0], view.hasOlder]).toEqual(['> message 1', false])
+    view.scrollBy(-2)
+    expect(screen(view)[0]).toBe('> older 50')
+  })
+})
+
+describe('cost', () => {
+  test('of ten thousand messages only those that are visible are drawn, and each only once', () => {
+    const view = show(talkOf(10_000), { rows: 40 })
+    screen(view)
+    expect(drawnLines).toBe(20)
+    screen(view)
+    expect(drawnLines).toBe(20)
+    for (let page = 0; page < 10; page++) {
+      view.scrollBy(-38)
+      screen(view)
+    }
+    expect(drawnLines).toBeLessThan(240)
+    view.scrollTo('start')
+    screen(view)
+    expect(drawnLines).toBeLessThan(300)
+    expect([view.rowsAbove, view.rowsBelow > 10_000]).toEqual([0, true])
+  })
+
+  test('a message that comes in is drawn alone', () => {
+    const talk = talkOf(1000)
+    const view = show(talk, { rows: 40 })
+    screen(view)
+    drawnLines = 0
+    view.update(talk.user('one more').transcript)
+    screen(view)
+    expect(drawnLines).toBe(1)
+  })
+})
+
+describe('what goes on', () => {
+  test('an answer is shown while it comes in, and then as it is in the log', () => {
+    const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
+    const view = show(talk, { rows: 8 })
+    view.update(talk.live('e3', 'reasoning', 'hm', 0).transcript)
+    screen(view)
+    now += 4000
+    view.update(talk.live('e3', 'text', 'Some **bo', 1).live('e3', 'tool_input', '{"a', 2).transcript)
+    expect(screen(view)).toEqual([
+      '> go',
+      '',
+      '▸ Thinking · 2 characters · 4 s',
+      '',
+      'Some **bo',
+      '',
+      '○ Preparing a tool call · 3 characters',
+      '',
+    ])
+    view.update(talk.assistant('Some **bold** words.').transcript)
+    expect(screen(view).slice(0, 4)).toEqual(['> go', '', 'Some bold words.', ''])
+  })
+
+  test('a call shows what it prints and how long it runs; one that waits for leave says so', () => {
+    const talk = new Talk().record('run_start', { runStart: { runId: 'r', leafId: null } })
+    const view = show(talk, { rows: 5 })
+    view.update(
+      talk.assistant(call('a', 'bash', { command: 'make' }), call('b', 'bash', { command: 'rm x' })).transcript,
+    )
+    talk.record('tool_start', { toolStart: { runId: 'r', callId: 'a', name: 'bash' } })
+    view.update(talk.live('a', 'tool_output', 'cc a.c\n\u001b[31mld').transcript)
+    now += 2000
+    const request = { requestId: 'q', callId: 'b', tool: 'bash', title: 'rm x', options: [] }
+    view.update(talk.record('permission_request', { permissionRequest: request }).transcript)
+    expect(screen(view)).toEqual(['● bash make · running 2 s', '  cc a.c', '  ld', '? bash rm x · waiting for you', ''])
+    view.update(talk.result('a', 'done').transcript)
+    expect(screen(view)[0]).toBe('✓ bash make · exit code 0')
+  })
+
+  test('an error says what happens next, and a run that was stopped says so', () => {
+    const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
+    const error = { kind: 'overloaded', message: 'Too busy.' }
+    talk.record('attempt', { attempt: { runId: 'r', item: 'x', error, content: [] } })
+    const view = show(talk)
+    expect(screen(view).slice(2, 4)).toEqual(['✗ Too busy. (overloaded)', '  The run goes on: it is tried again.'])
+    view.update(talk.record('run_end', { runEnd: { runId: 'r', outcome: 'failed' } }).transcript)
+    expect(screen(view).slice(2, 5).join(' ')).toBe(
+      '✗ Too busy. (overloaded)   The run has ended. /retry tries again   from here; a new message goes on.',
+    )
+    talk
+      .record('run_start', { runStart: { runId: 's', leafId: null } })
+      .record('run_end', { runEnd: { runId: 's', outcome: 'aborted' } })
+    view.update(talk.transcript)
+    expect(screen(view).slice(2, 4)).toEqual(['– The run was stopped. All it did is', '  kept.'])
+  })
+
+  test('details unfold everything, and the compaction says how much it stands for', () => {
+    const talk = talkOf(12).entry('compaction', {
+      compaction: { summary: 'All of it.', firstKeptEntryId: 'e12', tokensBefore: 5 },
+    })
+    const view = show(talk)
+    expect(screen(view).at(-2)).toBe('▸ 11 messages summarised · 5 tokens bef…')
+    view.toggleDetails()
+    expect(screen(view).at(-2)).toBe('  All of it.')
+  })
+
+  test('code has its colours as soon as its language is there', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const dark = themeFor({ theme: 'dark', colour: true })
+    const view = new TranscriptView({ theme: dark, now: () => now, onChange: resolve })
+    view.update(new Talk().assistant('```js\nreturn\n```').transcript)
+    expect(view.render(width)[0]).toBe(`  ${dark.code('return')}`)
+    await promise
+    expect(view.render(width)[0]).toBe(`  ${dark.syntax['keyword']?.('return')}`)
+  })
+})

@@ -1,0 +1,159 @@
+import { truncateToWidth, type Component } from '@earendil-works/pi-tui'
+import { emptyTranscript, type Transcript } from '@tapetree/session'
+import type { Theme } from '../theme.ts'
+import { itemWords } from './item-words.ts'
+import { ScrollPosition, type Window } from './scroll-position.ts'
+import { ShownItems } from './shown-items.ts'
+
+export interface TranscriptViewOptions {
+  theme: Theme
+  now: () => number
+  /** The view looks another way though nobody told it anything: it is to be drawn again. */
+  onChange?: () => void
+  /** The start of what is loaded has come into view, and there is more before it. */
+  onOlder?: () => void
+}
+
+/** The conversation, in a window of so many rows. It costs what is visible and what has changed, however long the conversation is. */
+export class TranscriptView implements Component {
+  readonly #options: TranscriptViewOptions
+  readonly #shown: ShownItems
+  readonly #scroll: ScrollPosition
+  #transcript: Transcript = emptyTranscript()
+  #window: Window = { width: 80, rows: 24 }
+  /** The start for which older messages were asked. */
+  #askedAt: string | undefined
+  #found: string | undefined
+
+  constructor(options: TranscriptViewOptions) {
+    this.#options = options
+    const { theme, now, onChange = () => undefined } = options
+    this.#shown = new ShownItems({ theme, now, onChange })
+    this.#scroll = new ScrollPosition(this.#shown)
+  }
+
+  get isAtEnd(): boolean {
+    return this.#scroll.isAtEnd
+  }
+
+  /** About: what was never looked at is guessed. */
+  get rowsAbove(): number {
+    const { index, row } = this.#scroll.place(this.#window)
+    return this.#rowsBetween(0, index) + row
+  }
+
+  /** About, like `rowsAbove`. */
+  get rowsBelow(): number {
+    if (this.isAtEnd) return 0
+    const { index, row } = this.#scroll.place(this.#window)
+    return Math.max(0, this.#rowsBetween(index, this.#shown.items.length) - row - this.#window.rows)
+  }
+
+  get hasOlder(): boolean {
+    const [first] = this.#shown.items
+    return first?.type === 'gap' && first.gap.type === 'not_loaded'
+  }
+
+  update(transcript: Transcript): void {
+    this.#transcript = transcript
+    this.#shown.update(transcript)
+  }
+
+  setRows(rows: number): void {
+    this.#window = { ...this.#window, rows: Math.max(1, rows) }
+  }
+
+  /** Down, or up where it is negative. */
+  scrollBy(lines: number): void {
+    this.#scroll.move(lines, this.#window)
+  }
+
+  scrollTo(place: 'start' | 'end'): void {
+    if (place === 'end') this.#scroll.toEnd()
+    else this.#scroll.hold({ index: 0, row: 0 }, this.#window)
+  }
+
+  /** Folds reasoning and the output of tools, or unfolds them. */
+  toggleDetails(): void {
+    this.#shown.toggle()
+  }
+
+  /** Puts an entry at the upper edge. False where it is not on the path. */
+  showItem(entryId: string): boolean {
+    const index = this.#shown.indexOf(entryId)
+    if (index < 0) return false
+    this.#scroll.hold({ index, row: 0 }, this.#window)
+    return true
+  }
+
+  /** Shows the next item above with these words, whole; after the first one it begins at the end again. Gives the id of its entry. */
+  find(text: string): string | undefined {
+    const wanted = text.trim().toLowerCase()
+    const { items } = this.#shown
+    if (wanted === '' || items.length === 0) return undefined
+    const from = this.#found === undefined ? items.length : Math.max(0, this.#shown.indexOf(this.#found))
+    for (let step = 1; step <= items.length; step++) {
+      const item = items[(from - step + items.length) % items.length]
+      if (!item || !itemWords(item).toLowerCase().includes(wanted)) continue
+      this.#found = item.id
+      this.#shown.unfold(item.id)
+      this.#showWords(item.id, wanted)
+      return item.id
+    }
+    return undefined
+  }
+
+  invalidate(): void {
+    this.#shown.forget()
+  }
+
+  /** As many lines as it has rows. */
+  render(width: number): string[] {
+    this.#window = { ...this.#window, width: Math.max(narrowest, width) }
+    const { rows } = this.#window
+    const lines = this.#visibleLines()
+    while (lines.length < rows) lines.push('')
+    return width < narrowest ? lines.map((line) => truncateToWidth(line, width, '')) : lines
+  }
+
+  #visibleLines(): string[] {
+    const { width, rows } = this.#window
+    const { index: first, row } = this.#scroll.place(this.#window)
+    const lines: string[] = []
+    for (let index = first; index < this.#shown.count && lines.length < rows; index++) {
+      const all = this.#shown.linesAt(index, width)
+      const from = index === first ? row : 0
+      for (const line of all.slice(from, from + rows - lines.length)) lines.push(line)
+    }
+    if (first > 0) this.#askedAt = undefined
+    else this.#askForOlder()
+    if (lines.length < rows && !this.isAtEnd) {
+      this.#scroll.toEnd()
+      return this.#visibleLines()
+    }
+    return lines
+  }
+
+  #askForOlder(): void {
+    const [first] = this.#transcript.path.items.slice(0, 1)
+    if (!this.hasOlder || first === undefined || this.#askedAt === first.id) return
+    this.#askedAt = first.id
+    this.#options.onOlder?.()
+  }
+
+  #showWords(id: string, wanted: string): void {
+    const index = this.#shown.indexOf(id)
+    const lines = this.#shown.linesAt(index, this.#window.width)
+    const row = lines.findIndex((line) => line.replaceAll(colours, '').toLowerCase().includes(wanted))
+    this.#scroll.hold({ index, row: Math.max(0, row - 1) }, this.#window)
+  }
+
+  #rowsBetween(from: number, to: number): number {
+    let rows = 0
+    for (let index = from; index < to; index++) rows += this.#shown.heightAt(index)
+    return rows
+  }
+}
+
+const narrowest = 12
+const colours = /\u001b\[[0-9;]*m/g
