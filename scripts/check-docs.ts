@@ -1,10 +1,12 @@
 // Documentation that is wrong fails: every `ts` block is compiled, every `ts run` block is run, every command of a
 // `sh` block is run here or is a step of `.ci/run`, every link to a file of ours leads somewhere.
 // What cannot be run (it sets up the machine, or starts what we are inside of) is tagged `sh no-run reason="…"`.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 
 interface Block {
   file: string
@@ -16,7 +18,9 @@ interface Block {
 }
 
 const workFolder = '.docs-check'
-const mayStayUnrun = /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run mutation\b)/
+// The last need a terminal or do not end: tests/terminal and `npm run proof quickstart` try them.
+const mayStayUnrun =
+  /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run mutation\b|tapetree( -\w)?$|tapetree (serve|attach|tour|login)\b)/
 
 function checkDocs(): string[] {
   const files = globSync(['*.md', 'docs/**/*.md', 'examples/*.md', 'packages/*/README.md'], {
@@ -133,6 +137,7 @@ function runShell(block: Block): string[] {
       return []
     }
     const { status, stdout, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', command], {
+      ...(/\btapetree /.test(command) && world.place),
       encoding: 'utf8',
       timeout: 120_000,
     })
@@ -164,7 +169,23 @@ function sourceName(block: Block): string {
   return `${block.file.replaceAll(/[^A-Za-z0-9]+/g, '-')}-L${block.line}.ts`
 }
 
+interface World {
+  place: { cwd: string; env: NodeJS.ProcessEnv }
+  end: () => void
+}
+
+/** See scripts/docs/world.ts. */
+async function openWorld(): Promise<World> {
+  const child = spawn(process.execPath, ['-C', '@tapetree/source', 'scripts/docs/world.ts'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
+  return { place: JSON.parse(line) as World['place'], end: () => child.kill() }
+}
+
+const world = await openWorld()
 const problems = checkDocs()
+world.end()
 for (const problem of problems) console.error(problem)
 console.log(`docs: ${problems.length} problems`)
 process.exitCode = problems.length === 0 ? 0 : 1

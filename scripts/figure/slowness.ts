@@ -1,5 +1,5 @@
 /** What the work below takes on the machine on which the accepted figures were measured, with nothing beside it. */
-const referenceMs = 40
+const referenceMs = 25
 
 /**
  * How many times longer than there the same piece of work takes here and now; at least 1. Limits in milliseconds are stretched by it:

@@ -83,7 +83,7 @@ export const agent = [
   {
     id: 'agent-module/agent consumers',
     quote: 'CMD -->|creates| DefaultAgent\nTUI -->|calls Send| DefaultAgent',
-    deferred: 'terminal',
+    settled: 'The command opens the session, and the screen calls `prompt` of its handle.',
   },
   {
     id: 'agent-module/config model',

@@ -33,27 +33,22 @@ export const streaming = [
   {
     id: 'agent-module/screen text',
     quote: 'RenderText[Render text incrementally]\nOnTextDelta --> RenderText',
-    deferred: 'terminal',
   },
   {
     id: 'agent-module/screen tool-call',
     quote: 'ShowTool[Show tool execution]\nOnToolCall --> ShowTool',
-    deferred: 'terminal',
   },
   {
     id: 'agent-module/screen tool-result',
     quote: 'ShowResult[Display result]\nOnToolResult --> ShowResult',
-    deferred: 'terminal',
   },
   {
     id: 'agent-module/screen complete',
     quote: 'Finish[Mark complete]\nOnComplete --> Finish',
-    deferred: 'terminal',
   },
   {
     id: 'agent-module/screen error',
     quote: 'HandleErr[Show error]\nOnError --> HandleErr',
-    deferred: 'terminal',
   },
   {
     id: 'agent-module/tools in-the-loop',
@@ -153,6 +148,7 @@ export const streaming = [
     id: 'agent-module/events panel',
     quote:
       'TUI[TUI Activity Panel]\nTextDelta --> TUI\nToolCall --> TUI\nComplete --> TUI\nStarted --> TUI\nCompleted --> TUI',
-    deferred: 'terminal',
+    settled:
+      'A call stands in the conversation, with its state; the line above the composer tells what goes on, and for how long.',
   },
 ] as const satisfies Requirement[]

@@ -46,7 +46,7 @@ export const example = [
   {
     id: 'agent-session/10 keys',
     quote: '// 5. Simulate an Interrupt (Steering)\n// If the user presses Ctrl+C or types while the tool is running,',
-    deferred: 'terminal',
+    settled: 'Ctrl-C stops the run. What is typed steers it with Alt-Enter, and waits its turn with Enter.',
   },
   {
     id: 'agent-session/10 steer-injects',

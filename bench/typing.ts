@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
+import { percentile } from '../scripts/figure/percentile.ts'
+import { Typist, type TypistOptions } from './typing/typist.ts'
+
+export const name = 'typing'
+
+const entries = 10_000
+const tokensPerSecond = 200
+const mostMs = 50
+const keysInRound = 100
+
+/** How long a key takes to the screen while a model streams into a long conversation, beside a program that only echoes. */
+export async function run({ size, say, random }: FigureContext): Promise<FigureResult> {
+  const rounds = size === 'full' ? 50 : 10
+  await using echo = await start({ program: 'bare-echo.ts', until: 'ready', random })
+  const args = [String(entries), String(tokensPerSecond)]
+  await using shown = await start({ program: 'streaming-chat.ts', args, until: 'token', random })
+  const bare: number[] = []
+  const chat: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    // In turn, so that a busy moment of the machine hits both.
+    bare.push(...(await echo.type(keysInRound)))
+    chat.push(...(await shown.type(keysInRound)))
+  }
+  const keys = chat.length
+  const [p50, p99] = [percentile(chat, 0.5), percentile(chat, 0.99)]
+  const [bareP50, bareP99] = [percentile(bare, 0.5), percentile(bare, 0.99)]
+  say(
+    `${keys} keys while ${tokensPerSecond} tokens a second stream into ${entries} entries: ` +
+      `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, slowest ${Math.max(...chat).toFixed(1)} ms`,
+  )
+  say(`a program that only echoes: p50 ${bareP50.toFixed(1)} ms, p99 ${bareP99.toFixed(1)} ms`)
+  const figures = {
+    keys,
+    p50_ms: round(p50),
+    p99_ms: round(p99),
+    p50_ratio: round(p50 / bareP50),
+    p99_ratio: round(p99 / bareP99),
+  }
+  return { ok: p99 <= mostMs, figures }
+}
+
+async function start({ program, ...options }: TypistOptions): Promise<Typist> {
+  const typist = await Typist.start({ ...options, program: join(import.meta.dirname, 'typing', program) })
+  // The first keys find code that never ran.
+  await typist.type(50)
+  return typist
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}

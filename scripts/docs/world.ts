@@ -1,0 +1,28 @@
+// A user's machine for the commands in the documentation: a repository to work in, a home, `tapetree` on the path, and a model that
+// gives one answer to everything. Says how it is used as a line of JSON, and stays until it is killed.
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+
+const place = await fakeHome()
+const { provider, cwd, home, env } = place
+provider.script(() => ({ type: 'answer', content: [{ type: 'text', chunks: ['{"ok":true}'] }] }))
+
+mkdirSync(join(cwd, 'src'))
+writeFileSync(join(cwd, 'src', 'main.ts'), "console.log('hello')\n")
+const git = (...words: string[]): void => void execFileSync('git', words, { cwd, env: { ...env, HOME: home } })
+git('init', '--quiet')
+git('add', '.')
+git('-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', 'commit', '--quiet', '--message', 'Begin')
+writeFileSync(join(cwd, 'src', 'main.ts'), "console.log('hello, world')\n")
+
+const programs = join(home, 'bin')
+mkdirSync(programs)
+const command = resolve('packages/cli/dist/bin/tapetree.js')
+writeFileSync(join(programs, 'tapetree'), `#!/bin/sh\nexec '${process.execPath}' '${command}' "$@"\n`)
+chmodSync(join(programs, 'tapetree'), 0o700)
+
+console.log(JSON.stringify({ cwd, env: { ...env, PATH: `${programs}:${env['PATH']}` } }))
+process.on('SIGTERM', () => void place[Symbol.asyncDispose]().then(() => process.exit()))
+setInterval(() => undefined, 60_000)

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { call, say, shownTo } from '../peers/answers.ts'
+import { expectScreen, openChat, send, testHome } from './chat.ts'
+import type { Terminal } from './terminal.ts'
+
+/** A dialog takes no keys before the keyboard has been quiet for a moment, and says so: then it is pressed again. */
+async function answer(chat: Terminal, key: string, until: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    chat.type(key)
+    const isTaken = await chat.waitFor(until, { timeoutMs: 500 }).then(
+      () => true,
+      () => false,
+    )
+    if (isTaken) return
+  }
+  throw new Error(`The answer ${key} was not taken:\n${chat.screen()}`)
+}
+
+const long = `touch made && ${Array.from({ length: 30 }, (_, index) => `echo part-${index + 1}`).join(' && ')}`
+
+test('a permission is asked with the whole command; once allowed, it runs', async () => {
+  const home = await testHome()
+  home.provider.script(call({ id: 'call_1', name: 'bash', input: { command: long } }), say('It ran.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Run it')
+  await chat.waitFor('May it use bash?')
+  await chat.waitFor('part-30')
+  expect(chat.screen()).toContain('touch made')
+  expect(existsSync(join(home.cwd, 'made'))).toBe(false)
+  await expectScreen(chat, 'permission', home)
+  await answer(chat, '1', 'It ran.')
+  expect(existsSync(join(home.cwd, 'made'))).toBe(true)
+})
+
+test('who does not allow it can say why, and the model is told', async () => {
+  const home = await testHome()
+  home.provider.script(call({ id: 'call_1', name: 'bash', input: { command: 'touch made' } }), say('Understood.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Run it')
+  await chat.waitFor('say why')
+  const [, number = ''] = /(\d)[.)]? +Do not allow, and say why/.exec(chat.screen()) ?? []
+  await answer(chat, number, 'because')
+  send(chat, 'Not on a Sunday')
+  await chat.waitFor('Understood.')
+  expect(shownTo(await home.provider.request(2)).join('\n')).toContain('Not on a Sunday')
+  expect(existsSync(join(home.cwd, 'made'))).toBe(false)
+})
+
+test('a question of the model is answered from its options', async () => {
+  const home = await testHome()
+  const input = {
+    question: 'Which colour?',
+    options: [
+      { label: 'Green', description: 'like grass' },
+      { label: 'Blue', description: 'like the sky' },
+    ],
+  }
+  home.provider.script(call({ id: 'call_1', name: 'ask_user', input }), say('A good choice.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Ask me')
+  await chat.waitFor('Which colour?')
+  await chat.waitFor('Blue')
+  await answer(chat, '2', 'A good choice.')
+  expect(shownTo(await home.provider.request(2)).join('\n')).toContain('Blue')
+})
