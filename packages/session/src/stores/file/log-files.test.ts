@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -25,4 +25,12 @@ test('the logs of all places are found, and nothing else that lies there', async
     { id: deleted, place: 'trash', path: join(folder, '.trash', deleted, 'events.jsonl') },
   ])
   expect(await logFilesIn(join(folder, 'nowhere'))).toEqual([])
+})
+
+test('a file where the folder should be is no empty store', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tapetree-logs-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'file')
+  await writeFile(file, '')
+  await expect(logFilesIn(file)).rejects.toMatchObject({ code: 'ENOTDIR' })
 })
