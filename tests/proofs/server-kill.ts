@@ -43,7 +43,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const slower = slowness()
   const isSoon = (isCrowded ? medianCpu : median) <= maxReadyMs * slower
   if (isCrowded) say('the machine is crowded: what counts is the work')
-  if (slower > 1.2) say(`the machine is ${slower.toFixed(1)} times slower than the one of the accepted figures`)
+  if (slower > 1.2) say(`the machine is ${slower.toFixed(1)} times slower than the quiet one that limits in ms are for`)
   for (const problem of problems.slice(0, 20)) say(`PROBLEM ${problem}`)
   const isOk = problems.length === 0 && isSoon
   return { ok: isOk, figures: { ...figures, readyMs: median, slowestReadyMs: slowest, problems: problems.length } }
