@@ -24,7 +24,6 @@ export async function readOlder(
       if (!('parentId' in line)) continue
       lines.unshift(line)
       wanted = line.parentId
-      // A result is shown with its call.
       if (lines.length >= count && !isResult(line)) return { lines, hasOlder: wanted !== null }
     }
     const [first] = events
@@ -34,6 +33,7 @@ export async function readOlder(
   return { lines, hasOlder: false }
 }
 
-function isResult(line: Line): boolean {
+/** A result is shown with its call. */
+export function isResult(line: Line): boolean {
   return line.type === 'message' && line.message.role === 'tool'
 }

@@ -7,7 +7,7 @@ import type { Script, ScriptedServer } from './testing/scripted-server.ts'
 
 const histories = Number(process.env['HISTORIES'] ?? 40)
 
-test('whatever is cut, lost, doubled or corrupted, at rest every client shows the log, and each command was done once', async () => {
+test('whatever is cut, lost, doubled, corrupted or forgotten, at rest every client shows the log, and each command was done once', async () => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   for (let history = 0; history < histories; history++) {
     const name = `history ${history} of seed ${seed}`
@@ -26,6 +26,7 @@ test('whatever is cut, lost, doubled or corrupted, at rest every client shows th
     await Promise.all(clients.map((client) => caughtUp(client, server)))
     const whole = shown(await foldOf(server.session))
     for (const client of clients) {
+      while (await client.loadOlder(3));
       expect({ ...shown(client.transcript), inFlight: new Map() }, name).toEqual(whole)
       // None was shown without its line: what flies is of items that have not landed.
       const ids = new Set([...client.transcript.path.items].map(({ id }) => id))
@@ -81,13 +82,15 @@ interface Scene {
 
 async function act(server: ScriptedServer, { clients, answers, random, step }: Scene): Promise<void> {
   const client = clients[Math.floor(random() * clients.length)]
-  const kind = Math.floor(random() * 10)
+  const kind = Math.floor(random() * 11)
   if (client && kind < 4) {
     answers.push(kind < 3 ? client.prompt(`prompt ${step}`) : client.run('rename', { name: `name ${step}` }))
   } else if (kind === 4) {
     for (const { socket } of server.open) if (random() < 0.5) socket.terminate()
   } else if (kind === 5) {
     server.say({ type: 'delta', data: { item: `i${step}`, part: 0, kind: 'text', off: 0, text: 'flying', run: 'r' } })
+  } else if (client && kind === 6) {
+    client.forgetOlder(1 + Math.floor(random() * 4))
   } else {
     await append(server.session, { kind: Math.floor(random() * 6), step })
   }

@@ -143,6 +143,10 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     return this.#replica.oldest !== undefined
   }
 
+  forgetOlder(keep: number): void {
+    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+  }
+
   present(presence: PresenceNews): void {
     this.#presence = presence
     if (this.#conversation?.isAttached) this.#conversation.send({ type: 'presence', data: presence })

@@ -1,5 +1,6 @@
 import {
   emptyTranscript,
+  foldOfTranscript,
   fromDisk,
   reduceTranscript,
   type DiskLine,
@@ -8,6 +9,7 @@ import {
   type Transcript,
   type TranscriptInput,
 } from '@tapetree/session'
+import { isResult } from './older-entries.ts'
 import type { Attached, Cursor, TextFrame } from './protocol/frames.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import { snapshotFromWire, type WireSnapshot } from './protocol/wire-snapshot.ts'
@@ -22,7 +24,7 @@ export class Replica {
   #next = 1
   #nextAtPong: number | undefined
   #base: Base | undefined
-  /** What has come since the snapshot, so that older entries can be put before it. The transcript holds the same content. */
+  /** What has come since the snapshot, so that older entries can be put before it, or left out. The transcript holds the same content. */
   #since: TranscriptInput[] = []
 
   get transcript(): Transcript {
@@ -125,6 +127,32 @@ export class Replica {
     const start = reduceTranscript(emptyTranscript(), { type: 'snapshot', snapshot })
     this.#transcript = { ...this.#since.reduce(reduceTranscript, start), inFlight, finished }
     return true
+  }
+
+  /** Keeps the newest entries of the path, as if it had begun with them. False where there is nothing to forget. */
+  forgetOlder(keep: number): boolean {
+    const lines = this.#newestLines(keep)
+    if (!lines) return false
+    const { seq, path, inFlight } = this.#transcript
+    const snapshot = { head: { seq }, lines, leafId: path.leafId, fold: foldOfTranscript(this.#transcript) }
+    this.#base = { snapshot, hasOlder: true }
+    this.#since = []
+    this.#transcript = { ...reduceTranscript(emptyTranscript(), { type: 'snapshot', snapshot }), inFlight }
+    return true
+  }
+
+  /** The oldest first; undefined where they are all that there is, or where a part of them is lost. */
+  #newestLines(count: number): Line[] | undefined {
+    const known = new Map(this.#base?.snapshot.lines.map((line) => [line.id, line]))
+    for (const input of this.#since) if (input.type === 'line') known.set(input.line.id, input.line)
+    const lines: Line[] = []
+    for (let node = this.#transcript.path.leaf; node !== null; node = node.parent) {
+      const line = known.get(node.id)
+      if (!line) return undefined
+      lines.push(line)
+      if (lines.length >= count && node.parent !== null && !isResult(line)) return lines.reverse()
+    }
+    return undefined
   }
 
   #begin(wire: WireSnapshot): void {

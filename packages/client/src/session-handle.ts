@@ -38,6 +38,8 @@ export interface SessionHandle {
 
   /** Takes older entries into the transcript. Says whether there are still more. */
   loadOlder(count?: number): Promise<boolean>
+  /** Keeps only so many of the newest entries in memory. `loadOlder` brings the others back. */
+  forgetOlder(keep: number): void
   /** Tells the others whether somebody is looking, and typing. */
   present(presence: PresenceNews): void
   close(): Promise<void>

@@ -109,6 +109,7 @@ export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, Se
 export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'
 export type { SessionSnapshot } from './snapshot.ts'
+export { foldOfTranscript } from './transcript-fold.ts'
 export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store.ts'
 export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
 export {

@@ -5,6 +5,7 @@ import type { DiskLine, Line } from './line.ts'
 import { text } from './message.ts'
 import type { Session } from './session.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
+import { foldOfTranscript } from './transcript-fold.ts'
 import { emptyTranscript, reduceTranscript, type Transcript } from './transcript.ts'
 
 type Step =
@@ -155,6 +156,22 @@ describe('a snapshot', () => {
           await session.close()
         },
       ),
+      { numRuns: 300 },
+    )
+  })
+
+  test('is also what a transcript comes to that has all lines', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 25 }), async (taken) => {
+        const session = await memoryStore().create()
+        for (const [index, step] of taken.entries()) await take(session, step, index)
+        const { fold } = await session.snapshot({ entries: 1 })
+        let whole = emptyTranscript()
+        for (const line of await linesOf(session, 0)) whole = reduceTranscript(whole, { type: 'line', line })
+        const own = foldOfTranscript(whole)
+        expect({ ...own, labels: new Map(own.labels) }).toEqual({ ...fold, labels: new Map(fold.labels) })
+        await session.close()
+      }),
       { numRuns: 300 },
     )
   })

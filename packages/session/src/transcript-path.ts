@@ -45,6 +45,11 @@ export class TranscriptPath {
     return this.leaf?.id ?? null
   }
 
+  /** Calls that were announced and have no result yet. */
+  get running(): ReadonlySet<string> {
+    return this.#started
+  }
+
   /**
    * In order, the oldest first. The list and each item in it are the same objects as when somebody last looked, on this path or
    * on one it comes from, unless they show something else now.

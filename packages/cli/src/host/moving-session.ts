@@ -78,6 +78,10 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     return this.#current.loadOlder(count)
   }
 
+  forgetOlder(keep: number): void {
+    this.#current.forgetOlder(keep)
+  }
+
   present(presence: PresenceNews): void {
     this.#presence = presence
     this.#current.present(presence)

@@ -88,6 +88,10 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
     return this.#replica.oldest !== undefined
   }
 
+  forgetOlder(keep: number): void {
+    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+  }
+
   /** Nobody is there to be told. */
   present(): void {}
 

@@ -210,6 +210,32 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(late.transcript.path.leafId).toBe(firstEntry?.id)
   })
 
+  test('forgets all but the newest entries, in the middle of a run too, and takes the others in again', async () => {
+    const says = script()
+    for (let turn = 1; turn <= 4; turn++) says.text(`answer ${turn}`).step()
+    const { open } = await build(kind, says)
+    const [handle, witness] = [await open(), await open()]
+    let isForgetful = false
+    handle.subscribe(() => {
+      if (isForgetful || handle.transcript.run === null || wordsIn(handle.transcript).length < 5) return
+      isForgetful = true
+      handle.forgetOlder(2)
+    })
+    for (let turn = 1; turn <= 4; turn++) {
+      await handle.prompt(`prompt ${turn}`)
+      await idle(handle)
+    }
+    expect(wordsIn(handle.transcript)).toEqual(['answer 2', 'prompt 3', 'answer 3', 'prompt 4', 'answer 4'])
+    handle.forgetOlder(3)
+    expect(wordsIn(handle.transcript)).toEqual(['answer 3', 'prompt 4', 'answer 4'])
+    handle.forgetOlder(100)
+    expect(wordsIn(handle.transcript)).toHaveLength(3)
+    expect(handle.transcript.usage).toEqual(witness.transcript.usage)
+    while (await handle.loadOlder(2));
+    await until(witness, () => wordsIn(witness.transcript).length === 8)
+    expect([...handle.transcript.path.items]).toEqual([...witness.transcript.path.items])
+  })
+
   test('is closed for good by its screen, by another one of the same name, and with the session', async () => {
     const { open, sessions, sessionId } = await build(kind, script())
     const [own, twin, gone] = [await open(), await open({ id: 'twin' }), await open()]

@@ -120,6 +120,10 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     return this.#replica.oldest !== undefined
   }
 
+  forgetOlder(keep: number): void {
+    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+  }
+
   present(presence: PresenceNews): void {
     this.#presence = presence
     const { visibility, typing = false } = presence

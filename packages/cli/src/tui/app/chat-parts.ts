@@ -9,6 +9,7 @@ import { Dialogs } from './dialogs.ts'
 import { Drawing } from './drawing.ts'
 import { hintFor } from './hint.ts'
 import { Keys } from './keys.ts'
+import { LoadedEntries } from './loaded-entries.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
 import { screenLook } from './screen-look.ts'
@@ -44,6 +45,7 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
       composer.label = session.obstacle
       panels.follow()
       dialogs.sync()
+      if (pane.scrolling?.isAtNewest) loaded.trim(handle)
       draw()
     },
     onRemark: draw,
@@ -51,6 +53,7 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
   })
   const { now, session, remarks, activities, actions, enterKey } = core
   const panels = new PanelPlace()
+  const loaded = new LoadedEntries()
   const appearance = new Appearance(look)
   const { theme } = appearance
   const onOlder = (): void => {

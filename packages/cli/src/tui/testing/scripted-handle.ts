@@ -32,6 +32,8 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
   /** What was asked for, in order. */
   readonly calls: { op: Operation; args: unknown }[] = []
   readonly presence: PresenceNews[] = []
+  /** How many entries it was asked to keep, each time. */
+  readonly forgotten: number[] = []
   reply: Reply = () => undefined
   isClosed = false
   #transcript: Transcript = emptyTranscript()
@@ -69,6 +71,10 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
 
   async loadOlder(): Promise<boolean> {
     return false
+  }
+
+  forgetOlder(keep: number): void {
+    this.forgotten.push(keep)
   }
 
   present(presence: PresenceNews): void {

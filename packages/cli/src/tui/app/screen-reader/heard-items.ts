@@ -21,12 +21,22 @@ export class HeardItems {
       lines.push(...now.filter((line) => !known.has(line)))
       this.#heard.set(item.id, now)
     }
+    this.#forgetOldest()
     return lines
+  }
+
+  #forgetOldest(): void {
+    for (const id of this.#heard.keys()) {
+      if (this.#heard.size <= mostHeard) return
+      this.#heard.delete(id)
+    }
   }
 }
 
 /** Only the newest can change. */
 const window = 50
+/** Who goes back further hears the last of them once more. */
+const mostHeard = 3000
 
 /** Calls that still run are said when they are done. */
 function finished(item: TranscriptItem): string[] {

@@ -3,6 +3,7 @@ import type { SessionChange } from '@tapetree/client'
 import { harmlessLine } from '../../../harmless.ts'
 import type { ChatEnd, ChatOptions } from '../../chat-options.ts'
 import { assembleCore, type ChatCore } from '../chat-core.ts'
+import { LoadedEntries } from '../loaded-entries.ts'
 import { Sender } from '../sender.ts'
 import { SlashCommands } from '../slash-commands.ts'
 import { Ticker } from '../ticker.ts'
@@ -25,6 +26,7 @@ export class PlainChat {
   readonly #requests: HeardRequests
   readonly #progress: HeardProgress
   readonly #ticker = new Ticker(() => this.#input.interrupt(this.#progress.patience()))
+  readonly #loaded = new LoadedEntries()
   #heard = new HeardItems()
   #choice: NumberedChoice | undefined
   #isRestored = true
@@ -145,6 +147,7 @@ export class PlainChat {
     if (progress.length > 0 && !session.isBusy) this.#input.prompt()
     this.#ticker.run(session.isBusy)
     this.#askNext()
+    this.#loaded.trim(handle)
   }
 
   #opened(): void {
