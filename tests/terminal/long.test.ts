@@ -1,8 +1,9 @@
 import { text } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { expect, test } from 'vitest'
+import { say } from '../peers/answers.ts'
 import { sessionsFolder } from '../peers/session-files.ts'
-import { openChat, testHome } from './chat.ts'
+import { openChat, send, testHome } from './chat.ts'
 
 const entries = 10_000
 
@@ -29,4 +30,34 @@ test('a conversation of 10,000 entries opens at its end and scrolls', async () =
   expect(chat.screen()).not.toContain(`Entry ${entries} of many.`)
   chat.press('end')
   await chat.waitFor(`Entry ${entries} of many.`)
+})
+
+test('Ctrl-F finds words further up, the wheel of the mouse scrolls, and Ctrl-R brings back what was typed', async () => {
+  const home = await testHome()
+  const lines = Array.from({ length: 60 }, (_, index) => `line ${index + 1} of the answer`)
+  home.provider.script(say(lines.join('\n\n')), say('Done.'))
+  const chat = await openChat({ home })
+  send(chat, 'A question about wrens')
+  await chat.waitFor('line 60 of the answer')
+  await chat.waitFor('Enter sends')
+  send(chat, 'And one about carps')
+  await chat.waitFor('Done.')
+  await chat.waitFor('Enter sends')
+  chat.press('ctrl-f')
+  await chat.waitFor('Find in the conversation')
+  send(chat, 'line 7 of')
+  await chat.waitFor(/^line 7 of the answer/m)
+  chat.press('escape')
+  await chat.waitFor((rows) => !rows.some((row) => row.includes('Find in the conversation')))
+  chat.press('end')
+  await chat.waitFor('Done.')
+  chat.type('\u001b[<64;5;5M'.repeat(5))
+  await chat.waitFor((rows) => !rows.some((row) => row.includes('Done.')))
+  chat.type('\u001b[<65;5;5M'.repeat(8))
+  await chat.waitFor('Done.')
+  chat.press('ctrl-r')
+  chat.type('wrens')
+  await chat.waitFor((rows) => rows.filter((row) => row.includes('A question about wrens')).length > 0)
+  chat.press('enter')
+  await chat.waitFor((rows) => rows.slice(-6).some((row) => row.includes('A question about wrens')))
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { say, shownTo } from '../peers/answers.ts'
+import { call, say, shownTo } from '../peers/answers.ts'
 import { expectScreen, openChat, send, testHome } from './chat.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -73,4 +73,30 @@ test('what is left behind can be summarised', async () => {
   send(chat, 'Question three')
   await chat.waitFor('Going on.')
   expect(shownTo(await home.provider.request(4)).join('\n')).toContain('There was a second question.')
+})
+
+test('a compaction and a subagent have rows of their own in the tree', async () => {
+  const home = await testHome()
+  const task = { description: 'count the files', prompt: 'Count the files here.' }
+  home.provider.script(
+    call({ id: 'task-1', name: 'task', input: task }),
+    say('There are none.'),
+    say(`${'Many words.\n\n'.repeat(4000)}The helper found none.`),
+    say('You are welcome.'),
+    say('A helper was sent and found no files.'),
+  )
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Send somebody to count')
+  await chat.waitFor('The helper found none.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/compact')
+  await chat.waitFor('too little to summarise')
+  send(chat, 'Thank you very much')
+  await chat.waitFor('You are welcome.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/compact')
+  await chat.waitFor('summarised')
+  await openTree(chat)
+  await chat.waitFor(/⤷ count the files +done/)
+  await chat.waitFor(/compaction: A helper was sent/)
 })

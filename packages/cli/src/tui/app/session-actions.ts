@@ -59,7 +59,11 @@ export class SessionActions {
   }
 
   async compact(instructions: string): Promise<void> {
-    await this.#with('Summarising', (handle) => handle.run('compact', instructions === '' ? {} : { instructions }))
+    await this.#with('Summarising', async (handle) => {
+      const result = await handle.run('compact', instructions === '' ? {} : { instructions })
+      const why = notCompacted[(result as { outcome?: string } | undefined)?.outcome ?? '']
+      if (why !== undefined) this.#options.remarks.say(why)
+    })
   }
 
   async rename(name: string): Promise<void> {
@@ -165,6 +169,13 @@ export class SessionActions {
   async #show(label: string, open: () => Promise<OpenedSession>): Promise<void> {
     await this.attempt(label, async () => this.#options.session.show(await open()))
   }
+}
+
+/** By what came of it, where nothing was summarised. */
+const notCompacted: Readonly<Record<string, string>> = {
+  'nothing-to-cut': 'There is too little to summarise yet: the newest messages stay as they are.',
+  futile: 'The summary was longer than what it stands for, so nothing was changed.',
+  superseded: 'The session has gone on from another place meanwhile, so nothing was changed.',
 }
 
 function noSuch(kind: string, name: string, names: readonly string[]): string {
