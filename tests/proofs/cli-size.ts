@@ -3,8 +3,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
-import { buildCli } from '../../scripts/build-cli.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { installCommand } from '../support/install-command.ts'
 import { installedPackages } from './install-size/installed-packages.ts'
 
 export const name = 'cli-size'
@@ -14,8 +14,7 @@ const limits = { packages: 95, megabytes: 90 }
 /** Packs the command as it would be published, installs it alone into an empty folder, and works with it from there. */
 export async function run({ say, temporaryFolder }: FigureContext): Promise<FigureResult> {
   const folder = await temporaryFolder()
-  await buildCli()
-  await install(folder)
+  const command = await installCommand(folder)
   const packages = await installedPackages(folder)
   const bytes = packages.reduce((sum, each) => sum + each.bytes, 0)
   const megabytes = Math.round(bytes / 1e5) / 10
@@ -26,29 +25,13 @@ export async function run({ say, temporaryFolder }: FigureContext): Promise<Figu
     ...(megabytes > limits.megabytes ? [`there are more than ${limits.megabytes} MB`] : []),
     ...(await installScripts(folder)),
     ...(await missingLicences(folder)),
-    ...(await firstUse(folder)),
+    ...(await firstUse(command)),
   ]
   for (const problem of problems) say(`PROBLEM ${problem}`)
   return { ok: problems.length === 0, figures: { packages: packages.length, megabytes, problems: problems.length } }
 }
 
 const execute = promisify(execFile)
-
-async function install(folder: string): Promise<void> {
-  await npm(['pack', '--ignore-scripts', '--pack-destination', folder, '-w', 'packages/cli'], process.cwd())
-  const { version } = JSON.parse(await readFile('packages/cli/package.json', 'utf8')) as { version: string }
-  await writeFile(join(folder, 'package.json'), '{ "private": true }\n')
-  const archive = `./tapetree-cli-${version}.tgz`
-  await npm(['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', archive], folder)
-}
-
-/** What npm was told for this repository is not for the other folder. */
-async function npm(args: readonly string[], cwd: string): Promise<void> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([variable]) => !/^(?:npm_|INIT_CWD)/i.test(variable)),
-  )
-  await execute('npm', args, { cwd, env, timeout: 120_000 })
-}
 
 async function installScripts(folder: string): Promise<string[]> {
   const lock = JSON.parse(await readFile(join(folder, 'node_modules/.package-lock.json'), 'utf8')) as {
@@ -67,10 +50,9 @@ async function missingLicences(folder: string): Promise<string[]> {
 }
 
 /** The version, and a run whose model calls a command and a search: they need what is not in the bundle. */
-async function firstUse(folder: string): Promise<string[]> {
+async function firstUse(command: string): Promise<string[]> {
   await using home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
   const { version } = JSON.parse(await readFile('packages/cli/package.json', 'utf8')) as { version: string }
-  const command = join(folder, 'node_modules/.bin/tapetree')
   const use = (...args: string[]): Promise<string> => {
     const running = execute(process.execPath, [command, ...args], { cwd: home.cwd, env: home.env, timeout: 60_000 })
     running.child.stdin?.end()
