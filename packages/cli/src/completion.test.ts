@@ -35,10 +35,13 @@ test('bash completes commands, options, choices, files, and words that the comma
   expect(await offered('models', '--provider', '')).toEqual(['fake/model-1', '$(touch ran)/x'])
 })
 
-test.each(['bash', 'zsh', 'fish'] as const)('%s takes the script without complaint', (shell) => {
+test.each(['bash', 'zsh', 'fish'] as const)('%s takes the script without complaint', async (shell) => {
+  await using home = await fakeHome()
+  const file = join(home.cwd, 'completion')
   const script = completionScript(shell, commands)
+  await writeFile(file, script)
   expect(script).toContain('tapetree completion --words')
-  const { error, status, stderr } = spawnSync(shell, ['-n'], { input: script, encoding: 'utf8' })
+  const { error, status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
   // Where the shell is not installed only the text above is checked.
   if (error === undefined) expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })
