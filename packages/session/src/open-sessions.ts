@@ -1,6 +1,6 @@
 import type { CommitListener } from './committed-line.ts'
 import type { Owner, WritableLog } from './log-store.ts'
-import type { SubmissionChange } from './record.ts'
+import type { SessionInboxParts } from './session-inbox.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { SessionWriter } from './session-writer.ts'
 
@@ -11,10 +11,10 @@ export interface HeldSession {
   writer: SessionWriter
   log: WritableLog
   listeners: Set<CommitListener>
-  /** Waiting messages that are being delivered or removed: for everybody else they are gone already. */
-  taken: Set<string>
+  /** Waiting messages that are being delivered or removed, until that is over. */
+  taken: SessionInboxParts['taken']
   /** Changes of the waiting messages that are on their way to the disk, by the id of their line. */
-  planned: Map<string, SubmissionChange>
+  planned: SessionInboxParts['planned']
 }
 
 export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }

@@ -17,11 +17,17 @@ export interface SubmitOptions {
 export interface SessionInboxParts {
   sessionId: string
   reader: SessionReader
-  /** Messages that are being delivered or removed: for everybody else they are gone already. */
-  taken: Set<string>
+  /** Messages that are being delivered or removed, until that is over: nobody else can take them. */
+  taken: Map<string, Promise<void>>
   /** Changes on their way to the disk, by the id of their line: whatever is appended now comes behind them. */
-  planned: Map<string, SubmissionChange>
+  planned: Map<string, PlannedChange>
   append: (draft: RecordDraft, cause?: Cause) => Promise<unknown>
+}
+
+interface PlannedChange {
+  change: SubmissionChange
+  /** Resolves when it is durable, or has failed. */
+  over: Promise<void>
 }
 
 /** The waiting messages of a session, as its openers change them. The log decides; this only keeps two from taking one. */
@@ -63,30 +69,36 @@ export class SessionInbox {
 
   async change(change: SubmissionChange, cause?: Cause): Promise<void> {
     if (change.action === 'remove') return this.take(change.id, () => this.#append(change, cause))
-    if (change.action !== 'add' && 'id' in change && change.id !== undefined) this.#waiting(change.id)
+    const id = change.action !== 'add' && 'id' in change ? change.id : undefined
+    if (id !== undefined) while (!this.#waiting(id)) await this.#changed(id)
     return this.#append(change, cause)
   }
 
   /** Does what takes a message out. Until that is durable nobody else can take it. */
   async take<T>(id: string, work: (message: WaitingMessage) => Promise<T>): Promise<T> {
-    const message = this.#waiting(id)
+    let message = this.#waiting(id)
+    for (; !message; message = this.#waiting(id)) await this.#changed(id)
     const { taken } = this.#parts
-    taken.add(id)
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    taken.set(id, over)
     try {
       return await work(message)
     } finally {
       taken.delete(id)
+      resolve()
     }
   }
 
   async #append(change: SubmissionChange, cause?: Cause): Promise<void> {
     const { append, planned } = this.#parts
     const id = newId()
-    planned.set(id, change)
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    planned.set(id, { change, over })
     try {
       await append({ type: 'submission', submission: change, id }, cause)
     } finally {
       planned.delete(id)
+      resolve()
     }
   }
 
@@ -97,15 +109,25 @@ export class SessionInbox {
     if (planned.size === 0) return inbox
     const next = new Inbox()
     next.restore(inbox.toCheckpoint())
-    for (const [id, submission] of planned) {
+    for (const [id, { change: submission }] of planned) {
       next.change(payloadOf(toDisk({ type: 'submission', submission }, { id, timestamp: '' })))
     }
     return next
   }
 
-  #waiting(id: string): WaitingMessage {
-    const waiting = this.#parts.taken.has(id) ? undefined : this.#planned().get(id)
-    if (waiting) return waiting
+  #waiting(id: string): WaitingMessage | undefined {
+    return this.#parts.taken.has(id) ? undefined : this.#planned().get(id)
+  }
+
+  /**
+   * For a message that does not wait: resolves when what takes it out is over. Until then nobody is told that it has gone: after a
+   * crash it may still be there. Throws where nothing takes it out.
+   */
+  #changed(id: string): Promise<unknown> {
+    const { reader, taken, planned } = this.#parts
+    const taking = taken.get(id)
+    if (taking) return taking
+    if (reader.state.inbox.get(id)) return Promise.all(Array.from(planned.values(), ({ over }) => over))
     throw new SessionError('message-not-found', `No message ${id} is waiting in session ${this.#parts.sessionId}.`)
   }
 }

@@ -78,7 +78,7 @@ export class Session {
     this.#inbox = new SessionInbox({
       sessionId: parts.id,
       reader: parts.reader,
-      taken: parts.held?.taken ?? new Set(),
+      taken: parts.held?.taken ?? new Map(),
       planned: parts.held?.planned ?? new Map(),
       append: async (draft, cause) => this.#writable().append(draft, cause && { cause }),
     })

@@ -208,7 +208,7 @@ export class SessionStore {
         announce(lines, listeners)
       },
     })
-    return { type: 'held', reader, writer, log, listeners, taken: new Set(), planned }
+    return { type: 'held', reader, writer, log, listeners, taken: new Map(), planned }
   }
 
   #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {
