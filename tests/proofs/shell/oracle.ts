@@ -101,8 +101,8 @@ const helpers: Record<string, RegExp> = {
   pwd: /./,
 }
 
-/** Asked for their version, and for nothing else. */
-const isVersion = /^\["[^"]*"(?:, "(?:-v|-V|--version)")+\]/
+/** Asked for their version, and for nothing else; the end of options may be said, with nothing behind it. */
+const isVersion = /^\["[^"]*"(?:, "(?:-v|-V|--version)")+(?:, "--")?\]/
 
 function mayStart(words: string): boolean {
   const [, path = '', rest = ''] = /^"((?:[^"\\]|\\.)*)", (.*)$/.exec(words) ?? []
