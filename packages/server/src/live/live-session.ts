@@ -14,7 +14,6 @@ import {
 import type { Cause, CommittedLine, LiveText, Session, SessionSnapshot } from '@tapetree/session'
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
-import { fitSnapshot } from './fit-snapshot.ts'
 import { InFlight } from './in-flight.ts'
 import { outgoing, outgoingLine } from './outgoing-line.ts'
 import { Presence } from './presence.ts'
@@ -116,7 +115,7 @@ export class LiveSession {
   /** The snapshot that a client would begin with. Made before it is attached: what comes in between, it is told line by line. */
   async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
     if (this.#reasonFor(request) === undefined) return undefined
-    return fitSnapshot(await this.session.snapshot({ entries: request.window ?? 50 }))
+    return this.session.snapshot({ entries: request.window ?? 50 })
   }
 
   /** One synchronous step: nothing can come between reading the head and being told what follows it. */
