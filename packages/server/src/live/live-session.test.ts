@@ -5,6 +5,7 @@ import {
   fromDisk,
   memoryStore,
   reduceTranscript,
+  text,
   type DiskLine,
   type Transcript,
 } from '@tapetree/session'
@@ -245,4 +246,28 @@ describe('a command', () => {
     })
     expect(await live.perform('1', 'me', { op: 'prompt', args: { text: 'a' } })).toMatchObject({ ok: true })
   })
+})
+
+test('what lands in the log while a session is opened is not in flight any more', async () => {
+  const models = onlyModel(scriptedModel(script()))
+  const agent = await AgentSession.open({
+    store: memoryStore(),
+    models,
+    tools: () => [],
+    hasSubagents: false,
+    cwd: '/',
+  })
+  const driver = new AgentDriver({ agent })
+  const heard = vi.spyOn(driver, 'subscribe')
+  const { session } = driver
+  const lines = session.lines.bind(session)
+  // A run that is taken up goes on meanwhile.
+  vi.spyOn(session, 'lines').mockImplementationOnce(async function* (options) {
+    heard.mock.calls[0]?.[0]({ type: 'delta', item: 'i', part: 0, kind: 'text', off: 0, text: 'Hello.', run: 'r' })
+    await session.append({ type: 'message', id: 'i', message: { role: 'assistant', content: [text('Hello.')] } })
+    yield* lines(options)
+  })
+  const live = await LiveSession.open(driver, { tickMs: 1 })
+  cleanUps.push(() => live.close())
+  expect(live.inFlight.isEmpty).toBe(true)
 })

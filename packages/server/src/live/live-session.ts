@@ -267,8 +267,8 @@ export class LiveSession {
 
   #addLine({ seq, crc, text, line }: CommittedLine): void {
     const last = this.session.head.seq
-    if (this.lines.crcOf(seq) !== undefined) return
-    this.lines.add(outgoing({ seq, crc, text }))
+    // One that was committed while this was opened may have been read with the others.
+    if (this.lines.crcOf(seq) === undefined) this.lines.add(outgoing({ seq, crc, text }))
     this.inFlight.land(line)
     // As the specification has it, a message has left the queue before it is said.
     for (const notice of this.#queueNotices.take(line)) this.#notify(notice, seq - 1)
