@@ -23,7 +23,8 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const ratio = build.indexBytes / textBytes
   context.say(
     `index: built in ${(build.ms / 1000).toFixed(1)} s, ${(build.indexBytes / 1e6).toFixed(1)} MB, ${ratio.toFixed(2)} × the text; ` +
-      `loop delay p99 ${build.delayP99Ms.toFixed(1)} ms, at most ${build.delayMaxMs.toFixed(1)} ms`,
+      `loop delay p99 ${build.delayP99Ms.toFixed(1)} ms, at most ${build.delayMaxMs.toFixed(1)} ms; ` +
+      `p99 of a bare loop at the same time ${build.bareDelayP99Ms.toFixed(1)} ms`,
   )
   const found = Object.entries(questions).map(([kind, texts]) => {
     const answers = asked.answers.filter((answer) => answer.kind === kind)
@@ -34,12 +35,21 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     )
     return missing.length === 0
   })
-  const timed = asked.answers.filter(({ kind }) => kind === 'words' || kind === 'beginnings').map(({ ms }) => ms)
+  const counted = asked.answers.filter(({ kind }) => kind === 'words' || kind === 'beginnings')
+  const timed = counted.map(({ ms }) => ms)
   const p99 = percentile(timed, 0.99)
   context.say(
     `words and beginnings: p50 ${median(timed).toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${timed.length}; ` +
       `each begins with a look at every log (${asked.lookMs.toFixed(1)} ms bare)`,
   )
+  const again = counted.filter(({ firstMs, ms }) => firstMs !== ms)
+  if (again.length > 0) {
+    const first = percentile(
+      counted.map(({ firstMs }) => firstMs),
+      0.99,
+    )
+    context.say(`${again.length} of them were quicker when asked again; p99 of the first tries ${first.toFixed(1)} ms`)
+  }
   context.say(`reading every log for one word instead: ${asked.scanMs.toFixed(0)} ms`)
   const figures = {
     sessions,
@@ -48,6 +58,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     index_to_text_ratio: round(ratio),
     build_s: round(build.ms / 1000),
     build_delay_p99_ms: round(build.delayP99Ms),
+    build_delay_ratio: round(build.delayP99Ms / build.bareDelayP99Ms),
     build_delay_max_ms: round(build.delayMaxMs),
     all_found: found.every(Boolean) ? 1 : 0,
     to_scan_speedup: round(asked.scanMs / median(timed)),
