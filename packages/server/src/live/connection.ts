@@ -1,5 +1,5 @@
 import type { AttachRequest, ServerFrame } from '@tapetree/client'
-import { textFrame, type InFlight } from './in-flight.ts'
+import { textFrame, type FlyingPart, type InFlight } from './in-flight.ts'
 import type { RecentLines } from './recent-lines.ts'
 import type { StateBoard } from './state-board.ts'
 
@@ -43,7 +43,8 @@ export class Connection {
   #seq: number
   #rev: number
   #notices: Notice[] = []
-  #offsets = new Map<string, number>()
+  /** How far it was sent what is in flight. A call with the id of an earlier one is another part. */
+  readonly #offsets = new WeakMap<FlyingPart, number>()
   #isClosed = false
 
   constructor(source: Source, sink: Sink, options: { client: Client; seq: number; rev: number; wantsText: boolean }) {
@@ -126,15 +127,11 @@ export class Connection {
   #nextText(): Buffer | undefined {
     if (!this.#wantsText) return undefined
     const { inFlight } = this.#source
-    if (inFlight.isEmpty) {
-      if (this.#offsets.size > 0) this.#offsets = new Map()
-      return undefined
-    }
+    if (inFlight.isEmpty) return undefined
     for (const flying of inFlight.parts()) {
-      const key = `${flying.item} ${flying.part} ${flying.kind}`
-      const frame = textFrame(flying, this.#offsets.get(key) ?? 0)
+      const frame = textFrame(flying, this.#offsets.get(flying) ?? 0)
       if (!frame) continue
-      this.#offsets.set(key, frame.end)
+      this.#offsets.set(flying, frame.end)
       return frame.bytes
     }
     return undefined

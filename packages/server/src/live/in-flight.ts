@@ -67,6 +67,8 @@ export class InFlight {
     if (line.type === 'message') {
       for (const block of line.message.content) {
         if (block.type === 'tool_result') this.#end(block.toolResult.toolUseId)
+        // Some models count their calls from the start in every answer.
+        if (block.type === 'tool_use') this.#landed.delete(block.toolUse.id)
       }
     }
     if (line.type !== 'run_end') return

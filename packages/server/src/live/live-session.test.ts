@@ -7,6 +7,8 @@ import {
   reduceTranscript,
   text,
   type DiskLine,
+  type ToolResultContent,
+  type ToolUseContent,
   type Transcript,
 } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -248,26 +250,57 @@ describe('a command', () => {
   })
 })
 
-test('what lands in the log while a session is opened is not in flight any more', async () => {
-  const models = onlyModel(scriptedModel(script()))
+/** A session whose live text comes from the test. */
+async function spoken(): Promise<{ driver: AgentDriver; say: (item: string, off: number, said: string) => void }> {
   const agent = await AgentSession.open({
     store: memoryStore(),
-    models,
+    models: onlyModel(scriptedModel(script())),
     tools: () => [],
     hasSubagents: false,
     cwd: '/',
   })
   const driver = new AgentDriver({ agent })
   const heard = vi.spyOn(driver, 'subscribe')
+  const say = (item: string, off: number, said: string): void =>
+    heard.mock.calls[0]?.[0]({ type: 'delta', item, part: 0, kind: 'tool_output', off, text: said, run: 'r' })
+  return { driver, say }
+}
+
+test('what lands in the log while a session is opened is not in flight any more', async () => {
+  const { driver, say } = await spoken()
   const { session } = driver
   const lines = session.lines.bind(session)
   // A run that is taken up goes on meanwhile.
   vi.spyOn(session, 'lines').mockImplementationOnce(async function* (options) {
-    heard.mock.calls[0]?.[0]({ type: 'delta', item: 'i', part: 0, kind: 'text', off: 0, text: 'Hello.', run: 'r' })
+    say('i', 0, 'Hello.')
     await session.append({ type: 'message', id: 'i', message: { role: 'assistant', content: [text('Hello.')] } })
     yield* lines(options)
   })
   const live = await LiveSession.open(driver, { tickMs: 1 })
   cleanUps.push(() => live.close())
   expect(live.inFlight.isEmpty).toBe(true)
+})
+
+test('a call with the id of an earlier one is heard as well', async () => {
+  const { driver, say } = await spoken()
+  const live = await LiveSession.open(driver, { tickMs: 1 })
+  cleanUps.push(() => live.close())
+  const screen = await Screen.attach(live)
+  const { session } = driver
+  const call: ToolUseContent = { type: 'tool_use', toolUse: { id: 'call_0', name: 'act', input: {} } }
+  const result: ToolResultContent = {
+    type: 'tool_result',
+    toolResult: { toolUseId: 'call_0', isError: false, content: 'done' },
+  }
+  const flying = (): unknown => screen.transcript.inFlight.get('call_0')
+  say('other', 0, 'something that goes on all the while')
+  await session.append({ type: 'message', message: { role: 'assistant', content: [call] } })
+  say('call_0', 0, 'the first one')
+  await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('the first one'))
+  await session.append({ type: 'message', message: { role: 'tool', content: [result] } })
+  say('call_0', 0, 'too late, the first one')
+  await session.append({ type: 'message', message: { role: 'assistant', content: [call] } })
+  say('call_0', 0, 'again')
+  await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('again'))
+  expect(JSON.stringify(flying())).not.toContain('first')
 })
