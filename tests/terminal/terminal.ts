@@ -16,13 +16,15 @@ export interface TerminalOptions {
   env?: Readonly<Record<string, string>>
   /** Another program than the command we have built. */
   command?: readonly [string, ...string[]]
+  /** How long something to wait for may take. */
+  patienceMs?: number
 }
 
 /** What to wait for: words on the screen, or whatever can be told from its rows. */
 export type Sight = string | RegExp | ((rows: readonly string[]) => boolean)
 
-/** Long enough for a machine on which everything else runs at the same time. */
-const patienceMs = 20_000
+/** Long enough for a machine on which everything else runs at the same time, and shorter than a test may take. */
+const defaultPatienceMs = 20_000
 
 /** A command in a real pseudo-terminal, and what somebody in front of it sees. */
 export function startTerminal(options: TerminalOptions): Terminal {
@@ -38,7 +40,7 @@ export function startTerminal(options: TerminalOptions): Terminal {
     encoding: null,
   })
   const emulator = new xterm.Terminal({ cols: columns, rows, scrollback, allowProposedApi: true })
-  return new Terminal(pty, emulator)
+  return new Terminal(pty, emulator, options.patienceMs)
 }
 
 export class Terminal implements AsyncDisposable {
@@ -46,12 +48,14 @@ export class Terminal implements AsyncDisposable {
   /** Resolves with the exit code, or with 128 and the number of the signal that ended it. */
   readonly exit: Promise<number>
   readonly #pty: IPty
+  readonly #patienceMs: number
   readonly #read: Uint8Array[] = []
   #onNews: (() => void)[] = []
   #exitCode: number | undefined
 
-  constructor(pty: IPty, emulator: Emulator) {
+  constructor(pty: IPty, emulator: Emulator, patienceMs = defaultPatienceMs) {
     this.#pty = pty
+    this.#patienceMs = patienceMs
     this.emulator = emulator
     // With `encoding: null` it is bytes, whatever the types say.
     pty.onData((data: string | Uint8Array) => this.#take(typeof data === 'string' ? Buffer.from(data) : data))
@@ -114,7 +118,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   /** Resolves when it is in sight. Fails when the command has ended or the patience has, and shows the screen then. */
-  async waitFor(sight: Sight, { timeoutMs = patienceMs } = {}): Promise<void> {
+  async waitFor(sight: Sight, { timeoutMs = this.#patienceMs } = {}): Promise<void> {
     const deadline = AbortSignal.timeout(timeoutMs)
     while (!this.#sees(sight)) {
       if (this.#exitCode !== undefined) throw this.#missing(sight, `the command has ended with ${this.#exitCode}`)

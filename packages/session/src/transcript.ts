@@ -234,8 +234,10 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
       return endRun(state, record.runEnd)
     case 'attempt':
       return takeAttempt(state, record)
-    case 'tool_start':
-      return { ...state, path: state.path.startCall(record.toolStart.callId) }
+    case 'tool_start': {
+      const { callId } = record.toolStart
+      return { ...state, path: state.path.startCall(callId), finished: state.finished.delete(callId) }
+    }
     case 'permission_request': {
       const request = { ...record.permissionRequest, seq, timestamp }
       return { ...state, permissions: [...withoutRequest(state, request.requestId), request] }

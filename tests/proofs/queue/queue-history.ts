@@ -44,7 +44,7 @@ interface Place {
 }
 
 const clientCount = 8
-const restMs = 15_000
+const restMs = 60_000
 
 type Choice = [weight: number, op: OperationName, args: Record<string, unknown>]
 

@@ -31,7 +31,7 @@ export interface KillTrialResult {
 }
 
 const clientCount = 20
-const restMs = 30_000
+const restMs = 120_000
 
 /** Twenty clients of a server that dies in the middle of a turn, and of the one that comes after it. */
 export async function killOnce(options: KillTrialOptions): Promise<KillTrialResult> {

@@ -39,7 +39,7 @@ export async function playHistory(options: HistoryOptions): Promise<HistoryResul
 }
 
 /** With a bug in the server there may be no rest. */
-const restMs = { right: 10_000, faulty: 1500 }
+const restMs = { right: 60_000, faulty: 1500 }
 
 /** Bugs that show only where a screen takes nothing. */
 const needsStall = new Set<Fault | undefined>([

@@ -60,7 +60,7 @@ class KillHistory {
 
   async settle(): Promise<void> {
     for (const screen of this.#screens) if (screen.isAway) screen.connect()
-    const until = performance.now() + 15_000
+    const until = performance.now() + 60_000
     while (!this.#isAtRest()) {
       if (performance.now() > until) {
         const [screen] = this.#screens

@@ -31,8 +31,8 @@ export class Referee implements ScreenWatcher {
   readonly #inner: () => InnerEvidence | undefined
   /** The line that each screen has to be sent next. */
   readonly #next = new Map<WireScreen, number>()
-  /** The line with which an item was complete. */
-  readonly #landed = new Map<string, number>()
+  /** The lines with which an item was complete, or began once more: a call is made again on another branch. */
+  readonly #turns = new Map<string, Map<number, 'begun' | 'complete'>>()
 
   constructor(inner: () => InnerEvidence | undefined) {
     this.#inner = inner
@@ -72,9 +72,9 @@ export class Referee implements ScreenWatcher {
 
   text(screen: WireScreen, { item, part, kind, off, text }: TextFrame): void {
     this.frames++
-    const landedAt = this.#landed.get(item)
-    if (landedAt !== undefined && landedAt <= (screen.cursor?.seq ?? 0))
-      this.wrong('I5', `${screen.id} got text of ${item}, which is complete since line ${landedAt}`)
+    const completeSince = this.#completeSince(item, screen.cursor?.seq ?? 0)
+    if (completeSince !== undefined)
+      this.wrong('I5', `${screen.id} got text of ${item}, which is complete since line ${completeSince}`)
     if (isHigh(text.charCodeAt(text.length - 1)) || isLow(text.charCodeAt(0)))
       this.wrong('I5', `${screen.id} got half a character at ${off} of ${item}`)
     if (text.length > limits.maxTextLength) this.wrong('I5', `${screen.id} got ${text.length} code units in a frame`)
@@ -121,15 +121,24 @@ export class Referee implements ScreenWatcher {
     else this.wrong('I2', `${screen.id} got line ${seq} before it was durable`)
   }
 
+  /** As far as a screen knows that has come to a line. */
+  #completeSince(item: string, line: number): number | undefined {
+    const turns = [...(this.#turns.get(item) ?? [])].filter(([seq]) => seq <= line)
+    const [seq, turn] = turns.sort(([left], [right]) => left - right).at(-1) ?? []
+    return turn === 'complete' ? seq : undefined
+  }
+
   #land(disk: DiskLine & Record<string, unknown>): void {
     const seq = Number(disk['seq'])
-    const land = (item: unknown): void =>
-      void this.#landed.set(String(item), Math.min(seq, this.#landed.get(String(item)) ?? seq))
-    land(disk.id)
+    const turn = (item: string, to: 'begun' | 'complete'): void =>
+      void this.#turns.set(item, (this.#turns.get(item) ?? new Map<number, typeof to>()).set(seq, to))
+    turn(disk.id, 'complete')
     const { item } = (disk['attempt'] ?? {}) as { item?: string }
-    if (item !== undefined) land(item)
+    if (item !== undefined) turn(item, 'complete')
+    const { call_id: started } = (disk['tool_start'] ?? {}) as { call_id?: string }
+    if (started !== undefined) turn(started, 'begun')
     const { content = [] } = (disk['message'] ?? {}) as { content?: { tool_result?: { tool_use_id: string } }[] }
-    for (const { tool_result: result } of content) if (result) land(result.tool_use_id)
+    for (const { tool_result: result } of content) if (result) turn(result.tool_use_id, 'complete')
   }
 }
 

@@ -24,8 +24,11 @@ export interface Display {
 /** So high and so wide that nothing has to be scrolled or broken. */
 const size = { columns: 240, rows: 3000, scrollback: 20_000 }
 
+/** Thousands of hostile cases on one screen, on a machine whose host may take its processors away for a while. */
+const patienceMs = 120_000
+
 export async function show(home: FakeHome, { name, args, expected, look }: Display): Promise<Shown> {
-  await using terminal = startTerminal({ home, args, ...size })
+  await using terminal = startTerminal({ home, args, ...size, patienceMs })
   const { done, replies } = watch(terminal.emulator)
   await look(terminal)
   return { display: name, expected, bytes: terminal.bytes, done, replies }

@@ -64,11 +64,11 @@ export class InFlight {
   land(line: Line): void {
     if (this.#items.has(line.id)) this.#end(line.id)
     if (line.type === 'attempt') this.#end(line.attempt.item)
+    // On another branch the same call is made once more, and some models count their calls anew in every answer.
+    if (line.type === 'tool_start') this.#landed.delete(line.toolStart.callId)
     if (line.type === 'message') {
       for (const block of line.message.content) {
         if (block.type === 'tool_result') this.#end(block.toolResult.toolUseId)
-        // Some models count their calls from the start in every answer.
-        if (block.type === 'tool_use') this.#landed.delete(block.toolUse.id)
       }
     }
     if (line.type !== 'run_end') return

@@ -281,26 +281,32 @@ test('what lands in the log while a session is opened is not in flight any more'
   expect(live.inFlight.isEmpty).toBe(true)
 })
 
-test('a call with the id of an earlier one is heard as well', async () => {
-  const { driver, say } = await spoken()
-  const live = await LiveSession.open(driver, { tickMs: 1 })
-  cleanUps.push(() => live.close())
-  const screen = await Screen.attach(live)
-  const { session } = driver
-  const call: ToolUseContent = { type: 'tool_use', toolUse: { id: 'call_0', name: 'act', input: {} } }
-  const result: ToolResultContent = {
-    type: 'tool_result',
-    toolResult: { toolUseId: 'call_0', isError: false, content: 'done' },
-  }
-  const flying = (): unknown => screen.transcript.inFlight.get('call_0')
-  say('other', 0, 'something that goes on all the while')
-  await session.append({ type: 'message', message: { role: 'assistant', content: [call] } })
-  say('call_0', 0, 'the first one')
-  await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('the first one'))
-  await session.append({ type: 'message', message: { role: 'tool', content: [result] } })
-  say('call_0', 0, 'too late, the first one')
-  await session.append({ type: 'message', message: { role: 'assistant', content: [call] } })
-  say('call_0', 0, 'again')
-  await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('again'))
-  expect(JSON.stringify(flying())).not.toContain('first')
-})
+test.each(['with the id of an earlier one', 'made again on another branch'])(
+  'a call %s is heard as well',
+  async (kind) => {
+    const { driver, say } = await spoken()
+    const live = await LiveSession.open(driver, { tickMs: 1 })
+    cleanUps.push(() => live.close())
+    const screen = await Screen.attach(live)
+    const { session } = driver
+    const toolUse: ToolUseContent = { type: 'tool_use', toolUse: { id: 'call_0', name: 'act', input: {} } }
+    const result: ToolResultContent = { type: 'tool_result', toolResult: { toolUseId: 'call_0', content: 'done' } }
+    const call = async (): Promise<string> => session.appendMessage('assistant', [toolUse])
+    const start = async (): Promise<unknown> =>
+      session.append({ type: 'tool_start', toolStart: { runId: 'r', callId: 'call_0', name: 'act' } })
+    const flying = (): unknown => screen.transcript.inFlight.get('call_0')
+    say('other', 0, 'something that goes on all the while')
+    const first = await call()
+    await start()
+    say('call_0', 0, 'the first one')
+    await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('the first one'))
+    await session.appendMessage('tool', [result])
+    say('call_0', 0, 'too late, the first one')
+    if (kind === 'made again on another branch') await session.branch(first)
+    else await call()
+    await start()
+    say('call_0', 0, 'again')
+    await vi.waitFor(() => expect(JSON.stringify(flying())).toContain('again'))
+    expect(JSON.stringify(flying())).not.toContain('first')
+  },
+)

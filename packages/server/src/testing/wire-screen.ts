@@ -191,12 +191,20 @@ export class WireScreen {
   #takeLine(text: string, disk: DiskLine & { seq: number; crc?: unknown }): void {
     this.#options.watcher?.line?.(this, { seq: disk.seq, crc: crcOf(text, disk), text, disk })
     this.#applyLine(text, disk)
+    if (this.#goesOnElsewhere(disk)) this.connect('first')
   }
 
   #applyLine(text: string, disk: DiskLine & { seq: number; crc?: unknown }): void {
     this.transcript = reduceTranscript(this.transcript, { type: 'line', line: fromDisk(disk, disk.seq) })
     this.cursor = { seq: disk.seq, crc: crcOf(text, disk) }
     this.head = Math.max(this.head, disk.seq)
+  }
+
+  /** The session has gone on from an entry that was not in the snapshot: only the server can tell the path to it. */
+  #goesOnElsewhere({ id, type }: DiskLine): boolean {
+    const { leaf } = this.transcript.path
+    const from = type === 'leaf' ? leaf : leaf?.id === id ? leaf.parent : null
+    return from?.item?.type === 'gap' && from.item.gap.type === 'not_loaded'
   }
 
   #takeFrame(frame: ServerFrame, request: AttachRequest): void {
