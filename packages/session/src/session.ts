@@ -14,7 +14,7 @@ import type { HeldSession } from './open-sessions.ts'
 import { text, type BlobReference, type Content, type Message, type MessageRole } from './message.ts'
 import type { Delivery, PermissionRequestRecord, PlanRecord, SubmissionChange } from './record.ts'
 import { Player } from './player.ts'
-import { makeSnapshot, type SessionSnapshot } from './snapshot.ts'
+import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf } from './session-info.ts'
 import type { SessionInfo } from './session-list.ts'
@@ -318,7 +318,7 @@ export class Session {
   }
 
   /** Where a screen may begin: how the session stands, and the newest entries of its path. */
-  async snapshot(options: { entries: number }): Promise<SessionSnapshot> {
+  async snapshot(options: SnapshotOptions): Promise<SessionSnapshot> {
     return makeSnapshot(this.#reader, options)
   }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fromDisk } from './codec.ts'
 import type { DiskLine, Line } from './line.ts'
-import { text } from './message.ts'
+import { text, type Content } from './message.ts'
 import type { Session } from './session.ts'
 import { memoryStore } from './stores/memory/memory-store.ts'
 import { foldOfTranscript } from './transcript-fold.ts'
@@ -14,6 +14,7 @@ type Step =
   | 'call'
   | 'start'
   | 'result'
+  | 'late result'
   | 'run'
   | 'end'
   | 'fail'
@@ -32,6 +33,7 @@ const steps: Step[] = [
   'call',
   'start',
   'result',
+  'late result',
   'run',
   'end',
   'fail',
@@ -62,7 +64,10 @@ async function take(session: Session, step: Step, number: number): Promise<void>
       return
     case 'result':
       if (!(await endsWithCall(session))) return
-      await session.appendMessage('tool', [{ type: 'tool_result', toolResult: { toolUseId: 'c', content: 'x' } }])
+      await session.appendMessage('tool', [result])
+      return
+    case 'late result':
+      if (await hasOpenCall(session)) await session.appendMessage('tool', [result])
       return
     case 'run':
       await session.append({ type: 'run_start', runStart: { runId: `r${number}`, leafId: session.leafId } })
@@ -111,6 +116,15 @@ async function take(session: Session, step: Step, number: number): Promise<void>
   }
 }
 
+const result: Content = { type: 'tool_result', toolResult: { toolUseId: 'c', content: 'x' } }
+
+async function hasOpenCall(session: Session): Promise<boolean> {
+  const blocks = (await session.getContextPath()).flatMap((entry) =>
+    entry.type === 'message' ? entry.message.content.map(({ type }) => type) : [],
+  )
+  return blocks.lastIndexOf('tool_use') > blocks.lastIndexOf('tool_result')
+}
+
 async function endsWithCall(session: Session): Promise<boolean> {
   const last = (await session.getContextPath()).at(-1)
   return last?.type === 'message' && last.message.content.some(({ type }) => type === 'tool_use')
@@ -135,12 +149,14 @@ describe('a snapshot', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(...steps), { maxLength: 25 }),
-        fc.array(fc.constantFrom(...steps.filter((step) => step !== 'back')), { maxLength: 8 }),
-        fc.integer({ min: 1, max: 30 }),
-        async (before, after, entries) => {
+        fc.array(fc.constantFrom(...steps.filter((step) => step !== 'back' && step !== 'late result')), {
+          maxLength: 8,
+        }),
+        fc.record({ entries: fc.integer({ min: 1, max: 30 }), bytes: fc.integer({ min: 1, max: 6000 }) }),
+        async (before, after, options) => {
           const session = await memoryStore().create()
           for (const [index, step] of before.entries()) await take(session, step, index)
-          const { lines, ...snapshot } = await session.snapshot({ entries })
+          const { lines, ...snapshot } = await session.snapshot(options)
           const parsed = lines.map(({ seq, text: line }) => fromDisk(JSON.parse(line) as DiskLine, seq))
           let begun = reduceTranscript(emptyTranscript(), {
             type: 'snapshot',
@@ -183,6 +199,35 @@ describe('a snapshot', () => {
     expect(await session.snapshot({ entries: 2 })).toMatchObject({ before: null, lines: [{ seq: 3 }, { seq: 4 }] })
     expect(await session.snapshot({ entries: 1 })).toMatchObject({ before: session.leafId })
     expect(session.leafId).not.toBe(first)
+    await session.close()
+  })
+
+  test('has as many of the newest entries as are asked for by their bytes, and one however long it is', async () => {
+    const session = await memoryStore().create()
+    for (let index = 0; index < 5; index++)
+      await session.appendMessage('user', [text(`${index} ${'word '.repeat(1000)}`)])
+    const { head } = session
+    const seqs = async (bytes: number): Promise<number[]> => {
+      const snapshot = await session.snapshot({ entries: 50, bytes })
+      expect(JSON.parse(snapshot.lines[0]?.text ?? '')).toMatchObject({ id: snapshot.before })
+      return snapshot.lines.map(({ seq }) => seq)
+    }
+    expect(await seqs(11_000)).toEqual([head.seq - 1, head.seq])
+    expect(await seqs(100)).toEqual([head.seq])
+    expect(await session.snapshot({ entries: 50, bytes: 100_000 })).toMatchObject({ before: null })
+    await session.close()
+  })
+
+  test('goes back to the call of a result, past what was said in between', async () => {
+    const session = await memoryStore().create()
+    const call: Content = { type: 'tool_use', toolUse: { id: 'c', name: 'a', input: {} } }
+    await session.appendMessage('user', [text('one')])
+    const { seq } = session.head
+    await session.appendMessage('assistant', [call])
+    await session.appendMessage('user', [text('two')])
+    await session.appendMessage('tool', [result])
+    const { lines } = await session.snapshot({ entries: 1 })
+    expect(lines.map((line) => line.seq)).toEqual([seq + 1, seq + 2, seq + 3])
     await session.close()
   })
 })

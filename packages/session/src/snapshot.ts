@@ -1,4 +1,4 @@
-import { fromDisk, payloadFromDisk, payloadOf } from './codec.ts'
+import { fromDisk, payloadFromDisk } from './codec.ts'
 import type { Header } from './entry.ts'
 import { parseLine } from './parse-line.ts'
 import type { PlacedRecord } from './recent-facts.ts'
@@ -20,19 +20,59 @@ export interface SessionSnapshot {
   fold: SnapshotFold
 }
 
+export interface SnapshotOptions {
+  /** Of the path, the newest. */
+  entries: number
+  /** Fewer entries where they are longer than this together; one at least. */
+  bytes?: number
+}
+
 /** The snapshot at the last durable line. Reads no more of the log than the lines it gives. */
-export async function makeSnapshot(reader: SessionReader, options: { entries: number }): Promise<SessionSnapshot> {
+export async function makeSnapshot(reader: SessionReader, options: SnapshotOptions): Promise<SessionSnapshot> {
   const { state } = reader
   const { seq, crc } = state.last
   const fold = foldOf(reader)
   const leafId = state.leaf?.id ?? null
-  const { leaf } = state
-  for (let entries = options.entries; ; entries++) {
-    const { nodes, before } = newestNodes(leaf, entries)
-    const lines = await linesOf(nodes, reader)
-    // A result is shown with its call.
-    if (before === null || nodes.length < entries || !isResult(lines[0]?.text)) {
-      return { head: { seq, crc }, lines, before, leafId, fold }
+  const nodes = newestNodes(state.leaf, options)
+  const lines = await linesOf(nodes, reader)
+  const missing = new MissingCalls(lines)
+  // A result is shown with its call.
+  for (let reach = 0; missing.areAny && reach < maxReach; reach++) {
+    const parent = parentOf(nodes[0])
+    if (!parent) break
+    nodes.unshift(parent)
+    const [line] = await linesOf([parent], reader)
+    if (!line) continue
+    lines.unshift(line)
+    missing.goBackTo(line)
+  }
+  const oldest = nodes[0]
+  const before = oldest && oldest.parent !== null ? oldest.id : null
+  return { head: { seq, crc }, lines, before, leafId, fold }
+}
+
+/** A call that is further up than this is left out: its result may have none at all. */
+const maxReach = 100
+
+/** Calls that are further up the path than the lines that have been looked at, from the newest back. */
+class MissingCalls {
+  readonly #ids = new Set<string>()
+
+  constructor(lines: SessionSnapshot['lines']) {
+    for (const line of lines.toReversed()) this.goBackTo(line)
+  }
+
+  get areAny(): boolean {
+    return this.#ids.size > 0
+  }
+
+  goBackTo({ seq, text }: SessionSnapshot['lines'][number]): void {
+    const parsed = parseLine(new TextEncoder().encode(text))
+    const line = parsed.type === 'line' ? fromDisk(parsed.line, seq) : undefined
+    if (line?.type !== 'message') return
+    for (const block of line.message.content) {
+      if (block.type === 'tool_use') this.#ids.delete(block.toolUse.id)
+      else if (block.type === 'tool_result') this.#ids.add(block.toolResult.toolUseId)
     }
   }
 }
@@ -44,21 +84,20 @@ async function linesOf(nodes: readonly Node[], { log }: SessionReader): Promise<
   return readable.map((node, index) => ({ seq: node.seq, text: decoder.decode(bytes[index]) }))
 }
 
-function isResult(line: string | undefined): boolean {
-  const parsed = line === undefined ? undefined : parseLine(new TextEncoder().encode(line))
-  return parsed?.type === 'line' && payloadOf(parsed.line)['role'] === 'tool'
+/** From the leaf upwards, as far as was asked for or as far as has been read; the oldest first. */
+function newestNodes(leaf: Node | null, { entries, bytes = Infinity }: SnapshotOptions): Node[] {
+  const nodes: Node[] = []
+  let size = 0
+  for (let node: Node | undefined = leaf ?? undefined; node && nodes.length < entries; node = parentOf(node)) {
+    size += node.size
+    if (size > bytes && nodes.length > 0) break
+    nodes.push(node)
+  }
+  return nodes.reverse()
 }
 
-/** From the leaf upwards, as far as was asked for or as far as has been read. */
-function newestNodes(leaf: Node | null, count: number): { nodes: Node[]; before: string | null } {
-  const nodes: Node[] = []
-  let node: Node | null | 'unread' = leaf
-  while (node !== null && node !== 'unread' && nodes.length < count) {
-    nodes.push(node)
-    node = node.parent
-  }
-  const oldest = nodes.at(-1)
-  return { nodes: nodes.reverse(), before: node === null ? null : (oldest?.id ?? null) }
+function parentOf(node: Node | undefined): Node | undefined {
+  return node?.parent === 'unread' ? undefined : (node?.parent ?? undefined)
 }
 
 function foldOf({ state }: SessionReader): SnapshotFold {

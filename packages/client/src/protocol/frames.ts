@@ -16,7 +16,7 @@ const attachSchema = z.strictObject({
   type: z.literal('attach'),
   data: z.strictObject({
     after: cursorSchema.optional(),
-    /** How many entries a snapshot has. */
+    /** How many entries a snapshot has at most. */
     window: z.int().min(1).max(500).optional(),
     /** False: no text in flight. */
     deltas: z.boolean().optional(),

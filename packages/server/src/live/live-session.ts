@@ -39,6 +39,8 @@ const defaultTickMs = 33
 /** Every 100 ms, where others have a tick of 33. */
 const ticksOfHidden = 3
 const rememberedAcks = 10_000
+/** What the lines of a snapshot may take of its frame. They are longer in there, and the fold and the state come with them. */
+const snapshotBytes = limits.maxFrameBytes / 2
 
 /** A session that runs, and all who watch it. Work belongs to the session: it goes on with nobody there. */
 export class LiveSession {
@@ -115,7 +117,7 @@ export class LiveSession {
   /** The snapshot that a client would begin with. Made before it is attached: what comes in between, it is told line by line. */
   async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
     if (this.#reasonFor(request) === undefined) return undefined
-    return this.session.snapshot({ entries: request.window ?? 50 })
+    return this.session.snapshot({ entries: request.window ?? 50, bytes: snapshotBytes })
   }
 
   /** One synchronous step: nothing can come between reading the head and being told what follows it. */

@@ -210,6 +210,26 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(late.transcript.path.leafId).toBe(firstEntry?.id)
   })
 
+  test('begins with no more than fits into a frame, and takes the rest in', async () => {
+    const says = script()
+    for (let turn = 1; turn <= 8; turn++) says.text(`answer ${turn} ${'word '.repeat(12_000)}`).step()
+    const { open } = await build(kind, says)
+    const writer = await open()
+    for (let turn = 1; turn <= 8; turn++) {
+      await writer.prompt(`prompt ${turn}`)
+      await idle(writer)
+    }
+    const handle = await open({ window: 100 })
+    expect(wordsIn(handle.transcript).map((words) => words.slice(0, 8))).toEqual([
+      'prompt 7',
+      'answer 7',
+      'prompt 8',
+      'answer 8',
+    ])
+    while (await handle.loadOlder(2));
+    expect([...handle.transcript.path.items]).toEqual([...writer.transcript.path.items])
+  })
+
   test('forgets all but the newest entries, in the middle of a run too, and takes the others in again', async () => {
     const says = script()
     for (let turn = 1; turn <= 4; turn++) says.text(`answer ${turn}`).step()
