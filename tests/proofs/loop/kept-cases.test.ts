@@ -56,6 +56,21 @@ test.each<[string, Setup, string[]]>([
     parallel,
     ['tool:c1', 'tool:c2', 'overflow', 'end~2~abort'],
   ],
+  [
+    'a message that is held while its run starts is not delivered',
+    { ...speaking, isDiskSlow: true },
+    ['end', 'disk', 'disk', 'steer', 'disk', 'deliver~14~hold'],
+  ],
+  [
+    'a steer that is held while its run ends is not delivered',
+    { ...speaking, policy: 'interrupt', isDiskSlow: true },
+    ['end', 'steer', 'disk', 'disk', 'disk~27~hold'],
+  ],
+  [
+    'a run that is stopped before its start is durable stays stopped after a crash',
+    { ...speaking, calls: ['look', 'write'], isAsking: true, isDiskSlow: true },
+    ['end', 'follow-up', 'disk~23~hold', 'disk', 'disk', 'disk', 'disk~15~abort', 'disk~12~crash-before:1'],
+  ],
 ])('%s', async (_, setup, actions) => {
   const { problem, actions: taken } = await play({ setup, actions }, await makeBase())
   expect(problem).toBeUndefined()

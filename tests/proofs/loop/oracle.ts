@@ -22,8 +22,9 @@ export class Oracle implements Witness {
   #life!: Life
   /** Messages that were acknowledged. */
   readonly #accepted = new Set<string>()
-  /** Messages that the user has taken back, or tried to. */
+  /** Messages that the user has taken back or held, or tried to: that may still be on its way to the disk. */
   readonly #takenBack = new Set<string>()
+  readonly #held = new Set<string>()
   /** Runs that the user stopped. */
   readonly #stoppedRuns = new Set<string>()
   /** The user has stopped what this process is doing. */
@@ -67,6 +68,8 @@ export class Oracle implements Witness {
   died(): void {
     this.#read()
     this.#isStopped = false
+    // A hold that had not reached the disk is lost with the process.
+    this.#held.clear()
     this.#observed = new Map()
     this.#startedBefore = new Set(this.log.started)
     // The last call may have said in vain what it used.
@@ -82,13 +85,17 @@ export class Oracle implements Witness {
     this.#takenBack.add(submissionId)
   }
 
+  holding(submissionId: string): void {
+    this.#held.add(submissionId)
+  }
+
   delivering(submissionId: string | undefined): void {
     this.#delivering = submissionId
   }
 
   stopping(): void {
     this.#isStopped = true
-    if (this.log.openRun !== undefined) this.#stoppedRuns.add(this.log.openRun)
+    this.#read()
   }
 
   // What the process does
@@ -141,10 +148,7 @@ export class Oracle implements Witness {
     if (session.openRun) this.complain('the run is over and still open')
     if (lastEnd?.runId !== runId || lastEnd.outcome !== outcome) this.complain('the log has another end of the run')
     if (session.pendingPermissions.length > 0) this.complain('the run is over and a question of it waits')
-    // What takes one back may still be on its way to the disk.
-    const early = this.log.waiting.filter(
-      ({ id, seq, isHeld }) => !isHeld && !this.#takenBack.has(id) && seq < (lastEnd?.seq ?? 0),
-    )
+    const early = this.log.waiting.filter(({ id, seq }) => this.#mayGoOut(id) && seq < (lastEnd?.seq ?? 0))
     if (early.length === 0 || session.inbox.hold) return
     this.complain(`the run is over, and ${early.map(({ delivery }) => String(delivery)).join(', ')} waits for nothing`)
   }
@@ -154,10 +158,7 @@ export class Oracle implements Witness {
     this.#read()
     const isGone = error instanceof SessionError && error.code === 'message-not-found'
     // Taken back, held, or stopped before it went out.
-    const mayGoOut = this.log.waiting.some(
-      ({ id, isHeld }) => id === this.#delivering && !isHeld && !this.#takenBack.has(id),
-    )
-    const isKept = this.#life.session.inbox.hold !== null || !mayGoOut
+    const isKept = this.#life.session.inbox.hold !== null || !this.#mayGoOut(this.#delivering)
     if (isGone && isKept && this.log.openRun === undefined) return
     this.complain(`the run was rejected: ${error instanceof Error ? error.stack : String(error)}`)
   }
@@ -224,6 +225,11 @@ export class Oracle implements Witness {
     if (this.#unknownUsage.length > 0) this.complain(`the usage of call ${this.#unknownUsage.join(', ')} is missing`)
   }
 
+  #mayGoOut(submissionId: string | undefined): boolean {
+    const message = this.log.waiting.find(({ id }) => id === submissionId)
+    return message !== undefined && !message.isHeld && !this.#takenBack.has(message.id) && !this.#held.has(message.id)
+  }
+
   /** A message that is in the log and not in the request is lost all the same. */
   #compareWithLog(request: ModelRequest): void {
     const sent = sentIn(request).join(', ')
@@ -241,6 +247,8 @@ export class Oracle implements Witness {
 
   #read(): void {
     this.log.take(this.#disk.lines)
+    // The start of the run that was stopped may have been on its way to the disk.
+    if (this.#isStopped && this.log.openRun !== undefined) this.#stoppedRuns.add(this.log.openRun)
     if (this.log.problem) this.complain(this.log.problem)
   }
 }

@@ -240,6 +240,7 @@ export class Scene {
     const id = session.inbox.messages.at(-1)?.id
     if (id === undefined) return
     if (action === 'remove') this.#oracle.takingBack(id)
+    else this.#oracle.holding(id)
     this.#mustSucceed(session.changeInbox({ action, id }))
   }
 

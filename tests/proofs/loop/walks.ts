@@ -57,7 +57,7 @@ function toNext(choices: Choice[]): boolean {
 }
 
 /** What comes from outside and may come at any moment. */
-const sudden = ['steer', 'follow-up', 'abort', 'remove', 'crash']
+const sudden = ['steer', 'follow-up', 'abort', 'remove', 'hold', 'crash']
 
 /** After this beginning every action, and while its effects are still under way something from outside. */
 export async function* everyPair(
