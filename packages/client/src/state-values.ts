@@ -13,7 +13,13 @@ export interface StateValues {
     hold: InboxHold | null
     messages: ListedMessage[]
   }
-  config: { model: ModelReference | null; thinkingLevel: string | null; mode: string | null }
+  config: {
+    model: ModelReference | null
+    thinkingLevel: string | null
+    mode: string | null
+    /** The session used this model last and it cannot be opened; `model` takes its place. */
+    missingModel?: (ModelReference & { reason: string }) | null
+  }
   /** `cost` is in US dollars. */
   usage: { turns: number; toolCalls: number; runMs: number; tokens: number; cost: number }
   presence: PresentClient[]
@@ -67,10 +73,13 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
     hold,
     messages: messages.map((each) => payloadFromWire('submission', each) as unknown as ListedMessage),
   }),
-  config: ({ model, thinking_level: thinkingLevel = null, mode = null }) => ({
+  config: ({ model, thinking_level: thinkingLevel = null, mode = null, missing_model: missing }) => ({
     model: model ? { provider: model.provider, modelId: model.model_id } : null,
     thinkingLevel,
     mode,
+    ...(missing && {
+      missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
+    }),
   }),
   usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
   presence: (clients) => clients,

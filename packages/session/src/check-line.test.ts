@@ -1,10 +1,11 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { checkLine } from './check-line.ts'
 import { fromDisk } from './codec.ts'
 import { eventsOf } from './event.ts'
 import type { DiskLine } from './line.ts'
-import { text } from './message.ts'
+import { text, type MessageInput, type MessageRole } from './message.ts'
+import { memoryStore } from './stores/memory/memory-store.ts'
 import { emptyTranscript, reduceTranscript } from './transcript.ts'
 
 test('blocks that cannot be read are left out, and the rest of the message stays', () => {
@@ -105,3 +106,81 @@ test('whatever a log says, it can be shown', () => {
 function wordsIn(list: string): string[] {
   return list.trim().split(/\s+/)
 }
+
+describe('what is written', () => {
+  test.each<[string, unknown, unknown]>([
+    ['a string', 'hi', [text('hi')]],
+    ['text blocks as other SDKs have them', [{ type: 'text', text: 'hi' }], [text('hi')]],
+    ['our own blocks', [text('hi')], [text('hi')]],
+  ])('%s is stored as our blocks', async (_, content, stored) => {
+    await using session = await memoryStore().create()
+    await session.appendMessage('user', content as MessageInput)
+    const { messages } = await session.getContext()
+    expect(messages.map(({ message }) => message.content)).toEqual([stored])
+  })
+
+  test.each<[string, unknown, unknown, string]>([
+    ['role', 'system', 'hi', '"system" is not a role of a message.'],
+    ['content', 'user', undefined, 'content is a string or a list of blocks, not undefined.'],
+    ['block', 'user', [text('a'), 7], 'content[1] is a block with a type, not 7.'],
+    ['type', 'user', [{ type: 'hologram' }], 'content[0] has the unknown type "hologram".'],
+    ['text', 'user', [{ type: 'text' }], 'content[0] needs text with content, not undefined.'],
+    ['image', 'user', [{ type: 'image', image: { source: {} } }], 'content[0] needs image with source'],
+    ['call', 'assistant', [{ type: 'tool_use', toolUse: { id: 'c', name: 'x' } }], 'toolUse with id, name, input'],
+    [
+      'result',
+      'tool',
+      [{ type: 'tool_result', toolResult: { toolUseId: 'c', content: null } }],
+      'content[0].toolResult.content is a string or a list of blocks, not null.',
+    ],
+  ])('a message with a malformed %s is rejected with what is wrong, and nothing is written', async (...row) => {
+    const [, role, content, problem] = row
+    await using session = await memoryStore().create()
+    const { seq } = session.head
+    const appended = session.appendMessage(role as MessageRole, content as MessageInput)
+    await expect(appended).rejects.toMatchObject({ code: 'invalid-entry', message: expect.stringContaining(problem) })
+    expect(session.head.seq).toBe(seq)
+  })
+
+  test('an entry whose payload is malformed is rejected with the name of the member', async () => {
+    await using session = await memoryStore().create()
+    await expect(session.appendModelChange('p', 7 as never)).rejects.toThrow(
+      'modelId of a model_change line is missing or malformed: 7.',
+    )
+  })
+
+  test('whatever is handed over is rejected, or reads back whole', async () => {
+    const leaf = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.constant(undefined), fc.boolean())
+    const type = fc.constantFrom('text', 'image', 'tool_use', 'tool_result', 'reasoning', 'video')
+    const payload = fc.oneof(
+      leaf,
+      fc.record(
+        { content: leaf, text: leaf, source: leaf, id: leaf, name: leaf, input: fc.object(), toolUseId: leaf },
+        { requiredKeys: [] },
+      ),
+    )
+    const block = fc.oneof(
+      fc.anything(),
+      fc.record(
+        { type, text: payload, image: payload, toolUse: payload, toolResult: payload, reasoning: payload },
+        { requiredKeys: ['type'] },
+      ),
+      fc.string().map((words) => text(words)),
+    )
+    const content = fc.oneof(fc.anything(), fc.array(block, { maxLength: 4 }))
+    await fc.assert(
+      fc.asyncProperty(content, async (given) => {
+        await using session = await memoryStore().create()
+        const id = await session.appendMessage('user', given as MessageInput).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'invalid-entry' })
+        })
+        if (id === undefined) return
+        const entry = await session.getEntry(id)
+        const read = entry.type === 'message' ? entry.message.content : []
+        expect(read).toHaveLength(typeof given === 'string' ? 1 : (given as unknown[]).length)
+        expect(checkLine({ ...entry })).toEqual(entry)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,7 +1,8 @@
 import { isObject } from './codec.ts'
 import type { Header } from './entry.ts'
-import type { Line } from './line.ts'
-import type { Content, Message, MessageRole } from './message.ts'
+import { SessionError } from './errors.ts'
+import type { EntryDraft, Line, RecordDraft } from './line.ts'
+import { text, type Content, type Message, type MessageRole } from './message.ts'
 import type { UnknownRecord } from './record.ts'
 
 /**
@@ -33,7 +34,7 @@ const isTextOrNull: Check = (value) => value === null || isText(value)
 const isOneOf = (names: string[]): Check => {
   return (value) => isText(value) && names.includes(value)
 }
-const isRole = isOneOf([
+const roles = [
   'user',
   'assistant',
   'tool',
@@ -41,7 +42,8 @@ const isRole = isOneOf([
   'custom',
   'branchSummary',
   'compactionSummary',
-] satisfies MessageRole[])
+] satisfies MessageRole[]
+const isRole = isOneOf(roles)
 const isListOf = (shape: Shape): Check => {
   return (value) => Array.isArray(value) && value.every((item) => hasShape(item, shape))
 }
@@ -81,7 +83,7 @@ function hasShape(value: unknown, shape: Shape): boolean {
   return isObject(value) && Object.entries(shape).every(([name, check]) => check(value[name]))
 }
 
-function payloadOf(line: Line): unknown {
+function payloadOf(line: Line | EntryDraft | RecordDraft): unknown {
   const name = line.type.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   return (line as unknown as Record<string, unknown>)[name]
 }
@@ -151,4 +153,90 @@ function checkToolResult(block: Record<string, unknown>): Content[] {
   const { content } = checked.toolResult
   if (isText(content)) return [checked]
   return [{ ...checked, toolResult: { ...checked.toolResult, content: checkContent(content) } }]
+}
+
+/**
+ * A draft in the form in which it is stored. Content may also be a string or have blocks `{ type: 'text', text: '…' }`, as in other
+ * SDKs. Throws `invalid-entry` with what is wrong: a draft that readers could not read never reaches the log.
+ */
+export function checkDraft<T extends EntryDraft | RecordDraft>(draft: T): T {
+  if (draft.type === 'message') return { ...draft, message: draftedMessage(draft.message) }
+  const expected = payloads[draft.type]
+  const payload = payloadOf(draft)
+  if (expected === undefined) return draft
+  if (!isObject(payload)) throw invalid(`A line of type ${draft.type} needs a payload of that name.`)
+  const wrong = Object.entries(expected).find(([name, check]) => !check(payload[name]))
+  if (wrong) throw invalid(`${wrong[0]} of a ${draft.type} line is missing or malformed: ${shown(payload[wrong[0]])}.`)
+  return draft
+}
+
+function draftedMessage(message: Message): Message {
+  if (!isObject(message)) throw invalid(`A message is an object with role and content, not ${shown(message)}.`)
+  const { role, bashExecution } = message
+  if (!isRole(role)) throw invalid(`${shown(role)} is not a role of a message. The roles are ${roles.join(', ')}.`)
+  if (bashExecution !== undefined && !hasShape(bashExecution, { command: isText, output: isText })) {
+    throw invalid(`bashExecution of a message needs command and output: ${shown(bashExecution)}.`)
+  }
+  return { ...message, content: draftedContent(message.content, 'content') }
+}
+
+function draftedContent(content: unknown, at: string): Content[] {
+  if (isText(content)) return [text(content)]
+  if (!Array.isArray(content)) throw invalid(`${at} is a string or a list of blocks, not ${shown(content)}.`)
+  return content.map((block: unknown, index) => draftedBlock(block, `${at}[${index}]`))
+}
+
+function draftedBlock(block: unknown, at: string): Content {
+  const type = isObject(block) ? block['type'] : undefined
+  if (!isObject(block) || !isText(type)) throw invalid(`${at} is a block with a type, not ${shown(block)}.`)
+  if (type === 'text' && isText(block['text'])) return text(block['text'])
+  const needed = blocks[type]
+  if (needed === undefined) {
+    throw invalid(`${at} has the unknown type ${shown(type)}. The types are ${Object.keys(blocks).join(', ')}.`)
+  }
+  const payload = block[needed.payload]
+  if (!hasShape(payload, needed.shape)) {
+    throw invalid(`${at} needs ${needed.payload} with ${Object.keys(needed.shape).join(', ')}, not ${shown(payload)}.`)
+  }
+  if (type !== 'tool_result') return block as unknown as Content
+  const { toolResult } = block as unknown as Content & { type: 'tool_result' }
+  if (isText(toolResult.content)) return block as unknown as Content
+  return {
+    type,
+    toolResult: { ...toolResult, content: draftedContent(toolResult.content, `${at}.toolResult.content`) },
+  }
+}
+
+const isImageSource: Check = (source) => {
+  if (!isObject(source) || !isText(source['mediaType'])) return false
+  return source['type'] === 'blob'
+    ? isText(source['sha256']) && Number.isInteger(source['size'])
+    : (source['type'] === 'base64' || source['type'] === 'url') && isText(source['data'])
+}
+
+/** What each type of block holds, and in which member. */
+const blocks: Record<string, { payload: string; shape: Shape }> = {
+  text: { payload: 'text', shape: { content: isText } },
+  reasoning: { payload: 'reasoning', shape: { text: isText } },
+  image: { payload: 'image', shape: { source: isImageSource } },
+  tool_use: { payload: 'toolUse', shape: { id: isText, name: isText, input: isObject } },
+  tool_result: { payload: 'toolResult', shape: { toolUseId: isText } },
+} satisfies Record<Content['type'], { payload: string; shape: Shape }>
+
+function invalid(message: string): SessionError {
+  return new SessionError('invalid-entry', message)
+}
+
+/** At most this much of a malformed value is put into an error. */
+const shownCharacters = 80
+
+function shown(value: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(value)
+  } catch {
+    // It has a circle or a bigint: its type must do.
+  }
+  const whole = json ?? typeof value
+  return whole.length > shownCharacters ? `${whole.slice(0, shownCharacters)}…` : whole
 }

@@ -65,6 +65,7 @@ export {
   type ImageSource,
   type Message,
   type MessageError,
+  type MessageInput,
   type MessageRole,
   type ReasoningContent,
   type TextContent,

@@ -29,6 +29,9 @@ export interface Message {
 
 export type Content = TextContent | ImageContent | ToolUseContent | ToolResultContent | ReasoningContent
 
+/** What may be handed over as the content of a message: a string, our blocks, or text blocks as other SDKs have them. */
+export type MessageInput = string | readonly (Content | { type: 'text'; text: string })[]
+
 export interface TextContent {
   type: 'text'
   text: { content: string; providerMetadata?: Record<string, unknown> }

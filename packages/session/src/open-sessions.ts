@@ -28,6 +28,11 @@ interface Entry {
 /** The sessions that this process writes. A second opener shares the first one's; the last one to leave closes it. */
 export class OpenSessions {
   readonly #entries = new Map<string, Entry>()
+  #isClosed = false
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
 
   async join(key: string, claim: () => Promise<ClaimedSession>): Promise<ClaimedSession> {
     for (let entry = this.#entries.get(key); entry; entry = this.#entries.get(key)) {
@@ -55,6 +60,7 @@ export class OpenSessions {
   }
 
   async closeAll(): Promise<void> {
+    this.#isClosed = true
     for (const [key, entry] of this.#entries) await this.#close(key, entry)
   }
 

@@ -1,3 +1,4 @@
+import { checkDraft } from './check-line.ts'
 import { isoClock } from './clock.ts'
 import { toDisk } from './codec.ts'
 import { DerivedFiles } from './derived-files.ts'
@@ -86,7 +87,7 @@ export class SessionWriter {
 
   append(draft: EntryDraft | RecordDraft, context: AppendContext = noContext): Promise<Committed> {
     if (this.#isFinal) throw this.#failure as SessionError
-    return this.appendLine(this.#lineOf(this.redaction.draft(draft), context))
+    return this.appendLine(this.#lineOf(this.redaction.draft(checkDraft(draft)), context))
   }
 
   /** Appends a line that is already in its form on disk, such as one copied from another session. */

@@ -11,7 +11,7 @@ import type { LogLine } from './log-lines.ts'
 import { readLogLines } from './log-lines.ts'
 import type { Owner } from './log-store.ts'
 import type { HeldSession } from './open-sessions.ts'
-import { text, type BlobReference, type Content, type Message, type MessageRole } from './message.ts'
+import { text, type BlobReference, type Content, type Message, type MessageInput, type MessageRole } from './message.ts'
 import type { Delivery, PermissionRequestRecord, PlanRecord, SubmissionChange } from './record.ts'
 import { Player } from './player.ts'
 import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
@@ -182,8 +182,10 @@ export class Session {
     return fromDisk(line, sealed.seq)
   }
 
-  appendMessage(role: MessageRole, content: Content[], options?: AppendedMessage): Promise<string> {
-    const message: Message = options?.with ? { role, content, ...options.with } : { role, content }
+  /** Rejects with `invalid-entry`, and says why, if the role or the content is malformed. */
+  appendMessage(role: MessageRole, content: MessageInput, options?: AppendedMessage): Promise<string> {
+    // The writer turns every accepted form of content into blocks.
+    const message = { role, content: content as Content[], ...options?.with }
     return this.#appendEntry({ type: 'message', message }, options)
   }
 

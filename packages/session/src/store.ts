@@ -67,12 +67,14 @@ export class SessionStore {
   }
 
   async create(options: CreateOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
     const { name, ...header } = options
     return this.#openNew(await this.#maker.create(header), name)
   }
 
   /** Opens for writing. Where somebody else writes, the session is read-only and says who does. */
   async open(sessionId: string, options: OpenOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
     const id = requireId(sessionId, 'session id')
     const path = this.#options.pathOf?.(this.scope, id)
     const place = { id, ...(path !== undefined && { path }) }
@@ -85,6 +87,7 @@ export class SessionStore {
 
   /** Opens a session by its folder or by the path of any `.jsonl` file. */
   async load(path: string, options: OpenOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
     if (!this.#options.openPath) return this.open(path, options)
     const opened = await this.#options.openPath(path, options)
     if (opened.type === 'readable') {
@@ -149,6 +152,7 @@ export class SessionStore {
 
   /** Makes a new session from a pack: data only, with new ids, no grants and nothing to resume. */
   async unpack(bytes: AsyncIterable<Uint8Array>): Promise<Session> {
+    this.#refuseIfClosed()
     return this.open(await this.#maker.unpack(bytes))
   }
 
@@ -170,6 +174,10 @@ export class SessionStore {
   async close(): Promise<void> {
     await this.#open.closeAll()
     await this.#port.close()
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#open.isClosed) throw new SessionError('session-closed', 'The session store is closed.')
   }
 
   #now(): Date {

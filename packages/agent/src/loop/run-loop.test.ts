@@ -1,3 +1,5 @@
+import { text, type Content } from '@tapetree/session'
+import fc from 'fast-check'
 import { z } from 'zod'
 import { describe, expect, test } from 'vitest'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
@@ -506,4 +508,72 @@ describe('a limit', () => {
       message: 'The session has reached its limit of 2 turns.',
     })
   })
+})
+
+describe('a tool may return', () => {
+  const circle: Record<string, unknown> = {}
+  circle['itself'] = circle
+
+  test.each<[string, unknown, unknown]>([
+    ['nothing', undefined, '(no output)'],
+    ['null', null, '(no output)'],
+    ['a string', 'refunded', 'refunded'],
+    ['a number', 7, '7'],
+    ['a value of its own', { refund: 1 }, '{"refund":1}'],
+    ['a value of its own with a member called content', { content: { a: 1 }, b: 2 }, '{"content":{"a":1},"b":2}'],
+    ['text blocks as other SDKs have them', { content: [{ type: 'text', text: 'hi' }] }, [text('hi')]],
+    ['our blocks', [text('hi')], [text('hi')]],
+    ['blocks that we do not know', [{ type: 'video' }], '[{"type":"video"}]'],
+    ['no content', { content: undefined }, '(no output)'],
+    ['a circle', circle, 'The tool returned a value of type object that cannot be shown.'],
+    ['a function', () => 1, 'The tool returned a value of type function that cannot be shown.'],
+  ])('%s, and the model gets one result', async (_, returned, told) => {
+    const a = tool('a', () => returned as ToolOutput)
+    const agent = await TestAgent.open({ model: scriptedModel(oneCall()), tools: [a] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    expect(await results(agent)).toEqual([told])
+  })
+
+  test('more blocks than fit into a line', async () => {
+    const image = {
+      type: 'image',
+      image: { source: { type: 'base64', mediaType: 'image/png', data: 'AA==' } },
+    } as const
+    const content = Array.from({ length: 5000 }, (_, index) => (index % 2 ? image : text(`${index}`)))
+    const agent = await TestAgent.open({ model: scriptedModel(oneCall()), tools: [tool('a', () => ({ content }))] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    const [shown] = (await results(agent)) as Content[][]
+    expect(shown?.at(-1)).toEqual(text('(2438 more images were left out.)'))
+    expect(shown?.[0]).toMatchObject({ text: { content: expect.stringMatching(/^0\n2\n.*\n4998$/s) } })
+  })
+
+  test('anything at all', async () => {
+    const anything = fc.oneof(
+      fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true, withObjectString: true }),
+      fc.record({ content: fc.anything(), isError: fc.anything() }, { requiredKeys: [] }),
+      fc.array(fc.record({ type: fc.constantFrom('text', 'image'), text: fc.anything() })),
+    )
+    await fc.assert(
+      fc.asyncProperty(anything, async (returned) => {
+        const a = tool('a', () => returned as ToolOutput)
+        const agent = await TestAgent.open({ model: scriptedModel(oneCall()), tools: [a] })
+        expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+        expect(await results(agent)).toHaveLength(1)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  function oneCall() {
+    return script().toolCall('1', 'a').step().text('done')
+  }
+
+  async function results(agent: TestAgent): Promise<unknown[]> {
+    const entries = await agent.session.getContextPath()
+    return entries.flatMap((entry) =>
+      entry.type === 'message'
+        ? entry.message.content.flatMap((block) => (block.type === 'tool_result' ? [block.toolResult.content] : []))
+        : [],
+    )
+  }
 })

@@ -3,7 +3,7 @@ import type { CheckedCall, StartDetails, Tool, ToolOutput } from '../tools/tool.
 import type { LoopContext } from './loop-context.ts'
 import { RunStopped } from './limits.ts'
 import { runWithDeadline } from './tool-deadline.ts'
-import { answerCall, words } from './tool-results.ts'
+import { answerCall, outputOf, words } from './tool-results.ts'
 
 const maxSideBySide = 8
 
@@ -152,7 +152,7 @@ export async function finishCall(
     const output = await runWithDeadline({ deadlineMs, clock: context.clock, signal, stopped }, (inner) =>
       work(context.toolContext(call, inner)),
     )
-    await answerCall(call, await context.afterCall(call, output), context)
+    await answerCall(call, outputOf(await context.afterCall(call, outputOf(output))), context)
     // The result is durable: what could not be tidied up is in nobody's way.
     await Promise.try(() => checked.settled?.(start, context.toolContext(call, context.signal))).catch(() => undefined)
   } finally {

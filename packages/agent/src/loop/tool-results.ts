@@ -1,4 +1,4 @@
-import type { ToolUse } from '@tapetree/session'
+import { text, type Content, type ToolUse } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
 import type { LoopContext } from './loop-context.ts'
 
@@ -13,6 +13,9 @@ export const words = {
   failed: (error: unknown) => `The tool failed: ${error instanceof Error ? error.message : String(error)}`,
   overdue: (ms: number) =>
     `The tool did not return within ${Math.round(ms / 1000)} s, and was given up. It may still take effect.`,
+  nothing: '(no output)',
+  unreadable: (type: string) => `The tool returned a value of type ${type} that cannot be shown.`,
+  leftOut: (count: number) => `(${count} more images were left out.)`,
   cutOff: (name: string, isLength: boolean) =>
     `Your call of ${name} was not carried out: its input ended before it was whole` +
     `${isLength ? ', because the answer reached its greatest length' : ''}. Send it again${isLength ? ', in smaller parts' : ''}.`,
@@ -26,4 +29,63 @@ export async function answerCall(call: ToolUse, output: ToolOutput, context: Loo
     type: 'message',
     message: { role: 'tool', content: [{ type: 'tool_result', toolResult }], runId: context.runId },
   })
+}
+
+/** More blocks than this do not fit into one line of the log. */
+const maxBlocks = 64
+
+/**
+ * What a tool returned, as the model is told it. A tool may return anything: a string, nothing, blocks in our form or in that of other
+ * SDKs, or a value of its own, which is sent as JSON.
+ */
+export function outputOf(returned: unknown): ToolOutput {
+  try {
+    const own = isObject(returned) && 'content' in returned ? contentOf(returned['content']) : undefined
+    if (own === undefined)
+      return { content: contentOf(returned) ?? JSON.stringify(returned) ?? words.unreadable(typeof returned) }
+    return { content: own, ...(isObject(returned) && returned['isError'] === true && { isError: true }) }
+  } catch {
+    // It has a circle, a bigint, or a member that throws when it is read.
+    return { content: words.unreadable(typeof returned) }
+  }
+}
+
+/** Undefined for a value that is neither text nor blocks. */
+function contentOf(value: unknown): string | Content[] | undefined {
+  if (value === undefined || value === null) return words.nothing
+  if (typeof value === 'string') return value
+  const blocks = Array.isArray(value) ? value.map(blockOf) : [undefined]
+  return blocks.every((block) => block !== undefined) ? fitting(blocks) : undefined
+}
+
+/** Text or an image; undefined for anything else. Rebuilt from the members that we know, so that nothing else reaches the log. */
+function blockOf(block: unknown): Content | undefined {
+  if (!isObject(block)) return undefined
+  const { type, text: said, image } = block
+  if (type === 'text') {
+    const content = isObject(said) ? said['content'] : said
+    return typeof content === 'string' ? text(content) : undefined
+  }
+  const source = type === 'image' && isObject(image) ? image['source'] : undefined
+  if (!isObject(source)) return undefined
+  const { type: kind, mediaType, data, sha256, size } = source
+  if (typeof mediaType !== 'string') return undefined
+  if (kind === 'blob' && typeof sha256 === 'string' && typeof size === 'number') {
+    return { type: 'image', image: { source: { type: kind, mediaType, sha256, size } } }
+  }
+  if ((kind !== 'base64' && kind !== 'url') || typeof data !== 'string') return undefined
+  return { type: 'image', image: { source: { type: kind, mediaType, data } } }
+}
+
+function fitting(blocks: Content[]): Content[] {
+  if (blocks.length <= maxBlocks) return blocks
+  const said = blocks.flatMap((block) => (block.type === 'text' ? [block.text.content] : []))
+  const images = blocks.filter(({ type }) => type === 'image')
+  const shown = images.slice(0, maxBlocks - 2)
+  const leftOut = images.length - shown.length
+  return [text(said.join('\n')), ...shown, ...(leftOut > 0 ? [text(words.leftOut(leftOut))] : [])]
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
 }

@@ -84,6 +84,25 @@ test('a session that no model can be had for is not held on to', async () => {
   expect((await store.list({ place: 'archive' })).sessions).toMatchObject([{ id }])
 })
 
+test.each<[string, Partial<AgentSessionOptions>, string]>([
+  ['no model', { models: { open: () => Promise.reject(new Error('Set KEY.')), choices: async () => [] } }, 'no model'],
+  ['a model that is not there', { model: { provider: 'scripted', modelId: 'nosuch' } }, 'There is no model'],
+  [
+    'a gate that fails',
+    {
+      gate: () => {
+        throw new Error('no gate today')
+      },
+    },
+    'no gate today',
+  ],
+  ['two tools of one name', { tools: () => [scriptedModel([]).tool('a'), scriptedModel([]).tool('a')] }, 'named a'],
+])('a start that fails for %s leaves no session behind', async (_, options, problem) => {
+  const store = memoryStore()
+  await expect(open(script(), { store, ...options })).rejects.toThrow(problem)
+  expect((await store.list()).sessions).toEqual([])
+})
+
 describe('a prompt', () => {
   test('to an idle session starts a run, whose id is in the log, and says how it ended', async () => {
     const { agent, events } = await open(script().text('hello'))
@@ -444,6 +463,31 @@ describe('models', () => {
     const { id } = agent.session
     const { agent: again } = await open(a, { store, sessionId: id, models: models(a, c) })
     expect(again.state()).toMatchObject({ model: { modelId: 'c' }, thinkingLevel: 'low' })
+  })
+
+  test('that are gone are named, and the requested one or the first usable choice takes their place', async () => {
+    const store = memoryStore()
+    const old = scriptedModel(script().text('from old'), { id: 'old' })
+    const { agent } = await open(old, { store })
+    await finished(agent, 'first')
+    const { id: sessionId } = agent.session
+    await agent.close()
+    const c = scriptedModel(script().text('from c'), { id: 'c' })
+    const { agent: again, events } = await open(c, { store, sessionId, models: models(c) })
+    expect(again.state()).toMatchObject({
+      model: { modelId: 'c' },
+      missingModel: { provider: 'scripted', modelId: 'old', reason: 'Set KEY to use old.' },
+    })
+    await finished(again, 'second')
+    expect(linesOf(events, 'model_change')).toMatchObject([{ modelChange: { modelId: 'c' } }])
+    expect(await path(again)).toEqual(['user: first', 'assistant: from old', 'user: second', 'assistant: from c'])
+    const wanted = scriptedModel([], { id: 'wanted' })
+    await again.close()
+    const model = { provider: 'scripted', modelId: 'wanted' }
+    const { agent: third } = await open(wanted, { store, sessionId, models: models(wanted), model })
+    expect(third.state()).toMatchObject({ model: { modelId: 'wanted' }, missingModel: { modelId: 'c' } })
+    await third.setModel('scripted', 'wanted')
+    expect(third.state()).toMatchObject({ missingModel: null })
   })
 
   test('step in for one whose quota is used up, as the log says', async () => {

@@ -4,6 +4,7 @@ import {
   text,
   type BashExecution,
   type Cause,
+  type ModelReference,
   type Session,
   type WaitingMessage,
 } from '@tapetree/session'
@@ -19,7 +20,7 @@ import { stateOf, type AgentState } from './agent-state.ts'
 import { summariseBranch } from './branch-summary.ts'
 import { compact, type CompactionOutcome } from './compaction.ts'
 import { Conversation } from './conversation.ts'
-import { ModelChoice } from './model-choice.ts'
+import { ModelChoice, type MissingModel, type ModelSource } from './model-choice.ts'
 import { composeMessage, type PromptImage } from './compose-message.ts'
 import { planResume, type ResumePlan } from './resume.ts'
 import type { RunStart } from './run.ts'
@@ -63,13 +64,18 @@ export class AgentSession {
 
   static async open(options: AgentSessionOptions): Promise<AgentSession> {
     const { store, sessionId, cwd = process.cwd() } = options
+    // A new session is created only when there is a model for it, so that a failed start leaves no empty session behind.
+    const choice = sessionId === undefined ? await choiceFor(undefined, options) : undefined
     const session = sessionId === undefined ? await store.create({ cwd }) : await store.open(sessionId)
     try {
-      const agent = new AgentSession(options, session, await choiceFor(session, options))
+      const agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
+      // Fails here, before the first run, if two tools have the same name.
+      agent.#conversation.tools()
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
       await session.close()
+      if (choice) await store.delete(session.id).catch(() => undefined)
       throw error
     }
   }
@@ -248,14 +254,20 @@ export class AgentSession {
   // Which session
 
   async newSession(parentSession?: string): Promise<string> {
-    const { store } = this.#options
+    const choice = await choiceFor(undefined, this.#options)
     const header = { cwd: this.#cwd, ...(parentSession !== undefined && { parentSession }) }
-    return this.#switchTo(await store.create(header))
+    return this.#switchTo(await this.#options.store.create(header), choice)
   }
 
   async switchSession(sessionId: string): Promise<string> {
     if (sessionId === this.session.id) return sessionId
-    return this.#switchTo(await this.#options.store.open(sessionId))
+    const session = await this.#options.store.open(sessionId)
+    try {
+      return await this.#switchTo(session, await choiceFor(session, this.#options))
+    } catch (error) {
+      if (session !== this.session) await session.close()
+      throw error
+    }
   }
 
   /** A new session with the path to this entry, in which the conversation goes on. */
@@ -345,9 +357,8 @@ export class AgentSession {
     return model
   }
 
-  async #switchTo(session: Session): Promise<string> {
+  async #switchTo(session: Session, choice: ModelChoice): Promise<string> {
     const previousId = this.session.id
-    const choice = await choiceFor(session, this.#options)
     await this.#leave()
     this.#conversation = this.#converse(session, choice)
     this.#tell({ type: 'session_switched', sessionId: session.id, previousId })
@@ -370,12 +381,33 @@ export class AgentSession {
   }
 }
 
-/** A session goes on with the model and level it had; a new one begins with what is asked for, else with the first choice. */
-async function choiceFor(session: Session, options: AgentSessionOptions): Promise<ModelChoice> {
-  const { models, model: wanted, thinkingLevel } = options
-  const inForce = await session.getContext()
-  const reference = inForce.model ?? wanted ?? (await models.choices())[0]
-  if (!reference) throw new RegistryError('unknown-model', 'There is no model to use.')
-  const level = thinkingLevels.find((known) => known === inForce.thinkingLevel) ?? thinkingLevel
-  return new ModelChoice(models, await models.open(reference.provider, reference.modelId), level)
+/**
+ * A session goes on with the model and level that it had, and a new one starts with the requested model or the first choice. If the
+ * model of a session is gone, the requested model or else the first usable choice takes its place.
+ */
+async function choiceFor(session: Session | undefined, options: AgentSessionOptions): Promise<ModelChoice> {
+  const { models: source, model: wanted } = options
+  const inForce = await session?.getContext()
+  const level = thinkingLevels.find((known) => known === inForce?.thinkingLevel) ?? options.thinkingLevel
+  const choose = async ({ provider, modelId }: ModelReference, missing?: MissingModel): Promise<ModelChoice> =>
+    new ModelChoice({ source, model: await source.open(provider, modelId), thinkingLevel: level, missing })
+  const used = inForce?.model
+  if (!used) return choose(wanted ?? (await firstOf(source)))
+  try {
+    return await choose(used)
+  } catch (error) {
+    const missing = { ...used, reason: error instanceof Error ? error.message : String(error) }
+    const others = await source.choices().catch(() => [])
+    for (const other of wanted ? [wanted, ...others] : others) {
+      const choice = await choose(other, missing).catch(() => undefined)
+      if (choice) return choice
+    }
+    throw error
+  }
+}
+
+async function firstOf(models: ModelSource): Promise<ModelReference> {
+  const [first] = await models.choices()
+  if (!first) throw new RegistryError('unknown-model', 'There is no model to use.')
+  return first
 }

@@ -3,6 +3,7 @@ import type { ThinkingLevel } from '../models/model.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { PermissionRequest } from '../permissions/requests.ts'
 import type { Conversation } from './conversation.ts'
+import type { MissingModel } from './model-choice.ts'
 
 /** How a session stands just now. */
 export interface AgentState {
@@ -10,6 +11,8 @@ export interface AgentState {
   name: string
   leafId: string | null
   model: { provider: string; modelId: string }
+  /** The session used this model last and it is gone; `model` takes its place until another one is chosen. */
+  missingModel: MissingModel | null
   thinkingLevel: ThinkingLevel
   mode: PermissionMode
   isBusy: boolean
@@ -29,6 +32,7 @@ export function stateOf({ session, choice, mode, slot, requests }: Conversation)
     name: session.name,
     leafId: session.leafId,
     model: { provider, modelId },
+    missingModel: choice.missing ?? null,
     thinkingLevel: choice.thinkingLevel ?? 'off',
     mode,
     isBusy: slot.isBusy,

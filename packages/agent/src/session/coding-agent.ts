@@ -142,6 +142,12 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
       ...(options.owner !== undefined && { owner: options.owner }),
     })
+    const { missingModel, model } = session.state()
+    if (missingModel) {
+      const { provider, modelId, reason } = missingModel
+      const message = `This session used ${provider}/${modelId}, which cannot be opened (${reason}) It goes on with ${model.provider}/${model.modelId}.`
+      onProblem({ source: 'model', message })
+    }
     const close = async (): Promise<void> => {
       await session.close()
       await Promise.all([mcp.close(), extensions.close()])

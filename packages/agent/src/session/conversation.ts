@@ -121,7 +121,7 @@ export class Conversation {
     const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
     const exitPlan = exitPlanTool({ onAccepted: () => void (this.mode = 'ask') })
     const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
-    return toolsFor(this.mode, [...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan])
+    return toolsFor(this.mode, distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan]))
   }
 
   async close(): Promise<void> {
@@ -192,6 +192,16 @@ export class Conversation {
       ...(whenNobodyAnswers && { whenNobodyAnswers }),
     })
   }
+}
+
+/** A model calls a tool by its name, so a name that is used twice would hide one of the two. */
+function distinct(tools: readonly Tool[]): readonly Tool[] {
+  const names = new Set<string>()
+  for (const { name } of tools) {
+    if (names.has(name)) throw new TypeError(`Two tools are named ${name}. Give each tool a name of its own.`)
+    names.add(name)
+  }
+  return tools
 }
 
 /** Both within the 5 seconds in which a server goes down. */

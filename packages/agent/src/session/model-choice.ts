@@ -9,15 +9,29 @@ export interface ModelSource {
   choices(): Promise<readonly ModelReference[]>
 }
 
+/** The model that a session used last and that cannot be opened any more. `reason` is a sentence for the user. */
+export interface MissingModel extends ModelReference {
+  reason: string
+}
+
+export interface ModelChoiceParts {
+  source: ModelSource
+  model: Model
+  thinkingLevel: ThinkingLevel | undefined
+  missing?: MissingModel | undefined
+}
+
 /** The model and the thinking level that the next run uses. */
 export class ModelChoice {
   readonly #source: ModelSource
   #model: Model
+  #missing: MissingModel | undefined
   thinkingLevel: ThinkingLevel | undefined
 
-  constructor(source: ModelSource, model: Model, thinkingLevel: ThinkingLevel | undefined) {
+  constructor({ source, model, thinkingLevel, missing }: ModelChoiceParts) {
     this.#source = source
     this.#model = model
+    this.#missing = missing
     this.thinkingLevel = thinkingLevel
   }
 
@@ -25,8 +39,14 @@ export class ModelChoice {
     return this.#model
   }
 
+  /** The model of the session that `model` stands in for, until somebody chooses one. */
+  get missing(): MissingModel | undefined {
+    return this.#missing
+  }
+
   async set(provider: string, modelId: string): Promise<Model> {
     this.#model = await this.#source.open(provider, modelId)
+    this.#missing = undefined
     return this.#model
   }
 

@@ -50,6 +50,8 @@ export const stateValueSchemas = {
     model: z.object({ provider: z.string(), model_id: z.string() }).nullish(),
     thinking_level: z.string().nullish(),
     mode: z.string().nullish(),
+    /** The session used this model last and it cannot be opened; `model` takes its place. */
+    missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
   }),
   usage: z.object({
     turns: z.int(),

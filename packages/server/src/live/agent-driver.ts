@@ -34,8 +34,15 @@ export class AgentDriver implements SessionDriver {
   }
 
   config(): Record<string, unknown> {
-    const { model, thinkingLevel, mode } = this.#agent.state()
-    return { model: { provider: model.provider, model_id: model.modelId }, thinking_level: thinkingLevel, mode }
+    const { model, thinkingLevel, mode, missingModel } = this.#agent.state()
+    return {
+      model: { provider: model.provider, model_id: model.modelId },
+      thinking_level: thinkingLevel,
+      mode,
+      ...(missingModel && {
+        missing_model: { provider: missingModel.provider, model_id: missingModel.modelId, reason: missingModel.reason },
+      }),
+    }
   }
 
   slashCommands(): readonly SlashCommand[] {

@@ -94,10 +94,13 @@ describe('a coding agent behind a server', () => {
     expect(trusting.board.get('commands')).toEqual(trusting.driver.slashCommands())
   })
 
-  test('begins with the model that the session was made with', async () => {
+  test('starts with the model of the session, or says which one is missing and uses another', async () => {
     const { sessions, cwd } = await place()
     const id = await sessions.create({ cwd, name: 'other', model: { provider: 'nowhere', modelId: 'x' } })
-    await expect(sessions.get(id)).rejects.toMatchObject({ problem: { status: 409, type: 'model-not-usable' } })
+    expect((await sessions.get(id)).driver.config()).toMatchObject({
+      model: { model_id: 'm' },
+      missing_model: { provider: 'nowhere', model_id: 'x', reason: expect.stringContaining('nowhere') },
+    })
     const good = await sessions.create({ cwd, model: { provider: 'fake', modelId: 'm' } })
     expect((await sessions.get(good)).driver.config()).toMatchObject({ model: { model_id: 'm' } })
   })

@@ -383,6 +383,14 @@ function inbox(it: It): void {
 }
 
 function ownership(it: It): void {
+  it('a closed store neither creates nor opens sessions', async ({ store }) => {
+    const { id } = await store.create()
+    await store.close()
+    await rejects(store.create(), 'session-closed')
+    await rejects(store.open(id), 'session-closed')
+    await rejects(store.open(id, { readOnly: true }), 'session-closed')
+  })
+
   it('a second opener in the same process shares the session until the last one closes it', async ({ store }) => {
     const first = await store.create()
     const second = await store.open(first.id)
