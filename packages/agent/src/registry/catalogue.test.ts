@@ -27,6 +27,14 @@ describe('the catalogue', () => {
     for (const variable of provider.keyVariables) expect(variable).toMatch(/^[A-Z_]+_API_KEY$/)
   })
 
+  test.each(catalogueProviders)('the default model of $id is in the catalogue, at a middle price', async (provider) => {
+    const [model, ...others] = catalogueModels(provider).filter(({ id }) => id === provider.defaultModel)
+    expect(others).toEqual([])
+    const prices = (await loadCataloguePrices()).pricesOf(provider, model?.id ?? '', today)
+    expect(prices?.input).toBeLessThanOrEqual(2)
+    expect(prices?.output).toBeLessThanOrEqual(10)
+  })
+
   test.each(knownModels)('$provider/$id has limits that can be true', (model) => {
     expect(model.id).toMatch(modelIdPattern)
     expect(model.name).toMatch(/^[\w .:-]+$/)

@@ -17,9 +17,15 @@ export interface ModelProvider {
   headers?: Readonly<Record<string, string>> | undefined
   /** Its name in genai-prices. */
   pricesId?: string
+  /** The id of the model that a new session uses if the user names none. */
+  defaultModel?: string
 }
 
-export const catalogueProviders: readonly ModelProvider[] = [
+/**
+ * The default models are chosen by hand: the current generation, good at coding with tools, at a middle price. When `known-models.ts`
+ * is written anew, go through them again.
+ */
+export const catalogueProviders: readonly (ModelProvider & { defaultModel: string })[] = [
   {
     id: 'anthropic',
     name: 'Anthropic',
@@ -27,6 +33,7 @@ export const catalogueProviders: readonly ModelProvider[] = [
     baseUrl: 'https://api.anthropic.com/v1',
     keyVariables: ['ANTHROPIC_API_KEY'],
     pricesId: 'anthropic',
+    defaultModel: 'claude-sonnet-5-5',
   },
   {
     id: 'openai',
@@ -35,6 +42,7 @@ export const catalogueProviders: readonly ModelProvider[] = [
     baseUrl: 'https://api.openai.com/v1',
     keyVariables: ['OPENAI_API_KEY'],
     pricesId: 'openai',
+    defaultModel: 'gpt-6.1-sol',
   },
   {
     id: 'google',
@@ -43,16 +51,37 @@ export const catalogueProviders: readonly ModelProvider[] = [
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     keyVariables: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
     pricesId: 'google',
+    defaultModel: 'gemini-4-argon',
   },
-  compatible('xai', 'xAI', 'https://api.x.ai/v1', { keyVariables: ['XAI_API_KEY'], pricesId: 'x-ai' }),
-  compatible('deepseek', 'DeepSeek', 'https://api.deepseek.com/v1', { keyVariables: ['DEEPSEEK_API_KEY'] }),
-  compatible('mistral', 'Mistral', 'https://api.mistral.ai/v1', { keyVariables: ['MISTRAL_API_KEY'] }),
-  compatible('moonshotai', 'Moonshot AI', 'https://api.moonshot.ai/v1', { keyVariables: ['MOONSHOT_API_KEY'] }),
-  compatible('zai', 'Z.ai', 'https://api.z.ai/api/paas/v4', { keyVariables: ['ZAI_API_KEY'] }),
-  compatible('groq', 'Groq', 'https://api.groq.com/openai/v1', { keyVariables: ['GROQ_API_KEY'] }),
-  compatible('cerebras', 'Cerebras', 'https://api.cerebras.ai/v1', { keyVariables: ['CEREBRAS_API_KEY'] }),
+  compatible('xai', 'xAI', 'https://api.x.ai/v1', {
+    keyVariables: ['XAI_API_KEY'],
+    pricesId: 'x-ai',
+    defaultModel: 'grok-4.7',
+  }),
+  compatible('deepseek', 'DeepSeek', 'https://api.deepseek.com/v1', {
+    keyVariables: ['DEEPSEEK_API_KEY'],
+    defaultModel: 'deepseek-v4-pro',
+  }),
+  compatible('mistral', 'Mistral', 'https://api.mistral.ai/v1', {
+    keyVariables: ['MISTRAL_API_KEY'],
+    defaultModel: 'mistral-large-4',
+  }),
+  compatible('moonshotai', 'Moonshot AI', 'https://api.moonshot.ai/v1', {
+    keyVariables: ['MOONSHOT_API_KEY'],
+    defaultModel: 'kimi-k3.1-pro',
+  }),
+  compatible('zai', 'Z.ai', 'https://api.z.ai/api/paas/v4', { keyVariables: ['ZAI_API_KEY'], defaultModel: 'glm-5.3' }),
+  compatible('groq', 'Groq', 'https://api.groq.com/openai/v1', {
+    keyVariables: ['GROQ_API_KEY'],
+    defaultModel: 'qwen/qwen3.8-27b',
+  }),
+  compatible('cerebras', 'Cerebras', 'https://api.cerebras.ai/v1', {
+    keyVariables: ['CEREBRAS_API_KEY'],
+    defaultModel: 'qwen-3.8-27b',
+  }),
   compatible('openrouter', 'OpenRouter', 'https://openrouter.ai/api/v1', {
     keyVariables: ['OPENROUTER_API_KEY'],
+    defaultModel: 'anthropic/claude-sonnet-5.5',
     // Its list of models is open to everybody.
     keyCheckPath: '/key',
   }),
@@ -82,7 +111,7 @@ function compatible(
   id: string,
   name: string,
   baseUrl: string,
-  more: Pick<ModelProvider, 'keyVariables'> & Partial<ModelProvider>,
-): ModelProvider {
+  more: Pick<ModelProvider, 'keyVariables'> & { defaultModel: string } & Partial<ModelProvider>,
+): ModelProvider & { defaultModel: string } {
   return { id, name, api: 'openai-compatible', baseUrl, pricesId: id, ...more }
 }

@@ -7,7 +7,7 @@ import type { ModelSource } from './model-choice.ts'
 export interface RegistryModelsOptions {
   registry: ModelRegistry
   extensions?: Pick<ExtensionHost, 'models' | 'openModel'>
-  /** What is cycled through, as the user names them; everything that has a key where there is none. */
+  /** The models to cycle through, as the user names them. Empty or absent: every model that has a key. */
   cycle?: readonly string[]
 }
 
@@ -21,13 +21,23 @@ export function registryModels({ registry, extensions, cycle = [] }: RegistryMod
       return model
     },
     choices: async () => {
-      const { models } = cycle.length > 0 ? await registry.choose(cycle) : { models: await registry.list() }
+      const { models } = cycle.length > 0 ? await registry.choose(cycle) : { models: await defaultsFirst(registry) }
       const usable = models.filter(({ key }) => key.type !== 'missing')
       const choices = [...(extensions?.models ?? []), ...usable.map(({ provider, id }) => ({ provider, modelId: id }))]
       if (choices.length === 0) throw noKey(models)
       return choices
     },
   }
+}
+
+/** Within each provider its default model comes first: a session that names no model begins with the first choice. */
+async function defaultsFirst(registry: ModelRegistry): Promise<ListedModel[]> {
+  const defaults = new Map(registry.providers.map(({ id, defaultModel }) => [id, defaultModel]))
+  const byProvider = Map.groupBy(await registry.list(), ({ provider }) => provider)
+  return [...byProvider].flatMap(([provider, models]) => {
+    const isDefault = ({ id }: ListedModel): boolean => id === defaults.get(provider)
+    return [...models.filter(isDefault), ...models.filter((model) => !isDefault(model))]
+  })
 }
 
 /** Said to whoever has just installed it: the variables of those that come first will do. */
