@@ -94,9 +94,10 @@ function fromSession(error: SessionError): Failure {
 
 function fromRegistry(error: Error, code: string): Failure {
   const { suggestions = [] } = error as { suggestions?: readonly string[] }
+  const otherwise = code === 'unknown-model' ? ['tapetree models'] : keyHelp
   return new Failure(exitCodes.noModel, error.message, {
     type: code,
-    next: suggestions.length > 0 ? suggestions.map((each) => `tapetree --model ${each}`) : keyHelp,
+    next: suggestions.length > 0 ? suggestions.map((each) => `tapetree --model ${each}`) : otherwise,
     cause: error,
   })
 }

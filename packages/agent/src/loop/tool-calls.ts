@@ -1,4 +1,5 @@
 import type { ToolUse } from '@tapetree/session'
+import type { GateCall } from '../tools/gate.ts'
 import type { CheckedCall, StartDetails, Tool, ToolOutput } from '../tools/tool.ts'
 import type { LoopContext } from './loop-context.ts'
 import { RunStopped } from './limits.ts'
@@ -96,7 +97,17 @@ async function admit({ call, tool, checked }: AdmittedCall, context: LoopContext
     if (context.steerPolicy !== 'after-batch') steered.abort()
   })
   const { id: callId, name, input } = call
-  const asked = { runId: context.runId, callId, tool: name, readOnly: tool.readOnly, input, access: checked.access }
+  const asked: GateCall = {
+    runId: context.runId,
+    callId,
+    tool: name,
+    readOnly: tool.readOnly,
+    input,
+    access: checked.access,
+    ...(checked.preflight && {
+      preflight: async () => checked.preflight?.(context.toolContext(call, context.signal)),
+    }),
+  }
   try {
     const verdict = await context.gate.admit(asked, AbortSignal.any([context.signal, steered.signal]))
     return verdict.type === 'denied' ? verdict.reason : undefined

@@ -36,6 +36,8 @@ export class PermissionGate implements Gate {
       case 'deny':
         return { type: 'denied', reason: judgement.reason }
       case 'ask': {
+        const problem = await this.#problemOf(call)
+        if (problem !== undefined) return { type: 'denied', reason: problem }
         if (whenNobodyAnswers === 'deny') {
           return { type: 'denied', reason: `Nobody is here to allow this. ${judgement.reason}` }
         }
@@ -56,7 +58,20 @@ export class PermissionGate implements Gate {
     }
   }
 
-  #judge(call: GateCall): Judgement {
+  /**
+   * Why a call cannot work. Its answer tells the model about files, so it is given only if the model may read them unasked. A question
+   * that an earlier process asked stands.
+   */
+  async #problemOf(call: GateCall): Promise<string | undefined> {
+    if (!call.preflight || this.#options.requests.hasAsked(call)) return undefined
+    const access = call.access.flatMap((each): Access[] =>
+      each.type === 'read' || each.type === 'write' ? [{ type: 'read', path: each.path }] : [],
+    )
+    const isReadable = this.#judge({ tool: 'read', readOnly: true, access }).effect === 'allow'
+    return isReadable ? call.preflight() : undefined
+  }
+
+  #judge(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>): Judgement {
     const { rules, ...policy } = this.#options.policy()
     const { user = [], project = [], trustsProject = false } = rules ?? {}
     const session = this.#options.requests.grants.flatMap(rulesGranted)

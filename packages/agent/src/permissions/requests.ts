@@ -46,6 +46,11 @@ export class Requests {
     return this.#session.pendingPermissions.filter(({ requestId }) => !this.#taken.has(requestId))
   }
 
+  /** Whether a question about this call waits for its answer, or has one that the call has not taken yet. */
+  hasAsked(call: Pick<PermissionRequest, 'callId' | 'tool'>): boolean {
+    return [...this.#session.pendingPermissions, ...this.#early.values()].some((each) => isSameCall(each, call))
+  }
+
   /** What answers have left in force, oldest first. */
   get grants(): readonly Record<string, unknown>[] {
     return this.#session.grants

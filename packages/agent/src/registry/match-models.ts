@@ -24,9 +24,10 @@ export function matchModels<T extends Named>(name: string, models: readonly T[])
     .filter((groups) => groups.length > 0)
 }
 
-/** What may have been meant, the nearest first. */
+/** The models that may have been meant, the nearest first: misspelt by a few letters, or with a word in common. */
 export function nearModels(name: string, models: readonly Named[], count = 3): string[] {
   const wanted = name.toLowerCase().slice(0, 100)
+  const words = wordsOf(lastPart(wanted))
   return models
     .map((model) => ({
       reference: referenceOf(model),
@@ -35,12 +36,20 @@ export function nearModels(name: string, models: readonly Named[], count = 3): s
         editDistance(wanted, referenceOf(model).toLowerCase()),
         editDistance(lastPart(wanted), lastPart(model.id)),
       ),
+      hasWord: wordsOf(lastPart(model.id)).some((word) => words.includes(word)),
     }))
-    .filter(({ distance }) => distance <= Math.max(2, wanted.length / 3))
+    .filter(({ distance, hasWord }) => hasWord || distance <= Math.max(2, wanted.length / 3))
     .sort((left, right) => left.distance - right.distance)
     .slice(0, count)
     .map(({ reference }) => reference)
 }
+
+/** `claude-sonet-7` has the words `claude` and `sonet`. Version numbers say nothing of the family. */
+function wordsOf(id: string): string[] {
+  return id.split(/[^a-z]+/).filter((word) => word.length >= 3 && !fillers.has(word))
+}
+
+const fillers = new Set(['latest', 'preview', 'model', 'instruct'])
 
 function lastPart(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1).toLowerCase()

@@ -193,6 +193,17 @@ describe('find', () => {
     await expect(registry.find('')).rejects.toMatchObject({ code: 'unknown-model' })
   })
 
+  test('a model of a family that exists, in a version that does not, is an error that names the family', async () => {
+    await expect(registry.find('sonnet-99')).rejects.toThrow(/Did you mean anthropic\/claude-sonnet-\S+ or /)
+  })
+
+  test('a name that is like no other is an error that names models with a key', async () => {
+    const withKey = createModelRegistry({ env: { MISTRAL_API_KEY: 'not-a-real-one' } })
+    await expect(withKey.find('nosuch')).rejects.toThrow(
+      'There is no model "nosuch". Models that can be used now include mistral/mistral-large-4.',
+    )
+  })
+
   test('what is shown of a name moves no cursor, and is short', async () => {
     const error = await registry.find(`\u001B[2J\u202E${'x'.repeat(500)}`).catch((each: Error) => each)
     expect((error as Error).message).toMatch(/^There is no model "\uFFFD\[2J\uFFFDx{90,99}…"/)

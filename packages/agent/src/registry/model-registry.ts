@@ -225,7 +225,7 @@ class Registry implements ModelRegistry {
     if (match) throw ambiguous(`${provider.id}/${name}`, [match, ...others])
     // The server of somebody's own knows best what it serves.
     if (this.#sourceOf(provider) === 'user') return assumedModel(name, provider, 'user')
-    throw unknownModel(`${provider.id}/${name}`, [...own, ...this.#models.values()])
+    throw await this.#unknownModel(`${provider.id}/${name}`, [...own, ...this.#models.values()])
   }
 
   async #byName(name: string): Promise<ModelInfo> {
@@ -234,7 +234,7 @@ class Registry implements ModelRegistry {
     if (groups) return this.#theUsable(name, groups)
     const snapshot = all.find(({ id }) => isSnapshot(name, id))
     if (snapshot) return { ...snapshot, id: name, name }
-    throw unknownModel(name, all)
+    throw await this.#unknownModel(name, all)
   }
 
   /** The only one with a key in the first group that has any; without keys the only one of the first group. */
@@ -259,6 +259,30 @@ class Registry implements ModelRegistry {
     const assumed = assumedModel(id, provider, 'catalogue')
     const contextWindow = published.contextWindow ?? assumed.contextWindow
     return { ...assumed, contextWindow, maxOutputTokens: Math.min(assumed.maxOutputTokens, contextWindow) }
+  }
+
+  async #unknownModel(name: string, models: readonly ModelInfo[]): Promise<RegistryError> {
+    const suggestions = [...new Set(nearModels(name, models))]
+    const usable = suggestions.length > 0 ? [] : await this.#usableModels()
+    const hints = [
+      ...(suggestions.length > 0 ? [`Did you mean ${suggestions.join(' or ')}?`] : []),
+      ...(usable.length > 0 ? [`Models that can be used now include ${usable.join(', ')}.`] : []),
+    ]
+    const message = [`There is no model ${shown(name)}.`, ...hints].join(' ')
+    return new RegistryError('unknown-model', message, { suggestions })
+  }
+
+  /** One model for each of the first few providers that have a key. */
+  async #usableModels(): Promise<string[]> {
+    const usable: string[] = []
+    for (const provider of this.#providers.values()) {
+      const own = this.#modelsOf(provider)
+      const model = own.find(({ id }) => id === provider.defaultModel) ?? own[0]
+      if (!model || (await keyState(provider, this.#places)).type === 'missing') continue
+      usable.push(referenceOf(model))
+      if (usable.length === 3) break
+    }
+    return usable
   }
 
   #listedModel(provider: ModelProvider, id: string): ModelInfo | undefined {
@@ -320,15 +344,6 @@ function withVariable(info: ModelInfo, { keyVariables: [keyVariable] }: ModelPro
 /** `claude-opus-4-5-20251101` is `claude-opus-4-5` as of a day. */
 function isSnapshot(id: string, of: string): boolean {
   return id.startsWith(`${of}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(of.length))
-}
-
-function unknownModel(name: string, models: readonly ModelInfo[]): RegistryError {
-  const suggestions = [...new Set(nearModels(name, models))]
-  const hint =
-    suggestions.length > 0
-      ? ` Did you mean ${suggestions.join(' or ')}?`
-      : ' The list of models has those that are known.'
-  return new RegistryError('unknown-model', `There is no model ${shown(name)}.${hint}`, { suggestions })
 }
 
 function ambiguous(name: string, matching: readonly ModelInfo[]): RegistryError {

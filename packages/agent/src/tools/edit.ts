@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { descriptionOf } from './description.ts'
 import { editText } from './files/edit-text.ts'
-import { changeFile, maxHeldBytes, type FileBefore } from './files/file-change.ts'
+import { changeFile, maxHeldBytes, previewChange, type FileBefore, type FileChange } from './files/file-change.ts'
 import { missingProblem } from './files/missing-path.ts'
 import { limitOutput } from './output-limit.ts'
 import { judgedPath, pathSchema, realPathOf, shownPath } from './files/paths.ts'
 import { decodeTextFile, encodeTextFile } from './files/text-file.ts'
 import { defineTool, type ToolContext, type ToolOutput } from './tool.ts'
-import { answerProblems, hasCode, ToolProblem } from './tool-problem.ts'
+import { answerProblems, hasCode, problemOf, ToolProblem } from './tool-problem.ts'
 import { unifiedDiff } from './files/unified-diff.ts'
 
 const schema = z.object({
@@ -35,33 +35,47 @@ export const editTool = defineTool({
       { type: 'write', path: real },
     ]
   },
+  preflight: (input, context, judged) => {
+    const path = judgedPath(judged, 'write')
+    const preview = (): Promise<void> => previewChange(changeOf(path, input, context), context)
+    return problemOf(() => explainingMissing(path, context, preview))
+  },
   run: (input, context, judged) => answerProblems(() => edit(judgedPath(judged, 'write'), input, context)),
 })
 
 async function edit(path: string, input: EditInput, context: ToolContext): Promise<ToolOutput> {
-  if (input.oldText === input.newText)
-    throw new ToolProblem('oldText and newText are the same, so nothing would change.')
+  const { before, after } = await explainingMissing(path, context, () =>
+    changeFile(changeOf(path, input, context), context),
+  )
   const name = shownPath(path, context)
-  const { before, after } = await changeFile(
-    {
-      given: input.path,
-      path,
-      isThere: true,
-      content: async (file) => {
-        if (!file) throw await missingProblem(path, context)
-        return editFile(name, file, input)
-      },
-    },
-    context,
-  ).catch(async (error: unknown) => {
-    throw hasCode(error, 'ENOENT', 'ENOTDIR') ? await missingProblem(path, context) : error
-  })
   const { bytes, count } = after
   const diff = await limitOutput(unifiedDiff({ name, before: before?.bytes, after: bytes }), context)
   return { content: `Edited ${name}: ${count === 1 ? '1 replacement' : `${count} replacements`}.\n\n${diff}` }
 }
 
+function changeOf(path: string, input: EditInput, context: ToolContext): FileChange<{ bytes: Buffer; count: number }> {
+  return {
+    given: input.path,
+    path,
+    isThere: true,
+    content: async (file) => {
+      if (!file) throw await missingProblem(path, context)
+      return editFile(shownPath(path, context), file, input)
+    },
+  }
+}
+
+async function explainingMissing<T>(path: string, context: ToolContext, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw hasCode(error, 'ENOENT', 'ENOTDIR') ? await missingProblem(path, context) : error
+  }
+}
+
 function editFile(name: string, before: FileBefore, input: EditInput): { bytes: Buffer; count: number } {
+  if (input.oldText === input.newText)
+    throw new ToolProblem('oldText and newText are the same, so nothing would change.')
   if (!before.bytes) throw new ToolProblem(`${name} is too large to edit: it has more than ${maxHeldBytes} bytes.`)
   const file = decodeTextFile(before.bytes)
   if (!file) throw new ToolProblem(`${name} is not valid UTF-8 or UTF-16 text, so it cannot be edited as text.`)

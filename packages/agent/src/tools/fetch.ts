@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { descriptionOf } from './description.ts'
 import { limitOutput } from './output-limit.ts'
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from './tool.ts'
-import { answerProblems, ToolProblem } from './tool-problem.ts'
-import { fetchPage, refusalOf, systemNetwork, type Network, type Page } from './web/fetch-page.ts'
+import { answerProblems, problemOf, ToolProblem } from './tool-problem.ts'
+import { fetchPage, refusalOf, refusePrivateLiteral, systemNetwork, type Network, type Page } from './web/fetch-page.ts'
 import { htmlToMarkdown } from './web/html-to-markdown.ts'
 
 const defaultMaxBytes = 1024 * 1024
@@ -38,6 +38,7 @@ export function fetchTool({ timeoutMs = defaultTimeoutMs, ...network }: FetchOpt
     readOnly: false,
     replay: 'safe',
     access: ({ url }) => [{ type: 'fetch', url: new URL(url).href }],
+    preflight: ({ url }) => problemOf(() => refusePrivateLiteral(new URL(url), { ...systemNetwork, ...network })),
     run: (input, context) =>
       answerProblems(async () => {
         const timeout = AbortSignal.timeout(timeoutMs)

@@ -12,6 +12,8 @@ export interface GateCall {
   readOnly: boolean
   input: Record<string, unknown>
   access: readonly Access[]
+  /** Why the call cannot work, if it cannot: see `CheckedCall`. */
+  preflight?: () => Promise<string | undefined>
 }
 
 /** The reason is a sentence for the model. */

@@ -10,10 +10,25 @@ export async function answerProblems(work: () => Promise<ToolOutput>): Promise<T
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ToolProblem) return { content: error.message, isError: true }
-    if (isSystemError(error)) return { content: sentenceOf(error), isError: true }
-    throw error
+    const content = sentenceFor(error)
+    if (content === undefined) throw error
+    return { content, isError: true }
   }
+}
+
+/** What `answerProblems` would answer, as a sentence. Undefined if the work succeeds, or fails in a way the model cannot mend. */
+export async function problemOf(work: () => Promise<void> | void): Promise<string | undefined> {
+  try {
+    await work()
+    return undefined
+  } catch (error) {
+    return sentenceFor(error)
+  }
+}
+
+function sentenceFor(error: unknown): string | undefined {
+  if (error instanceof ToolProblem) return error.message
+  return isSystemError(error) ? sentenceOf(error) : undefined
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

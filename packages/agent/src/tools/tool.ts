@@ -25,6 +25,11 @@ export interface Tool {
 export interface CheckedCall {
   /** What it would touch: the permission gate judges that, not the name of the tool. */
   readonly access: readonly Access[]
+  /**
+   * Why the call cannot work, as a sentence for the model, found without changing anything. The gate asks before it asks the user, and
+   * only if the user's rules let the call read the files it names.
+   */
+  preflight?(context: ToolContext): Promise<string | undefined>
   /** What `tool_start` says, durable before anything runs; only commands have something to say. */
   start?(context: ToolContext): Promise<StartDetails> | StartDetails
   run(context: ToolContext): Promise<ToolOutput>
@@ -94,6 +99,8 @@ export interface ToolOptions<Schema extends z.ZodType> {
   deadlineMs?: number
   /** What the call would touch. */
   access: (input: z.output<Schema>, place: { cwd: string }) => readonly Access[]
+  /** Why the call cannot work, as a sentence for the model. Changes nothing, and reads no files but those in `judged`. */
+  preflight?: (input: z.output<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<string | undefined>
   start?: (input: z.output<Schema>, context: ToolContext) => Promise<StartDetails> | StartDetails
   /** `judged` is what `access` gave: where a path has come to lead elsewhere since, this is what was allowed. */
   run: (input: z.output<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<ToolOutput>
@@ -104,7 +111,7 @@ export interface ToolOptions<Schema extends z.ZodType> {
 const defaultDeadlineMs = 10 * 60 * 1000
 
 export function defineTool<Schema extends z.ZodType>(options: ToolOptions<Schema>): Tool {
-  const { schema, start, settled, reattach } = options
+  const { schema, preflight, start, settled, reattach } = options
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' })
   return {
     name: options.name,
@@ -121,6 +128,7 @@ export function defineTool<Schema extends z.ZodType>(options: ToolOptions<Schema
       return {
         access,
         run: (context) => options.run(input, context, access),
+        ...(preflight && { preflight: (context: ToolContext) => preflight(input, context, access) }),
         ...(start && { start: (context: ToolContext) => start(input, context) }),
         ...(settled && { settled }),
         ...(reattach && {

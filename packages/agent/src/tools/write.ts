@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { descriptionOf } from './description.ts'
-import { changeFile } from './files/file-change.ts'
+import { changeFile, previewChange, type FileChange } from './files/file-change.ts'
 import { countLines, limitOutput } from './output-limit.ts'
 import { judgedPath, pathSchema, realPathOf, shownPath } from './files/paths.ts'
 import { defineTool, type Access, type ToolContext, type ToolOutput } from './tool.ts'
-import { answerProblems } from './tool-problem.ts'
+import { answerProblems, problemOf } from './tool-problem.ts'
 import { unifiedDiff } from './files/unified-diff.ts'
 
 const schema = z.object({
@@ -28,18 +28,26 @@ export const writeTool = defineTool({
         ]
       : [{ type: 'write', path: real }]
   },
+  preflight: (input, context, judged) => problemOf(() => previewChange(changeOf(input, judged), context)),
   run: (input, context, judged) => answerProblems(() => write(input, judged, context)),
 })
+
+function changeOf(
+  { path, content }: z.output<typeof schema>,
+  judged: readonly Access[],
+): FileChange<{ bytes: Buffer }> {
+  return { given: path, path: judgedPath(judged, 'write'), content: () => ({ bytes: Buffer.from(content) }) }
+}
 
 async function write(
   input: z.output<typeof schema>,
   judged: readonly Access[],
   context: ToolContext,
 ): Promise<ToolOutput> {
-  const path = judgedPath(judged, 'write')
-  const bytes = Buffer.from(input.content)
-  const { before } = await changeFile({ given: input.path, path, content: () => ({ bytes }) }, context)
-  const name = shownPath(path, context)
+  const change = changeOf(input, judged)
+  const { before, after } = await changeFile(change, context)
+  const { bytes } = after
+  const name = shownPath(change.path, context)
   const lines = countLines(input.content)
   const size = `${lines} ${lines === 1 ? 'line' : 'lines'}, ${bytes.length} bytes`
   if (!before) return { content: `Created ${name} (${size}).` }

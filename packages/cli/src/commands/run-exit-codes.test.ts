@@ -93,6 +93,11 @@ describe('run ends with', () => {
 
   test('4 where there is no such model, or a key is refused', patiently, async () => {
     expect(await run(['--model', 'anthropic/claude-opus-99', 'go'])).toMatchObject({ code: 4 })
+    const { code, err } = await run(['--model', 'nosuch', 'go'])
+    expect({ code, err }).toEqual({
+      code: 4,
+      err: 'tapetree: There is no model "nosuch". Models that can be used now include fake/model-1.\nTry:\n  tapetree models\n',
+    })
     home.provider.script({ type: 'failure', error: 'auth' })
     expect(await run(['go'])).toMatchObject({ code: 4, err: expect.stringContaining('tapetree login') as string })
   })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import { lstat, type FileHandle } from 'node:fs/promises'
+import { constants, type Stats } from 'node:fs'
+import { access, lstat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { movedProblem } from './confirm-path.ts'
 import { inTurn } from './file-locks.ts'
@@ -72,6 +72,27 @@ export async function changeFile<Content extends { bytes: Uint8Array }>(
     })
     return { before, after }
   })
+}
+
+/** Finds out whether a change can be made, without making it. Throws as `changeFile` would. */
+export async function previewChange<Content extends { bytes: Uint8Array }>(
+  { path, isThere, content }: FileChange<Content>,
+  { signal }: Pick<ToolContext, 'signal'>,
+): Promise<void> {
+  const place = dirname(path)
+  await using folder = await (isThere ? HeldFolder.open(place) : nearestFolder(place))
+  await access(folder.path, constants.W_OK)
+  await content(folder.path === place ? await readBefore(folder, path, signal) : undefined)
+}
+
+/** The folder, or the nearest one above it that exists: what is missing below it would be made. */
+async function nearestFolder(path: string): Promise<HeldFolder> {
+  try {
+    return await HeldFolder.open(path)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT') || dirname(path) === path) throw error
+    return nearestFolder(dirname(path))
+  }
 }
 
 async function readBefore(folder: HeldFolder, path: string, signal: AbortSignal): Promise<FileBefore | undefined> {

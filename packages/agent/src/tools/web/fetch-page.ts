@@ -92,11 +92,24 @@ const headers = {
 }
 
 async function checkedAddresses(url: URL, network: Network, signal: AbortSignal): Promise<Address[]> {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolve(host, network, signal)
-  const isAllowed = network.allowPrivate || addresses.every(({ address }) => isPublicAddress(address))
-  if (!isAllowed) throw new ToolProblem(`${url.href} is on this machine or a private network, and is not fetched.`)
+  const addresses = literalAddresses(url) ?? (await resolve(url.hostname, network, signal))
+  refusePrivate(url, addresses, network)
   return addresses
+}
+
+/** Throws for an address that would be refused without a lookup of its name. Asks nobody. */
+export function refusePrivateLiteral(url: URL, network: Pick<Network, 'allowPrivate'>): void {
+  refusePrivate(url, literalAddresses(url) ?? [], network)
+}
+
+function literalAddresses(url: URL): Address[] | undefined {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return isIP(host) ? [{ address: host, family: isIP(host) }] : undefined
+}
+
+function refusePrivate(url: URL, addresses: readonly Address[], { allowPrivate }: Pick<Network, 'allowPrivate'>): void {
+  const isAllowed = allowPrivate || addresses.every(({ address }) => isPublicAddress(address))
+  if (!isAllowed) throw new ToolProblem(`${url.href} is on this machine or a private network, and is not fetched.`)
 }
 
 async function resolve(host: string, network: Network, signal: AbortSignal): Promise<Address[]> {
