@@ -45,6 +45,8 @@ export async function meaningOf(store: SessionStore, session: Session): Promise<
     isHeld: hold !== null,
     pendingPermissions: session.pendingPermissions.length,
     grants: session.grants,
+    // Fixtures with lost lines were frozen before modes were recorded; what loss means for the mode has a test of its own.
+    permissionMode: session.damage.length === 0 ? session.permissionMode : undefined,
     openRun: session.openRun?.runId ?? null,
     head: session.head,
     list: { status, messageCount, cost },

@@ -15,9 +15,12 @@ export function agentSessions({
   idleMs,
   observers,
   onProblem,
+  mode,
   ...options
 }: AgentSessionsOptions): LiveSessions {
   const { store } = options
+  // For sessions without a mode in their log: a client's choice is not undone when its session is opened again.
+  const defaultMode = mode ?? options.defaultMode
   return new LiveSessions({
     store,
     openDriver: async (sessionId) => {
@@ -26,6 +29,7 @@ export function agentSessions({
         agent: await AgentSession.open({
           owner: serverOwner,
           ...options,
+          ...(defaultMode && { defaultMode }),
           sessionId,
           ...(cwd !== undefined && { cwd }),
         }),

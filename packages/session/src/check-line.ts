@@ -70,6 +70,7 @@ const payloads: Partial<Record<Line['type'], Shape>> = {
     options: isListOf({ optionId: isText, label: isText, kind: isText }),
   },
   permission_result: { requestId: isText, outcome: isOneOf(['allowed', 'rejected', 'cancelled']) },
+  permission_mode: { mode: isText },
   plan: { items: isListOf({ text: isText, status: isText }) },
   file_read: { path: isText, size: isNumber },
   file_write: { path: isText, size: isNumber },

@@ -132,6 +132,7 @@ async function whatItSays(reader: SessionReader): Promise<Record<string, unknown
     labels: Object.fromEntries(session.getLabels()),
     permissions: permissions.pending,
     grants: permissions.grants,
+    mode: session.permissionMode,
     name: session.name,
     rest: { seq, end, term, run, totals: totals.toCheckpoint(), head: session.head },
   }

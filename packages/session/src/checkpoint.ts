@@ -60,7 +60,7 @@ export async function readCheckpoint(log: ReadableLog): Promise<SessionState | u
   }
 }
 
-const checkpointVersion = 3
+const checkpointVersion = 4
 
 interface Body {
   version: number

@@ -299,6 +299,7 @@ const records: Example[] = [
     },
     api: { requestId: 'p', outcome: 'allowed', optionId: 'o', clientId: 'c', grant: { pathPrefix: 1, option_id: 2 } },
   },
+  { type: 'permission_mode', name: 'permissionMode', disk: { mode: 'plan' }, api: { mode: 'plan' } },
   {
     type: 'plan',
     name: 'plan',

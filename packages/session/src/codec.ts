@@ -252,6 +252,7 @@ const payloads = new Map<string, Payload>(
       clientId: true,
       grant: true,
     }),
+    permission_mode: shape({ mode: true }),
     plan: shape({ items: shape({ text: true, status: true }) }),
     file_read: shape({ path: true, size: true, runId: true, callId: true }),
     file_write: shape({

@@ -11,6 +11,7 @@ export interface PendingPermission {
 export class Permissions {
   #pending = new Map<string, PendingPermission>()
   #grants: Record<string, unknown>[] = []
+  #mode: string | undefined
 
   get pending(): PendingPermission[] {
     return [...this.#pending.values()]
@@ -18,6 +19,20 @@ export class Permissions {
 
   get grants(): readonly Record<string, unknown>[] {
     return this.#grants
+  }
+
+  /** The recorded mode; undefined if none was ever recorded, `unknown` if the record of it may be lost. */
+  get mode(): string | undefined {
+    return this.#mode
+  }
+
+  modeSet(mode: unknown): void {
+    this.#mode = typeof mode === 'string' ? mode : unknownMode
+  }
+
+  /** One of the lost lines may have narrowed the mode. */
+  linesLost(): void {
+    this.#mode = unknownMode
   }
 
   requested(payload: Record<string, unknown>, place: { seq: number; timestamp: string }): void {
@@ -33,12 +48,20 @@ export class Permissions {
   }
 
   toCheckpoint(): unknown {
-    return { pending: this.pending, grants: this.#grants }
+    return { pending: this.pending, grants: this.#grants, mode: this.#mode }
   }
 
   restore(saved: unknown): void {
-    const { pending, grants } = saved as { pending: PendingPermission[]; grants: Record<string, unknown>[] }
+    const { pending, grants, mode } = saved as {
+      pending: PendingPermission[]
+      grants: Record<string, unknown>[]
+      mode?: string
+    }
     this.#pending = new Map(pending.map((request) => [String(request.payload['request_id']), request]))
     this.#grants = grants
+    this.#mode = mode
   }
 }
+
+/** No agent has a mode of this name, so each falls back to one that asks. */
+const unknownMode = 'unknown'

@@ -12,6 +12,7 @@ export type SessionRecord =
   | ToolStartRecord
   | PermissionRequestRecord
   | PermissionResultRecord
+  | PermissionModeRecord
   | PlanRecord
   | FileReadRecord
   | FileWriteRecord
@@ -139,6 +140,12 @@ export interface PermissionResultRecord extends LineBase {
     /** A rule that stays in force for the session. */
     grant?: Record<string, unknown>
   }
+}
+
+/** The permission mode from here on. The newest one counts. */
+interface PermissionModeRecord extends LineBase {
+  type: 'permission_mode'
+  permissionMode: { mode: string }
 }
 
 export interface PlanRecord extends LineBase {

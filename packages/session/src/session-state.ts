@@ -106,6 +106,7 @@ export class SessionState {
     if (count === 0) return
     this.#insertGaps(fragments, at, throughSeq)
     this.inbox.linesLost()
+    this.permissions.linesLost()
     this.#adoptable = count
     this.seq = throughSeq
   }
@@ -175,6 +176,9 @@ export class SessionState {
         return
       case 'permission_result':
         this.permissions.answered(payload)
+        return
+      case 'permission_mode':
+        this.permissions.modeSet(payload['mode'])
         return
       case 'usage':
         this.totals.addUsage(payload['tokens'])
@@ -280,6 +284,7 @@ const knownRecords = new Set([
   'tool_start',
   'permission_request',
   'permission_result',
+  'permission_mode',
   'plan',
   'file_read',
   'file_write',

@@ -165,6 +165,11 @@ export class Session {
     return this.#reader.state.permissions.grants
   }
 
+  /** The permission mode that the log says; undefined if none was ever recorded. */
+  get permissionMode(): string | undefined {
+    return this.#reader.state.permissions.mode
+  }
+
   get localFolder(): string | undefined {
     return this.#reader.log.localFolder
   }

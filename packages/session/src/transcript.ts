@@ -255,6 +255,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
     case 'session_end':
       return { ...state, ended: record.sessionEnd.reason }
     case 'writer':
+    case 'permission_mode':
     case 'file_read':
     case 'file_write':
     case 'unknown_record':

@@ -12,6 +12,17 @@ import { exitPlanName } from './exit-plan.ts'
 export const permissionModes = ['ask', 'accept-edits', 'plan', 'auto'] as const
 export type PermissionMode = (typeof permissionModes)[number]
 
+/** From the narrowest to the widest. */
+const widths: readonly PermissionMode[] = ['plan', 'ask', 'accept-edits', 'auto']
+
+export function isWider(mode: PermissionMode, than: PermissionMode): boolean {
+  return widths.indexOf(mode) > widths.indexOf(than)
+}
+
+export function narrowest(first: PermissionMode, ...others: readonly PermissionMode[]): PermissionMode {
+  return others.reduce((narrow, mode) => (isWider(narrow, mode) ? mode : narrow), first)
+}
+
 /** The tools that the model is offered. The tool that ends planning is there only while there is a plan to make. */
 export function toolsFor(mode: PermissionMode, tools: readonly Tool[]): Tool[] {
   return tools.filter((tool) => (mode === 'plan' ? tool.readOnly : tool.name !== exitPlanName))

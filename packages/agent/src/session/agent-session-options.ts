@@ -39,7 +39,12 @@ export interface AgentSessionOptions {
   systemPrompt?: () => string
   /** How calls are judged. Default: mode `ask`, and no rules. */
   policy?: () => Partial<Omit<GatePolicy, 'mode'>>
+  /** Explicitly chosen: recorded in the log, and wins over the mode recorded there when `open` opens the session. */
   mode?: PermissionMode
+  /** For a session whose log has no mode. Default: `ask`. */
+  defaultMode?: PermissionMode
+  /** A recorded mode that is wider is narrowed to this one when the session is opened. */
+  maxMode?: PermissionMode
   /** In the place of the permission gate. */
   gate?: (requests: Requests) => Gate
   /** What is done about a question where nobody is there to answer it. Default: it waits. */

@@ -71,6 +71,7 @@ export class AgentSession {
       const agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
       // Fails here, before the first run, if two tools have the same name.
       agent.#conversation.tools()
+      await agent.#conversation.permissionMode.begin(options)
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
@@ -193,9 +194,9 @@ export class AgentSession {
     if (!slot.isBusy) await session.appendThinkingLevelChange(level, cause && { cause })
   }
 
-  /** Counts from the next call on. */
-  setMode(mode: PermissionMode): void {
-    this.#conversation.mode = mode
+  /** Recorded in the log. A wider mode counts from the next call after it is durable, a narrower one from the next call on. */
+  async setMode(mode: PermissionMode, cause?: Cause): Promise<void> {
+    await this.#conversation.permissionMode.set(mode, cause)
   }
 
   // History
@@ -361,9 +362,18 @@ export class AgentSession {
     const previousId = this.session.id
     await this.#leave()
     this.#conversation = this.#converse(session, choice)
+    await this.#beginOther()
     this.#tell({ type: 'session_switched', sessionId: session.id, previousId })
     await this.#hooks.sessionStart({ sessionId: session.id })
     return session.id
+  }
+
+  /** The mode option is for the session that was opened with it; another one keeps the mode it has. */
+  async #beginOther(): Promise<void> {
+    const { mode, maxMode } = this.#options
+    const { permissionMode, session } = this.#conversation
+    const isFresh = session.permissionMode === undefined
+    await permissionMode.begin({ ...(isFresh && mode && { mode }), ...(maxMode && { maxMode }) })
   }
 
   async #leave(): Promise<void> {

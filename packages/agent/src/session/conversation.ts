@@ -7,6 +7,7 @@ import { exitPlanTool } from '../permissions/exit-plan.ts'
 import { PermissionGate } from '../permissions/gate.ts'
 import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
 import { Requests } from '../permissions/requests.ts'
+import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy } from '../redaction/default-policy.ts'
 import { createRedactor, type Redactor } from '../redaction/redactor.ts'
 import { allTools } from '../tools/all-tools.ts'
@@ -50,7 +51,7 @@ export class Conversation {
   readonly subagents: Subagents
   /** As they are for this session. */
   readonly hooks: Hooks
-  mode: PermissionMode
+  readonly permissionMode: SessionMode
   readonly #options: AgentSessionOptions
   readonly #gate: Gate
   readonly #cwd: string
@@ -63,7 +64,7 @@ export class Conversation {
   constructor({ session, choice, options, cwd, observe, openChild }: ConversationParts) {
     this.session = session
     this.choice = choice
-    this.mode = options.mode ?? 'ask'
+    this.permissionMode = new SessionMode({ session, defaultMode: options.defaultMode ?? 'ask' })
     this.#options = options
     this.#cwd = cwd
     this.#observe = observe
@@ -83,6 +84,10 @@ export class Conversation {
     this.slot = new RunSlot(session, () => this.parts())
     this.hooks = this.#hooksHere(options.hooks ?? noHooks)
     this.#stop = session.subscribe((committed) => observe({ type: 'line', committed }))
+  }
+
+  get mode(): PermissionMode {
+    return this.permissionMode.current
   }
 
   get redactor(): Redactor {
@@ -119,7 +124,7 @@ export class Conversation {
   /** All that the model is offered in the mode of now. */
   tools(): readonly Tool[] {
     const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
-    const exitPlan = exitPlanTool({ onAccepted: () => void (this.mode = 'ask') })
+    const exitPlan = exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
     const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
     return toolsFor(this.mode, distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan]))
   }
@@ -169,11 +174,11 @@ export class Conversation {
   #childOptions(
     child: Required<Pick<AgentSessionOptions, 'sessionId' | 'gate'>> & { tools: () => readonly Tool[] },
   ): AgentSessionOptions {
-    const { news: _, expand: __, ...inherited } = this.#options
+    const { news: _, expand: __, mode: ___, ...inherited } = this.#options
     const { provider, id: modelId } = this.choice.model
     // It is taken up again by its parent, and by nobody else.
     const owner = 'subagent'
-    return { ...inherited, ...child, owner, model: { provider, modelId }, mode: this.mode, hasSubagents: false }
+    return { ...inherited, ...child, owner, model: { provider, modelId }, defaultMode: this.mode, hasSubagents: false }
   }
 
   #hooksHere(hooks: Hooks): Hooks {

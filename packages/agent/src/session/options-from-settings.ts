@@ -5,7 +5,7 @@ import type { RunSettings } from './run-settings.ts'
 
 /** What the settings say of a session. */
 export function optionsFrom(
-  { values, rules }: LoadedSettings,
+  { values, rules, origins, maxMode }: LoadedSettings,
   home: string,
 ): Omit<AgentSessionOptions, 'store' | 'models'> {
   const { user, project, trustsProject } = rules
@@ -14,7 +14,11 @@ export function optionsFrom(
     ...(values.thinkingLevel !== undefined && { thinkingLevel: values.thinkingLevel }),
     ...(values.smallModel !== undefined && { smallModel: splitModel(values.smallModel) }),
     ...(values.fallbackModel !== undefined && { fallbackModel: splitModel(values.fallbackModel) }),
-    mode: values.permissions.mode,
+    // Only the command line is about this session; all other settings are defaults for any session.
+    ...(origins.get('permissions.mode')?.layer === 'flags'
+      ? { mode: values.permissions.mode }
+      : { defaultMode: values.permissions.mode }),
+    ...(maxMode && { maxMode }),
     policy: () => ({ home, rules: { user, project, trustsProject } }),
     settings: () => runSettingsOf(values),
     ...(values.shellPrefix !== undefined && { shellPrefix: values.shellPrefix }),

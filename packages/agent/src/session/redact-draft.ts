@@ -18,7 +18,7 @@ export function redactionOf(redactor: Redactor): Redaction {
 
 /** These hold what was written by us, or what the model made and must be found again as it was. */
 const asTheyAre = new Set<Draft['type']>([
-  ...(['writer', 'leaf', 'run_start', 'run_end', 'tool_start', 'permission_request'] as const),
+  ...(['writer', 'leaf', 'run_start', 'run_end', 'tool_start', 'permission_request', 'permission_mode'] as const),
   ...([
     'file_read',
     'file_write',

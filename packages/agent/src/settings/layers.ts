@@ -1,12 +1,13 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { isWider, type PermissionMode } from '../permissions/modes.ts'
 import type { RuleLayers } from '../permissions/rules.ts'
 import { readBounded } from './bounded-file.ts'
 import type { Settings } from './built-in.ts'
 import { checkSettings, pathText, type SettingFault } from './check-settings.ts'
 import { configFolder, type Environment } from './config-folder.ts'
 import { readEnvironment } from './environment.ts'
-import { isWider, limitProject } from './limit-project.ts'
+import { limitProject } from './limit-project.ts'
 import { mergeSettings, type Layer, type Origin } from './merge-settings.ts'
 import { parseSettingsFile, projectSettingsFiles, settingsFileNames, type FileSettings } from './project-settings.ts'
 import type { CheckedSettings, SettingsInput } from './schema.ts'
@@ -46,6 +47,8 @@ export interface LoadedSettings {
   origins: ReadonlyMap<string, Origin>
   /** For the gate. What a project allows stays apart from what the user does. */
   rules: RuleLayers
+  /** Set if rules may be missing: a session with a wider mode in its log is narrowed to this one. */
+  maxMode?: PermissionMode
   problems: SettingsProblem[]
 }
 
@@ -60,7 +63,7 @@ export async function loadSettings(options: LoadSettingsOptions): Promise<Loaded
   const environment = readVariables(env, { cwd, home, problems })
   const layers = [...user, ...project, ...environment, readFlags(flags, { cwd, home, problems })]
   const { values, origins, rules } = mergeSettings(layers)
-  narrowIfUnsure(values, origins, problems)
+  const maxMode = narrowIfUnsure(values, origins, problems)
   return {
     values,
     origins,
@@ -70,6 +73,7 @@ export async function loadSettings(options: LoadSettingsOptions): Promise<Loaded
       session: [],
       trustsProject: trust?.state === 'trusted',
     },
+    ...(maxMode && { maxMode }),
     problems,
   }
 }
@@ -210,14 +214,20 @@ function unreadFile(path: string, first: string): SettingsProblem {
 }
 
 /** Where what was to be asked or denied could not be read, nothing wider than asking holds. */
-function narrowIfUnsure(values: Settings, origins: Map<string, Origin>, problems: SettingsProblem[]): void {
+function narrowIfUnsure(
+  values: Settings,
+  origins: Map<string, Origin>,
+  problems: SettingsProblem[],
+): PermissionMode | undefined {
   const isUnsure = problems.some(
     ({ type, key }) =>
       type === 'malformed' || (type === 'invalid' && (key === 'permissions' || key?.startsWith('permissions.'))),
   )
-  if (!isUnsure || !isWider(values.permissions.mode, 'ask')) return
+  if (!isUnsure) return undefined
+  if (!isWider(values.permissions.mode, 'ask')) return 'ask'
   const message = `The mode is ask, not ${values.permissions.mode}, because there may be rules that could not be read.`
   problems.push({ type: 'invalid', key: 'permissions.mode', message })
   values.permissions.mode = 'ask'
   origins.set('permissions.mode', { layer: 'built-in' })
+  return 'ask'
 }

@@ -1,18 +1,11 @@
 import { resolve } from 'node:path'
 import type { McpServerSettings } from '../mcp/server-settings.ts'
-import type { PermissionMode } from '../permissions/modes.ts'
+import { isWider } from '../permissions/modes.ts'
 import type { Settings } from './built-in.ts'
 import type { SettingFault } from './check-settings.ts'
 import { providerKeyVariables } from './provider-keys.ts'
 import { isWithin, type ProjectContent } from './project.ts'
 import type { CheckedSettings } from './schema.ts'
-
-/** From the narrowest to the widest. */
-const widths: readonly PermissionMode[] = ['plan', 'ask', 'accept-edits', 'auto']
-
-export function isWider(mode: PermissionMode, than: PermissionMode): boolean {
-  return widths.indexOf(mode) > widths.indexOf(than)
-}
 
 /**
  * What a project may set, also a trusted one: whoever trusts it says that its commands may run, not that it may loosen what protects

@@ -51,6 +51,8 @@ export class SessionHost implements AsyncDisposable {
   readonly #options: SessionHostOptions
   readonly #attached = new Map<string, ServerAddress>()
   readonly #closing = new AbortController()
+  /** Sessions that this process has opened for writing before. */
+  readonly #openedBefore = new Set<string>()
   /** Sessions of others that are looked after until they are closed. */
   readonly #followed = new Set<Promise<void>>()
   #server: Promise<SocketServer> | undefined
@@ -64,7 +66,7 @@ export class SessionHost implements AsyncDisposable {
       openDriver: async (sessionId) => {
         // The first to open a session in this process says where it answers; the driver shares what was opened.
         await using _announced = await this.#claim(sessionId)
-        return await openCodingDriver(sessionId, this.#driverOptions())
+        return await openCodingDriver(sessionId, this.#driverOptions(sessionId))
       },
       create: (newSession) => createCodingSession(store, newSession),
       ...(observers && { observers }),
@@ -181,6 +183,16 @@ export class SessionHost implements AsyncDisposable {
     return this.#options.store.open(sessionId, socket === undefined ? {} : { socket })
   }
 
+  /** The mode of the command line is for the first time only: after that the user may have chosen another one. */
+  #flagsFor(sessionId: string): SettingsInput | undefined {
+    const { flags } = this.#options
+    const isFirst = !this.#openedBefore.has(sessionId)
+    this.#openedBefore.add(sessionId)
+    if (!flags?.permissions || isFirst) return flags
+    const { mode: _mode, ...permissions } = flags.permissions
+    return { ...flags, permissions }
+  }
+
   #screen(): { client: { kind: string; name?: string }; window?: number; onProblem?: (error: unknown) => void } {
     const { window, owner, clientName, onProblem } = this.#options
     return {
@@ -190,18 +202,18 @@ export class SessionHost implements AsyncDisposable {
     }
   }
 
-  #driverOptions(): Parameters<typeof openCodingDriver>[1] {
+  #driverOptions(sessionId: string): Parameters<typeof openCodingDriver>[1] {
     const {
       io,
       store,
       owner,
-      flags,
       agent,
       whenNobodyAnswers,
       keyring = systemKeyring(),
       onProblem,
       checkFolder,
     } = this.#options
+    const flags = this.#flagsFor(sessionId)
     return {
       store,
       owner,

@@ -86,7 +86,7 @@ export class AgentDriver implements SessionDriver {
         await agent.setThinkingLevel(args.level, cause)
         return this.#tell({ type: 'config_changed' })
       case 'set_config':
-        agent.setMode(args.mode)
+        await agent.setMode(args.mode, cause)
         return this.#tell({ type: 'config_changed' })
       case 'compact':
         return { outcome: (await agent.compact(args.instructions, cause)).type }

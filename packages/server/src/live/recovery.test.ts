@@ -9,8 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { agentSessions } from '../agent-sessions.ts'
 import { AgentDriver } from './agent-driver.ts'
 import { LiveSessions } from './live-sessions.ts'
+import { LocalSession } from './local-session.ts'
 import { decideRecovery, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
 
 /** A busy machine is slow, not wrong. */
@@ -304,5 +306,30 @@ describe('a server that starts again', () => {
     const resumed = ['run_start', 'tool', 'assistant', 'run_end completed']
     const next = ['user', 'run_start', 'assistant', 'run_end completed']
     expect(await types(store, id)).toEqual(['user', 'run_start', 'assistant', ...resumed, ...next])
+  })
+
+  test('a permission mode that a client set outlives a killed server, and all screens see when it changes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
+    cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+    const program = fileURLToPath(new URL('testing/doomed-server.ts', import.meta.url))
+    const child = fork(program, [folder], { execArgv: ['-C', '@tapetree/source'] })
+    cleanUps.push(() => child.kill('SIGKILL'))
+    const [id] = (await once(child, 'message')) as [string]
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const store = openFileStore({ folder })
+    cleanUps.push(() => store.close())
+    const sessions = agentSessions({ store, models: onlyModel(scriptedModel(script())), mode: 'auto' })
+    cleanUps.push(() => sessions.close())
+    const screens = [await LocalSession.open({ sessions, sessionId: id })]
+    screens.push(await LocalSession.open({ sessions, sessionId: id }))
+    expect(screens.map((screen) => screen.state('config')?.mode)).toEqual(['accept-edits', 'accept-edits'])
+    await screens[0]?.set({ mode: 'plan' })
+    await vi.waitFor(() => expect(screens[1]?.state('config')?.mode).toBe('plan'))
+    const live = await sessions.get(id)
+    expect(live.session.effectOf('m')).toBeDefined()
+    expect(await live.perform('m', 'me', { op: 'set_config', args: { mode: 'accept-edits' } })).toMatchObject({
+      dup: true,
+    })
   })
 })

@@ -117,6 +117,9 @@ class RandomLog {
   }
 
   #permission(): DiskLine {
+    if (this.#random() < 0.2) {
+      return this.#line('permission_mode', { permission_mode: { mode: this.#pick(['plan', 'ask', 'auto']) } })
+    }
     const asked = this.#random() < 0.5 ? this.#asked.pop() : undefined
     if (asked !== undefined) {
       const permission_result = { request_id: asked, outcome: 'allowed', grant: { tool: asked } }

@@ -35,6 +35,7 @@ const begun = Promise.withResolvers<void>()
 live.session.subscribe(({ line }) => {
   if (line.type === 'tool_start') begun.resolve()
 })
+await live.perform('m', 'me', { op: 'set_config', args: { mode: 'accept-edits' } })
 await live.perform('c', 'me', { op: 'prompt', args: { text: 'work' } })
 await live.perform('d', 'me', { op: 'queue.add', args: { message: 'and then this' } })
 await begun.promise
