@@ -1,8 +1,7 @@
-import { mkdir, symlink } from 'node:fs/promises'
+import { symlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
 import { loadResources, type ResourcePlaces, type Resources } from './load-resources.ts'
-import { findRepositoryRoot } from './repository-root.ts'
 
 const files = {
   'home/.agents/skills/shared/SKILL.md': skill('shared', 'user'),
@@ -91,13 +90,6 @@ test('at most a hundred problems are told one by one', async () => {
   const { problems } = await loadResources({ ...placesIn(folder), isTrusted: false })
   expect(problems).toHaveLength(101)
   expect(problems.at(-1)).toBe('There are 21 more problems of this kind.')
-})
-
-test('the root of a repository is the nearest folder with a .git of any kind', async () => {
-  await using folder = await TestFolder.make({ 'a/.git': 'gitdir: ../b', 'a/b/c/x': '', 'd/x': '' })
-  await mkdir(folder.at('d/.git'))
-  expect(await findRepositoryRoot(folder.at('a/b/c'))).toBe(folder.at('a'))
-  expect(await findRepositoryRoot(folder.at('d'))).toBe(folder.at('d'))
 })
 
 function placesIn(folder: TestFolder): ResourcePlaces {

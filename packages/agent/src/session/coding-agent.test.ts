@@ -1,4 +1,5 @@
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { memoryStore } from '@tapetree/session'
@@ -31,6 +32,7 @@ async function place(files: Record<string, string> = {}, userSettings: Record<st
   const provider = await startFakeProvider()
   cleanUps.push(() => provider.close())
   await write(join(cwd, '.git/HEAD'), 'ref: refs/heads/main\n')
+  for (const name of ['objects', 'refs']) await mkdir(join(cwd, '.git', name))
   const model = { id: 'm', contextTokens: 100_000, outputTokens: 4096 }
   const settings = {
     model: 'fake/m',
@@ -112,6 +114,44 @@ describe('a coding agent', () => {
     expect(second).toContain('Review x.ts with care.')
     expect(third).toContain('Dig first.')
     expect(third).toContain('an oak')
+  })
+
+  test('runs git only in a repository that the user has trusted', async () => {
+    const { provider, cwd, home, open } = await place()
+    const git = join(home, 'bin/git')
+    await write(git, '#!/bin/sh\necho "# branch.head main"; touch "$0.ran"\n')
+    await chmod(git, 0o755)
+    const env = { PATH: `${dirname(git)}:/usr/bin:/bin` }
+    provider.script(say('one'), say('two'))
+    const careful = await open({ env, ...trust })
+    expect(careful.trust.state).toBe('nothing-to-trust')
+    await prompt(careful, 'Hi')
+    expect(existsSync(`${git}.ran`)).toBe(false)
+    expect(JSON.stringify(provider.requests[0]?.body)).toContain('Git: branch \\"main\\"\\n</environment>')
+    await write(join(cwd, '.tapetree/prompts/review.md'), 'Review $1 with care.')
+    const trusting = await open({ env, ...trust })
+    expect(trusting.trust.state).toBe('trusted')
+    await prompt(trusting, 'Hi')
+    expect(existsSync(`${git}.ran`)).toBe(true)
+  })
+
+  test('runs nothing of a folder that looks like a git folder, in the middle of a harmless repository', async () => {
+    const files = {
+      'sub/HEAD': 'ref: refs/heads/main\n',
+      'sub/commondir': 'x\n',
+      'sub/x/objects/keep': '',
+      'sub/x/refs/keep': '',
+    }
+    const { provider, cwd, open } = await place(files)
+    await write(
+      join(cwd, 'sub/x/config'),
+      `[core]\n\tbare = false\n\tworktree = ..\n\tfsmonitor = touch '${cwd}/struck'\n`,
+    )
+    provider.script(say('one'))
+    const agent = await open({ cwd: join(cwd, 'sub'), ...trust })
+    await prompt(agent, 'Hi')
+    expect(existsSync(join(cwd, 'struck'))).toBe(false)
+    expect(JSON.stringify(provider.requests[0]?.body)).not.toContain('Git: ')
   })
 
   test('runs the extensions and hooks that the user has named', async () => {

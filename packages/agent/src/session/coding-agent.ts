@@ -137,7 +137,13 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       systemPrompt: () => systemPromptOf({ cwd, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
       hooks: extensions.hooks,
-      news: newsTeller({ cwd, clock, isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust' }),
+      // Where there is nothing to trust, nobody has granted trust either: git is not run.
+      news: newsTeller({
+        cwd,
+        clock,
+        environment: env,
+        ...(trust.state === 'trusted' && { trustedRoot: project.root }),
+      }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
       ...(options.owner !== undefined && { owner: options.owner }),

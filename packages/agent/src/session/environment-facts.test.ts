@@ -9,16 +9,20 @@ const nothing = { staged: 0, unstaged: 0, untracked: 0, conflicted: 0, isCut: fa
 
 test('the date is that of the clock, in the time zone of the user', async () => {
   await using folder = await TestFolder.make()
-  const place = { cwd: folder.path, isTrusted: true, clock: new FakeClock(Date.parse('2026-01-01T23:30:00Z')) }
+  const place = { cwd: folder.path, clock: new FakeClock(Date.parse('2026-01-01T23:30:00Z')) }
   expect(await environmentFacts({ ...place, timeZone: 'UTC' })).toEqual({ date })
   expect(await environmentFacts({ ...place, timeZone: 'Asia/Tokyo' })).toEqual({ date: 'Friday, 2026-01-02' })
   expect(await environmentFacts({ ...place, timeZone: 'America/New_York' })).toEqual({ date })
 })
 
 test('the state of the repository stands beside it', async () => {
-  await using folder = await TestFolder.make({ '.git/HEAD': 'ref: refs/heads/main\n' })
+  await using folder = await TestFolder.make({
+    '.git/HEAD': 'ref: refs/heads/main\n',
+    '.git/objects/keep': '',
+    '.git/refs/keep': '',
+  })
   const clock = new FakeClock()
-  const facts = await environmentFacts({ cwd: folder.path, isTrusted: false, clock, timeZone: 'UTC' })
+  const facts = await environmentFacts({ cwd: folder.path, clock, timeZone: 'UTC' })
   expect(environmentText(facts)).toBe('<environment>\nDate: Thursday, 2026-01-01\nGit: branch "main"\n</environment>')
 })
 

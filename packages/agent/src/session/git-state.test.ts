@@ -4,6 +4,7 @@ import { chmod } from 'node:fs/promises'
 import { delimiter } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock, type Clock } from '../clock.ts'
+import { findRepository } from '../permissions/shell/git-repository.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import { gitStateOf, parseStatus, type GitState } from './git-state.ts'
@@ -66,11 +67,39 @@ test('git tells the branch and the changes, also from a folder below, and touche
 })
 
 test('in a project that is not trusted git is not run: the branch is read from its file', async () => {
-  await using folder = await repository({ 'bin/git': '#!/bin/sh\ntouch "$0.ran"\n' })
-  await chmod(folder.at('bin/git'), 0o755)
-  const environment = { PATH: `${folder.at('bin')}${delimiter}${process.env['PATH']}` }
-  expect(await stateOf(folder.path, { isTrusted: false, environment })).toEqual({ branch: 'trunk' })
-  expect(existsSync(folder.at('bin/git.ran'))).toBe(false)
+  await using folder = await repository({})
+  await using tools = await TestFolder.make({ git: '#!/bin/sh\ntouch "$0.ran"\n' })
+  await chmod(tools.at('git'), 0o755)
+  const place = { cwd: folder.path, clock: patient, environment: { PATH: `${tools.path}:/usr/bin:/bin` } }
+  expect(await gitStateOf(place)).toEqual({ branch: 'trunk' })
+  expect(existsSync(tools.at('git.ran'))).toBe(false)
+  expect(await gitStateOf({ ...place, trustedRoot: folder.path })).toMatchObject({ changes: {} })
+  expect(existsSync(tools.at('git.ran'))).toBe(true)
+})
+
+test('a grant of trust holds for its own repository, and not for the one around it or in it', async () => {
+  await using folder = await repository({ 'app/.git/description': '', 'app/a.txt': 'a', 'inner/a.txt': 'a' })
+  git(folder, 'init', '--quiet', '--initial-branch=inner', 'inner')
+  // The .git of app is no repository to git, which goes on to the one above.
+  expect(await stateOf(folder.at('app'), { trustedRoot: folder.at('app') })).toEqual({ branch: 'trunk' })
+  expect(await stateOf(folder.at('inner'), { trustedRoot: folder.path })).toEqual({ branch: 'inner' })
+  expect(await stateOf(folder.at('inner'), { trustedRoot: folder.at('inner') })).toMatchObject({
+    branch: 'inner',
+    changes: {},
+  })
+})
+
+test('a folder that looks like a git folder is no repository, and git is not run in it', async () => {
+  await using folder = await repository({
+    'sub/HEAD': 'ref: refs/heads/hidden\n',
+    'sub/commondir': 'x\n',
+    'sub/x/objects/keep': '',
+    'sub/x/refs/keep': '',
+  })
+  await folder.write('sub/x/config', `[core]\n\tfsmonitor = touch '${folder.at('ran')}'\n`)
+  expect(await stateOf(folder.at('sub'), { trustedRoot: folder.path })).toBeUndefined()
+  expect(await stateOf(folder.at('sub'), { trustedRoot: folder.at('sub') })).toBeUndefined()
+  expect(existsSync(folder.at('ran'))).toBe(false)
 })
 
 test('a git that the repository brings along is not the one that is run', async () => {
@@ -95,6 +124,11 @@ test.each([
   ['core.gitProxy', '{program}'],
   ['core.pager', '{program}'],
   ['alias.status', '!{program}'],
+  ['diff.x.textconv', '{program}'],
+  ['diff.x.command', '{program}'],
+  ['credential.helper', '!{program}'],
+  ['lfs.extension.x.clean', '{program}'],
+  ['includeIf.gitdir:**.path', '{folder}/included'],
   ['include.path', '{folder}/included'],
 ])('a repository whose settings have %s gives its branch, and nothing of it is run', async (name, value) => {
   await using folder = await repository({
@@ -123,14 +157,18 @@ test('without git the branch is still known, in a worktree too', async () => {
   await using folder = await TestFolder.make({
     'main/.git/HEAD': 'ref: refs/heads/some/branch\n',
     'main/.git/worktrees/w/HEAD': 'ref: refs/heads/other\n',
+    'main/.git/worktrees/w/commondir': '../..\n',
     'w/.git': 'gitdir: ../main/.git/worktrees/w\n',
     'detached/.git/HEAD': '0123456789012345678901234567890123456789\n',
     'strange/.git/HEAD': 'ref: refs/heads/a\nand more\n',
     'empty/.git/x': '',
   })
+  for (const name of ['main', 'detached', 'strange']) {
+    for (const part of ['objects', 'refs']) await folder.write(`${name}/.git/${part}/keep`, '')
+  }
   const environment = { PATH: folder.at('empty') }
   const states = ['main', 'w', 'detached', 'strange', 'empty'].map((name) => stateOf(folder.at(name), { environment }))
-  expect(await Promise.all(states)).toEqual([{ branch: 'some/branch' }, { branch: 'other' }, {}, {}, {}])
+  expect(await Promise.all(states)).toEqual([{ branch: 'some/branch' }, { branch: 'other' }, {}, {}, undefined])
 })
 
 test('a git that takes more than a second is ended, and the branch is still known', async () => {
@@ -154,7 +192,9 @@ async function stateOf(
   cwd: string,
   options: Partial<Parameters<typeof gitStateOf>[0]> = {},
 ): Promise<GitState | undefined> {
-  return gitStateOf({ cwd, clock: patient, isTrusted: true, ...options })
+  const found = findRepository(cwd)
+  const trustedRoot = typeof found === 'object' ? found.root : cwd
+  return gitStateOf({ cwd, clock: patient, trustedRoot, ...options })
 }
 
 async function repository(files: Record<string, string>): Promise<TestFolder> {

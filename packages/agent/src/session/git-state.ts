@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process'
-import { isAbsolute, delimiter, join, parse, resolve } from 'node:path'
+import { isAbsolute, delimiter, join, parse } from 'node:path'
 import type { Clock } from '../clock.ts'
-import { repositoryProblem } from '../permissions/shell/git-repository.ts'
+import { findRepository, repositoryProblem, type Repository } from '../permissions/shell/git-repository.ts'
 import { readLimited } from '../resources/read-limited.ts'
 import { isInside } from '../resources/real-place.ts'
-import { findRepositoryRoot } from '../resources/repository-root.ts'
 
 export interface GitState {
   /** Absent where no branch is checked out. */
@@ -28,8 +27,8 @@ export interface GitChanges {
 export interface GitPlace {
   cwd: string
   clock: Clock
-  /** Only then is git run: it obeys the settings of the repository. */
-  isTrusted: boolean
+  /** The root of the project that the user trusts, without links. Git is run only in this repository. */
+  trustedRoot?: string
   /** Where git is found and who its user is. */
   environment?: Readonly<Record<string, string | undefined>>
   signal?: AbortSignal
@@ -39,35 +38,48 @@ const limitMs = 1000
 const maxOutput = 1024 * 1024
 
 /**
- * What is checked out and what has changed; nothing outside of a repository. Nothing that the repository names is run: where its
- * settings could run something, where it is not trusted, or where git is missing or slow, only the branch is known, from a file.
+ * What is checked out and what has changed; nothing outside of a repository. Git runs only if the user trusts this repository and its
+ * settings name nothing that git would run. Otherwise, or if git is missing or slow, only the branch is known, from the file HEAD.
  */
 export async function gitStateOf(place: GitPlace): Promise<GitState | undefined> {
-  const root = await findRepositoryRoot(place.cwd)
-  if (root === undefined) return undefined
-  const mayRun = place.isTrusted && !hasProblem(place.cwd)
-  const status = mayRun ? await runStatus(root, place) : undefined
+  const repository = repositoryOf(place.cwd)
+  if (repository === undefined) return undefined
+  const status = mayRun(repository, place) ? await runStatus(repository.root, place) : undefined
   place.signal?.throwIfAborted()
-  return status === undefined ? branchInFile(root) : parseStatus(status.output, { isCut: status.isCut })
+  return status === undefined ? branchInFile(repository) : parseStatus(status.output, { isCut: status.isCut })
 }
 
-function hasProblem(cwd: string): boolean {
+function repositoryOf(cwd: string): Repository | undefined {
   try {
-    return repositoryProblem(cwd) !== undefined
+    const found = findRepository(cwd)
+    return typeof found === 'object' ? found : undefined
   } catch {
-    // What cannot be judged is not run.
-    return true
+    return undefined // a file that cannot be read
   }
 }
 
-/** Nothing is fetched, no hook and no watcher is run, and modules with settings of their own are left alone. */
+function mayRun({ root }: Repository, { cwd, trustedRoot }: GitPlace): boolean {
+  try {
+    return root === trustedRoot && repositoryProblem(cwd) === undefined
+  } catch {
+    return false // git does not run in what cannot be judged
+  }
+}
+
+/**
+ * Nothing is fetched, no hook, watcher, pager or credential helper runs, submodules with settings of their own are left alone, and
+ * a folder that only looks like a git folder is not taken for one.
+ */
 const statusArguments = [
-  '-c',
-  'core.fsmonitor=',
-  '-c',
-  'core.hooksPath=/dev/null',
-  '-c',
-  'protocol.allow=never',
+  ...[
+    'safe.bareRepository=explicit',
+    'core.fsmonitor=',
+    'core.hooksPath=/dev/null',
+    'core.pager=cat',
+    'core.sshCommand=false',
+    'credential.helper=',
+    'protocol.allow=never',
+  ].flatMap((setting) => ['-c', setting]),
   '--no-optional-locks',
   '--no-pager',
   'status',
@@ -153,14 +165,8 @@ export function parseStatus(output: string, { isCut }: { isCut: boolean }): GitS
 
 const maxFileBytes = 4096
 
-async function branchInFile(root: string): Promise<GitState> {
-  const git = join(root, '.git')
-  const limits = { maxBytes: maxFileBytes, whenLonger: 'refuse' } as const
-  const here = await readLimited(join(git, 'HEAD'), limits)
-  // In a worktree `.git` is a file that says where the repository is.
-  const link = here.type === 'missing' ? await readLimited(git, limits) : undefined
-  const folder = link?.type === 'text' ? /^gitdir: (.+)\n?$/.exec(link.text)?.[1] : undefined
-  const head = folder === undefined ? here : await readLimited(resolve(root, folder, 'HEAD'), limits)
+async function branchInFile({ own }: Repository): Promise<GitState> {
+  const head = await readLimited(join(own, 'HEAD'), { maxBytes: maxFileBytes, whenLonger: 'refuse' })
   const branch = head.type === 'text' ? /^ref: refs\/heads\/(.+)\n?$/.exec(head.text)?.[1] : undefined
   return branch === undefined ? {} : { branch }
 }

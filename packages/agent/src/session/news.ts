@@ -1,12 +1,10 @@
-import type { Clock } from '../clock.ts'
 import { environmentFacts, environmentText } from './environment-facts.ts'
+import type { GitPlace } from './git-state.ts'
 
 /** Says what has changed around the session since it last said so. */
-export function newsTeller(place: {
-  cwd: string
-  clock: Clock
-  isTrusted: boolean
-}): () => Promise<string | undefined> {
+export function newsTeller(
+  place: Pick<GitPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
+): () => Promise<string | undefined> {
   let told = ''
   return async () => {
     const news = environmentText(await environmentFacts(place))

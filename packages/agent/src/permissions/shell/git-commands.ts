@@ -29,6 +29,12 @@ export function readGit(words: readonly Word[]): GitCall | string {
   return { folders, command: { rule, call } }
 }
 
+/** The folders that `-C` names in a call of git, of whatever command; a sentence if its repository may be another one. */
+export function gitFoldersNamed(words: readonly Word[]): Word[] | string {
+  const outer = parseArguments(words, { options: globalOptions, stopsAtOperand: true })
+  return typeof outer === 'string' ? outer : valuesOf(outer, '-C')
+}
+
 /** `-c`, `--exec-path`, `--git-dir` and the like make git run or read something else; `-p` starts a pager. */
 const globalOptions =
   '-C: -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --no-replace-objects --version -v'
@@ -63,6 +69,13 @@ const refFilters = '--contains --no-contains --merged --no-merged --points-at'
 const refOptions = `--contains? --no-contains? --merged? --no-merged? --points-at? --sort= --format= --color? --no-color --column? --no-column
   -i --ignore-case --abbrev? --no-abbrev`
 
+/** With `diff`, git runs itself in each submodule that the history names, with the settings of whatever lies there. */
+function shownProblem(call: ParsedCall): string | undefined {
+  const values = valuesOf(call, '--submodule').map(textOf)
+  if (values.every((value) => value === 'short' || value === 'log')) return formatProblem(call)
+  return '`--submodule` may run git in other repositories'
+}
+
 /** `%G` has signatures checked, which starts another program. */
 function formatProblem(call: ParsedCall): string | undefined {
   const formats = valuesOf(call, '--format --pretty').map(textOf)
@@ -70,9 +83,10 @@ function formatProblem(call: ParsedCall): string | undefined {
   return 'the format may have signatures checked by another program'
 }
 
-const log: ProgramRule = { options: `${diffOptions} ${historyOptions}`, check: formatProblem, showsHistory: true }
+const log: ProgramRule = { options: `${diffOptions} ${historyOptions}`, check: shownProblem, showsHistory: true }
 const diff: ProgramRule = {
   options: `${diffOptions} --cached --staged --merge-base --ours --theirs --base`,
+  check: shownProblem,
   showsHistory: true,
 }
 
@@ -96,7 +110,6 @@ const gitCommands = new Map<string, ProgramRule>(
     'diff-tree': {
       ...diff,
       options: `${diff.options} --root --stdin --pretty? --format? -v --no-commit-id`,
-      check: formatProblem,
     },
     'diff-index': diff,
     'diff-files': diff,
@@ -164,15 +177,19 @@ const gitCommands = new Map<string, ProgramRule>(
     config: {
       options: `-l -z -t: --get --get-all --get-regexp --list --global --system --local --worktree --type= --bool --int --bool-or-int --path
       --null --name-only --show-origin --show-scope --default= --includes --no-includes`,
-      // A name and a value would set it.
-      check: (call: ParsedCall) =>
-        hasOption(call, '-l --list --get --get-all --get-regexp') || call.operands.length === 1
-          ? undefined
-          : '`git config` may change settings',
+      check: configProblem,
     },
     version: { options: '--build-options', maxOperands: 0 },
   }),
 )
+
+/** A name and a value would set it, and since version 2.46 a word without a dot is a command: `git config edit`. */
+function configProblem(call: ParsedCall): string | undefined {
+  const isQuery = hasOption(call, '-l --list --get --get-all --get-regexp') || call.operands.length === 1
+  const [first] = call.operands
+  const isKey = first === undefined || hasOption(call, '--get-regexp') || textOf(first)?.includes('.')
+  return isQuery && isKey ? undefined : '`git config` may change settings'
+}
 
 function listsOnly(call: ParsedCall, lists: string): string | undefined {
   if (call.operands.length > 0 && !hasOption(call, lists)) return 'a name without `--list` makes something'

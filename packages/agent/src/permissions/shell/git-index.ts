@@ -13,12 +13,14 @@ export function linkedFolders(repository: string, hash: { bytes: 20 | 32 }): str
   if (readdirSync(repository).some((name) => name.startsWith('sharedindex.'))) return undefined
   const index = readPlainFile(file, { maxBytes: 1024 * 1024 * 1024 })
   if (!index) return undefined
-  // Most repositories have none, and then there is nothing to be gained from reading all the names.
-  return index.includes(linkMode) ? linksIn(index, hash.bytes) : []
+  // Most repositories have neither, and then there is no need to read all the names.
+  return index.includes(linkMode) || index.includes(folderMode) ? linksIn(index, hash.bytes) : []
 }
 
 /** What stands for the mode of a file. */
 const linkMode = Buffer.from([0, 0, 0xe0, 0])
+/** A folder of a sparse index stands for all that is below it, which may be a link too. */
+const folderMode = Buffer.from([0, 0, 0x40, 0])
 
 function linksIn(index: Buffer, hashBytes: number): string[] | undefined {
   if (index.length < 12 || index.toString('latin1', 0, 4) !== 'DIRC') return undefined
@@ -36,7 +38,13 @@ function linksIn(index: Buffer, hashBytes: number): string[] | undefined {
     if (end === -1 || prefix.dropped > name.length) return undefined
     const kept = version === 4 ? name.subarray(0, name.length - prefix.dropped) : Buffer.alloc(0)
     name = Buffer.concat([kept, index.subarray(prefix.end, end)])
-    if (index.subarray(at + 24, at + 28).equals(linkMode)) links.push(name.toString())
+    const mode = index.subarray(at + 24, at + 28)
+    if (mode.equals(folderMode)) return undefined
+    if (mode.equals(linkMode)) {
+      const link = name.toString()
+      if (!Buffer.from(link).equals(name)) return undefined
+      links.push(link)
+    }
     // Up to version 3 each entry is filled up with zeros, one at least, to a multiple of eight.
     at = version === 4 ? end + 1 : at + Math.ceil((end + 1 - at) / 8) * 8
   }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, symlinkSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { TestFolder } from '../../testing/test-folder.ts'
 import { linkedFolders } from './git-index.ts'
@@ -51,6 +51,20 @@ test.each([
   ['core.hooksPath', 'hooks'],
   ['remote.origin.promisor', 'true'],
   ['core.worktree', '/'],
+  ['core.worktree', 'sub'],
+  ['lfs.extension.x.clean', './p.sh'],
+  ['lfs.customtransfer.x.path', './p.sh'],
+  ['gc.recentObjectsHook', './p.sh'],
+  ['includeIf.gitdir:**.path', '../evil.conf'],
+  ['core.alternateRefsCommand', './p.sh'],
+  ['credential.helper', '!./p.sh'],
+  ['url.ext::sh.insteadOf', 'https://'],
+  ['merge.x.driver', './p.sh'],
+  ['submodule.x.update', '!./p.sh'],
+  ['extensions.partialClone', 'origin'],
+  ['core.sshCommand', './p.sh'],
+  ['core.editor', './p.sh'],
+  ['uploadpack.packObjectsHook', './p.sh'],
   ['core.worktree', '../..'],
 ])('a repository that sets %s is asked about', (key, value) => {
   git('init', '-q', '.')
@@ -88,6 +102,95 @@ test('a folder in the shape of a repository is asked about', async () => {
   expect(repositoryProblem(folder.at('docs/data'))).toContain('without a working folder')
 })
 
+describe('git looks further up', () => {
+  const hostile = async (): Promise<void> => {
+    git('init', '-q', '.')
+    git('config', 'filter.x.clean', './p.sh')
+    await folder.write('app/b.txt', 'b')
+  }
+
+  test('if the .git of a folder is empty', async () => {
+    await hostile()
+    mkdirSync(folder.at('app/.git'))
+    expect(repositoryProblem(folder.at('app'))).toContain('filter.clean')
+  })
+
+  test('if the .git of a folder has all but a HEAD', async () => {
+    await hostile()
+    for (const name of ['objects', 'refs']) mkdirSync(folder.at(`app/.git/${name}`), { recursive: true })
+    await folder.write('app/.git/config', '[core]\n\tbare = false\n')
+    expect(repositoryProblem(folder.at('app'))).toContain('filter.clean')
+  })
+
+  test('and a git folder that is not whole is asked about, because git may or may not use it', async () => {
+    await hostile()
+    await folder.write('app/.git/HEAD', 'ref: refs/heads/main\n')
+    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is not a whole repository`)
+    for (const name of ['objects', 'refs']) mkdirSync(folder.at(`app/.git/${name}`))
+    expect(repositoryProblem(folder.at('app'))).toBeUndefined()
+    await folder.write('app/.git/HEAD', 'nonsense\n')
+    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is not a whole repository`)
+  })
+})
+
+/** A folder that git takes for a repository and that consists of files which any commit can hold. */
+async function hideRepository(at: string): Promise<void> {
+  await folder.write(`${at}/HEAD`, 'ref: refs/heads/main\n')
+  await folder.write(`${at}/commondir`, 'x\n')
+  await folder.write(`${at}/config.worktree`, '[core]\n\tbare = false\n\tworktree = wt\n')
+  await folder.write(`${at}/x/objects/keep`, '')
+  await folder.write(`${at}/x/refs/keep`, '')
+  await folder.write(`${at}/x/config`, '[extensions]\n\tworktreeConfig = true\n[filter "e"]\n\tclean = ./p.sh\n')
+}
+
+test('a folder with a HEAD is asked about, wherever its other parts are', async () => {
+  git('init', '-q', '.')
+  await hideRepository('sub')
+  await folder.write('sub/wt/deep/f.txt', 'f')
+  for (const at of ['sub', 'sub/wt', 'sub/wt/deep', 'sub/x']) {
+    expect(repositoryProblem(folder.at(at))).toContain(`${folder.at('sub')} may be a repository`)
+  }
+  expect(repositoryProblem(folder.path)).toBeUndefined()
+})
+
+test('a .git file leads to where the kernel would go, and not to where its text seems to', async () => {
+  await folder.write('a/.git', 'gitdir: link/../git\n')
+  git('init', '-q', '--bare', 'a/git')
+  git('init', '-q', '--bare', 'elsewhere/git')
+  git('-C', 'elsewhere/git', 'config', 'core.fsmonitor', './p.sh')
+  mkdirSync(folder.at('elsewhere/inner'))
+  symlinkSync('../elsewhere/inner', folder.at('a/link'))
+  expect(repositoryProblem(folder.at('a'))).toContain('fsmonitor')
+})
+
+test.each([
+  ['leads nowhere', 'gitdir: nowhere\n'],
+  ['leads to a folder that is no repository', 'gitdir: .\n'],
+  ['is not UTF-8', Buffer.from('gitdir: \xff\n', 'latin1')],
+  ['has two lines', 'gitdir: x\ngitdir: y\n'],
+])('a .git file that %s is asked about', async (_, text) => {
+  git('init', '-q', '.')
+  await folder.write('sub/.git', text)
+  expect(repositoryProblem(folder.at('sub'))).toContain(folder.at('sub/.git'))
+})
+
+test('the folder that commondir names is taken as it is written', async () => {
+  git('init', '-q', '.')
+  await folder.write('.git/commondir', ' x\n')
+  for (const name of ['objects', 'refs']) mkdirSync(folder.at(`.git/ x/${name}`), { recursive: true })
+  for (const name of ['objects', 'refs']) mkdirSync(folder.at(`.git/x/${name}`), { recursive: true })
+  await folder.write('.git/ x/config', '[core]\n\tfsmonitor = ./p.sh\n')
+  expect(repositoryProblem(folder.path)).toContain('fsmonitor')
+})
+
+test('hooks count for commands that run them', async () => {
+  git('init', '-q', '.')
+  await folder.write('.git/hooks/pre-commit', '#!/bin/sh\n')
+  await folder.write('.git/hooks/pre-push.sample', '#!/bin/sh\n')
+  expect(repositoryProblem(folder.path)).toBeUndefined()
+  expect(repositoryProblem(folder.path, { runsHooks: true })).toContain('pre-commit')
+})
+
 test('the settings of a linked working folder are those of its repository', () => {
   git('init', '-q', 'main')
   git('-C', 'main', 'commit', '-q', '--allow-empty', '-m', 'first')
@@ -113,6 +216,18 @@ describe('a repository inside of another', () => {
     expect(repositoryProblem(folder.path)).toBeUndefined()
     git('-C', 'libs/inner/innermost', 'config', 'core.fsmonitor', './p.sh')
     expect(repositoryProblem(folder.path)).toContain('fsmonitor')
+  })
+
+  test('has its settings looked at where its git folder says that they are', async () => {
+    makeNested()
+    git('init', '-q', '--bare', 'shared')
+    await folder.write('libs/inner/.git/commondir', `${folder.at('shared')}\n`)
+    git('-C', 'shared', 'config', 'diff.external', './p.sh')
+    expect(repositoryProblem(folder.path)).toContain('diff.external')
+    await folder.write('.git/modules/a/HEAD', 'ref: refs/heads/main\n')
+    await folder.write('.git/modules/a/commondir', `${folder.at('shared')}\n`)
+    rmSync(folder.at('libs/inner'), { recursive: true })
+    expect(repositoryProblem(folder.path)).toContain('diff.external')
   })
 
   test('has no problem as a submodule, and one where its settings have one', () => {
@@ -141,6 +256,24 @@ describe('the index', () => {
     expect(linkedFolders(folder.at('.git'), { bytes: 32 })).toEqual(['libs/inner'])
     git('-C', 'libs/inner', 'config', 'core.fsmonitor', './p.sh')
     expect(repositoryProblem(folder.path)).toContain('fsmonitor')
+  })
+
+  test('whose folders stand for all that is in them is asked about', async () => {
+    makeNested()
+    await folder.write('dir/b.txt', 'b')
+    git('add', 'dir')
+    git('commit', '-q', '-m', 'second')
+    git('config', 'extensions.worktreeConfig', 'true')
+    git('sparse-checkout', 'set', '--cone', '--sparse-index', 'libs')
+    expect(linkedFolders(folder.at('.git'), { bytes: 20 })).toBeUndefined()
+  })
+
+  test('with a link whose name is not UTF-8 is asked about', () => {
+    makeNested()
+    const name = Buffer.concat([Buffer.from(`${folder.path}/`), Buffer.from([0xff])])
+    renameSync(folder.at('libs/inner'), name)
+    git('add', '-A')
+    expect(repositoryProblem(folder.path)).toContain('cannot be read')
   })
 
   test('that is split or broken is asked about', async () => {

@@ -1,52 +1,113 @@
-import { existsSync, readdirSync, statSync, type Dirent } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  type Dirent,
+} from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
 import { realPath } from '../paths/real-path.ts'
 import { linkedFolders } from './git-index.ts'
 import { readPlainFile } from './plain-file.ts'
+import { textOf, type Word } from './word.ts'
+
+export interface Repository {
+  /** The folder whose files it keeps. */
+  root: string
+  /** The git folder of this working folder. */
+  own: string
+  /** The git folder that all working folders of the repository share. */
+  shared: string
+  /** A submodule that was found by its git folder: its files are somewhere below `root`. */
+  isModule?: true
+}
 
 /**
- * What keeps the repository around a folder from being read without asking, if anything does. Git runs programs that the
- * repository's own settings name (`core.fsmonitor`, `diff.external`, filters, `textconv`, `gpg.program`), so a repository whose
- * settings are not all known to be harmless is as good as a script. The user's own settings are theirs.
+ * Why git must not run unasked in a folder, if there is a reason. Git runs programs that the repository's own settings name
+ * (`core.fsmonitor`, `diff.external`, filters, `textconv`, `gpg.program`), so a repository is safe only if all of its settings are
+ * known to be harmless. The user's own settings are trusted. With `runsHooks`, every hook counts, not only the one that reading runs.
  */
-export function repositoryProblem(folder: string): string | undefined {
-  const found = findRepository(realPath(folder))
-  return typeof found === 'object' ? problemIn(found, maxDepth) : found
+export function repositoryProblem(folder: string, { runsHooks = false } = {}): string | undefined {
+  const found = findRepository(folder)
+  return typeof found === 'object' ? problemIn(found, { depth: maxDepth, runsHooks }) : found
+}
+
+/** Where git is after each `-C`, seen from where the shell may be. Real paths: git follows a link before it goes to `..`. */
+export function gitFolders(named: readonly Word[], start: readonly string[]): string[] | string {
+  let folders = start.map(realPath)
+  for (const word of named) {
+    const text = textOf(word)
+    if (text === undefined) return 'the folder that `git` goes to is not known'
+    folders = folders.map((folder) => enter(folder, text))
+  }
+  // What another command on the line puts there cannot be judged yet.
+  const missing = folders.find((folder) => kindOf(folder) !== 'folder')
+  return missing === undefined || named.length === 0 ? folders : `${missing} is not a folder yet`
+}
+
+function enter(start: string, path: string): string {
+  let folder = isAbsolute(path) ? '/' : start
+  for (const name of path.split('/')) folder = name === '..' ? dirname(folder) : realPath(join(folder, name))
+  return folder
+}
+
+/**
+ * The repository that git would use in a folder, by the rules of git's own discovery: the nearest folder upwards whose `.git` is a
+ * whole git folder or a file that leads to one. A sentence if git might use something else, such as a folder that is a git folder
+ * itself. Git is not run.
+ */
+export function findRepository(start: string): Repository | string | undefined {
+  for (let folder = realPath(start); ; folder = dirname(folder)) {
+    const found = repositoryAt(folder)
+    if (found !== undefined) return found
+    // Git takes a folder with HEAD, objects and refs for a repository, and `commondir` lets the last two be anywhere.
+    if (isThere(join(folder, 'HEAD')))
+      return `${folder} may be a repository without a working folder, because it has a HEAD`
+    if (dirname(folder) === folder) return undefined
+  }
 }
 
 /** How deep repositories may lie in each other. */
 const maxDepth = 8
 
-interface Repository {
-  /** The folder whose files it keeps. */
-  root: string
-  /** What belongs to this working folder alone. */
-  own: string
-  /** What all working folders of the repository share. */
-  shared: string
+interface Looking {
+  /** How many more repositories may lie in each other. */
+  depth: number
+  runsHooks: boolean
 }
 
-function problemIn(repository: Repository, depth: number): string | undefined {
-  if (depth === 0) return `${repository.root} lies in too many other repositories`
-  return firstOf([repository, ...modulesOf(repository)], ownProblem) ?? linksProblem(repository, depth)
+function problemIn(repository: Repository, looking: Looking): string | undefined {
+  if (looking.depth === 0) return `${repository.root} lies in too many other repositories`
+  const problemOf = (each: Repository | string): string | undefined =>
+    typeof each === 'string' ? each : ownProblem(each, looking)
+  return firstOf([repository, ...modulesOf(repository)], problemOf) ?? linksProblem(repository, looking)
 }
 
-function ownProblem(repository: Repository): string | undefined {
-  // Reading may refresh the index, and then this one is run.
-  const hook = join(repository.shared, 'hooks', 'post-index-change')
-  if (existsSync(hook)) return `${hook} is run when git reads`
+function ownProblem(repository: Repository, { runsHooks }: Looking): string | undefined {
+  const hooks = join(repository.shared, 'hooks')
+  // Reading may refresh the index, and git then runs this hook.
+  const hook = readFolder(hooks).find(({ name }) => name === 'post-index-change' || (runsHooks && isHook(name)))
+  if (hook) return `git may run ${join(hooks, hook.name)}`
   return firstOf(settingsOf(repository), (file) => settingsProblem(file, repository))
 }
 
+function isHook(name: string): boolean {
+  return /^[a-z0-9-]+$/.test(name)
+}
+
 /** Git looks into the repositories below this one too when it is asked for the state of things. */
-function linksProblem({ root, own, shared }: Repository, depth: number): string | undefined {
+function linksProblem({ root, own, shared }: Repository, looking: Looking): string | undefined {
   const config = join(shared, 'config')
   const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readSettings(config) ?? '')
   const links = linkedFolders(own, { bytes: isLong ? 32 : 20 })
   if (!links) return `the index of ${root} cannot be read`
   return firstOf(links, (link) => {
     const inside = repositoryAt(join(root, link))
-    return typeof inside === 'object' ? problemIn(inside, depth - 1) : inside
+    return typeof inside === 'object' ? problemIn(inside, { ...looking, depth: looking.depth - 1 }) : inside
   })
 }
 
@@ -58,32 +119,72 @@ function firstOf<Item>(items: readonly Item[], problem: (item: Item) => string |
   return undefined
 }
 
-function findRepository(start: string): Repository | string | undefined {
-  for (let folder = start; ; folder = dirname(folder)) {
-    const found = repositoryAt(folder)
-    if (found !== undefined) return found
-    // Git takes any folder of this shape for a repository, also one that came as a part of another.
-    if (['HEAD', 'objects', 'refs'].every((name) => existsSync(join(folder, name)))) {
-      return `${folder} is a repository without a working folder`
-    }
-    if (dirname(folder) === folder) return undefined
+/** The repository whose working folder this is. Undefined if git would look further up. */
+function repositoryAt(root: string): Repository | string | undefined {
+  const inside = join(root, '.git')
+  const kind = kindOf(inside)
+  if (kind === 'missing') return undefined
+  if (kind === 'folder') return repositoryIn(inside, root)
+  // The `.git` of a worktree or of a submodule is a file with the path of its git folder.
+  const target = kind === 'file' ? /^gitdir: (.+)\n?$/.exec(readPath(inside) ?? '')?.[1] : undefined
+  if (target === undefined) return `${inside} cannot be read`
+  const own = realFolder(root, target)
+  return (own === undefined ? undefined : repositoryIn(own, root)) ?? `${inside} leads to no repository`
+}
+
+/** Like git's `is_git_directory`, but a git folder that is not whole is a problem and not passed over, unless it has no HEAD. */
+function repositoryIn(own: string, root: string): Repository | string | undefined {
+  const head = join(own, 'HEAD')
+  if (!isThere(head)) return undefined
+  const common = join(own, 'commondir')
+  const path = isThere(common) ? readPath(common)?.replace(/[\r\n]+$/, '') : '.'
+  if (path === undefined) return `${common} cannot be read`
+  const shared = realFolder(own, path)
+  if (shared === undefined) return `${common} leads nowhere`
+  const isWhole = isHead(head) && ['objects', 'refs'].every((name) => canEnter(join(shared, name)))
+  return isWhole ? { root, own, shared } : `${own} is not a whole repository`
+}
+
+function isHead(path: string): boolean {
+  if (lstatSync(path).isSymbolicLink()) return readlinkSync(path).startsWith('refs/')
+  return /^(?:ref:\s*refs\/|[0-9a-f]{40})/i.test(readPath(path) ?? '')
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function kindOf(path: string): 'missing' | 'folder' | 'file' | 'other' {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (!stats) return 'missing'
+  if (stats.isDirectory()) return 'folder'
+  return stats.isFile() ? 'file' : 'other'
+}
+
+function canEnter(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
   }
 }
 
-/** The `.git` of a worktree or of a submodule is a file that says where the repository is. */
-function repositoryAt(root: string): Repository | string | undefined {
-  const inside = join(root, '.git')
-  if (!existsSync(inside)) return undefined
-  if (statSync(inside).isDirectory()) return repositoryIn(inside, root)
-  const target = /^gitdir: (.+)\n?$/.exec(readSettings(inside) ?? '')?.[1]
-  return target === undefined ? `${inside} cannot be read` : repositoryIn(resolve(root, target), root)
+/** The path is not normalized first: `link/..` is the folder above the one that the link leads to. */
+function realFolder(start: string, path: string): string | undefined {
+  try {
+    return realpathSync.native(isAbsolute(path) ? path : `${start}/${path}`)
+  } catch {
+    return undefined
+  }
 }
 
-function repositoryIn(own: string, root: string): Repository | string {
-  const common = join(own, 'commondir')
-  if (!existsSync(common)) return { root, own, shared: own }
-  const shared = readSettings(common)?.trim()
-  return shared === undefined ? `${common} cannot be read` : { root, own, shared: resolve(own, shared) }
+/** The text of a file that holds a path. Undefined if it is not UTF-8: the path that git sees would be another one. */
+function readPath(file: string): string | undefined {
+  const bytes = readPlainFile(file, { maxBytes: 64 * 1024 })
+  if (!bytes) return undefined
+  const text = bytes.toString('utf8')
+  return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
 /** Undefined where it is no plain file, or longer than any settings are. */
@@ -91,15 +192,17 @@ function readSettings(file: string): string | undefined {
   return readPlainFile(file, { maxBytes: 4 * 1024 * 1024 })?.toString('utf8')
 }
 
-/** Repositories that are kept within this one, whether or not their files are there. */
-function modulesOf({ root, shared }: Repository): Repository[] {
-  const found: Repository[] = []
+/** The submodules whose git folders are kept within this one, checked out or not. */
+function modulesOf({ root, shared }: Repository): (Repository | string)[] {
+  const found: (Repository | string)[] = []
   const look = (folder: string): void => {
     for (const entry of readFolder(folder)) {
       const path = join(folder, entry.name)
       if (!entry.isDirectory()) continue
-      if (existsSync(join(path, 'HEAD'))) found.push({ root, own: path, shared: path })
-      else look(path)
+      const module = repositoryIn(path, root)
+      if (module === undefined) look(path)
+      else found.push(typeof module === 'string' ? module : { ...module, isModule: true })
+      look(join(path, 'modules'))
     }
   }
   look(join(shared, 'modules'))
@@ -137,12 +240,14 @@ function settingsProblem(file: string, repository: Repository): string | undefin
   return undefined
 }
 
-/** A submodule names its working folder, which is where it was found; elsewhere `git diff` would show the files of others. */
-function staysInside(folder: string, { root, own }: Repository): boolean {
-  if (!/^[A-Za-z0-9_./-]+$/.test(folder)) return false
-  const place = realPath(resolve(own, folder))
+/**
+ * A submodule names its working folder, which is where it was found. Anywhere else, `git diff` would show the files of others, and the
+ * submodules of the repository would not be where we look for them.
+ */
+function staysInside(folder: string, { root, own, isModule }: Repository): boolean {
+  const place = /^[A-Za-z0-9_./-]+$/.test(folder) ? realFolder(own, folder) : undefined
   const home = realPath(root)
-  return place === home || place.startsWith(`${home}/`)
+  return place === home || (isModule === true && place?.startsWith(`${home}/`) === true)
 }
 
 function isHarmless(section: string, key: string): boolean {
@@ -165,7 +270,7 @@ const harmlessSettings = new Map(
     push: 'all',
     fetch: 'all',
     rebase: 'all',
-    gc: 'all',
+    gc: 'auto autodetach autopacklimit prune pruneexpire reflogexpire',
     advice: 'all',
     color: 'all',
     index: 'all',
@@ -173,6 +278,7 @@ const harmlessSettings = new Map(
     status: 'showuntrackedfiles short branch',
     commit: 'gpgsign template verbose',
     tag: 'gpgsign sort',
-    lfs: 'all',
+    // Not `lfs.extension.<name>.clean`, `lfs.customtransfer.<name>.path` and the like: git-lfs runs them.
+    lfs: 'repositoryformatversion locksverify access',
   }),
 )

@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { TestFolder } from '../../testing/test-folder.ts'
 import type { Judgement, Policy } from '../policy.ts'
 import { noRules, type Rule } from '../rules.ts'
 import { judgeCommand } from './judge-command.ts'
@@ -116,4 +119,202 @@ test('a jq program may not read files that only it names', () => {
 
 test('a command that would be too long to read is asked about', () => {
   expect(judge(`echo ${'a '.repeat(6000)}`).effect).toBe('ask')
+})
+
+/** A repository in a folder of its own, with a home that has no settings of git. */
+class Place implements AsyncDisposable {
+  readonly folder: TestFolder
+
+  private constructor(folder: TestFolder) {
+    this.folder = folder
+  }
+
+  static async make(): Promise<Place> {
+    const place = new Place(await TestFolder.make({ 'repo/a.txt': 'a\n', 'home/.profile': '' }))
+    place.git('.', 'init', '-q')
+    return place
+  }
+
+  git(at: string, ...words: string[]): string {
+    const identity = ['-c', 'user.name=Test', '-c', 'user.email=test@example.org', '-c', 'init.defaultBranch=main']
+    const env = { PATH: process.env['PATH'], HOME: this.folder.at('home'), GIT_CONFIG_NOSYSTEM: '1' }
+    const cwd = this.folder.at(`repo/${at}`)
+    return execFileSync('git', [...identity, ...words], { cwd, env, encoding: 'utf8', stdio: 'pipe' })
+  }
+
+  write(path: string, text: string): Promise<void> {
+    return this.folder.write(`repo/${path}`, text)
+  }
+
+  /** A command for settings of git: it leaves a trace. */
+  get strike(): string {
+    return `touch '${this.folder.at('struck')}'; cat`
+  }
+
+  /** Git really would run it: what these tests ask about does harm. */
+  strikes(command: string): boolean {
+    const env = { PATH: process.env['PATH'], HOME: this.folder.at('home'), GIT_CONFIG_NOSYSTEM: '1' }
+    execFileSync('bash', ['-c', `${command} || true`], { cwd: this.folder.at('repo'), env, stdio: 'pipe' })
+    return existsSync(this.folder.at('struck'))
+  }
+
+  judge(command: string, rules: { user?: Rule[]; session?: Rule[]; trustsProject?: boolean } = {}): Judgement {
+    const root = this.folder.at('repo')
+    const policy: Policy = { mode: 'ask', cwd: root, home: this.folder.at('home'), rules: { ...noRules, ...rules } }
+    return judgeCommand(command, { cwd: root, policy })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.folder[Symbol.asyncDispose]()
+  }
+}
+
+describe('git in a repository that runs something', () => {
+  test.each(['git -C sub status', 'cd sub && git diff', 'cd sub && git ls-files -m', 'git -C sub/wt diff'])(
+    'is asked about where the repository consists of files of a commit: %s',
+    async (command) => {
+      await using place = await Place.make()
+      await place.write('sub/HEAD', 'ref: refs/heads/main\n')
+      await place.write('sub/commondir', 'x\n')
+      await place.write('sub/config.worktree', '[core]\n\tbare = false\n\tworktree = wt\n')
+      for (const name of ['objects', 'refs']) await place.write(`sub/x/${name}/keep`, '')
+      const config = `[core]\n\trepositoryformatversion = 0\n[extensions]\n\tworktreeConfig = true\n[filter "e"]\n\tclean = `
+      await place.write('sub/x/config', `${config}cat\n`)
+      await place.write('sub/x/info/attributes', '* filter=e\n')
+      await place.write('sub/wt/f.txt', 'hello\n')
+      place.git('sub/wt', '--git-dir=..', '--work-tree=.', 'add', 'f.txt')
+      await place.write('sub/x/config', `${config}${place.strike}\n`)
+      await place.write('sub/wt/f.txt', 'other\n')
+
+      expect(place.judge(command).effect).toBe('ask')
+      expect(place.strikes(command)).toBe(true)
+    },
+  )
+
+  test('is asked about where an empty .git hides the repository above', async () => {
+    await using place = await Place.make()
+    await place.write('app/f.txt', 'a\n')
+    await place.write('.gitattributes', '* filter=e\n')
+    place.git('.', 'add', '-A')
+    place.git('.', 'config', 'filter.e.clean', place.strike)
+    await place.write('app/f.txt', 'b\n')
+    mkdirSync(place.folder.at('repo/app/.git'))
+
+    expect(place.judge('git -C app status').effect).toBe('ask')
+    expect(place.strikes('git -C app status')).toBe(true)
+  })
+
+  test.each([
+    'git log -p --submodule=diff',
+    'git diff --submodule=diff HEAD~2 HEAD~1',
+    'git show --submodule=diff HEAD~1',
+  ])('is asked about where only the history knows of it: %s', async (command) => {
+    await using place = await Place.make()
+    place.git('.', 'commit', '-q', '--allow-empty', '-m', 'first')
+    mkdirSync(place.folder.at('repo/sub'))
+    place.git('sub', 'init', '-q')
+    for (const text of ['1', '2']) {
+      await place.write('sub/f', text)
+      place.git('sub', 'add', 'f')
+      place.git('sub', 'commit', '-q', '-m', text)
+      const id = place.git('sub', 'rev-parse', 'HEAD').trim()
+      place.git('.', 'update-index', '--add', '--cacheinfo', `160000,${id},sub`)
+      place.git('.', 'commit', '-q', '-m', text)
+    }
+    place.git('.', 'rm', '-q', '--cached', 'sub')
+    place.git('.', 'commit', '-q', '-m', 'gone')
+    place.git('sub', 'config', 'diff.external', place.strike)
+
+    expect(place.judge(command).effect).toBe('ask')
+    expect(place.judge(command.replace('=diff', '=log')).effect).toBe('allow')
+    expect(place.strikes(command)).toBe(true)
+  })
+
+  test('is asked about behind a link and `..`, as the kernel goes', async () => {
+    await using place = await Place.make()
+    await place.write('outer/inner/x', '')
+    place.git('outer', 'init', '-q')
+    place.git('outer', 'config', 'core.fsmonitor', place.strike)
+    execFileSync('ln', ['-s', 'outer/inner', place.folder.at('repo/link')])
+
+    expect(place.judge('git -C link/.. status').effect).toBe('ask')
+    expect(place.judge('cd link && git -C .. status').effect).toBe('ask')
+    expect(place.strikes('git -C link/.. status')).toBe(true)
+  })
+
+  test('is asked about where git is to go to a folder that does not exist yet', async () => {
+    await using place = await Place.make()
+    const user: Rule[] = [{ effect: 'allow', type: 'command', match: 'git checkout *' }]
+    expect(place.judge('git checkout other && git -C sub status', { user }).effect).toBe('ask')
+  })
+})
+
+describe('a grant for git', () => {
+  const session: Rule[] = [{ effect: 'allow', type: 'command', match: 'git add *' }]
+  const hooked: Rule[] = [{ effect: 'allow', type: 'command', match: 'git commit *' }]
+
+  async function withForeign(): Promise<Place> {
+    const place = await Place.make()
+    await place.write('sub/.gitattributes', '* filter=e\n')
+    place.git('sub', 'init', '-q')
+    place.git('sub', 'config', 'filter.e.clean', place.strike)
+    return place
+  }
+
+  test('does not cover what another repository runs', async () => {
+    await using place = await withForeign()
+    expect(place.judge('git add .', { session })).toEqual({ effect: 'allow' })
+    expect(place.judge('cd sub && git add .', { session })).toEqual({
+      effect: 'ask',
+      reason: `${place.folder.at('repo/sub/.git/config')} sets \`filter.clean\`, which may run something.`,
+    })
+    expect(place.judge('cd sub && git add .', { user: session }).effect).toBe('ask')
+    expect(place.judge('cd sub && git add .', { session, trustsProject: true }).effect).toBe('ask')
+    expect(place.strikes('cd sub && git add .')).toBe(true)
+  })
+
+  test('covers another repository whose settings run nothing', async () => {
+    await using place = await Place.make()
+    mkdirSync(place.folder.at('repo/sub'))
+    place.git('sub', 'init', '-q')
+    expect(place.judge('cd sub && git add .', { session })).toEqual({ effect: 'allow' })
+    await place.write('sub/.git/hooks/pre-commit', '#!/bin/sh\n')
+    expect(place.judge('cd sub && git commit -m x', { session: hooked }).effect).toBe('ask')
+  })
+
+  test('does not cover a repository that options name', async () => {
+    await using place = await withForeign()
+    const user: Rule[] = [{ effect: 'allow', type: 'command', match: 'git *' }]
+    expect(place.judge('git push', { user })).toEqual({ effect: 'allow' })
+    for (const command of ['git -C sub add .', 'git --git-dir=sub/.git add .', 'git -c core.fsmonitor=x add .']) {
+      expect(place.judge(command, { user }).effect).toBe('ask')
+    }
+  })
+
+  test('covers what the own repository runs once the user was told of it', async () => {
+    await using place = await Place.make()
+    await place.write('.git/hooks/pre-commit', '#!/bin/sh\n')
+    const asked = place.judge('git commit -m x')
+    expect(asked).toMatchObject({ effect: 'ask', grant: [{ match: ['git', 'commit', '*'] }] })
+    expect(asked.effect === 'ask' && asked.reason).toContain('pre-commit')
+    expect(place.judge('git commit -m x', { session: hooked })).toEqual({ effect: 'allow' })
+    expect(place.judge('git commit -m x', { user: hooked })).toMatchObject({
+      effect: 'ask',
+      grant: [{ match: ['git', 'commit', '*'] }],
+    })
+    expect(place.judge('git commit -m x', { user: hooked, trustsProject: true })).toEqual({ effect: 'allow' })
+  })
+})
+
+test.each(['git config edit', 'git config "$x"', 'git config --global edit', 'git config set a.b c'])(
+  'a git command that newer versions understand in another way is asked about: %s',
+  (command) => {
+    expect(judge(command).effect).toBe('ask')
+  },
+)
+
+test('a setting of git can be read', () => {
+  for (const command of ['git config user.name', 'git config --get-regexp alias', 'git config -l']) {
+    expect(judge(command)).toEqual({ effect: 'allow' })
+  }
 })

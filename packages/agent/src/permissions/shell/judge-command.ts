@@ -1,8 +1,10 @@
 import { judgeRead, judgeWrite, mayControl } from '../judge-path.ts'
 import { allowed, worst, type Judgement, type Policy } from '../policy.ts'
-import { effectOf, matchCommand } from '../rules.ts'
+import { effectOf, matchCommand, noRules } from '../rules.ts'
 import { readCommandLine, type SimpleCommand } from './command-reader.ts'
 import { grantOf } from './command-grants.ts'
+import { gitFoldersNamed } from './git-commands.ts'
+import { findRepository, gitFolders, repositoryProblem } from './git-repository.ts'
 import { pathsOf, startOf, textOf, withoutStart, type Word } from './word.ts'
 
 /**
@@ -32,9 +34,46 @@ function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
   if (effect === 'ask') return { effect, reason: `A rule asks before \`${name}\` runs.` }
   if (problem === undefined) return allowed
   const touched = judgeMentions(command, policy)
-  if (touched.effect !== 'allow' || effect === 'allow' || policy.mode === 'auto') return touched
-  const grant = grantOf(words)
-  return { effect: 'ask', reason: `${problem}.`, ...(grant && { grant: [grant] }) }
+  if (touched.effect !== 'allow' || policy.mode === 'auto') return touched
+  const repository = /^(?:.*\/)?git$/.test(name) ? judgeRepositories(command, policy) : undefined
+  if (effect === 'allow' && (repository === undefined || repository.isGranted)) return touched
+  const reasons = [...(effect === 'allow' ? [] : [problem]), ...(repository ? [repository.problem] : [])]
+  // A grant does not cover what another repository runs.
+  const grant = repository?.isForeign ? undefined : grantOf(words)
+  return { effect: 'ask', reason: reasons.map((each) => `${each}.`).join(' '), ...(grant && { grant: [grant] }) }
+}
+
+interface RepositoryJudgement {
+  /** What the repository may make git run. */
+  problem: string
+  /** It is not the one of the working folder. */
+  isForeign: boolean
+  /** The user knew of it: they allowed the command in this session, where the question named the problem, or trust the project. */
+  isGranted: boolean
+}
+
+/** A rule that allows a git command does not allow what a hostile repository makes of it: `cd vendor/x && git add .` runs filters. */
+function judgeRepositories({ words, folders }: SimpleCommand, policy: Policy): RepositoryJudgement | undefined {
+  const { rules, cwd } = policy
+  const named = gitFoldersNamed(words.slice(1))
+  const places = typeof named === 'string' ? named : gitFolders(named, folders)
+  if (typeof places === 'string') {
+    return { problem: `It is not known which repository it uses: ${places}`, isForeign: true, isGranted: false }
+  }
+  const own = gitFolderOf(cwd)
+  const isInSession = effectOf({ ...noRules, session: rules.session }, (rule) => matchCommand(rule, words)) === 'allow'
+  const found = places.flatMap((place): RepositoryJudgement[] => {
+    const problem = repositoryProblem(place, { runsHooks: true })
+    if (problem === undefined) return []
+    const isForeign = own === undefined || gitFolderOf(place) !== own
+    return [{ problem, isForeign, isGranted: !isForeign && (isInSession || rules.trustsProject) }]
+  })
+  return found.find(({ isGranted }) => !isGranted) ?? found[0]
+}
+
+function gitFolderOf(folder: string): string | undefined {
+  const found = findRepository(folder)
+  return typeof found === 'object' ? found.own : undefined
 }
 
 /** A program that does more than read may do it to any file that it is told of. */

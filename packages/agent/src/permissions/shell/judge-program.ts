@@ -1,9 +1,8 @@
-import { resolve } from 'node:path'
 import { exactPath } from '../paths/path-pattern.ts'
 import { mayBeSecret } from '../paths/secret-files.ts'
 import { readFind } from './find-expression.ts'
 import { readGit, type GitCall } from './git-commands.ts'
-import { repositoryProblem } from './git-repository.ts'
+import { gitFolders, repositoryProblem } from './git-repository.ts'
 import { npmProblem } from './npm-commands.ts'
 import { npmSettingsProblem } from './npm-settings.ts'
 import { parseArguments } from './parse-arguments.ts'
@@ -123,12 +122,8 @@ function judgeFind(words: readonly Word[]): ProgramJudgement {
 function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudgement {
   const git = readGit(words)
   if (typeof git === 'string') return refused(git)
-  let folders = start
-  for (const word of git.folders) {
-    const text = textOf(word)
-    if (text === undefined) return refused('the folder that `git` goes to is not known')
-    folders = folders.map((folder) => resolve(folder, text))
-  }
+  const folders = gitFolders(git.folders, start)
+  if (typeof folders === 'string') return refused(folders)
   for (const folder of folders) {
     const problem = repositoryProblem(folder)
     if (problem !== undefined) return refused(problem)
