@@ -5,29 +5,62 @@ import { basename, dirname, join, resolve } from 'node:path'
 const maxLinks = 40
 
 /**
- * Where a path really leads, also when its last parts do not exist yet: a link to a file that is not there leads to that file.
- * A path that leads in circles stays as it is; nothing can be read or written there.
+ * Where a path really leads, resolved one name after the other as the kernel does: `..` behind a link leads above the target of the
+ * link, so do not normalize the path first. Names that do not exist stay as they are: a link to a missing file leads to that file.
+ * A path that leads in circles is only normalized; nothing can be read or written there.
  */
 export function realPath(path: string): string {
   const whole = resolve(path)
   // These lead each process to files of its own.
   if (/^\/dev\/(?:fd\/\d+|stdin|stdout|stderr)$/.test(whole)) return whole
-  return follow(whole, maxLinks) ?? whole
+  let linksLeft = maxLinks
+  let real = '/'
+  const rest = namesOf(joinRaw(process.cwd(), path))
+  for (let name = rest.pop(); name !== undefined; name = rest.pop()) {
+    if (name === '..') {
+      real = isProcessLink(real) ? real : dirname(real)
+      continue
+    }
+    const next = join(real, name)
+    const target = isProcessLink(next) ? undefined : linkTarget(next)
+    if (target === undefined) {
+      real = next
+      continue
+    }
+    linksLeft -= 1
+    if (linksLeft < 0) return whole
+    if (target.startsWith('/')) real = '/'
+    rest.push(...namesOf(target))
+  }
+  return real.startsWith('/proc/') ? real : withCaseOnDisk(real)
 }
 
-function follow(path: string, linksLeft: number): string | undefined {
+/** Appends a path to a folder and keeps each `..`, so that `realPath` can resolve it. */
+export function joinRaw(folder: string, path: string): string {
+  return path.startsWith('/') ? path : `${folder}/${path}`
+}
+
+/** A link such as `/proc/self/cwd` leads each process elsewhere. It is not followed, and neither is `..` behind it. */
+function isProcessLink(path: string): boolean {
+  return /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:cwd|root|exe|(?:fd|map_files|ns)\/[^/]+)(?:\/|$)/.test(path)
+}
+
+/** Some disks do not tell upper and lower case apart: what exists gets the name that the disk has for it. */
+function withCaseOnDisk(path: string): string {
   try {
     return realpathSync.native(path)
   } catch {
-    // It does not exist, or we may not look: its parent may still be a link.
+    const folder = dirname(path)
+    return folder === path ? path : join(withCaseOnDisk(folder), basename(path))
   }
-  if (linksLeft === 0) return undefined
-  const target = linkTarget(path)
-  if (target !== undefined) return follow(resolve(dirname(path), target), linksLeft - 1)
-  const folder = dirname(path)
-  if (folder === path) return path
-  const realFolder = follow(folder, linksLeft)
-  return realFolder === undefined ? undefined : join(realFolder, basename(path))
+}
+
+/** The names of a path, last one first. */
+function namesOf(path: string): string[] {
+  return path
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .reverse()
 }
 
 function linkTarget(path: string): string | undefined {

@@ -53,6 +53,9 @@ export function holdsNumber({ pieces, isSeveral }: Word): boolean {
   return (
     !isSeveral &&
     pieces.length > 0 &&
-    pieces.every((piece) => (piece.type === 'text' ? /^[0-9]+$/.test(piece.text) : piece.type === 'digits'))
+    pieces.every((piece, index) => {
+      if (piece.type === 'text') return /^[0-9]+$/.test(piece.text)
+      return piece.type === 'digits' || (piece.type === 'number' && index === 0)
+    })
   )
 }

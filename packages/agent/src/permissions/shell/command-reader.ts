@@ -19,6 +19,7 @@ import {
 } from 'unbash'
 import { exactPath } from '../paths/path-pattern.ts'
 import type { PathUse } from '../paths/path-use.ts'
+import { joinRaw, realPath } from '../paths/real-path.ts'
 import { holdsSecrets, mayListSecrets } from '../paths/secret-files.ts'
 import { holdsNumber, isHarmlessArithmetic } from './arithmetic.ts'
 import { expandAssigned, expandWord, type Surroundings } from './expand-word.ts'
@@ -74,8 +75,8 @@ interface State {
   variables: ReadonlyMap<string, Word>
   folders: readonly string[]
   input: Output
-  /** Inside of a loop a command may have run before. */
-  isLooping: boolean
+  /** Inside of a loop, where a command may have run before: the variables that the loop sets, which are unknown in it. */
+  loopNames?: ReadonlySet<string> | undefined
 }
 
 class CommandReader implements Surroundings {
@@ -87,7 +88,7 @@ class CommandReader implements Surroundings {
 
   constructor({ cwd, home }: ReaderPlace) {
     this.home = home
-    this.#state = { variables: new Map(), folders: [cwd], input: 'anything', isLooping: false }
+    this.#state = { variables: new Map(), folders: [cwd], input: 'anything' }
   }
 
   read(command: string): void {
@@ -107,7 +108,8 @@ class CommandReader implements Surroundings {
   readonly variable = (name: string): Word | undefined => {
     if (name === 'HOME') return literal(this.home)
     if (name === 'PWD') return this.#state.folders.length === 1 ? literal(this.#state.folders[0] ?? '') : undefined
-    if (/^[?#$!]$/.test(name)) return { pieces: [{ type: 'digits' }], isSeveral: false }
+    // `$!` is empty until something ran in the background; `$-`, `$_` and `$0` are anything.
+    if (/^[?#$]$/.test(name)) return { pieces: [{ type: 'digits' }], isSeveral: false }
     return this.#state.variables.get(name)
   }
 
@@ -248,17 +250,18 @@ class CommandReader implements Surroundings {
 
   /** What is set in a loop is not known in it, since it may be the second round. */
   #loop(node: SyntaxNode, work: () => void): void {
+    const names = namesSetIn(node)
     const forget = (): void => {
-      for (const name of namesSetIn(node)) this.#unset(name)
+      for (const name of names) this.#unset(name)
     }
-    const { isLooping } = this.#state
+    const { loopNames } = this.#state
     this.#oneOf([
       () => undefined,
       () => {
         forget()
-        this.#state = { ...this.#state, isLooping: true }
+        this.#state = { ...this.#state, loopNames: new Set([...names, ...(loopNames ?? [])]) }
         work()
-        this.#state = { ...this.#state, isLooping }
+        this.#state = { ...this.#state, loopNames }
       },
     ])
     forget()
@@ -385,6 +388,9 @@ class CommandReader implements Surroundings {
       const [inner, ...rest] = started
       const name = inner && textOf(inner)
       if (name === undefined) return { ...nothing, problem: 'what it starts is not known' }
+      // Only `command` calls the shell itself; the others start a program of that name.
+      if (program !== 'command' && shellBuiltins.has(name) && !programsOfThatName.has(name))
+        return { ...nothing, problem: `it cannot start \`${name}\`, which is a part of the shell` }
       const judged = this.#judge(name, rest)
       return judged.problem === undefined ? judged : { ...judged, problem: `\`${name}\`: ${judged.problem}` }
     }
@@ -424,12 +430,12 @@ class CommandReader implements Surroundings {
     if (program === 'read')
       for (const name of namesRead(words)) this.#set(name, { pieces: [{ type: this.#state.input }], isSeveral: false })
     if (program !== 'cd') return undefined
-    const { folders, isLooping } = this.#state
+    const { folders, loopNames } = this.#state
     const target = folderEntered(words) ?? this.home
     // It may fail, and what follows may run all the same.
-    const reached = new Set([...folders, ...folders.map((folder) => resolve(folder, target))])
+    const reached = new Set([...folders, ...folders.flatMap((folder) => foldersReached(folder, target))])
     this.#state = { ...this.#state, folders: [...reached] }
-    return isLooping || reached.size > maxFolders ? 'where it goes is not known' : undefined
+    return loopNames || reached.size > maxFolders ? 'where it goes is not known' : undefined
   }
 
   // Files
@@ -536,6 +542,8 @@ class CommandReader implements Surroundings {
   }
 
   #set(name: string, value: Word): void {
+    // The walk before the loop must have found every name, whatever the way it is set.
+    if (this.#state.loopNames?.has(name) === false) this.object(`a loop sets \`${name}\` in a way that is not followed`)
     this.#state = { ...this.#state, variables: new Map(this.#state.variables).set(name, value) }
   }
 
@@ -548,7 +556,7 @@ class CommandReader implements Surroundings {
   /** In a shell of its own: what it changes is gone afterwards. */
   #apart(work: () => Output): Output {
     const before = this.#state
-    this.#state = { ...before, isLooping: false }
+    this.#state = { ...before, loopNames: undefined }
     const output = work()
     this.#state = before
     return output
@@ -571,6 +579,15 @@ class CommandReader implements Surroundings {
   }
 }
 
+/**
+ * Where `cd` may lead: the shell takes `..` as text, but as the kernel does with `-P` and if there is no such folder otherwise.
+ */
+function foldersReached(folder: string, target: string): string[] {
+  const written = resolve(folder, target)
+  const real = realPath(joinRaw(folder, target))
+  return realPath(written) === real ? [written] : [written, real]
+}
+
 /** Whether a word stands there as it is meant, with no variable, wildcard or command in it. */
 function isWritten({ parts }: WordNode): boolean {
   return (parts ?? []).every(
@@ -581,6 +598,7 @@ function isWritten({ parts }: WordNode): boolean {
   )
 }
 
+/** Variables that a loop sets in plain sight; `#set` objects to any other. */
 function namesSetIn(node: SyntaxNode): Set<string> {
   const names = new Set<string>()
   const look = (child: SyntaxNode): void => {

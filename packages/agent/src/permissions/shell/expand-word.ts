@@ -207,7 +207,7 @@ function valueOf(part: ValuePart, surroundings: Surroundings): Word {
     case 'ArithmeticExpansion':
       if (!isHarmlessArithmetic(part, surroundings))
         surroundings.object(`\`${part.text}\` is arithmetic that may run something`)
-      return { pieces: [{ type: 'digits' }], isSeveral: false }
+      return { pieces: [{ type: 'number' }], isSeveral: false }
     default:
       part satisfies never
       return anything
@@ -229,7 +229,7 @@ function expandParameter(part: ParameterExpansionPart, surroundings: Surrounding
     surroundings.object(`\`${text}\` may run something`)
     return anything
   }
-  if (prefix === '#') return { pieces: [{ type: 'digits' }], isSeveral: false }
+  if (prefix === '#') return operation ? anything : { pieces: [{ type: 'digits' }], isSeveral: false }
   if (index) return index.text === '@' || index.text === '*' ? severalThings : anything
   return operation ? anything : parameter(name, surroundings)
 }
@@ -269,7 +269,7 @@ function splitAtBlanks(word: Word): Fragment {
     if (text === '') return noFragment
     return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(text) ? fixed(text) : of(severalThings)
   }
-  const isNumber = word.pieces.every(({ type }) => type === 'digits')
+  const isNumber = word.pieces.every(({ type }) => type === 'digits' || type === 'number')
   if (isNumber) return of(word)
   const isName =
     word.pieces.every(({ type }) => type === 'names') ||

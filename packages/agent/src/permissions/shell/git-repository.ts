@@ -10,7 +10,7 @@ import {
   type Dirent,
 } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
-import { realPath } from '../paths/real-path.ts'
+import { joinRaw, realPath } from '../paths/real-path.ts'
 import { linkedFolders } from './git-index.ts'
 import { readPlainFile } from './plain-file.ts'
 import { textOf, type Word } from './word.ts'
@@ -42,17 +42,11 @@ export function gitFolders(named: readonly Word[], start: readonly string[]): st
   for (const word of named) {
     const text = textOf(word)
     if (text === undefined) return 'the folder that `git` goes to is not known'
-    folders = folders.map((folder) => enter(folder, text))
+    folders = folders.map((folder) => realPath(joinRaw(folder, text)))
   }
   // What another command on the line puts there cannot be judged yet.
   const missing = folders.find((folder) => kindOf(folder) !== 'folder')
   return missing === undefined || named.length === 0 ? folders : `${missing} is not a folder yet`
-}
-
-function enter(start: string, path: string): string {
-  let folder = isAbsolute(path) ? '/' : start
-  for (const name of path.split('/')) folder = name === '..' ? dirname(folder) : realPath(join(folder, name))
-  return folder
 }
 
 /**

@@ -1,4 +1,5 @@
 import { exactPath } from '../paths/path-pattern.ts'
+import { realPath } from '../paths/real-path.ts'
 import { mayBeSecret } from '../paths/secret-files.ts'
 import { readFind } from './find-expression.ts'
 import { readGit, type GitCall } from './git-commands.ts'
@@ -45,7 +46,10 @@ export function judgeProgram(
     case 'git':
       return judgeGit(words, place.folders)
     case 'npm': {
-      const problems = [npmProblem(words), ...place.folders.map((folder) => npmSettingsProblem(folder, place.home))]
+      const problems = [
+        npmProblem(words),
+        ...place.folders.map((folder) => npmSettingsProblem(realPath(folder), place.home)),
+      ]
       const problem = problems.find((each) => each !== undefined)
       return problem === undefined ? quiet : refused(problem)
     }

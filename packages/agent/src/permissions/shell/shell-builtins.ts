@@ -71,7 +71,7 @@ function testProblem(words: readonly Word[]): string | undefined {
   const texts = words.map(textOf)
   if (texts.some((text) => text === '-v' || text === '-R')) return 'it may evaluate a subscript'
   const isOpen = words.map(
-    (word) => textOf(word) === undefined && word.pieces.some(({ type }) => type !== 'digits' && type !== 'text'),
+    (word) => textOf(word) === undefined && !word.pieces.every(({ type }) => /^(?:text|digits|number)$/.test(type)),
   )
   if (!isOpen.includes(true)) return undefined
   const isSplit = words.some(({ isSeveral }) => isSeveral)

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { exactPath, many, one, type NamePattern, type Token } from '../paths/path-pattern.ts'
 import type { PathUse } from '../paths/path-use.ts'
-import { realPath } from '../paths/real-path.ts'
+import { joinRaw, realPath } from '../paths/real-path.ts'
 
 /** What is known of a word of a command before the shell has expanded it: some of its text, and what kind of text the rest is. */
 export interface Word {
@@ -14,7 +14,10 @@ export type Piece =
   | { type: 'text'; text: string }
   /** A wildcard that the shell replaces by names of files that exist. */
   | { type: 'glob'; text: string }
+  /** At least one digit. */
   | { type: 'digits' }
+  /** A number that may be negative. */
+  | { type: 'number' }
   /** Names of files, as a program lists them that was itself judged. */
   | { type: 'names' }
   /** What a command writes to a pipe, where the shell puts the name of that pipe. */
@@ -89,16 +92,15 @@ export function pathsOf(word: Word, cwd: string): Paths | 'names' | 'unknown' {
     return pieces.every(isNameOrDot) ? 'names' : 'unknown'
   const text = textOf(word)
   if (text !== undefined) {
-    const path = resolve(cwd, text)
-    return { written: exactPath(path), real: exactPath(realPath(path)) }
+    return { written: exactPath(resolve(cwd, text)), real: exactPath(realPath(joinRaw(cwd, text))) }
   }
   const start = startOf(word)
   const folder = start.slice(0, start.lastIndexOf('/') + 1)
   const names = splitNames(withoutStart(word, folder.length).pieces)
   if (names.some((tokens) => tokens.join('') === '..')) return 'unknown'
   const name = names.filter((tokens) => tokens.length > 0 && tokens.join('') !== '.').map(namePattern)
-  const base = resolve(cwd, folder)
-  return { written: [...exactPath(base), ...name], real: [...exactPath(realPath(base)), ...name] }
+  const real = realPath(joinRaw(cwd, folder))
+  return { written: [...exactPath(resolve(cwd, folder)), ...name], real: [...exactPath(real), ...name] }
 }
 
 export type Paths = Pick<PathUse, 'written' | 'real'>
@@ -118,7 +120,7 @@ function splitNames(pieces: readonly Piece[]): Token[][] {
 
 function tokensOf(piece: Piece): Token[] {
   if (piece.type === 'text') return [...piece.text]
-  return [piece.type === 'glob' && piece.text !== '*' ? one : many]
+  return [piece.type === 'glob' && !piece.text.startsWith('*') ? one : many]
 }
 
 function namePattern(tokens: Token[]): NamePattern {
