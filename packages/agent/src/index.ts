@@ -118,7 +118,7 @@ export { registryModels, type RegistryModelsOptions } from './session/registry-m
 export { planResume, type CallAction, type Matter, type ResumePlan } from './session/resume.ts'
 export { run, type RunStart } from './session/run.ts'
 export { defaultRunSettings, type RunSettings } from './session/run-settings.ts'
-export type { Run } from './session/run-slot.ts'
+export type { Run } from './session/shared-session.ts'
 export { shellWordsOf, type BashOptions as ExecuteBashOptions, type ShellWords } from './session/shell.ts'
 export type { Subagent } from './session/subagents.ts'
 export { buildSystemPrompt, type StableEnvironment, type SystemPromptParts } from './session/system-prompt.ts'

@@ -174,6 +174,14 @@ export class Session {
     return this.#reader.log.localFolder
   }
 
+  /**
+   * The same object for every handle that writes this session in this process: a key for state that the openers of a session must
+   * share, such as its run. A handle that only reads has a key of its own.
+   */
+  get sharedKey(): object {
+    return this.#held ?? this
+  }
+
   /** The seq of the line that a client command caused, if it took effect already. */
   effectOf(command: string): number | undefined {
     return this.#reader.state.commands.seqOf(command)

@@ -6,6 +6,7 @@ import {
   type PermissionResultRecord,
   type Session,
 } from '@tapetree/session'
+import { LeftBehind } from '../tools/left-behind.ts'
 
 export type PermissionRequest = PermissionRequestRecord['permissionRequest']
 export type PermissionResult = PermissionResultRecord['permissionResult']
@@ -26,20 +27,25 @@ export type Answered = { type: 'taken' } | { type: 'too-late'; by: PermissionRes
  * same question after it.
  */
 export class Requests {
-  readonly #session: Session
+  #session: Session
   readonly #waiting = new Map<string, (result: PermissionResult) => void>()
   readonly #results = new Map<string, PermissionResult>()
   /** Questions that were answered while nobody waited: asked before a restart, and answered before their call asks again. */
   readonly #early = new Map<string, PermissionRequest>()
   /** Answers on their way to the disk: for everybody else the question is answered already. */
   readonly #taken = new Map<string, PermissionRequest>()
-  readonly #stop: () => void
+  #stop: () => void
 
   constructor(session: Session) {
     this.#session = session
-    this.#stop = session.subscribe(({ line }) => {
-      if (line.type === 'permission_result') this.#settle(line.permissionResult)
-    })
+    this.#stop = this.#follow(session)
+  }
+
+  /** Goes on through another handle on the same session, before the one that it has is closed. */
+  moveTo(session: Session): void {
+    this.#stop()
+    this.#session = session
+    this.#stop = this.#follow(session)
   }
 
   get pending(): PermissionRequest[] {
@@ -58,7 +64,7 @@ export class Requests {
 
   /**
    * Waits for the answer. A question about the same call that still waits is the same question: there is no second record. When
-   * the signal is aborted the question is withdrawn.
+   * the signal is aborted the question is withdrawn, unless its run is left to be resumed.
    */
   async ask(request: Omit<PermissionRequest, 'requestId'>, signal: AbortSignal): Promise<PermissionResult> {
     signal.throwIfAborted()
@@ -73,7 +79,8 @@ export class Requests {
     this.#waiting.set(requestId, resolve)
     const withdraw = (): void => {
       // Whether it still waits or was answered in time, whoever asked is gone.
-      void this.answer({ requestId, outcome: 'cancelled' }).catch(() => undefined)
+      const isWithdrawn = !(signal.reason instanceof LeftBehind)
+      if (isWithdrawn) void this.answer({ requestId, outcome: 'cancelled' }).catch(() => undefined)
       reject(signal.reason as Error)
     }
     signal.addEventListener('abort', withdraw, { once: true })
@@ -84,7 +91,8 @@ export class Requests {
       return await promise
     } finally {
       signal.removeEventListener('abort', withdraw)
-      this.#waiting.delete(requestId)
+      // A resumed run may ask the same question again before this one is over.
+      if (this.#waiting.get(requestId) === resolve) this.#waiting.delete(requestId)
     }
   }
 
@@ -105,6 +113,12 @@ export class Requests {
 
   close(): void {
     this.#stop()
+  }
+
+  #follow(session: Session): () => void {
+    return session.subscribe(({ line }) => {
+      if (line.type === 'permission_result') this.#settle(line.permissionResult)
+    })
   }
 
   #settle(result: PermissionResult): void {

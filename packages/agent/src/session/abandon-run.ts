@@ -4,9 +4,22 @@ import { Jobs } from '../tools/jobs.ts'
 import { outputOfAbandoned } from './abandoned-call.ts'
 import { factsOf } from './open-run-facts.ts'
 import { positionOf } from './position.ts'
+import { SharedSession } from './shared-session.ts'
 
-/** Closes a run that is not to be resumed: every open call is answered on its path, with what is known of it. */
+/**
+ * Closes an interrupted run that is not to be resumed: every open call is answered on its path, with what is known of it. Rejects with
+ * `session-busy` if the run goes on in this process.
+ */
 export async function abandonRun(session: Session): Promise<void> {
+  const shared = SharedSession.of(session)
+  await shared.alone(async () => {
+    if (shared.occupant) throw shared.busy()
+    await closeInterruptedRun(session)
+  })
+}
+
+/** The same for a caller that has the lock of the session and has seen that nothing runs. */
+export async function closeInterruptedRun(session: Session): Promise<void> {
   const run = session.openRun
   if (!run) return
   const position = await positionOf(session)

@@ -13,7 +13,7 @@ import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Answered, RequestAnswer } from '../permissions/requests.ts'
 import { RegistryError } from '../registry/registry-error.ts'
-import { abandonRun } from './abandon-run.ts'
+import { closeInterruptedRun } from './abandon-run.ts'
 import type { AgentEvent, AgentListener } from './agent-event.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { stateOf, type AgentState } from './agent-state.ts'
@@ -25,7 +25,7 @@ import { composeMessage, type PromptImage } from './compose-message.ts'
 import { planResume, type ResumePlan } from './resume.ts'
 import type { RunStart } from './run.ts'
 import { defaultRunSettings } from './run-settings.ts'
-import type { Run } from './run-slot.ts'
+import type { Run } from './shared-session.ts'
 import { executeBash, type BashOptions } from './shell.ts'
 import type { Subagent } from './subagents.ts'
 import { nameSession } from './title.ts'
@@ -67,15 +67,16 @@ export class AgentSession {
     // A new session is created only when there is a model for it, so that a failed start leaves no empty session behind.
     const choice = sessionId === undefined ? await choiceFor(undefined, options) : undefined
     const session = sessionId === undefined ? await store.create({ cwd }) : await store.open(sessionId)
+    let agent: AgentSession | undefined
     try {
-      const agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
+      agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
       // Fails here, before the first run, if two tools have the same name.
       agent.#conversation.tools()
       await agent.#conversation.permissionMode.begin(options)
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
-      await session.close()
+      await (agent ? agent.#conversation.close() : session.close())
       if (choice) await store.delete(session.id).catch(() => undefined)
       throw error
     }
@@ -119,7 +120,7 @@ export class AgentSession {
     return this.prompt(typed, { ...options, whenBusy: 'queue' })
   }
 
-  /** Resolves when the run has ended. What was said so far stays. */
+  /** Stops what goes on, whoever started it, and resolves when it has ended. What was said so far stays. */
   async abort(): Promise<void> {
     await this.#conversation.slot.abort()
   }
@@ -131,16 +132,32 @@ export class AgentSession {
     return run
   }
 
-  /** What there is to do about a run whose process died; undefined where there is nothing. Changes nothing. */
-  planResume(): Promise<ResumePlan | undefined> {
-    return planResume(this.session, this.#conversation.tools())
+  /** What there is to do about a run whose process died; undefined if there is nothing, or the run goes on. Changes nothing. */
+  async planResume(): Promise<ResumePlan | undefined> {
+    const { slot } = this.#conversation
+    if (slot.isBusy) return undefined
+    const plan = await planResume(this.session, this.#conversation.tools())
+    // A run may have begun meanwhile.
+    return slot.isBusy ? undefined : plan
   }
 
-  /** Goes on with a run whose process died. A third time in vain needs a person to say so. */
+  /**
+   * Resumes a run whose process died. If a run goes on in this process, whoever started it, this is that run and nothing is written.
+   * After two resumes without progress it requires `byPerson`.
+   */
   async resume(options: { byPerson?: boolean; cause?: Cause } = {}): Promise<Run | undefined> {
+    const { slot } = this.#conversation
+    for (;;) {
+      const run = (await slot.liveRun()) ?? (await this.#resumeInterrupted(options))
+      if (run !== 'busy') return run
+    }
+  }
+
+  async #resumeInterrupted(options: { byPerson?: boolean; cause?: Cause }): Promise<Run | undefined | 'busy'> {
     const { slot } = this.#conversation
     return slot.alone(async () => {
       const plan = await this.planResume()
+      if (slot.isBusy) return 'busy'
       if (!plan) {
         slot.wake()
         return undefined
@@ -167,7 +184,15 @@ export class AgentSession {
   executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
     const { session, slot, jobs, redactor, commands } = this.#conversation
     const { shellPrefix: prefix = '' } = this.#options
-    const parts = { session, slot, jobs, cwd: this.#cwd, prefix, observe: this.#tell, redactor }
+    const parts = {
+      session,
+      slot,
+      jobs,
+      cwd: this.#cwd,
+      prefix,
+      observe: (event: AgentEvent) => slot.tell(event),
+      redactor,
+    }
     return commands.run((signal) => executeBash(command, { ...options, signal }, parts), options.signal)
   }
 
@@ -189,9 +214,9 @@ export class AgentSession {
 
   async setThinkingLevel(level: ThinkingLevel, cause?: Cause): Promise<void> {
     if (!thinkingLevels.includes(level)) throw new TypeError(`There is no thinking level ${level}.`)
-    const { choice, slot, session } = this.#conversation
+    const { choice, slot } = this.#conversation
     choice.thinkingLevel = level
-    if (!slot.isBusy) await session.appendThinkingLevelChange(level, cause && { cause })
+    if (!slot.isBusy) await slot.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel: level } }, cause)
   }
 
   /** Recorded in the log. A wider mode counts from the next call after it is durable, a narrower one from the next call on. */
@@ -201,46 +226,42 @@ export class AgentSession {
 
   // History
 
+  /** Occupies the slot of the session like a run: prompts wait until it is over, and `abort` stops it. */
   async compact(instructions?: string, cause?: Cause): Promise<CompactionOutcome> {
     const { session, slot, choice } = this.#conversation
-    if (slot.isBusy || session.openRun) throw slot.busy()
-    const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
-    const before = await this.#hooks.beforeCompact(asked, this.#closing.signal)
-    if (before.cancelledBy !== undefined) return { type: 'nothing-to-cut' }
-    return compact({
-      session,
-      model: choice.model,
-      headId: session.leafId,
-      settings: { ...defaultRunSettings, ...this.#options.settings?.() }.compaction,
-      reason: 'manual',
-      ...(cause && { cause }),
-      instructions: before.instructions,
-      signal: this.#closing.signal,
+    return slot.exclusively(async (signal) => {
+      refuseOpenRun(session)
+      const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
+      const before = await this.#hooks.beforeCompact(asked, signal)
+      if (before.cancelledBy !== undefined) return { type: 'nothing-to-cut' }
+      return compact({
+        session,
+        model: choice.model,
+        headId: session.leafId,
+        settings: { ...defaultRunSettings, ...this.#options.settings?.() }.compaction,
+        reason: 'manual',
+        ...(cause && { cause }),
+        instructions: before.instructions,
+        signal,
+      })
     })
   }
 
-  /** Goes to any moment of the session, with or without a summary of what is left behind. */
+  /**
+   * Goes to any moment of the session, with or without a summary of what is left behind. Closes an interrupted run. Prompts wait until it
+   * is over.
+   */
   async navigate(
     entryId: string | null,
     options: { summarise?: boolean; instructions?: string; cause?: Cause } = {},
   ): Promise<void> {
     const { session, slot, choice } = this.#conversation
-    const { instructions, cause } = options
-    await slot.alone(async () => {
-      if (slot.isBusy) throw slot.busy()
-      await abandonRun(session)
-      if (slot.isBusy) throw slot.busy()
-      if (!options.summarise) await session.branch(entryId, cause && { cause })
-    })
-    if (!options.summarise) return
-    const { signal } = this.#closing
-    await summariseBranch({
-      session,
-      model: choice.model,
-      targetId: entryId,
-      instructions,
-      signal,
-      ...(cause && { cause }),
+    const { instructions, cause, summarise = false } = options
+    await slot.exclusively(async (signal) => {
+      await closeInterruptedRun(session)
+      const target = { session, targetId: entryId, ...(cause && { cause }) }
+      if (summarise) await summariseBranch({ ...target, model: choice.model, instructions, signal })
+      else await session.branch(entryId, cause && { cause })
     })
   }
 
@@ -294,7 +315,7 @@ export class AgentSession {
     return () => void this.#listeners.delete(tell)
   }
 
-  /** Stops what runs, and closes the session. */
+  /** Stops what this agent session runs, and closes it. A run that another one has started in this process goes on. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
@@ -321,7 +342,7 @@ export class AgentSession {
     if (slot.isBusy) return undefined
     return slot.alone(async () => {
       if (slot.isBusy) return undefined
-      await abandonRun(session)
+      await closeInterruptedRun(session)
       // A message that waited may have begun one.
       return slot.isBusy ? undefined : slot.start(start)
     })
@@ -352,9 +373,10 @@ export class AgentSession {
   }
 
   async #keepModel(model: Model, cause?: Cause): Promise<Model> {
-    const { slot, session } = this.#conversation
+    const { slot } = this.#conversation
+    const modelChange = { provider: model.provider, modelId: model.id }
     // A run keeps its model; the next one says in the log which it uses.
-    if (!slot.isBusy) await session.appendModelChange(model.provider, model.id, cause && { cause })
+    if (!slot.isBusy) await slot.append({ type: 'model_change', modelChange }, cause)
     return model
   }
 
@@ -389,6 +411,11 @@ export class AgentSession {
     const opened = smallModel ? models.open(smallModel.provider, smallModel.modelId) : Promise.resolve(undefined)
     void opened.catch(() => undefined).then((model) => nameSession({ session, prompt, model, signal }))
   }
+}
+
+/** An interrupted run is resumed or closed first: its calls have no results yet. */
+function refuseOpenRun({ id, openRun }: Session): void {
+  if (openRun) throw new SessionError('session-busy', `Session ${id} cannot compact: run ${openRun.runId} is open.`)
 }
 
 /**

@@ -6,13 +6,13 @@ import type { Model } from '../models/model.ts'
 import { exitPlanTool } from '../permissions/exit-plan.ts'
 import { PermissionGate } from '../permissions/gate.ts'
 import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
-import { Requests } from '../permissions/requests.ts'
+import type { Requests } from '../permissions/requests.ts'
 import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy } from '../redaction/default-policy.ts'
 import { createRedactor, type Redactor } from '../redaction/redactor.ts'
 import { allTools } from '../tools/all-tools.ts'
 import type { Gate } from '../tools/gate.ts'
-import { Jobs } from '../tools/jobs.ts'
+import type { Jobs } from '../tools/jobs.ts'
 import { LeftBehind } from '../tools/left-behind.ts'
 import type { Answer, Question, Tool } from '../tools/tool.ts'
 import type { AgentEvent } from './agent-event.ts'
@@ -26,6 +26,7 @@ import { redactingModel } from './redacting-model.ts'
 import { redactionOf } from './redact-draft.ts'
 import { defaultRunSettings } from './run-settings.ts'
 import { RunSlot } from './run-slot.ts'
+import { SharedSession } from './shared-session.ts'
 import { RunningCalls } from './running-calls.ts'
 import { Subagents, type Subagent } from './subagents.ts'
 import { taskTool } from './task-tool.ts'
@@ -45,7 +46,7 @@ export class Conversation {
   readonly session: Session
   readonly requests: Requests
   readonly slot: RunSlot
-  readonly jobs = new Jobs()
+  readonly jobs: Jobs
   readonly commands = new OwnCommands()
   readonly choice: ModelChoice
   readonly subagents: Subagents
@@ -55,7 +56,7 @@ export class Conversation {
   readonly #options: AgentSessionOptions
   readonly #gate: Gate
   readonly #cwd: string
-  readonly #observe: (event: AgentEvent) => void
+  readonly #shared: SharedSession
   readonly #redactor: Redactor
   readonly #stop: () => void
   readonly #leaving = new AbortController()
@@ -67,10 +68,12 @@ export class Conversation {
     this.permissionMode = new SessionMode({ session, defaultMode: options.defaultMode ?? 'ask' })
     this.#options = options
     this.#cwd = cwd
-    this.#observe = observe
     this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
     session.redactWith(redactionOf(this.#redactor))
-    this.requests = new Requests(session)
+    this.#shared = SharedSession.of(session)
+    this.slot = new RunSlot({ session, parts: () => this.parts(), observe })
+    this.requests = this.#shared.requestsFor(session)
+    this.jobs = this.#shared.jobs
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
     this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
@@ -81,9 +84,10 @@ export class Conversation {
       gate: this.#gate,
       open: ({ sessionId, tools, gate }) => openChild(this.#childOptions({ sessionId, tools, gate: () => gate })),
     })
-    this.slot = new RunSlot(session, () => this.parts())
     this.hooks = this.#hooksHere(options.hooks ?? noHooks)
     this.#stop = session.subscribe((committed) => observe({ type: 'line', committed }))
+    // Nothing can fail behind this.
+    this.#shared.join(this.slot)
   }
 
   get mode(): PermissionMode {
@@ -110,7 +114,7 @@ export class Conversation {
       cwd: this.#cwd,
       clock,
       settings: { ...defaultRunSettings, ...settings?.() },
-      observe: this.#observe,
+      observe: (event) => this.slot.tell(event),
       hooks: this.hooks,
       ...(news && { news }),
       ...(fallbackModel && {
@@ -129,12 +133,11 @@ export class Conversation {
     return toolsFor(this.mode, distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan]))
   }
 
+  /** Stops what this one runs, and leaves alone what other agent sessions run. */
   async close(): Promise<void> {
-    await Promise.all([this.slot.abort(), this.commands.stop()])
-    this.#stop()
-    this.requests.close()
-    this.#runningCalls.close()
-    await this.jobs.close()
+    await Promise.all([this.slot.leave(), this.commands.stop()])
+    const { isLast } = this.#leave()
+    if (isLast) await this.#shared.closeJobs()
     await this.session.close()
   }
 
@@ -147,16 +150,20 @@ export class Conversation {
     const { clock = systemClock } = this.#options
     const left = new LeftBehind()
     this.#leaving.abort(left)
-    const run = Promise.race([this.slot.ended(), this.#onlyRepeatableRun()])
+    const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
-    this.#stop()
-    this.requests.close()
-    this.#runningCalls.close()
+    const { isLast } = this.#leave()
     await this.session.close()
     await Promise.all([...this.subagents.running.values()].map((child) => child.suspend()))
     // A tool that does not heed its signal is left to itself: it is the end of the process that it is told of.
-    await within(stopMs, clock, this.slot.abort(left))
-    await this.jobs.close()
+    await within(stopMs, clock, this.slot.stop(left))
+    if (isLast) await this.#shared.closeJobs()
+  }
+
+  #leave(): { isLast: boolean } {
+    this.#stop()
+    this.#runningCalls.close()
+    return this.#shared.leave(this.slot)
   }
 
   /** Resolves when whatever runs can be taken up by the next process. */

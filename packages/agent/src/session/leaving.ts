@@ -44,7 +44,7 @@ export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
       const leave = (): void => left.reject(leaving.reason as Error)
       leaving.addEventListener('abort', leave, { once: true })
       try {
-        const verdict = await Promise.race([gate.admit(call, signal), left.promise])
+        const verdict = await Promise.race([gate.admit(call, AbortSignal.any([signal, leaving])), left.promise])
         leaving.throwIfAborted()
         return verdict
       } finally {

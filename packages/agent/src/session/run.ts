@@ -11,6 +11,7 @@ import { settleEvidence, type ResumePlan } from './resume.ts'
 import { nextWaiting } from './next-waiting.ts'
 import { RunContext } from './run-context.ts'
 import { prepareRun } from './prepare-run.ts'
+import { OwnerLeft } from './shared-session.ts'
 
 /** What a run begins with. */
 export type RunStart =
@@ -150,7 +151,8 @@ async function deliverNext(
   await prepareRun(context, parts, next()?.message ?? '')
   // From here to its line nobody can come between.
   const message = next()
-  if (message && signal.aborted) {
+  // If only the owner of this run has left, another one delivers it.
+  if (message && signal.aborted && !(signal.reason instanceof OwnerLeft)) {
     await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
   }
   if (!message || signal.aborted) return undefined

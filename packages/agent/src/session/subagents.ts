@@ -2,7 +2,7 @@ import { fromDisk, SessionError, type DiskLine, type Session, type SessionStore 
 import type { RunEnd } from '../loop/loop-context.ts'
 import type { Gate } from '../tools/gate.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Run } from './run-slot.ts'
+import type { Run } from './shared-session.ts'
 
 /** As much of an agent session as its parent needs. */
 export interface Subagent {

@@ -283,3 +283,43 @@ describe('live sessions', () => {
     expect(seen).toEqual(['changed', 'live one', 'changed', 'closed'])
   })
 })
+
+describe('a session that the program around the server runs itself', () => {
+  test('is busy for its screens, which wait for its run, stop it, and never take it for an interrupted one', async () => {
+    const { sessions, store } = place({ says: script().text('from the server') })
+    const id = await sessions.create({})
+    const asked = Promise.withResolvers<void>()
+    const go = Promise.withResolvers<void>()
+    const says = script().do(() => {
+      asked.resolve()
+      return go.promise
+    })
+    const model = scriptedModel(says.text('from the program').step().text('and again'))
+    const agent = await AgentSession.open({
+      store,
+      sessionId: id,
+      models: onlyModel(model),
+      gate: () => openGate,
+      hasSubagents: false,
+    })
+    cleanUps.push(() => agent.close())
+    const outcome = await agent.prompt('hello')
+    await asked.promise
+    const live = await sessions.get(id)
+    const perform = (op: string, args: object): Promise<unknown> =>
+      live.perform(`c-${op}`, 'screen', { op, args }).then(({ ok, result, error }) => (ok ? result : error?.type))
+    expect({ isBusy: live.driver.isBusy, canResume: await live.driver.canResume() }).toEqual({
+      isBusy: true,
+      canResume: false,
+    })
+    expect(await perform('resume', {})).toEqual({ run_id: outcome.runId })
+    expect(await perform('retry', {})).toBe('session-busy')
+    expect(await perform('prompt', { text: 'me too' })).toMatchObject({ outcome: 'queued', run_id: outcome.runId })
+    await sessions.release(id)
+    expect(agent.state().isBusy).toBe(true)
+    go.resolve()
+    if (outcome.type === 'started') expect(await outcome.run.done).toMatchObject({ outcome: 'completed' })
+    const { messages } = await agent.session.getContext()
+    expect(messages.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])
+  })
+})
