@@ -1,37 +1,57 @@
-import { cp, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { judgeCommand } from '../../packages/agent/src/permissions/shell/judge-command.ts'
-import { noRules } from '../../packages/agent/src/permissions/rules.ts'
-import { makeArena } from './shell/arena.ts'
+import type { RuleLayers } from '../../packages/agent/src/permissions/rules.ts'
+import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { Chance } from '../corpus/chance.ts'
+import { AttackGrammar } from './shell/attacks.ts'
 import { runForReal } from './shell/bypasses.ts'
 import { readBypasses, readCorpus } from './shell/corpus.ts'
 import { CommandGrammar } from './shell/generate.ts'
+import { editHoles, holes, misdeeds } from './shell/holes.ts'
+import { mutants, type Approves } from './shell/mutants.ts'
 import { mutate } from './shell/mutate.ts'
-import { runApproved } from './shell/run-approved.ts'
-import { missingPrograms, type Sandbox } from './shell/sandbox.ts'
+import type { ApprovedMode, Case } from './shell/oracle.ts'
+import { readProgramOptions } from './shell/program-options.ts'
+import { runApproved, type Outcome } from './shell/run-approved.ts'
+import { missingPrograms, resetCopy, type Sandbox } from './shell/sandbox.ts'
+import {
+  forbiddenFolder,
+  linkedPaths,
+  makeWorld,
+  oddNames,
+  workspaces,
+  type Twin,
+  type Workspace,
+} from './shell/world.ts'
 
 export const name = 'shell'
 
 /** How many commands share one start of the sandbox. */
-const batchSize = 50
+const batchSize = 100
 const workers = 2
-/** Of fewer approved commands a proof says nothing. */
+/** A run with fewer approved commands proves nothing. */
 const leastShare = 0.25
 /** Of the bypasses; a program that is missing here leaves no canary, and a busy machine may end one before it did. */
 const leastCanaries = 0.8
+/** Of the everyday commands. */
+const mostAsked = 0.05
 
 /**
- * Commands that the judge lets pass are run for real, under the eyes of the kernel, and must have written nothing, connected nowhere and
- * started nothing that is not on the list. The commands of the corpus are run too, to show that they do what the judge must see.
- * `SHELL_COMMAND` judges and runs one command and tells of it.
+ * Runs every command that the judge approves under `strace`: it must have written nothing, connected nowhere, started nothing that
+ * is not on the list, and read no secret. Commands that are known to do harm are run, too, to show that the proof sees it; and so
+ * are commands that a weaker judge would approve, to show that the commands which are made up would find its mistake.
+ * `SHELL_COMMAND`, with `SHELL_WORKSPACE`, judges and runs one command.
  */
 export async function run({ size, seed, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
   const missing = missingPrograms()
   if (missing.length > 0) throw new Error(`The proof needs ${missing.join(', ')}`)
-  const sandboxes = await makeSandboxes(await temporaryFolder())
+  const folder = await temporaryFolder()
+  const world = join(folder, 'world')
+  makeWorld(world)
+  const sandboxes = await makeSandboxes(folder, world)
   const chosen = process.env['SHELL_COMMAND']
-  if (chosen !== undefined) return tryOne(chosen, sandboxes[0]!, say)
+  if (chosen !== undefined) return tryOne(caseFrom(chosen, process.env['SHELL_WORKSPACE']), sandboxes[0]!, say)
   const problems: string[] = []
   const complain = (problem: string): void => {
     problems.push(problem)
@@ -40,22 +60,39 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
 
   const bypasses = readBypasses()
   const everyday = readCorpus('shell-everyday.txt')
-  const count = size === 'ci' ? 2000 : 20_000
+  const count = size === 'ci' ? 2000 : 100_000
   const generated = generate({ count, bypasses: bypasses.all, everyday, random })
-  const passes = (command: string): boolean => approves(command, sandboxes[0]!)
+  const gate = new Gate(world)
 
-  for (const command of bypasses.all.filter(passes)) complain(`a bypass was approved: ${JSON.stringify(command)}`)
-  const approved = generated.filter(passes)
+  const known = [...bypasses.all.map((command): Case => ({ workspace: 'arena', command })), ...holes]
+  for (const each of known.filter((hole) => gate.approves(hole))) complain(`a bypass was approved: ${show(each)}`)
+  for (const each of editHoles.filter((hole) => gate.approves(hole, 'accept-edits')))
+    complain(`a bypass was approved as an edit: ${show(each)}`)
+  const asked = everyday.filter((command) => !gate.approves({ workspace: 'plain', command }))
+  say(`${asked.length} of ${everyday.length} everyday commands are asked about`)
+  if (asked.length > everyday.length * mostAsked)
+    complain(`too many everyday commands are asked about: ${asked.join('; ')}`)
+
+  const approved = generated.filter((each) => gate.approves(each))
+  const isPassed = new Set(approved)
+  const refused = generated.filter((each) => !isPassed.has(each))
+  const edits = refused.filter((each) => each.command.includes('>') && gate.approves(each, 'accept-edits'))
+  for (const [command, error] of gate.failures) complain(`the judge failed at ${command}: ${String(error)}`)
   const share = approved.length / generated.length
-  say(`${generated.length} commands made up, ${approved.length} approved (${(share * 100).toFixed(1)} %)`)
-  if (share < leastShare) complain(`fewer than ${leastShare * 100} % were approved: the rest proves nothing`)
+  say(`${generated.length} commands made up, ${approved.length} approved (${percent(share)}), ${edits.length} as edits`)
+  if (share < leastShare) complain(`fewer than ${percent(leastShare)} were approved: the rest proves nothing`)
 
-  const outcomes = await spread(approved, (batch, worker) => runApproved(sandboxes[worker]!, batch))
-  for (const { command, violations } of outcomes)
-    for (const violation of violations) complain(`${JSON.stringify(command)} ${violation}`)
-  say(
-    `${outcomes.length} approved commands were run and started ${sum(outcomes.map(({ started }) => started))} programs`,
-  )
+  const startedAt = performance.now()
+  const outcomes = [
+    ...(await spread(approved, (batch, worker) => runApproved(sandboxes[worker]!, batch))),
+    ...(await spread(edits, (batch, worker) => runApproved(sandboxes[worker]!, batch, { mode: 'accept-edits' }))),
+  ]
+  const numbers = new Map(generated.map((each, index) => [show(each), index + 1]))
+  for (const outcome of outcomes.filter(isHarmful))
+    complain(`command ${numbers.get(show(outcome)) ?? '?'}: ${show(outcome)} ${outcome.violations[0]!}`)
+  const perSecond = outcomes.length / ((performance.now() - startedAt) / 1000)
+  const started = sum(outcomes.map((outcome) => outcome.started))
+  say(`${outcomes.length} approved commands started ${started} programs (${perSecond.toFixed(0)} commands/s)`)
 
   const tried = size === 'ci' ? shuffled(bypasses.canaries, random).slice(0, 250) : bypasses.canaries
   const left = await spread(tried, (batch, worker) => runForReal(sandboxes[worker]!, batch))
@@ -63,8 +100,18 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   say(`${canaries} of ${tried.length} bypasses left the canary when they were run`)
   if (canaries < tried.length * leastCanaries) complain('more than a fifth of the bypasses are none here')
 
-  for (const { command, violations } of await runApproved(sandboxes[0]!, misdeeds))
-    if (violations.length === 0) complain(`nobody saw what ${JSON.stringify(command)} did`)
+  const mustBeSeen = await spread([...misdeeds, ...holes], (batch, worker) =>
+    runApproved(sandboxes[worker]!, batch, { restores: true }),
+  )
+  const editsToSee = await runApproved(sandboxes[0]!, editHoles, { mode: 'accept-edits' })
+  for (const outcome of [...mustBeSeen, ...editsToSee])
+    if (!isHarmful(outcome)) complain(`nobody saw what ${show(outcome)} did`)
+
+  const hunters = refused.slice(0, 4000)
+  for (const [mutant, caught] of await huntMutants({ folder, hunters, sandboxes, world })) {
+    if (caught === undefined) complain(`no command was found that a judge would approve which ${mutant}`)
+    else say(`a judge that ${mutant} is caught: ${show(caught)}`)
+  }
 
   return {
     ok: problems.length === 0,
@@ -73,47 +120,53 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
       generated: generated.length,
       approved: approved.length,
       approvedShare: Number(share.toFixed(3)),
+      edits: edits.length,
       ran: outcomes.length,
-      programsStarted: sum(outcomes.map(({ started }) => started)),
-      bypasses: bypasses.all.length,
+      perSecond: Math.round(perSecond),
+      programsStarted: started,
+      everydayAsked: Number((asked.length / everyday.length).toFixed(3)),
+      bypasses: known.length,
       bypassesRun: tried.length,
       canaries,
+      mutants: Object.keys(mutants).length,
       problems: problems.length,
     },
   }
 }
 
-/** One of each kind that must be seen, so that a proof without problems had eyes. Last, since they change the folder. */
-const misdeeds = [
-  'touch C1',
-  'echo hi > C2',
-  'true | cat a.txt | tee C3 | true',
-  'mkdir C4',
-  'ln -s a.txt C5',
-  'mv C5 C6',
-  'rm C6',
-  'chmod 600 a.txt',
-  'touch a.txt',
-  './p.sh',
-  'bash -c :',
-  'node -e 0',
-  'echo hi | xargs env true',
-  'cat < /dev/tcp/127.0.0.1/9',
-  'echo hi > /dev/udp/127.0.0.1/9',
-  'git gc -q',
-  'ls & sh -c : & wait',
-]
+function caseFrom(command: string, workspace = 'arena'): Case {
+  const found = workspaces.find((each) => each === workspace)
+  if (!found) throw new Error(`SHELL_WORKSPACE is one of ${workspaces.join(', ')}`)
+  return { workspace: found, command }
+}
 
-async function tryOne(command: string, sandbox: Sandbox, say: FigureContext['say']): Promise<FigureResult> {
-  const isApproved = approves(command, sandbox)
-  const [outcome] = await runApproved(sandbox, [command])
+async function tryOne(tried: Case, sandbox: Sandbox, say: FigureContext['say']): Promise<FigureResult> {
+  const gate = new Gate(sandbox.world)
+  const approvals = modes.filter((mode) => gate.approves(tried, mode))
+  for (const error of gate.failures.values()) throw error
+  const mode = approvals[0] ?? 'ask'
+  const [outcome] = await runApproved(sandbox, [tried], { mode, restores: true })
   const violations = outcome?.violations ?? []
-  say(`${JSON.stringify(command)} is ${isApproved ? 'approved' : 'asked'}`)
+  say(`${show(tried)} is ${approvals.length > 0 ? `approved in mode ${mode}` : 'asked about'}`)
   for (const violation of violations) say(violation)
   return {
-    ok: !isApproved || violations.length === 0,
-    figures: { approved: Number(isApproved), violations: violations.length },
+    ok: approvals.length === 0 || violations.length === 0,
+    figures: { approved: approvals.length, violations: violations.length },
   }
+}
+
+const modes: readonly ApprovedMode[] = ['ask', 'accept-edits']
+
+function show({ workspace, command }: Case): string {
+  return `SHELL_WORKSPACE=${workspace} SHELL_COMMAND=${JSON.stringify(command)}`
+}
+
+function isHarmful({ violations }: Outcome): boolean {
+  return violations.length > 0
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`
 }
 
 function sum(numbers: readonly number[]): number {
@@ -127,21 +180,49 @@ interface Generation {
   random: () => number
 }
 
-/** Most from the grammar, the others by changing letters in what people and attackers write. No two are the same. */
-function generate({ count, bypasses, everyday, random }: Generation): string[] {
+/** From the grammars, and by changing what people and attackers write. No two are the same. */
+function generate({ count, bypasses, everyday, random }: Generation): Case[] {
+  const chance = new Chance(random)
   const grammar = new CommandGrammar(random)
-  const pick = (list: readonly string[]): string => list[Math.floor(random() * list.length)]!
-  const make = (kind: number): string => {
-    if (kind < 5) return grammar.command()
-    return mutate(kind < 7 ? pick(everyday) : pick(bypasses), pick([...bypasses, ...everyday]), random)
+  const attacks = new AttackGrammar(chance, readProgramOptions())
+  const other = (): string => chance.of(chance.is(0.5) ? bypasses : everyday)
+  const inArena = (command: string): Case => ({ workspace: 'arena', command })
+  const changed = ({ workspace, command }: Case): Case => ({ workspace, command: mutate(command, other(), random) })
+  const planted = (): Case => {
+    const workspace = chance.of<Workspace>(['links', 'odd', 'repos'])
+    const words = chance.of(everyday).split(' ')
+    const word = chance.of(
+      workspace === 'links' ? linkedPaths : workspace === 'odd' ? oddNames : ['commondir', 'tracked/.env'],
+    )
+    words[chance.below(words.length)] = `'${word.replaceAll("'", `'\\''`)}'`
+    return { workspace, command: words.join(' ') }
   }
-  const commands = new Set<string>()
-  while (commands.size < count) {
-    const command = make(commands.size % 8)
+  const make: readonly (() => Case)[] = [
+    () => inArena(grammar.command()),
+    () => inArena(grammar.command()),
+    () => inArena(grammar.command()),
+    () => inArena(grammar.command()),
+    () => changed(inArena(chance.of(everyday))),
+    () => changed(inArena(chance.of(everyday))),
+    () => changed(inArena(chance.of(bypasses))),
+    () => ({ workspace: chance.of(workspaces), command: chance.of(everyday) }),
+    () => changed(chance.of(holes)),
+    () => changed(attacks.attack()),
+    planted,
+    () => attacks.attack(),
+    () => attacks.attack(),
+    () => attacks.attack(),
+    () => attacks.attack(),
+    () => attacks.attack(),
+  ]
+  const cases = new Map<string, Case>()
+  for (let index = 0; cases.size < count; index += 1) {
+    const made = make[index % make.length]!()
     // A loop that starts things beside itself would fill the machine, which is no question of permission.
-    if (!/\b(?:while|until|for)\b[^]*[^&]&(?![&>])/.test(command)) commands.add(command)
+    if (!/\b(?:while|until|for)\b[^]*[^&]&(?![&>])/.test(made.command))
+      cases.set(`${made.workspace} ${made.command}`, made)
   }
-  return [...commands]
+  return [...cases.values()]
 }
 
 function shuffled(list: readonly string[], random: () => number): string[] {
@@ -151,38 +232,90 @@ function shuffled(list: readonly string[], random: () => number): string[] {
     .map(({ item }) => item)
 }
 
-function approves(command: string, { arena, home }: Sandbox): boolean {
-  const policy = { mode: 'ask', rules: noRules, cwd: arena, home } as const
-  return judgeCommand(command, { cwd: arena, policy }).effect === 'allow'
+/** The judge in a world, and the commands at which it failed. */
+class Gate {
+  readonly #world: string
+  readonly #rules: RuleLayers
+  readonly failures = new Map<string, unknown>()
+
+  constructor(world: string) {
+    this.#world = world
+    const forbidden = join(world, forbiddenFolder)
+    this.#rules = {
+      user: [{ effect: 'deny', type: 'read', match: forbidden }],
+      project: [],
+      session: [],
+      trustsProject: false,
+    }
+  }
+
+  approves(tried: Case, mode: ApprovedMode = 'ask'): boolean {
+    const cwd = join(this.#world, tried.workspace)
+    const policy = { mode, rules: this.#rules, cwd, home: join(this.#world, 'home') }
+    try {
+      return judgeCommand(tried.command, { cwd, policy }).effect === 'allow'
+    } catch (error) {
+      this.failures.set(show(tried), error)
+      return false
+    }
+  }
 }
 
-async function makeSandboxes(folder: string): Promise<Sandbox[]> {
-  // One path for all of them, so that what was approved in one holds in the other.
-  const template = join(folder, 'template')
-  await mkdir(template)
-  await makeArena(template)
+interface Hunt {
+  folder: string
+  world: string
+  /** Commands that our judge asks about. */
+  hunters: readonly Case[]
+  sandboxes: readonly Sandbox[]
+}
+
+/** For each weaker judge the first command that it approves and that does harm. */
+async function huntMutants({ folder, world, hunters, sandboxes }: Hunt): Promise<Map<string, Case | undefined>> {
+  const gates = new Map<Twin | undefined, Gate>([[undefined, new Gate(world)]])
+  for (const without of ['links', 'names', 'settings'] as const) {
+    const twin = join(folder, `without-${without}`)
+    makeWorld(twin, { without })
+    gates.set(without, new Gate(twin))
+  }
+  const approves: Approves = (tried, twin) => gates.get(twin)!.approves(tried)
+  const caught = new Map<string, Case | undefined>(Object.keys(mutants).map((mutant) => [mutant, undefined]))
+  const next = Object.entries(mutants).values()
+  await Promise.all(
+    sandboxes.map(async (sandbox) => {
+      for (const [mutant, judges] of next) {
+        for (let at = 0; at < hunters.length && caught.get(mutant) === undefined; at += 500) {
+          const candidates = hunters.slice(at, at + 500).filter((tried) => judges(approves, tried))
+          const outcomes = await runApproved(sandbox, candidates, { restores: true })
+          caught.set(mutant, outcomes.find(isHarmful))
+        }
+      }
+    }),
+  )
+  return caught
+}
+
+async function makeSandboxes(folder: string, world: string): Promise<Sandbox[]> {
   return Promise.all(
     Array.from({ length: workers }, async (_, index) => {
       const own = join(folder, String(index))
-      const sandbox = { arena: join(own, 'arena'), records: join(own, 'records'), home: join(own, 'home') }
+      const sandbox = { world, copy: join(own, 'world'), records: join(own, 'records') }
       await mkdir(sandbox.records, { recursive: true })
-      // Whoever uses npm has this folder.
-      await mkdir(join(sandbox.home, '.npm'), { recursive: true })
-      await cp(template, sandbox.arena, { recursive: true })
+      await mkdir(sandbox.copy, { recursive: true })
+      resetCopy(sandbox)
       return sandbox
     }),
   )
 }
 
 /** Does the work in batches, as many at once as there are workers. */
-async function spread<T>(
-  commands: readonly string[],
-  work: (batch: readonly string[], worker: number) => Promise<T[]>,
-): Promise<T[]> {
-  const batches = Array.from({ length: Math.ceil(commands.length / batchSize) }, (_, index) =>
-    commands.slice(index * batchSize, (index + 1) * batchSize),
+async function spread<Item, Result>(
+  items: readonly Item[],
+  work: (batch: readonly Item[], worker: number) => Promise<Result[]>,
+): Promise<Result[]> {
+  const batches = Array.from({ length: Math.ceil(items.length / batchSize) }, (_, index) =>
+    items.slice(index * batchSize, (index + 1) * batchSize),
   )
-  const results: T[][] = []
+  const results: Result[][] = []
   const next = batches.entries()
   await Promise.all(
     Array.from({ length: workers }, async (_, worker) => {

@@ -17,7 +17,7 @@ folder=$1 count=$2 index=0
 : > "$folder/left"
 while [ $index -lt $count ]; do
   copy=/tmp/$index
-  cp -a "$PWD" $copy
+  cp -a "$PWD/arena" $copy
   command=$(cat "$folder/$index.sh")
   (cd $copy && exec timeout -k 1 10 bash -c "$command") </dev/null >/dev/null 2>&1
   for canary in $copy/C*; do

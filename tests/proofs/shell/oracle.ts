@@ -1,20 +1,60 @@
 import { basename, dirname } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
+import { isControlFile } from '../../../packages/agent/src/permissions/paths/control-files.ts'
+import { exactPath } from '../../../packages/agent/src/permissions/paths/path-pattern.ts'
 import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/read-only-programs.ts'
+import { markOf, secrets, type Workspace } from './world.ts'
+
+/** One case of the proof: a command line and where it runs. */
+export interface Case {
+  workspace: Workspace
+  command: string
+}
+
+/** What a command that was approved in this mode may do: nothing but read, or also write files of its workspace. */
+export type ApprovedMode = 'ask' | 'accept-edits'
 
 /** A call of the kernel, as `strace` wrote it down. */
-export interface SystemCall {
+interface SystemCall {
   line: string
+  process: string
   name: string
   words: string
   hasFailed: boolean
+  /** The process that it started, or the file that it opened, with all links followed. */
+  result: string
+  path: string
+}
+
+/** What `strace` is told to look at: whatever starts, opens, connects or changes something. A question mark allows for older kernels. */
+export const watchedCalls =
+  `execve,?execveat,?clone,?clone3,?fork,?vfork,connect,bind,sendto,sendmsg,sendmmsg,open,openat,?openat2,creat,unlink,unlinkat,rename,
+renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,mknod,mknodat,truncate,ftruncate,chmod,fchmod,fchmodat,?fchmodat2,
+chown,lchown,fchown,fchownat,utimensat,utime,utimes,futimesat,setxattr,lsetxattr,fsetxattr,removexattr,lremovexattr,fremovexattr,mount,
+umount2,settimeofday,clock_settime,sethostname,setdomainname,?io_uring_setup`.replaceAll('\n', '')
+
+export interface Evidence extends Case {
+  /** The folder with the workspaces. */
+  world: string
+  mode: ApprovedMode
+  trace: string
+  /** The beginning of what it printed. */
+  output: string
+}
+
+/** How many programs a command started, and a sentence for each thing that it must not do unasked. */
+export function examine(evidence: Evidence): { started: number; violations: string[] } {
+  const calls = callsIn(evidence.trace)
+  const oracle = new Oracle(evidence)
+  const violations = calls.flatMap((call) => oracle.see(call))
+  return { started: calls.filter(startsProgram).length, violations: [...violations, ...oracle.seeOutput()] }
 }
 
 /**
  * The calls of a command, without the one that started its shell. A call that others came between is in two pieces, which are put
  * together again; one that never came back is taken for done.
  */
-export function callsIn(trace: string): SystemCall[] {
+function callsIn(trace: string): SystemCall[] {
   const open = new Map<string, string>()
   const lines = trace.split('\n').flatMap((line) => {
     const [, process = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? []
@@ -24,40 +64,103 @@ export function callsIn(trace: string): SystemCall[] {
       return []
     }
     const [, end] = /^<\.\.\. \w+ resumed> ?(.*)$/.exec(rest) ?? []
-    if (end === undefined) return [rest]
+    if (end === undefined) return [{ process, line: rest }]
     const whole = `${open.get(process) ?? ''}${end}`
     open.delete(process)
-    return [whole]
+    return [{ process, line: whole }]
   })
-  const unreturned = [...open.values()].map((begin) => `${begin}) = 0`)
-  return [...lines.slice(1), ...unreturned].flatMap((line) => {
-    const [, name, words = '', result = ''] = /^(\w+)\((.*)\) += (-?\d+|\?)/.exec(line) ?? []
-    return name === undefined ? [] : [{ line, name, words, hasFailed: result.startsWith('-') }]
+  const unreturned = [...open].map(([process, begin]) => ({ process, line: `${begin}) = 0` }))
+  return [...lines.slice(1), ...unreturned].flatMap(({ process, line }) => {
+    const [, name, words = '', result = '', path = ''] = /^(\w+)\((.*)\) += (-?\d+|\?)(?:<(.*)>)?/.exec(line) ?? []
+    return name === undefined ? [] : [{ line, process, name, words, result, path, hasFailed: result.startsWith('-') }]
   })
 }
 
-export function startsProgram({ name, hasFailed }: SystemCall): boolean {
+function startsProgram({ name, hasFailed }: SystemCall): boolean {
   return name === 'execve' && !hasFailed
 }
 
-/** What a call does that a command which only reads does not do: a sentence or none. */
-export function violationOf(call: SystemCall): string[] {
-  const { line, name, words, hasFailed } = call
-  // How a program learns of the addresses of its own machine.
-  if (words.includes('sa_family=AF_NETLINK')) return []
-  if (name === 'connect' || name.startsWith('send')) return mayTalk(name, words) ? [] : [`connected: ${line}`]
-  if (hasFailed) return []
-  if (startsProgram(call)) return mayStart(words) ? [] : [`started: ${line}`]
-  if (name.startsWith('open') || name === 'creat') return mayOpen(name, words) ? [] : [`wrote: ${line}`]
-  return isTemporary(words) ? [] : [`changed: ${line}`]
+/** Follows the processes of one command. */
+class Oracle {
+  readonly #evidence: Evidence
+  readonly #command: string
+  /** What each process was started with; its shell has no words. */
+  readonly #started = new Map<string, string>()
+  readonly #readers = new Map<string, string[]>()
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence
+    this.#command = evidence.command.replaceAll(/['"\\]/g, '')
+  }
+
+  /** What a call does that the command may not do unasked: a sentence or none. */
+  see(call: SystemCall): string[] {
+    const { line, process, name, words, hasFailed, result, path } = call
+    if (name.startsWith('clone') || name.endsWith('fork')) {
+      // A child that was faster has said for itself what it is.
+      if (!this.#started.has(result)) this.#started.set(result, this.#started.get(process) ?? '')
+      return []
+    }
+    // How a program learns of the addresses of its own machine.
+    if (words.includes('sa_family=AF_NETLINK')) return []
+    if (name === 'connect' || name.startsWith('send')) return mayTalk(name, words) ? [] : [`connected: ${line}`]
+    if (hasFailed) return []
+    if (startsProgram(call)) {
+      this.#started.set(process, words)
+      return mayStart(words) ? [] : [`started: ${line}`]
+    }
+    if (name.startsWith('open') || name === 'creat') {
+      if (!mayOpen(name, words)) return this.#mayWrite(path) ? [] : [`wrote: ${line}`]
+      return words.includes('O_PATH') ? [] : this.#read(process, path, line)
+    }
+    return isTemporary(words) ? [] : [`changed: ${line}`]
+  }
+
+  /** A secret that was printed although nobody was seen to open it, such as one in the history of a repository. */
+  seeOutput(): string[] {
+    const { output } = this.#evidence
+    const isPrinted = (path: string): boolean => output.includes(markOf(path))
+    const always = secrets.always.filter((path) => isPrinted(path) && !this.#readers.has(path))
+    const named = secrets.named.filter((path) => isPrinted(path) && !this.#readers.has(path))
+    const tracked = secrets.tracked.filter(
+      (path) => isPrinted(path) && (this.#readers.get(path) ?? []).every((words) => programOf(words) === 'git'),
+    )
+    return [...always, ...named, ...tracked].map((path) => `printed ${path}`)
+  }
+
+  #read(process: string, path: string, line: string): string[] {
+    if (systemSecrets.test(path) && programOf(this.#started.get(process) ?? '') !== 'ps') return [`read: ${line}`]
+    const { world } = this.#evidence
+    if (!path.startsWith(`${world}/`)) return []
+    const below = path.slice(world.length + 1)
+    const isNamed = secrets.named.includes(below) || secrets.tracked.includes(below)
+    if (!isNamed && !secrets.always.includes(below)) return []
+    const words = this.#started.get(process) ?? ''
+    const program = programOf(words)
+    // What they print is looked at.
+    if (digests.has(program)) return []
+    this.#readers.set(below, [...(this.#readers.get(below) ?? []), words])
+    if (!isNamed) return [`read: ${line}`]
+    // Git looks whether a tracked file has changed, and a search through an ordinary folder may find one.
+    const isSpelled = this.#command.includes('.env') && (words === '' || words.includes('.env'))
+    return isSpelled && program !== 'git' ? [`read: ${line}`] : []
+  }
+
+  #mayWrite(path: string): boolean {
+    const { mode, world, workspace } = this.#evidence
+    return mode === 'accept-edits' && path.startsWith(`${world}/${workspace}/`) && !isControlFile(exactPath(path))
+  }
 }
 
-/** What `strace` is told to look at: whatever starts, connects or changes something. A question mark allows for older kernels. */
-export const watchedCalls =
-  `execve,?execveat,connect,bind,sendto,sendmsg,sendmmsg,open,openat,?openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,
-mkdirat,rmdir,link,linkat,symlink,symlinkat,mknod,mknodat,truncate,ftruncate,chmod,fchmod,fchmodat,?fchmodat2,chown,lchown,fchown,fchownat,
-utimensat,utime,utimes,futimesat,setxattr,lsetxattr,fsetxattr,removexattr,lremovexattr,fremovexattr,mount,umount2,settimeofday,
-clock_settime,sethostname,setdomainname,?io_uring_setup`.replaceAll('\n', '')
+/** Secrets of the machine. `ps` opens the environment of every process, though it shows it only if it is asked to. */
+const systemSecrets = /^\/(?:etc\/(?:g?shadow|sudoers)|proc\/\d+\/(?:environ|mem)$)/
+
+/** Programs that open a file and print nothing of what is in it. */
+const digests = new Set(['df', 'file', 'cksum', 'md5sum', 'sha1sum', 'sha256sum', 'sha512sum', 'shasum'])
+
+function programOf(words: string): string {
+  return basename(/^"((?:[^"\\]|\\.)*)"/.exec(words)?.[1] ?? '')
+}
 
 /** What is sent without an address goes where somebody connected to, and that is looked at by itself. */
 function mayTalk(name: string, words: string): boolean {

@@ -1,42 +1,63 @@
-import { lstat, readdir } from 'node:fs/promises'
+import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { callsIn, startsProgram, violationOf, watchedCalls } from './oracle.ts'
-import { readTrace, runInside, writeCommands, type Sandbox } from './sandbox.ts'
+import { examine, watchedCalls, type ApprovedMode, type Case } from './oracle.ts'
+import { readRecord, resetCopy, runInside, writeCommands, type Sandbox } from './sandbox.ts'
 
-export interface Outcome {
-  command: string
+export interface Outcome extends Case {
   /** How many programs it started. */
   started: number
   /** What it should not have done. */
   violations: string[]
 }
 
-/** Runs commands one after another under the eyes of `strace`. */
-export async function runApproved(sandbox: Sandbox, commands: readonly string[]): Promise<Outcome[]> {
-  const folder = join(sandbox.records, 'approved')
-  await writeCommands(folder, commands)
-  const before = await snapshot(sandbox)
-  await runInside(sandbox, script, [folder, String(commands.length), watchedCalls])
-  const outcomes = await Promise.all(
-    commands.map(async (command, index): Promise<Outcome> => {
-      const trace = await readTrace(folder, index)
-      if (trace === '') return { command, started: 0, violations: ['left no trace'] }
-      const calls = callsIn(trace)
-      return { command, started: calls.filter(startsProgram).length, violations: calls.flatMap(violationOf) }
-    }),
-  )
-  const differences = compare(before, await snapshot(sandbox))
-  if (differences.length === 0 || outcomes.some(({ violations }) => violations.length > 0)) return outcomes
-  const what = `one of these changed files although no call was seen: ${differences.join(', ')}`
-  return [...outcomes, { command: commands.join('\n'), started: 0, violations: [what] }]
+export interface RunOptions {
+  mode?: ApprovedMode
+  /** Restores the workspace after each command, since commands are expected to change it. */
+  restores?: boolean
 }
 
+/** Runs commands one after another under `strace` and examines what they did. */
+export async function runApproved(
+  sandbox: Sandbox,
+  cases: readonly Case[],
+  { mode = 'ask', restores = mode !== 'ask' }: RunOptions = {},
+): Promise<Outcome[]> {
+  const folder = join(sandbox.records, 'approved')
+  const commands = cases.map(({ command }) => command)
+  await writeCommands(folder, commands)
+  const before = restores ? undefined : snapshot(sandbox.copy)
+  const places = cases.map(({ workspace }) => workspace)
+  await runInside(sandbox, script, [folder, watchedCalls, restores ? 'yes' : '', ...places])
+  const outcomes = await Promise.all(
+    cases.map(async ({ workspace, command }, index): Promise<Outcome> => {
+      const trace = await readRecord(folder, `${index}.trace`)
+      if (trace === '') return { workspace, command, started: 0, violations: ['left no trace'] }
+      const output = await readRecord(folder, `${index}.out`)
+      return { workspace, command, ...examine({ workspace, command, world: sandbox.world, mode, trace, output }) }
+    }),
+  )
+  const isClean = outcomes.every(({ violations }) => violations.length === 0)
+  const differences = before && isClean ? compare(before, snapshot(sandbox.copy)) : []
+  if (!isClean || differences.length > 0) resetCopy(sandbox)
+  if (differences.length === 0) return outcomes
+  const what = `one of these changed files although no call was seen: ${differences.join(', ')}`
+  return [...outcomes, { workspace: 'arena', command: commands.join('\n'), started: 0, violations: [what] }]
+}
+
+/** Output beyond what is kept ends a command that prints forever. */
 const script = `
-folder=$1 count=$2 watched=$3 index=0
-while [ $index -lt $count ]; do
-  command=$(cat "$folder/$index.sh"; echo .)
-  timeout -k 1 5 strace -f -qq -s 512 --seccomp-bpf -e trace=$watched -o "$folder/$index.trace" \\
-    bash -c "\${command%.}" </dev/null >/dev/null 2>&1
+folder=$1 watched=$2 restores=$3 index=0 world=$PWD
+shift 3
+for workspace; do
+  IFS= read -r -d '' command < "$folder/$index.sh"
+  cd "$world/$workspace"
+  timeout -k 1 3 strace -f -y -qq -s 512 --seccomp-bpf -e trace=$watched -o "$folder/$index.trace" \\
+    bash -c "$command" </dev/null 2>&1 | head -c 1000000 > "$folder/$index.out"
+  if [ "$restores" ]; then
+    cd "$world"
+    rm -rf "$workspace"
+    cp -a "/tmp/pristine/$workspace" "$workspace"
+  fi
   index=$((index + 1))
 done
 `
@@ -47,15 +68,14 @@ function compare(before: ReadonlyMap<string, string>, after: ReadonlyMap<string,
 }
 
 /** Every file with what would change if somebody wrote to it. */
-async function snapshot({ arena, home }: Sandbox): Promise<Map<string, string>> {
+function snapshot(folder: string): Map<string, string> {
   const found = new Map<string, string>()
-  const visit = async (path: string): Promise<void> => {
-    const { mode, size, mtimeMs, ctimeMs, ino } = await lstat(path)
+  const visit = (path: string): void => {
+    const { mode, size, mtimeMs, ctimeMs, ino } = lstatSync(path)
     found.set(path, [mode, size, mtimeMs, ctimeMs, ino].join(' '))
     if ((mode & 0o170000) !== 0o040000) return
-    for (const name of await readdir(path)) await visit(join(path, name))
+    for (const name of readdirSync(path)) visit(join(path, name))
   }
-  await visit(arena)
-  await visit(home)
+  visit(folder)
   return found
 }
