@@ -91,6 +91,11 @@ test('a pipe in the place of .git is asked about, and not waited for', () => {
   expect(repositoryProblem(folder.path)).toBe(`${folder.at('.git')} cannot be read`)
 })
 
+test('a link that leads in circles in the place of .git is asked about', () => {
+  symlinkSync('.git', folder.at('.git'))
+  expect(repositoryProblem(folder.path)).toContain('.git cannot be read')
+})
+
 test('a hook that is run when git reads is asked about', async () => {
   git('init', '-q', '.')
   await folder.write('.git/hooks/post-index-change', '#!/bin/sh\n')

@@ -149,10 +149,14 @@ function isThere(path: string): boolean {
 }
 
 function kindOf(path: string): 'missing' | 'folder' | 'file' | 'other' {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  if (!stats) return 'missing'
-  if (stats.isDirectory()) return 'folder'
-  return stats.isFile() ? 'file' : 'other'
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (!stats) return 'missing'
+    if (stats.isDirectory()) return 'folder'
+    return stats.isFile() ? 'file' : 'other'
+  } catch {
+    return 'other' // a link that leads in circles, or a folder that we may not look into
+  }
 }
 
 function canEnter(path: string): boolean {
