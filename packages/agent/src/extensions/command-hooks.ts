@@ -17,6 +17,7 @@ export interface CommandHook {
 export interface CommandHooksOptions {
   cwd: string
   env: Readonly<Record<string, string>>
+  mayStart: (command: string) => Promise<string | undefined>
   /** For what is said and not counted. */
   report: (name: string, hook: string, message: string) => void
 }
@@ -75,7 +76,9 @@ class CommandHookRunner implements Runner {
   }
 
   async #run(event: unknown, { sessionId, cwd, signal }: InvocationCall): Promise<unknown> {
-    const { hook, env, command } = this.#options
+    const { hook, env, command, mayStart } = this.#options
+    const refusal = await mayStart(command.command)
+    if (refusal !== undefined) throw new ExtensionFailure('threw', refusal)
     const input = JSON.stringify({ ...eventJson(hook, event), session_id: sessionId, cwd })
     const ended = await runHookCommand({ command: command.command, input, cwd, env }, signal)
     if (signal.aborted) throw new ExtensionFailure('threw', 'It was stopped.', { cause: signal.reason })

@@ -22,6 +22,7 @@ import {
   type RunnerCallbacks,
 } from './loaded-extension.ts'
 import type { Offer, Runner } from './runner.ts'
+import type { TrustedModules } from './trusted-modules.ts'
 import { WorkerRunner } from './worker-runner.ts'
 
 export interface ExtensionHostOptions {
@@ -29,6 +30,8 @@ export interface ExtensionHostOptions {
   extensions?: readonly ExtensionSource[]
   /** Hooks as commands, from the settings. They run after the handlers of extensions, and so have the last word. */
   commandHooks?: CommandHooks
+  /** Asked before each start of a command hook: a sentence on why it must not start, or nothing. */
+  mayStart?: (command: string) => Promise<string | undefined>
   /** Where relative paths begin, and where commands run. Absolute. */
   cwd: string
   /** What extensions and commands see of the environment. Default: names known to be harmless. */
@@ -41,7 +44,11 @@ export interface ExtensionHostOptions {
 }
 
 /** A path runs on a thread of its own. A function runs on this one: whoever gives it trusts it not to loop. */
-export type ExtensionSource = string | { name: string; extension: Extension }
+export type ExtensionSource =
+  | string
+  /** Of a project: only what was trusted is loaded, as it was when it was trusted. */
+  | { path: string; modules: TrustedModules }
+  | { name: string; extension: Extension }
 
 /** What became of a command. */
 export type CommandOutcome =
@@ -229,17 +236,19 @@ function runnerMakers(options: ExtensionHostOptions, limits: ExtensionLimits): (
   const { extensions = [], cwd, env = commandEnvironment(process.env), onOutput } = options
   const names = new Set<string>()
   const loaded = extensions.map((source) => {
-    const name = uniqueName(typeof source === 'string' ? nameOf(source) : source.name, names)
+    const file = typeof source === 'string' ? { path: source } : source
+    const name = uniqueName('path' in file ? nameOf(file.path) : file.name, names)
     return ({ answerRequest, onCrash }: RunnerCallbacks): Runner => {
-      if (typeof source !== 'string') return new InProcessRunner(name, source.extension, answerRequest)
+      if ('extension' in file) return new InProcessRunner(name, file.extension, answerRequest)
       const { memoryMb } = limits
       const print = (text: string): void => onOutput?.({ extension: name, text })
-      return new WorkerRunner({ name, path: source, env, memoryMb, answerRequest, onCrash, onOutput: print })
+      return new WorkerRunner({ name, ...file, env, memoryMb, answerRequest, onCrash, onOutput: print })
     }
   })
   const report = (extension: string, hook: string, message: string): void =>
     options.onProblem?.({ extension, hook, message })
-  const commands = commandHooks(options.commandHooks ?? {}, { cwd, env, report })
+  const { mayStart = async () => undefined } = options
+  const commands = commandHooks(options.commandHooks ?? {}, { cwd, env, report, mayStart })
   return [...loaded, ...commands.map((runner) => () => runner)]
 }
 

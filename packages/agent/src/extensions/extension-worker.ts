@@ -2,10 +2,11 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
 import { messageOf } from './extension-failure.ts'
 import { loadExtension } from './load-extension.ts'
 import { Registrations } from './registrations.ts'
+import { loadOnlyTrusted } from './trusted-modules.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** The thread of one extension: loads it, and calls what it has registered. */
-async function serve(port: MessagePort, { path, name }: WorkerStart): Promise<void> {
+async function serve(port: MessagePort, { path, name, modules }: WorkerStart): Promise<void> {
   const post = (message: FromWorker): void => port.postMessage(message, [])
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   const running = new Map<string, AbortController>()
@@ -19,6 +20,7 @@ async function serve(port: MessagePort, { path, name }: WorkerStart): Promise<vo
   })
   port.on('message', (message: ToWorker) => void take(message))
   try {
+    if (modules) loadOnlyTrusted(modules)
     post({ type: 'loaded', offer: await registrations.load(await loadExtension(path), name) })
   } catch (error) {
     post({ type: 'not_loaded', problem: messageOf(error) })

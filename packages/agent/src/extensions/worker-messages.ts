@@ -1,3 +1,4 @@
+import type { TrustedModules } from './trusted-modules.ts'
 import type { ExtensionRequest, Invocation, InvocationCall, Offer } from './runner.ts'
 
 /** What the thread of an extension is started with. */
@@ -5,6 +6,8 @@ export interface WorkerStart {
   /** Absolute. */
   path: string
   name: string
+  /** Absent: modules are loaded from the disk. */
+  modules?: TrustedModules
 }
 
 export type ToWorker =

@@ -2,12 +2,15 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'
 import type { AnswerRequest, Invocation, InvocationCall, Offer, Runner } from './runner.ts'
+import type { TrustedModules } from './trusted-modules.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 export interface WorkerRunnerOptions {
   name: string
   /** Absolute. */
   path: string
+  /** What is loaded of a project, in the place of what is on the disk. */
+  modules?: TrustedModules
   env: Readonly<Record<string, string>>
   memoryMb: number
   answerRequest: AnswerRequest
@@ -34,9 +37,9 @@ export class WorkerRunner implements Runner {
   }
 
   async start(): Promise<Offer> {
-    const { path, name, env, memoryMb, onOutput } = this.#options
+    const { path, name, modules, env, memoryMb, onOutput } = this.#options
     const worker = new Worker(new URL(`./extension-worker${extname(import.meta.url)}`, import.meta.url), {
-      workerData: { path, name } satisfies WorkerStart,
+      workerData: { path, name, ...(modules && { modules }) } satisfies WorkerStart,
       env,
       stdout: true,
       stderr: true,

@@ -31,6 +31,8 @@ export interface McpServerOptions extends ServerPlace {
   /** `pin`: a server that was never seen is known from then on. `ask`: it is not even started before the user accepts. */
   firstContact: 'pin' | 'ask'
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  /** Asked before each start: a sentence on why it must not start, or nothing. */
+  mayStart?: (server: string) => Promise<string | undefined>
   limits: McpLimits
   clock: Clock
   observe: (state: McpServerState) => void
@@ -143,6 +145,8 @@ export class McpServer {
     try {
       const server = await resolveServer(this.#options.settings, this.#options)
       await this.#permitOrigin(server.origin, signal)
+      const refusal = await this.#options.mayStart?.(this.name)
+      if (refusal !== undefined) throw new ServerProblem(refusal, { isFinal: true })
       // The client is large, and whoever has no servers does without it.
       const { McpConnection } = await import('./connection.ts')
       this.#connection = await McpConnection.open(

@@ -14,6 +14,8 @@ export interface McpServersOptions extends ServerPlace {
   firstContact?: 'pin' | 'ask'
   /** Where tokens are kept and a browser can be opened; without it nobody can sign in. */
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  /** Asked before each start of a server: a sentence on why it must not start, or nothing. */
+  mayStart?: (server: string) => Promise<string | undefined>
   limits?: Partial<McpLimits>
   clock?: Clock
   observe?: (event: { server: string; state: McpServerState }) => void

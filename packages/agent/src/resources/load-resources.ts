@@ -4,6 +4,7 @@ import { loadInstructions, type Instructions } from './instructions.ts'
 import { isInside } from './real-place.ts'
 import type { Skill, SkillPlace } from './skills.ts'
 import type { Template, TemplatePlace } from './templates.ts'
+import { listTrusted, type TrustedContent } from './trusted-content.ts'
 
 /** What is found in files beside the settings. */
 export interface Resources {
@@ -24,6 +25,8 @@ export interface ResourcePlaces {
   repositoryRoot?: string
   /** Nothing of a project that is not trusted is read, and nothing in it is looked for. */
   isTrusted: boolean
+  /** The configuration of the project as it was trusted: its skills and templates are read from here. Absent: from the disk. */
+  content?: TrustedContent
   /** Of extensions: folders whose folders are skills. */
   extraSkillFolders?: readonly string[]
   /** Of extensions: folders whose Markdown files are templates. */
@@ -34,25 +37,28 @@ const maxProblems = 100
 
 /** Reads skills, templates and instructions. In each list of places the first to have a name keeps it. */
 export async function loadResources(places: ResourcePlaces): Promise<Resources> {
-  const { home, configFolder, extraSkillFolders = [], extraTemplateFolders = [] } = places
+  const { home, configFolder, content, extraSkillFolders = [], extraTemplateFolders = [] } = places
   const project = places.isTrusted ? await projectFolders(places) : { root: undefined, folders: [] }
   const within = project.root === undefined ? {} : { within: project.root }
+  const own = { ...within, ...(content && { content }) }
+  // Settings of a project may name folders of its configuration.
+  const extra = (folder: string) => (content && listTrusted(content, folder).names.length > 0 ? { content } : {})
   const nearestFirst = project.folders.toReversed()
 
   const skillPlaces: SkillPlace[] = [
     { folder: join(home, '.agents', 'skills'), source: 'user' },
-    ...nearestFirst.map((at): SkillPlace => ({ folder: join(at, '.agents', 'skills'), source: 'project', ...within })),
+    ...nearestFirst.map((at): SkillPlace => ({ folder: join(at, '.agents', 'skills'), source: 'project', ...own })),
     { folder: join(configFolder, 'skills'), source: 'config' },
-    ...extraSkillFolders.map((folder): SkillPlace => ({ folder, source: 'extension' })),
+    ...extraSkillFolders.map((folder): SkillPlace => ({ folder, source: 'extension', ...extra(folder) })),
   ]
   const templatePlaces: TemplatePlace[] = [
     { folder: join(configFolder, 'prompts'), source: 'config' },
     ...nearestFirst.map((at): TemplatePlace => ({
       folder: join(at, '.tapetree', 'prompts'),
       source: 'project',
-      ...within,
+      ...own,
     })),
-    ...extraTemplateFolders.map((folder): TemplatePlace => ({ folder, source: 'extension' })),
+    ...extraTemplateFolders.map((folder): TemplatePlace => ({ folder, source: 'extension', ...extra(folder) })),
   ]
   // Their parser is large, and whoever reads no files does without it.
   const { loadSkills } = await import('./skills.ts')

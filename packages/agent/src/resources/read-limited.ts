@@ -67,7 +67,7 @@ async function readUpTo(handle: FileHandle, length: number): Promise<Uint8Array>
   return bytes.subarray(0, filled)
 }
 
-function decodeText(bytes: Uint8Array, { isCut }: { isCut: boolean }): string | undefined {
+export function decodeText(bytes: Uint8Array, { isCut }: { isCut: boolean }): string | undefined {
   if (bytes.includes(0)) return undefined
   try {
     // A letter that the cut goes through is dropped; without a cut it is an error.

@@ -3,6 +3,7 @@ import { parseFrontMatter } from './front-matter.ts'
 import { listFolder } from './list-folder.ts'
 import { oneLine } from './one-line.ts'
 import { readLimited } from './read-limited.ts'
+import { listTrusted, readTrusted, type TrustedContent } from './trusted-content.ts'
 
 /** Instructions for one kind of work, in the format of Agent Skills: a folder with a SKILL.md and whatever that refers to. */
 export interface Skill {
@@ -30,6 +31,8 @@ export interface SkillPlace {
   source: SkillSource
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
+  /** In the place of what is on the disk. */
+  content?: TrustedContent
 }
 
 const maxBytes = 128 * 1024
@@ -40,12 +43,14 @@ export async function loadSkills(places: readonly SkillPlace[]): Promise<{ skill
   const skills = new Map<string, Skill>()
   const seen = new Set<string>()
   const problems: string[] = []
-  for (const { folder, source, within } of places) {
-    const listing = await listFolder(folder, within)
+  for (const { folder, source, within, content } of places) {
+    const listing = content ? listTrusted(content, folder) : await listFolder(folder, within)
     problems.push(...listing.problems)
     for (const name of listing.names) {
       const path = join(folder, name, 'SKILL.md')
-      const read = await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
+      const read = content
+        ? readTrusted(content, path, maxBytes)
+        : await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
       if (read.type === 'refused') problems.push(read.problem)
       // One file that is found on two ways is no collision.
       if (read.type !== 'text' || seen.has(read.realPath)) continue

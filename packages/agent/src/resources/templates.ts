@@ -3,6 +3,7 @@ import { parseFrontMatter } from './front-matter.ts'
 import { listFolder } from './list-folder.ts'
 import { oneLine } from './one-line.ts'
 import { readLimited } from './read-limited.ts'
+import { listTrusted, readTrusted, type TrustedContent } from './trusted-content.ts'
 
 /** A prompt that is kept in a file and called as `/name arguments`. */
 export interface Template {
@@ -24,6 +25,8 @@ export interface TemplatePlace {
   source: TemplateSource
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
+  /** In the place of what is on the disk. */
+  content?: TrustedContent
 }
 
 const maxBytes = 64 * 1024
@@ -36,12 +39,14 @@ export async function loadTemplates(
   const templates = new Map<string, Template>()
   const seen = new Set<string>()
   const problems: string[] = []
-  for (const { folder, source, within } of places) {
-    const listing = await listFolder(folder, within)
+  for (const { folder, source, within, content } of places) {
+    const listing = content ? listTrusted(content, folder) : await listFolder(folder, within)
     problems.push(...listing.problems)
     for (const file of listing.names.filter((name) => name.endsWith('.md'))) {
       const path = join(folder, file)
-      const read = await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
+      const read = content
+        ? readTrusted(content, path, maxBytes)
+        : await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
       if (read.type === 'refused') problems.push(read.problem)
       // One file that is found on two ways is no collision.
       if (read.type !== 'text' || seen.has(read.realPath)) continue

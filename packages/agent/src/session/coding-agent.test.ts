@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -212,5 +212,182 @@ describe('a coding agent', () => {
     provider.script(say('ok'))
     expect(await prompt(await open(), 'hi')).toBe('completed')
     expect(problems).toEqual([expect.stringContaining('modle')])
+  })
+})
+
+describe('a trusted project is loaded as it was when the user was asked', () => {
+  const extension = (name: string, before = ''): string =>
+    `${before}
+    export default (api) => {
+      api.registerCommand({ name: '${name}', description: 'Says something.', run: () => ({ say: '${name}' }) })
+    }`
+  const settings = JSON.stringify({ extensions: ['ext.mjs'] })
+
+  /** Says yes, after it has changed something. */
+  const yesAfter = (change: () => Promise<unknown>): Partial<CodingAgentOptions> => ({
+    askTrust: async () => {
+      await change()
+      return true
+    },
+  })
+
+  test.each(['.tapetree/ext.mjs', 'lib/helper.mjs', 'node_modules/pkg/lib.js'])(
+    '%s is swapped meanwhile',
+    async (path) => {
+      const { cwd, open, problems } = await place({
+        '.tapetree/settings.json': settings,
+        '.tapetree/ext.mjs': extension('good', `import '../lib/helper.mjs'; import 'pkg'\n`),
+        'lib/helper.mjs': 'export {}\n',
+        'node_modules/pkg/package.json': JSON.stringify({ exports: { '.': { import: './lib.js' } } }),
+        'node_modules/pkg/lib.js': 'export {}\n',
+      })
+      const evil = `import { writeFileSync } from 'node:fs'; writeFileSync('${cwd}/struck', '')\n`
+      const agent = await open(yesAfter(() => write(join(cwd, path), extension('evil', evil))))
+      expect(agent.trust.state).toBe('trusted')
+      expect(problems).toEqual([])
+      expect(agent.extensions.commands.map(({ name }) => name)).toEqual(['good'])
+      expect(existsSync(join(cwd, 'struck'))).toBe(false)
+    },
+  )
+
+  test.each(['.tapetree/ext.mjs', 'lib/helper.mjs', 'node_modules/pkg'])(
+    '%s becomes a link out of the repository meanwhile',
+    async (path) => {
+      const { cwd, home, open, problems } = await place({
+        '.tapetree/settings.json': settings,
+        '.tapetree/ext.mjs': extension('good', `import '../lib/helper.mjs'; import 'pkg/lib.js'\n`),
+        'lib/helper.mjs': 'export {}\n',
+        'node_modules/pkg/package.json': '{"type":"module"}',
+        'node_modules/pkg/lib.js': 'export {}\n',
+      })
+      const evil = `import { writeFileSync } from 'node:fs'; writeFileSync('${cwd}/struck', ''); export default () => undefined\n`
+      await write(join(home, 'evil.mjs'), evil)
+      await write(join(home, 'evil/lib.js'), evil)
+      await write(join(home, 'evil/package.json'), '{"type":"module"}')
+      const agent = await open(
+        yesAfter(async () => {
+          await rm(join(cwd, path), { recursive: true })
+          await symlink(join(home, path.endsWith('pkg') ? 'evil' : 'evil.mjs'), join(cwd, path))
+        }),
+      )
+      expect(agent.extensions.commands).toEqual([])
+      expect(problems).toEqual([expect.stringContaining('is not part of what you trusted')])
+      expect(existsSync(join(cwd, 'struck'))).toBe(false)
+    },
+  )
+
+  test('settings, a template and a skill are swapped meanwhile', async () => {
+    const skill = (text: string): string => `---\nname: plant\ndescription: Plants ${text}.\n---\nDig first.`
+    const { provider, cwd, open } = await place({
+      '.tapetree/settings.json': JSON.stringify({ systemPrompt: { append: 'Good words.' } }),
+      '.tapetree/prompts/review.md': 'Good review.',
+      '.agents/skills/plant/SKILL.md': skill('good trees'),
+    })
+    provider.script(say('one'))
+    const agent = await open(
+      yesAfter(async () => {
+        const hook = { command: `touch '${cwd}/struck'` }
+        const evil = { systemPrompt: { append: 'Evil words.' }, hooks: { sessionStart: [hook] } }
+        await write(join(cwd, '.tapetree/settings.json'), JSON.stringify(evil))
+        await write(join(cwd, '.tapetree/prompts/review.md'), 'Evil review.')
+        await write(join(cwd, '.tapetree/prompts/more.md'), 'Evil review.')
+        await write(join(cwd, '.agents/skills/plant/SKILL.md'), skill('evil trees'))
+      }),
+    )
+    await prompt(agent, '/review')
+    const sent = JSON.stringify(provider.requests[0]?.body)
+    for (const words of ['Good words.', 'Good review.', 'good trees']) expect(sent).toContain(words)
+    expect(sent).not.toMatch(/evil/i)
+    expect(agent.resources.templates.map(({ name }) => name)).toEqual(['review'])
+    expect(existsSync(join(cwd, 'struck'))).toBe(false)
+  })
+
+  test('the programs of a hook, a server and a prefix are swapped meanwhile, and do not start', async () => {
+    const { cwd, open, problems, provider } = await place({
+      '.tapetree/settings.json': JSON.stringify({
+        hooks: { sessionStart: [{ command: './hook.sh --all' }] },
+        mcpServers: { docs: { command: './serve.sh' } },
+        shellPrefix: './prefix.sh',
+      }),
+      ...Object.fromEntries(['hook.sh', 'serve.sh', 'prefix.sh'].map((name) => [name, '#!/bin/sh\n'])),
+    })
+    provider.script(say('one'))
+    const agent = await open(
+      yesAfter(async () => {
+        for (const name of ['hook.sh', 'serve.sh', 'prefix.sh']) {
+          await write(join(cwd, name), `#!/bin/sh\ntouch '${cwd}/struck'\n"$@"\n`)
+          await chmod(join(cwd, name), 0o755)
+        }
+      }),
+    )
+    await agent.mcp.settled()
+    await prompt(agent, 'Hi')
+    await agent.session.executeBash('true')
+    await agent.close()
+    expect(existsSync(join(cwd, 'struck'))).toBe(false)
+    for (const name of ['hook.sh', 'serve.sh', 'prefix.sh']) {
+      expect(problems.filter((problem) => problem.includes(`${name} is not what you trusted any more`))).not.toEqual([])
+    }
+  })
+
+  test('a module that changes later is asked about again, and not loaded without an answer', async () => {
+    const { cwd, open } = await place({
+      '.tapetree/settings.json': settings,
+      '.tapetree/ext.mjs': extension('good', `import '../lib/helper.mjs'\n`),
+      'lib/helper.mjs': `import './deeper.mjs'\n`,
+      'lib/deeper.mjs': 'export {}\n',
+    })
+    const first = await open(trust)
+    expect(first.trust.project.summary).toContain('module lib/deeper.mjs (10 bytes)')
+    expect((await open()).trust.state).toBe('trusted')
+    await write(join(cwd, 'lib/deeper.mjs'), 'export const changed = true\n')
+    const { trust: later, extensions } = await open()
+    expect(later.state === 'changed' && later.changes).toEqual([
+      { change: 'changed', what: 'module', name: 'lib/deeper.mjs' },
+    ])
+    expect(extensions.commands).toEqual([])
+  })
+
+  test('a module whose path is computed is named in the question, and not loaded', async () => {
+    const computed = `await import('../lib/' + ['hel', 'per.mjs'].join(''))\n`
+    const { cwd, open, problems } = await place({
+      '.tapetree/settings.json': settings,
+      '.tapetree/ext.mjs': extension('good', computed),
+      'lib/helper.mjs': 'export {}\n',
+    })
+    const agent = await open(trust)
+    expect(agent.trust.project.summary).toContain(
+      'not covered by trust: .tapetree/ext.mjs loads modules whose paths are computed when it runs',
+    )
+    expect(problems).toEqual([expect.stringContaining(`${cwd}/lib/helper.mjs is not part of what you trusted`)])
+  })
+
+  test('TypeScript, CommonJS, JSON and packages of the repository work in extensions', async () => {
+    const { open, problems } = await place({
+      '.tapetree/settings.json': JSON.stringify({ extensions: ['ext.ts'] }),
+      '.tapetree/ext.ts': `import type { Extension } from '@tapetree/agent'
+        import { name } from './typed.ts'
+        import old from '../lib/old.cjs'
+        import data from '../lib/data.json' with { type: 'json' }
+        import { word } from 'pkg/deep'
+        const extension: Extension = (api) => {
+          const says: string = [name, old, data.word, word].join(' ')
+          api.registerCommand({ name: 'good', description: says, run: () => ({ say: says }) })
+        }
+        export default extension`,
+      '.tapetree/typed.ts': `export const name: string = 'typed'\n`,
+      'lib/old.cjs': `module.exports = require('./older')\n`,
+      'lib/older.js': `module.exports = 'old'\n`,
+      'lib/data.json': '{"word":"data"}',
+      'node_modules/pkg/package.json': JSON.stringify({
+        type: 'module',
+        exports: { './*': { default: './lib/*.js' } },
+      }),
+      'node_modules/pkg/lib/deep.js': `export { word } from './deeper.js'\n`,
+      'node_modules/pkg/lib/deeper.js': `export const word = 'deep'\n`,
+    })
+    const agent = await open(trust)
+    expect(problems).toEqual([])
+    expect(agent.extensions.commands.map(({ description }) => description)).toEqual(['typed old data deep'])
   })
 })

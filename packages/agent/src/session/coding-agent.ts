@@ -1,20 +1,24 @@
 import type { SessionStore } from '@tapetree/session'
 import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { systemClock, type Clock } from '../clock.ts'
 import { ExtensionHost } from '../extensions/extension-host.ts'
+import type { TrustedModules } from '../extensions/trusted-modules.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
 import type { SignInOptions } from '../mcp/sign-in.ts'
 import { secretsOf } from '../redaction/known-values.ts'
 import { createRedactor } from '../redaction/redactor.ts'
 import { createModelRegistry, type ModelRegistry } from '../registry/model-registry.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
+import type { TrustedContent } from '../resources/trusted-content.ts'
 import type { Settings } from '../settings/built-in.ts'
 import { configFolder } from '../settings/config-folder.ts'
 import { Credentials } from '../settings/credentials.ts'
-import { inspectProject } from '../settings/inspect-project.ts'
+import { changedProgram, inspectProject, projectExtensions, type Project } from '../settings/inspect-project.ts'
 import type { Keyring } from '../settings/keyring.ts'
 import { loadSettings, type LoadedSettings } from '../settings/layers.ts'
 import { PinFile } from '../settings/pin-file.ts'
+import type { ProjectCommand } from '../settings/project-commands.ts'
 import { findProjectRoot } from '../settings/project.ts'
 import type { SettingsInput } from '../settings/schema.ts'
 import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
@@ -77,9 +81,13 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   for (const { message } of settings.problems) onProblem({ source: 'settings', message })
   const { values } = settings
 
+  const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
+  // Programs are started from the disk, so they are compared with what was trusted before each start.
+  const mayStart = { hook: trusted?.mayStartHook, server: trusted?.mayStartServer }
   const extensions = await ExtensionHost.open({
-    extensions: values.extensions,
+    extensions: values.extensions.map((path) => trusted?.extension(path) ?? path),
     commandHooks: values.hooks,
+    ...(mayStart.hook && { mayStart: mayStart.hook }),
     cwd,
     clock,
     onProblem: ({ extension, message }) => onProblem({ source: extension, message }),
@@ -90,6 +98,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     environment: env,
     pins: new PinFile(folder),
     clock,
+    ...(mayStart.server && { mayStart: mayStart.server }),
     ...(options.signIn && { signIn: options.signIn }),
     observe: ({ server, state }) => {
       if (state.type === 'failed') onProblem({ source: `MCP server ${server}`, message: state.reason })
@@ -103,6 +112,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       repositoryRoot: project.root,
       // Where there is nothing to trust, instructions are only words.
       isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
+      content: contentOf(project),
       extraSkillFolders: [...values.skillFolders, ...extensions.skillFolders],
       extraTemplateFolders: [...values.promptFolders, ...extensions.templateFolders],
     })
@@ -119,8 +129,11 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       clock,
       ...(options.fetch && { fetch: options.fetch }),
     })
+    const prefixProblem = await trusted?.mayUsePrefix(values.shellPrefix)
+    if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
     const session = await AgentSession.open({
       ...optionsFrom(settings, home),
+      ...(prefixProblem !== undefined && { shellPrefix: '' }),
       store: options.store,
       ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
       cwd,
@@ -163,6 +176,39 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     await Promise.all([mcp.close(), extensions.close()])
     throw error
   }
+}
+
+interface TrustedParts {
+  /** An extension of the project as it was trusted; undefined for one that is not the project's. */
+  extension: (path: string) => { path: string; modules: TrustedModules } | undefined
+  mayStartHook: (command: string) => Promise<string | undefined>
+  mayStartServer: (server: string) => Promise<string | undefined>
+  mayUsePrefix: (prefix: string | undefined) => Promise<string | undefined>
+}
+
+/** What a trusted project brings, bound to what the user trusted. */
+function trustedParts(project: Project): TrustedParts {
+  const { root, packages, commands } = project
+  const files = new Map([...project.files, ...project.modules].map(({ realPath, bytes }) => [realPath, bytes]))
+  const paths = new Set(projectExtensions(project))
+  const mayStart = async (isMeant: (command: ProjectCommand) => boolean): Promise<string | undefined> => {
+    for (const command of commands.filter(isMeant)) {
+      const problem = await changedProgram(command, project)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  return {
+    extension: (path) => (paths.has(path) ? { path, modules: { root, files, packages } } : undefined),
+    mayStartHook: (started) => mayStart(({ name, command }) => name.startsWith('hook ') && command === started),
+    mayStartServer: (server) => mayStart(({ name }) => name === `MCP server ${server}`),
+    mayUsePrefix: (prefix) => mayStart(({ name, text }) => name === 'shell prefix' && text === prefix),
+  }
+}
+
+/** The configuration of a project as it was read for the question. */
+function contentOf({ root, files }: Project): TrustedContent {
+  return new Map(files.map(({ path, bytes, realPath }) => [join(root, path), { bytes, realPath }]))
 }
 
 function isChosen(tool: string, names: readonly string[] | undefined): boolean {

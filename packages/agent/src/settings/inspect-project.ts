@@ -3,8 +3,10 @@ import { relative, resolve, sep } from 'node:path'
 import { readBounded } from './bounded-file.ts'
 import { projectCommands, type ProjectCommand } from './project-commands.ts'
 import { parseSettingsFile, projectSettingsFiles, type FileSettings } from './project-settings.ts'
+import { readModules, type ProjectModules } from './project-modules.ts'
 import { isWithin, readProject, sha256Of, type ProjectContent } from './project.ts'
 import { summariseProject } from './summarise-project.ts'
+import { visibleName } from './visible-name.ts'
 
 /** A program of the repository that its configuration starts. */
 interface ProjectProgram {
@@ -13,12 +15,12 @@ interface ProjectProgram {
 }
 
 /** What a repository would have us do, for somebody who is to decide about it. Nothing of it is in force. */
-export interface Project extends ProjectContent {
+export interface Project extends ProjectContent, Omit<ProjectModules, 'leftOut'> {
   /** What its settings say, with what is wrong in them; absent where there are none. */
   settings?: FileSettings & { path: string }
   commands: ProjectCommand[]
   programs: ProjectProgram[]
-  /** Of the paths and contents of all files and programs. */
+  /** Of the paths and contents of all files, programs and modules. */
   hash: string
   /** Lines for the question, safe to show, none shortened. */
   summary: string[]
@@ -35,9 +37,12 @@ export async function inspectProject(root: string, cwd: string = root): Promise<
   const settings = settingsFile && { ...(await parseSettingsFile(settingsFile)), path: settingsFile.path }
   const commands = settings ? projectCommands(settings.settings, content.root) : []
   const { programs, leftOut } = await readPrograms(commands, content)
+  const extensions = projectExtensions({ root: content.root, ...(settings && { settings }) })
+  const { leftOut: modulesLeftOut, ...code } = await readModules(extensions, content)
   const project = {
     ...content,
-    leftOut: [...content.leftOut, ...leftOut],
+    ...code,
+    leftOut: [...content.leftOut, ...leftOut, ...modulesLeftOut],
     commands,
     programs,
     ...(settings && { settings }),
@@ -46,21 +51,42 @@ export async function inspectProject(root: string, cwd: string = root): Promise<
   return { ...project, hash: hashOf(project), summary: summariseProject(project, { isForeign }) }
 }
 
-function hashOf({ files, programs }: Pick<Project, 'files' | 'programs'>): string {
-  const lines = [...files, ...programs].map(({ path, sha256 }) => JSON.stringify([path, sha256]))
+/** The paths of the extensions that a project names, absolute. */
+export function projectExtensions({ root, settings }: Pick<Project, 'root' | 'settings'>): string[] {
+  return (settings?.settings.extensions ?? []).map((path) => resolve(root, '.tapetree', path))
+}
+
+/**
+ * Why a command of a trusted project must not be started any more, if there is a reason: a file of the repository that it names
+ * is not the one that the user trusted. Called before each start, because programs are started from the disk.
+ */
+export async function changedProgram(command: ProjectCommand, project: Project): Promise<string | undefined> {
+  const { root, files, programs, leftOut } = project
+  for (const real of await filesNamed(command.words, project)) {
+    const path = relative(root, real).split(sep).join('/')
+    if (leftOut.some((each) => each.path === path)) continue
+    const known = programs.find((each) => each.path === path) ?? files.find((each) => each.realPath === real)
+    const result = await readBounded(real, maxProgramBytes)
+    if (result.type === 'read' && sha256Of(result.bytes) === known?.sha256) continue
+    return `${visibleName(path)} is not what you trusted any more, so ${command.name} is not started. Open the project again to look at it.`
+  }
+  return undefined
+}
+
+function hashOf({ files, programs, modules }: Pick<Project, 'files' | 'programs' | 'modules'>): string {
+  const lines = [...files, ...programs, ...modules].map(({ path, sha256 }) => JSON.stringify([path, sha256]))
   return sha256Of(lines.sort().join('\n'))
 }
 
 async function readPrograms(
   commands: readonly ProjectCommand[],
-  { root, files }: ProjectContent,
+  { root, folders, files }: ProjectContent,
 ): Promise<Pick<Project, 'programs' | 'leftOut'>> {
   const known = new Set(files.map(({ path }) => path))
   const programs: ProjectProgram[] = []
   const leftOut: Project['leftOut'] = []
-  for (const word of new Set(commands.flatMap(({ words }) => words))) {
-    const real = await fileOf(word, root)
-    if (real === undefined) continue
+  const words = commands.flatMap((command) => command.words)
+  for (const real of await filesNamed(words, { root, folders })) {
     const path = relative(root, real).split(sep).join('/')
     if (known.has(path)) continue
     known.add(path)
@@ -75,11 +101,19 @@ async function readPrograms(
   return { programs, leftOut }
 }
 
-async function fileOf(word: string, root: string): Promise<string | undefined> {
-  try {
-    const real = await realpath(resolve(root, word))
-    return isWithin(real, root) && (await lstat(real)).isFile() ? real : undefined
-  } catch {
-    return undefined // no file of this name
+/** The files of the repository that words of commands name, seen from any folder in which the commands may run. */
+async function filesNamed(
+  words: readonly string[],
+  { root, folders }: Pick<ProjectContent, 'root' | 'folders'>,
+): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const path of new Set(words.flatMap((word) => folders.map((folder) => resolve(root, folder, word))))) {
+    try {
+      const real = await realpath(path)
+      if (isWithin(real, root) && (await lstat(real)).isFile()) found.add(real)
+    } catch {
+      // There is no file of this name.
+    }
   }
+  return found
 }

@@ -105,7 +105,8 @@ function refusalOf(
 
 function isCovered(path: string, { root, files }: Pick<ProjectContent, 'root' | 'files'>, refuse: () => void): boolean {
   const whole = resolve(root, '.tapetree', path)
-  const isThere = files.some((file) => isWithin(resolve(root, file.path), whole)) && whole !== root
+  const isThere =
+    !path.startsWith('~') && files.some((file) => isWithin(resolve(root, file.path), whole)) && whole !== root
   if (!isThere) refuse()
   return isThere
 }

@@ -11,6 +11,8 @@ export interface ProjectCommand {
   text: string
   /** Of all that decides what happens. */
   sha256: string
+  /** The command line of a hook, as the settings have it. */
+  command?: string
   /** Words that may name files of the repository. */
   words: string[]
 }
@@ -24,6 +26,7 @@ export function projectCommands(settings: CheckedSettings, root: string): Projec
     (list ?? []).map(({ matcher, command, timeoutMs }, index) => ({
       name: `hook ${event} ${index + 1}`,
       text: `${command}${matcher === undefined ? '' : ` (for ${matcher})`}`,
+      command,
       words: shellWords(command),
       sha256: sha256Of(JSON.stringify([event, matcher ?? null, command, timeoutMs ?? null])),
     })),

@@ -6,6 +6,8 @@ import { readBounded } from './bounded-file.ts'
 export interface ProjectFile {
   /** From the root of the repository, with `/`. */
   path: string
+  /** Where it really is, absolute and without links. */
+  realPath: string
   bytes: Uint8Array
   /** Of the bytes, in hex. */
   sha256: string
@@ -145,7 +147,7 @@ class ProjectReader {
       this.#entriesLeft = 0
       return this.#giveUp(path, `There are more than ${projectLimits.totalBytes / 1024 / 1024} MiB.`)
     }
-    return [{ path: path.split(sep).join('/'), bytes, sha256: sha256Of(bytes) }]
+    return [{ path: path.split(sep).join('/'), realPath: real, bytes, sha256: sha256Of(bytes) }]
   }
 
   #leaveOut(path: string, reason: string): [] {

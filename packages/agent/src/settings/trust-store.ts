@@ -15,6 +15,8 @@ const grantSchema = z.object({
   /** Hashes of the content, by path, by path and by name. */
   files: hashes,
   programs: hashes,
+  /** What extensions import; absent in grants of earlier versions, which covered no imports. */
+  modules: hashes.default({}),
   commands: hashes,
 })
 

@@ -212,6 +212,9 @@ test('the summary shows every word of a command, and nothing in it can hide', as
     'file .tapetree/e.ts (0 bytes)',
     String.raw`file .tapetree/prompts/x\u{1b}[31m.md (0 bytes)`,
     expect.stringMatching(/^file \.tapetree\/settings\.json \(\d+ bytes\)$/),
+    'not covered by trust: scripts that are started by name, as from package.json (MCP server docs)',
+    'not covered by trust: other files that commands read or start (hook toolCall 1, shell prefix)',
+    'not covered by trust: other files that extensions read or start',
   ])
 })
 

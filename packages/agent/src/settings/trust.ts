@@ -16,7 +16,7 @@ export type ProjectTrust =
 
 export interface TrustChange {
   change: 'added' | 'removed' | 'changed'
-  what: 'file' | 'program' | 'command'
+  what: 'file' | 'program' | 'module' | 'command'
   /** Safe to show. */
   name: string
 }
@@ -62,6 +62,7 @@ export async function grantTrust(project: Project, store: TrustStore, now: () =>
     grantedAt: now(),
     files,
     programs: programsOf(project),
+    modules: modulesOf(project),
     commands: commandsOf(project),
   })
 }
@@ -80,6 +81,7 @@ function changesSince(grant: Grant, project: Project): TrustChange[] {
   return [
     ...difference('file', files, filesOf(project)),
     ...difference('program', grant.programs, programsOf(project)),
+    ...difference('module', grant.modules, modulesOf(project)),
     ...difference('command', grant.commands, commandsOf(project)),
   ]
 }
@@ -109,6 +111,10 @@ function filesOf({ files }: Project): Hashes {
 
 function programsOf({ programs }: Project): Hashes {
   return Object.fromEntries(programs.map(({ path, sha256 }) => [path, sha256]))
+}
+
+function modulesOf({ modules }: Project): Hashes {
+  return Object.fromEntries(modules.map(({ path, sha256 }) => [path, sha256]))
 }
 
 function commandsOf({ commands }: Project): Hashes {

@@ -1,0 +1,68 @@
+import { registerHooks } from 'node:module'
+import { dirname, extname, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The code of a project as the user has trusted it. */
+export interface TrustedModules {
+  /** The folder of the project, absolute and without links. */
+  root: string
+  /** The content of its modules by absolute path without links. Modules of the project that are not here do not load. */
+  files: ReadonlyMap<string, Uint8Array>
+  /** Packages that must come from the project. */
+  packages: readonly string[]
+}
+
+/**
+ * From now on, modules of the project that this thread imports or requires are the trusted ones, whatever is on the disk. It
+ * concerns modules only: the code may read and run any file by itself.
+ */
+export function loadOnlyTrusted({ root, files, packages }: TrustedModules): void {
+  const isInside = (path: string): boolean => path.startsWith(root + sep)
+  registerHooks({
+    resolve(specifier, context, next) {
+      const parent = context.parentURL?.startsWith('file:') ? fileURLToPath(context.parentURL) : undefined
+      const found = next(specifier, context)
+      if (!found.url.startsWith('file:')) return found
+      const path = fileURLToPath(found.url)
+      const isOurs = isInside(path) || (parent !== undefined && isInside(parent))
+      if (!isOurs && !isInside(pathMeant(specifier, parent) ?? '')) return found
+      // A path of the project must lead into the project: a link that leads out was not there when it was trusted.
+      const mustBeInside =
+        isInside(pathMeant(specifier, parent) ?? '') || packages.some((name) => isOf(specifier, name))
+      if (isInside(path) ? !files.has(path) : mustBeInside) {
+        throw new Error(`${path} is not part of what you trusted. Only modules that static imports name can be loaded.`)
+      }
+      return found
+    },
+    load(url, context, next) {
+      const path = url.startsWith('file:') ? fileURLToPath(url) : ''
+      if (!isInside(path)) return next(url, context)
+      const bytes = files.get(path)
+      if (!bytes) throw new Error(`${path} is not part of what you trusted.`)
+      const source = Buffer.from(bytes).toString('utf8')
+      return { source, format: context.format ?? formatOf(path, source), shortCircuit: true }
+    },
+  })
+}
+
+function pathMeant(specifier: string, parent: string | undefined): string | undefined {
+  try {
+    if (specifier.startsWith('file:')) return fileURLToPath(specifier)
+  } catch {
+    return undefined
+  }
+  return parent !== undefined && /^\.{0,2}\//.test(specifier) ? resolve(dirname(parent), specifier) : undefined
+}
+
+function isOf(specifier: string, name: string): boolean {
+  return specifier === name || specifier.startsWith(`${name}/`)
+}
+
+/** As Node would find out, for files whose package does not say what they are. */
+function formatOf(path: string, source: string): string {
+  const extension = extname(path)
+  if (extension === '.json') return 'json'
+  const isModule =
+    extension.startsWith('.m') || (!extension.startsWith('.c') && /^\s*(?:import|export)\b/m.test(source))
+  return `${isModule ? 'module' : 'commonjs'}${extension.endsWith('ts') ? '-typescript' : ''}`
+}
