@@ -170,7 +170,7 @@ const baseShape = shape({
   parentId: true,
   parentSession: true,
   parentEntry: true,
-  cause: shape({ cmd: true, client: true }),
+  cause: shape({ cmd: true, client: true, token: true, digest: true }),
   request: shape({ sha256: true, adapter: true, adapterVersion: true, params: true, leafId: true }),
 })
 
@@ -211,6 +211,7 @@ const payloads = new Map<string, Payload>(
       clientId: true,
       beforeId: true,
       reason: true,
+      held: true,
     }),
     run_start: shape({
       runId: true,

@@ -23,6 +23,10 @@ export interface MovedValue extends BlobReference {
 export interface Cause {
   cmd: string
   client?: string
+  /** The id of the token it came by; absent for the user of the process itself. */
+  token?: string
+  /** Of the operation and its arguments: the same id with another digest is another command. */
+  digest?: string
 }
 
 export interface RequestReference {

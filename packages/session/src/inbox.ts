@@ -169,7 +169,7 @@ function readWaiting(id: string, payload: Record<string, unknown>): WaitingMessa
     imageIds: readIds(payload['image_ids']),
     queuedAt: textOr(payload['queued_at'], ''),
     ...(typeof payload['client_id'] === 'string' && { clientId: payload['client_id'] }),
-    held: false,
+    held: payload['held'] === true,
   }
 }
 

@@ -51,6 +51,8 @@ export type SubmissionChange =
       imageIds: string[]
       queuedAt: string
       clientId?: string
+      /** Not delivered before it is released. */
+      held?: true
     }
   | { action: 'edit'; id: string; message?: string; imageIds?: string[]; delivery?: Delivery }
   | { action: 'move'; id: string; beforeId: string | null }

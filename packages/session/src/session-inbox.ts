@@ -11,6 +11,8 @@ export interface SubmitOptions {
   delivery?: Delivery
   imageIds?: string[]
   clientId?: string
+  /** Waits until somebody releases it. */
+  held?: boolean
   cause?: Cause
 }
 
@@ -54,7 +56,7 @@ export class SessionInbox {
   }
 
   async submit(message: string, options: SubmitOptions): Promise<WaitingMessage> {
-    const { delivery = 'follow-up', imageIds = [], clientId, cause } = options
+    const { delivery = 'follow-up', imageIds = [], clientId, held = false, cause } = options
     const added = {
       id: newSubmissionId(),
       delivery,
@@ -63,8 +65,8 @@ export class SessionInbox {
       queuedAt: new Date().toISOString(),
       ...(clientId !== undefined && { clientId }),
     }
-    await this.#append({ action: 'add', ...added }, cause)
-    return { ...added, held: false }
+    await this.#append({ action: 'add', ...added, ...(held && { held }) }, cause)
+    return { ...added, held }
   }
 
   async change(change: SubmissionChange, cause?: Cause): Promise<void> {

@@ -1,5 +1,6 @@
 import { toDisk } from './codec.ts'
 import { copyEntries } from './copy-session.ts'
+import type { Cause } from './entry.ts'
 import { SessionError } from './errors.ts'
 import { newId, requireId } from './ids.ts'
 import { headerVersion } from './line.ts'
@@ -15,6 +16,8 @@ export interface HeaderOptions {
   cwd?: string
   parentSession?: string
   parentEntry?: string
+  /** The command that the new session is the effect of. */
+  cause?: Cause
 }
 
 export interface SessionMakerParts {
@@ -36,9 +39,9 @@ export class SessionMaker {
   async create(options: HeaderOptions): Promise<string> {
     const { port, scope, now } = this.#parts
     const id = options.id === undefined ? newId() : requireId(options.id, 'session id')
-    const { cwd, parentSession, parentEntry } = options
+    const { cwd, parentSession, parentEntry, cause } = options
     const draft = { type: 'session', version: headerVersion, cwd, parentSession, parentEntry }
-    await port.create(scope, id, sealLine(toDisk(draft, { id, timestamp: now().toISOString() }), 1))
+    await port.create(scope, id, sealLine(toDisk(draft, { id, timestamp: now().toISOString(), cause }), 1))
     return id
   }
 

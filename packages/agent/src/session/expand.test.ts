@@ -79,7 +79,7 @@ test.each([
 test('a template that becomes too long is a problem', () => {
   expect(expandPrompt(`/twice ${'x'.repeat(600_000)}`, resources)).toEqual({
     type: 'problem',
-    problem: 'The template /prompts/twice.md with these arguments has more than 1048576 characters.',
+    problem: 'The template /twice with these arguments has more than 1048576 characters.',
   })
 })
 

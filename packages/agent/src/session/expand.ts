@@ -40,7 +40,7 @@ export function expandPrompt(text: string, { skills, templates }: Pick<Resources
   if (!template) return { type: 'unknown', text, command }
   const filled = fillTemplate(template.body, typed)
   if (filled.type === 'filled') return { type: 'expanded', text: filled.text, used: { kind: 'template', name } }
-  const problem = `The template ${oneLine(template.path)} with these arguments has more than ${filled.maxLength} characters.`
+  const problem = `The template /${name} with these arguments has more than ${filled.maxLength} characters.`
   return { type: 'problem', problem }
 }
 

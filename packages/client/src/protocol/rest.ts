@@ -97,6 +97,8 @@ export const queuedMessageSchema = z.object({
   image_ids: z.array(z.string()),
   queued_at: z.string(),
   client_id: z.string().optional(),
+  /** Only if it is held: then it goes out after a release, not before. */
+  held: z.literal(true).optional(),
 })
 export type QueuedMessageBody = z.infer<typeof queuedMessageSchema>
 

@@ -1,3 +1,4 @@
+import { localUser } from '../live/owner.ts'
 import { ProblemError } from '../live/problem-error.ts'
 import { credentialOf } from './credential.ts'
 import type { FailureLimiter } from './failure-limiter.ts'
@@ -75,7 +76,7 @@ export class Gatekeeper {
 
   #admitOwner({ isOwner }: Peer): Admitted {
     if (!isOwner) throw new ProblemError(401, 'not-signed-in', 'This needs a token.')
-    return { caller: { tokenId: 'unix-socket', tenant: this.#options.ownerTenant, role: 'drive' } }
+    return { caller: { tokenId: localUser, tenant: this.#options.ownerTenant, role: 'drive' } }
   }
 
   /** The token first: a good one is let in whatever came from its address before. */

@@ -1,8 +1,8 @@
-import { newId } from '@tapetree/session'
+import { newId, type Session } from '@tapetree/session'
 import type { Ack, Operation, Problem } from '@tapetree/client'
 import type { Context } from 'hono'
 import { z } from 'zod'
-import { operationRoles } from '../auth/operation-roles.ts'
+import { checkRole } from '../auth/operation-roles.ts'
 import { mayDo } from '../auth/role.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import { ProblemError } from '../live/problem-error.ts'
@@ -12,9 +12,9 @@ const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 
 /** What goes with every request that has an effect. */
 export const commandHeaders = z.object({
-  /** A request that is sent again under its key takes effect once. The key is the id of the command. */
+  /** A request that is sent again under its key takes effect once. Keys of different tokens have nothing to do with each other. */
   'idempotency-key': id.optional(),
-  /** Who is said to have done it, as the client id of a socket. */
+  /** Who is said to have done it, as the client id of a socket. It belongs to the token that uses it first. */
   'x-client-id': id.optional(),
 })
 
@@ -22,29 +22,54 @@ export interface CommandRequest {
   op: Operation
   args: Record<string, unknown>
   ifHead?: number
-  /** For a request that is several commands: what this one does. */
-  part?: string
+  /** For a request that is several commands: all of them, and which one this is. */
+  of?: { request: unknown; index: number }
 }
 
 export type Done = Ack & { ok: true }
 
 /** Carries out a command that came as a request. Rejects with the problem of one that was refused. */
 export async function perform(context: Context<AppEnv>, live: LiveSession, request: CommandRequest): Promise<Done> {
-  const { op, args, ifHead, part } = request
-  const { role } = context.get('caller')
-  const needs = operationRoles[op]
-  if (!mayDo(role, needs)) {
-    throw new ProblemError(403, 'role-too-small', `${op} needs the role ${needs}; the token has ${role}.`, { needs })
-  }
-  const key = context.req.header('idempotency-key')
-  const commandId = key === undefined ? newId() : part === undefined ? key : `${key}.${part}`
-  const ack = await live.perform(commandId, clientOf(context), { op, args, ...(ifHead !== undefined && { ifHead }) })
+  const { op, args, ifHead, of } = request
+  const caller = context.get('caller')
+  checkRole(caller, { op, args }, live)
+  const commandId = commandIdOf(context, partOf(request)) ?? newId()
+  const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
+  const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }), ...(of && { request: of.request }) }
+  const ack = await live.perform(commandId, clientOf(context), frame)
   if (ack.error) throw errorOf(ack.error)
   return ack as Done
 }
 
+/** The first command has the key of the request for itself, so that another request with this key meets it. */
+function partOf({ of }: Pick<CommandRequest, 'of'>): string | undefined {
+  return of === undefined || of.index === 0 ? undefined : String(of.index)
+}
+
+/** The commands that one request is, as its idempotency key counts them. */
+export function partsOf(commands: readonly Pick<CommandRequest, 'op' | 'args'>[]): CommandRequest[] {
+  return commands.map((command, index) => ({ ...command, of: { request: commands, index } }))
+}
+
+/** The id of the command that a request with an idempotency key is. A socket cannot name it: there ids have no colon. */
+export function commandIdOf(context: Context<AppEnv>, part?: string): string | undefined {
+  const key = context.req.header('idempotency-key')
+  if (key === undefined) return undefined
+  return `${context.get('caller').tokenId}:${key}${part === undefined ? '' : `/${part}`}`
+}
+
+/** Whether a request with this key, or one part of it, took effect before. */
+export function wasDone(context: Context<AppEnv>, session: Session, request: Pick<CommandRequest, 'of'> = {}): boolean {
+  const commandId = commandIdOf(context, partOf(request))
+  return commandId !== undefined && session.effectOf(commandId) !== undefined
+}
+
+/** Throws `client-id-taken` if the request names a client of another token. */
 export function clientOf(context: Context<AppEnv>): string {
-  return context.req.header('x-client-id') ?? 'rest'
+  const named = context.req.header('x-client-id')
+  if (named === undefined) return 'rest'
+  context.get('sessions').clientIds.claim(named, context.get('caller').tokenId)
+  return named
 }
 
 function errorOf({ status, type, detail, title: _, ...more }: Problem): ProblemError {

@@ -1,7 +1,14 @@
 import { abandonRun, type AgentEvent, type AgentSession } from '@tapetree/agent'
 import type { Arguments, Command } from '@tapetree/client'
-import type { Cause, Session, SubmissionChange } from '@tapetree/session'
-import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
+import {
+  SessionError,
+  type Cause,
+  type Delivery,
+  type Session,
+  type SubmissionChange,
+  type WaitingMessage,
+} from '@tapetree/session'
+import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
 import { findAnswer } from './find-answer.ts'
 import { ProblemError } from './problem-error.ts'
 
@@ -10,6 +17,12 @@ export interface AgentDriverOptions {
   slashCommands?: () => readonly SlashCommand[]
   /** What goes with the agent, such as its MCP servers. */
   close?: () => Promise<void>
+}
+
+interface Submission {
+  message: string
+  imageIds: string[]
+  delivery: Delivery
 }
 
 /** Our own agent, driven by commands. */
@@ -58,7 +71,7 @@ export class AgentDriver implements SessionDriver {
     return (await this.#agent.planResume()) !== undefined
   }
 
-  async perform({ op, args }: Command, cause: Cause): Promise<unknown> {
+  async perform({ op, args }: Command, cause: Cause, rights: CommandRights = { mayDrive: true }): Promise<unknown> {
     const agent = this.#agent
     switch (op) {
       case 'prompt':
@@ -66,7 +79,7 @@ export class AgentDriver implements SessionDriver {
       case 'steer':
         return this.#prompt(args, 'steer', cause)
       case 'follow_up':
-        return this.#prompt(args, 'queue', cause)
+        return rights.mayDrive ? this.#prompt(args, 'queue', cause) : this.#leaveMessage(args, cause)
       case 'cancel':
         return this.#cancel(args)
       case 'retry':
@@ -105,7 +118,7 @@ export class AgentDriver implements SessionDriver {
         return { exit_code: exitCode ?? null }
       }
       default:
-        return this.#changeQueue({ op, args } as Command, cause)
+        return this.#changeQueue({ op, args } as Command, cause, rights)
     }
   }
 
@@ -139,6 +152,28 @@ export class AgentDriver implements SessionDriver {
         outcome satisfies never
         return undefined
     }
+  }
+
+  /** A follow-up of somebody who may not drive: it goes out as it was typed, and never starts anything. */
+  async #leaveMessage({ text, image_ids: imageIds = [] }: Arguments<'follow_up'>, cause: Cause): Promise<unknown> {
+    const { id } = await this.#submit({ message: text, imageIds, delivery: 'follow-up', mayDrive: false }, cause)
+    return { outcome: 'queued', run_id: this.session.openRun?.runId ?? null, message_id: id }
+  }
+
+  /** Of somebody who may not drive, a message that no run is there to take is held until somebody who may releases it. */
+  async #submit(
+    { message, imageIds, delivery, mayDrive }: Submission & CommandRights,
+    cause: Cause,
+  ): Promise<WaitingMessage> {
+    if (message.trim() === '' && imageIds.length === 0) throw emptyMessage()
+    const { client: clientId } = cause
+    const held = !mayDrive && !this.isBusy
+    const options = { delivery, imageIds, held, cause, ...(clientId !== undefined && { clientId }) }
+    const added = await this.session.submit(message, options)
+    if (mayDrive) this.#agent.wake()
+    // The run ended while the message was written.
+    else if (!held && !this.isBusy) await this.session.changeInbox({ action: 'hold', id: added.id }).catch(unlessGone)
+    return added
   }
 
   async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
@@ -178,21 +213,17 @@ export class AgentDriver implements SessionDriver {
     throw new ProblemError(409, 'already-resolved', `Question ${requestId} has been answered.`, first)
   }
 
-  async #changeQueue(command: Command, cause: Cause): Promise<unknown> {
+  async #changeQueue(command: Command, cause: Cause, { mayDrive }: CommandRights): Promise<unknown> {
     if (command.op === 'queue.add') {
       const { message, image_ids: imageIds = [], delivery = 'follow-up' } = command.args
-      if (message.trim() === '' && imageIds.length === 0) throw emptyMessage()
-      const { client: clientId } = cause
-      const options = { delivery, imageIds, cause, ...(clientId !== undefined && { clientId }) }
-      const { id, queuedAt } = await this.session.submit(message, options)
-      this.#agent.wake()
+      const { id, queuedAt } = await this.#submit({ message, imageIds, delivery, mayDrive }, cause)
       return { id, message, queued_at: queuedAt }
     }
     if (command.op === 'queue.edit' && command.args.message?.trim() === '') throw emptyMessage()
     const change = submissionChange(command)
     if (!change) throw new ProblemError(422, 'invalid-command', `There is no operation ${command.op}.`)
     await this.session.changeInbox(change, cause)
-    if (change.action === 'release' || change.action === 'edit') this.#agent.wake()
+    if (mayDrive && (change.action === 'release' || change.action === 'edit')) this.#agent.wake()
     return undefined
   }
 
@@ -236,6 +267,10 @@ function submissionChange(command: Command): SubmissionChange | undefined {
     default:
       return undefined
   }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof SessionError && error.code === 'message-not-found')) throw error
 }
 
 /** Nothing can refuse a message once it is its turn: so it is refused before it waits. */

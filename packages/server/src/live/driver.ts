@@ -11,7 +11,7 @@ export interface SessionDriver {
    * Carries a command out; resolves when its effect is durable. The line that is its effect carries the cause. Rejects with
    * `ProblemError` where it cannot be done.
    */
-  perform(command: Command, cause: Cause): Promise<unknown>
+  perform(command: Command, cause: Cause, rights?: CommandRights): Promise<unknown>
   /** Model, thinking level, mode: what a screen shows and may change. */
   config(): Record<string, unknown>
   /** What may be typed behind a slash. */
@@ -23,6 +23,12 @@ export interface SessionDriver {
   close(): Promise<void>
   /** For a server that goes down: closes it and leaves its run open, so that `resume` can go on with it. Absent: `close` is all there is. */
   suspend?(): Promise<void>
+}
+
+/** What the sender of a command may do. Absent: everything. */
+export interface CommandRights {
+  /** False: it leaves messages, but starts no run and runs no slash command. */
+  mayDrive: boolean
 }
 
 export interface SlashCommand {

@@ -11,22 +11,34 @@ import {
   type SnapshotReason,
   type StateKey,
 } from '@tapetree/client'
-import type { Cause, CommittedLine, LiveText, Session, SessionSnapshot } from '@tapetree/session'
+import type { Cause, CommittedLine, Delivery, LiveText, Session, SessionSnapshot } from '@tapetree/session'
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
+import { localUser } from './owner.ts'
 import { outgoing, outgoingLine } from './outgoing-line.ts'
 import { Presence } from './presence.ts'
 import { ProblemError, problemOf } from './problem-error.ts'
 import { QueueNotices } from './queue-notices.ts'
 import { RecentLines } from './recent-lines.ts'
 import { StateBoard } from './state-board.ts'
+import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
 import { stateValues, type Pause } from './state-values.ts'
 
 export interface LiveSessionOptions {
   clock?: Clock
   /** How often text in flight is handed over. */
   tickMs?: number
+}
+
+/** A command as a door takes it, not checked yet. */
+export interface CommandFrame {
+  op: string
+  args?: unknown
+  ifHead?: number
+  sender?: CommandSender
+  /** The whole request, if this command is one part of it: the same id with another request is refused. */
+  request?: unknown
 }
 
 /** For whoever counts: a command that was carried out or refused. */
@@ -52,7 +64,7 @@ export class LiveSession {
   readonly #connections = new Set<Connection>()
   readonly #queueNotices: QueueNotices
   readonly #byClient = new Map<string, Connection>()
-  readonly #acks = new Map<string, Promise<Ack>>()
+  readonly #acks = new Map<string, { identity: CommandIdentity; ack: Promise<Ack> }>()
   readonly #clock: Clock
   readonly #tickMs: number
   readonly #stops: (() => void)[]
@@ -105,6 +117,10 @@ export class LiveSession {
   get connections(): ReadonlySet<Connection> {
     return this.#connections
   }
+
+  /** How a message that waits is to be delivered; undefined if none with this id waits. */
+  readonly deliveryOf = (messageId: string): Delivery | undefined =>
+    this.session.inbox.messages.find(({ id }) => id === messageId)?.delivery
 
   connectionOf(clientId: string): Connection | undefined {
     return this.#byClient.get(clientId)
@@ -170,14 +186,27 @@ export class LiveSession {
     if (wasHidden && !connection.isHidden) connection.pump()
   }
 
-  /** Takes effect at most once, however often it is sent. */
-  async perform(id: string, clientId: string, frame: { op: string; args?: unknown; ifHead?: number }): Promise<Ack> {
+  /** Takes effect at most once, however often it is sent. Another command with its id is refused with `key-reused`. */
+  async perform(id: string, clientId: string, frame: CommandFrame): Promise<Ack> {
+    const identity = identityOf({ op: frame.op, args: frame.request ?? frame.args }, frame.sender)
+    const alias = aliasOf(id, identity)
+    const aliasSeq = this.session.effectOf(alias)
+    if (aliasSeq !== undefined && (await isEffectOf(this.session, aliasSeq, identity))) {
+      return { id, ok: true, dup: true, seq: aliasSeq }
+    }
+    const aliased = this.#acks.get(alias)
+    if (aliased && isSame(aliased.identity, identity)) return { ...(await aliased.ack), id, dup: true }
+    // From here until the command is registered nothing may be awaited: of two that come together one is carried out.
     const earlier = this.#acks.get(id)
-    if (earlier) return { ...(await earlier), dup: true }
+    if (earlier) return isSame(earlier.identity, identity) ? { ...(await earlier.ack), dup: true } : keyReused(id)
     const seq = this.session.effectOf(id)
-    if (seq !== undefined) return { id, ok: true, dup: true, seq }
-    const ack = this.#inTurn(frame, () => this.#perform(id, clientId, frame))
-    this.#acks.set(id, ack)
+    if (seq !== undefined) {
+      return (await isEffectOf(this.session, seq, identity)) ? { id, ok: true, dup: true, seq } : keyReused(id)
+    }
+    const { token, digest } = identity
+    const cause: Cause = { cmd: id, client: clientId, ...(token !== localUser && { token }), digest }
+    const ack = this.#inTurn(frame, () => this.#perform(cause, frame))
+    this.#acks.set(id, { identity, ack })
     const [oldest] = this.#acks.keys()
     if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
     const done = await ack
@@ -238,11 +267,8 @@ export class LiveSession {
     return done
   }
 
-  async #perform(
-    id: string,
-    client: string,
-    { op, args, ifHead }: { op: string; args?: unknown; ifHead?: number },
-  ): Promise<Ack> {
+  async #perform(cause: Cause, { op, args, ifHead, sender }: CommandFrame): Promise<Ack> {
+    const { cmd: id } = cause
     this.#commandsAtWork++
     try {
       const checked = checkCommand(op, args)
@@ -251,8 +277,7 @@ export class LiveSession {
       if (ifHead !== undefined && ifHead !== head) {
         throw new ProblemError(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
       }
-      const cause: Cause = { cmd: id, client }
-      const result = await this.driver.perform(checked.command, cause)
+      const result = await this.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
       const seq = this.session.effectOf(id)
       return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
     } catch (error) {
@@ -349,4 +374,15 @@ export class LiveSession {
   get now(): number {
     return this.#clock.now()
   }
+}
+
+/** REST puts the token before its keys; a socket does not. A command that comes by both is still one. */
+function aliasOf(id: string, { token }: CommandIdentity): string {
+  const prefix = `${token}:`
+  return id.startsWith(prefix) ? id.slice(prefix.length) : `${prefix}${id}`
+}
+
+function keyReused(id: string): Ack {
+  const detail = 'This id or idempotency key was used before for another command. Use a new one.'
+  return { id, ok: false, error: problemOf(new ProblemError(422, 'key-reused', detail)) }
 }

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent'
 import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
+import { ClientIds } from './client-ids.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
 import { ProblemError } from './problem-error.ts'
@@ -52,6 +53,7 @@ const graceMs = 1000
 /** The sessions of one tenant that run, or that somebody looks at. What is not here is only in the store. */
 export class LiveSessions {
   readonly store: SessionStore
+  readonly clientIds = new ClientIds()
   readonly #options: Required<LiveSessionsOptions>
   readonly #entries = new Map<string, Entry>()
   /** Those on their way out: who asks for one waits, and gets a new one. */

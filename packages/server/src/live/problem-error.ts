@@ -17,7 +17,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof ProblemError) return error.problem
   if (error instanceof SessionError) {
     const { code, message } = error
-    return { type: code, title: titleOf(code), status: statusOf[code] ?? 500, detail: message }
+    const detail = code === 'storage-failed' ? storageDetail(error) : message
+    return { type: code, title: titleOf(code), status: statusOf[code] ?? 500, detail }
   }
   if (error instanceof Error && 'code' in error && (error.code === 'empty-prompt' || error.code === 'not-expanded')) {
     return { type: error.code, title: titleOf(error.code), status: 422, detail: error.message }
@@ -43,6 +44,13 @@ const statusOf: Partial<Record<SessionErrorCode, number>> = {
   'invalid-pack': 422,
   'queue-empty': 409,
   'message-not-found': 404,
+}
+
+/** The message of the error names files of the server. A client is told what the system said, such as `ENOSPC`, and no more. */
+function storageDetail({ cause }: SessionError): string {
+  const { code } = (cause ?? {}) as { code?: unknown }
+  const why = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? ` (${code})` : ''
+  return `The storage of the server failed${why}. What was sent may not have been kept.`
 }
 
 function titleOf(type: string): string {

@@ -1,6 +1,6 @@
 import type { Command } from '@tapetree/client'
 import type { Cause, Session } from '@tapetree/session'
-import type { DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
+import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
 import type { Fault } from './fault.ts'
 
 /** A driver with one bug in it. */
@@ -22,10 +22,10 @@ export class FaultyDriver implements SessionDriver {
     return this.#inner.isBusy
   }
 
-  async perform(command: Command, cause: Cause): Promise<unknown> {
+  async perform(command: Command, cause: Cause, rights?: CommandRights): Promise<unknown> {
     switch (this.#fault) {
       case 'ack before durable':
-        void this.#inner.perform(command, cause).catch(() => undefined)
+        void this.#inner.perform(command, cause, rights).catch(() => undefined)
         return undefined
       case 'a permission resolved twice':
         if (command.op === 'permission.answer') return this.#answerAnyway(command.args.request_id, cause)
@@ -35,7 +35,7 @@ export class FaultyDriver implements SessionDriver {
         break
       default:
     }
-    return this.#inner.perform(command, cause)
+    return this.#inner.perform(command, cause, rights)
   }
 
   config(): Record<string, unknown> {

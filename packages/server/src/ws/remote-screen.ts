@@ -2,7 +2,7 @@ import type { Clock } from '@tapetree/agent'
 import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
-import { operationRoles } from '../auth/operation-roles.ts'
+import { checkRole } from '../auth/operation-roles.ts'
 import { mayDo, type Caller } from '../auth/role.ts'
 import type { Connection } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
@@ -104,12 +104,11 @@ export class RemoteScreen {
         const live = await this.#options.sessions.get(this.#options.sessionId)
         const prepared = await live.prepare(request)
         if (this.#hasLeft()) return
-        if (isTaken(live, request, this.#options.caller)) {
+        if (!this.#hasClaimed(request.client.id)) {
           return this.close(closeCodes.badFrame, 'somebody else has this client id')
         }
         const connection = live.attach(request, this.#sink, prepared)
         if (connection === 'not-prepared') continue
-        owners.set(connection, this.#options.caller.tokenId)
         // With a word for a reason: without one an error is made, with its stack, and kept as long as the socket.
         this.#attached.abort('attached')
         const state = { type: 'attached', live, connection } as const
@@ -159,16 +158,18 @@ export class RemoteScreen {
     live: LiveSession,
     connection: Connection,
   ): Promise<void> {
-    const needs = operationRoles[op]
-    const { role } = this.#options.caller
-    if (!mayDo(role, needs)) {
-      const refused = new ProblemError(403, 'role-too-small', `${op} needs the role ${needs}; the token has ${role}.`)
+    const { caller } = this.#options
+    try {
+      checkRole(caller, { op, args }, live)
+    } catch (refused) {
       connection.reply({ type: 'ack', data: { id, ok: false, error: problemOf(refused) } })
       return this.#paceReading()
     }
     this.#underWay++
     this.#paceReading()
-    const ack = await live.perform(id, connection.client.id, { op, args, ...(ifHead !== undefined && { ifHead }) })
+    const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
+    const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }) }
+    const ack = await live.perform(id, connection.client.id, frame)
     connection.reply({ type: 'ack', data: ack })
     this.#underWay--
     this.#paceReading()
@@ -186,6 +187,18 @@ export class RemoteScreen {
     else if (socket.isPaused) socket.resume()
   }
 
+  /** A client id replaces its own older connection, never that of somebody else: ids are there for all to see. */
+  #hasClaimed(clientId: string): boolean {
+    const { sessions, caller } = this.#options
+    try {
+      sessions.clientIds.claim(clientId, caller.tokenId)
+      return true
+    } catch {
+      // The only thing that it throws says that the id is taken.
+      return false
+    }
+  }
+
   #hasLeft(): boolean {
     return this.#state.type === 'over'
   }
@@ -196,16 +209,6 @@ export class RemoteScreen {
     this.#attached.abort('left')
     if (state.type === 'attached') state.live.detach(state.connection)
   }
-}
-
-/** Whose token each connection came in by. */
-const owners = new WeakMap<Connection, string>()
-
-/** A client id replaces its own older connection, never that of somebody else: ids are there for all to see. */
-function isTaken(live: LiveSession, { client }: AttachRequest, { tokenId }: Caller): boolean {
-  const other = live.connectionOf(client.id)
-  const owner = other && owners.get(other)
-  return owner !== undefined && owner !== tokenId
 }
 
 /** Undefined where it is no frame, or one that is known and has something wrong in it. */

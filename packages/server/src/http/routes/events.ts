@@ -66,6 +66,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
     async (context) => {
       const { id } = context.req.valid('param')
       const { after, window, deltas, client_id: clientId } = context.req.valid('query')
+      if (clientId !== undefined) context.get('sessions').clientIds.claim(clientId, context.get('caller').tokenId)
       const cursor = cursorOf(context.req.header('last-event-id') ?? after)
       const stream = await streamSession(() => context.get('sessions').get(id), {
         clock,

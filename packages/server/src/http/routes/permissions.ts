@@ -4,7 +4,7 @@ import {
   permissionListSchema,
   type PermissionList,
 } from '@tapetree/client'
-import { operationRoles } from '../../auth/operation-roles.ts'
+import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
 import { commandHeaders, perform } from '../command.ts'
 import { readSession } from '../read-session.ts'
@@ -29,7 +29,7 @@ export function addPermissions(routes: Routes): void {
     },
   )
   routes.add(
-    operationRoles['permission.answer'],
+    operationAccess['permission.answer'].role,
     {
       method: 'post',
       path: '/api/sessions/{id}/permissions/{request_id}',

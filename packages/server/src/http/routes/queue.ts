@@ -8,9 +8,9 @@ import {
 } from '@tapetree/client'
 import { SessionError, type Session, type WaitingMessage } from '@tapetree/session'
 import { z } from 'zod'
-import { operationRoles } from '../../auth/operation-roles.ts'
+import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
-import { commandHeaders, perform, type CommandRequest } from '../command.ts'
+import { commandHeaders, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
 import { resultOf } from '../effect.ts'
 import { changedMeanwhile, etagOf, namesTag } from '../etag.ts'
 import { readSession } from '../read-session.ts'
@@ -37,7 +37,7 @@ export function addQueue(routes: Routes): void {
     },
   )
   routes.add(
-    operationRoles['queue.add'],
+    operationAccess['queue.add'].role,
     {
       method: 'post',
       path: '/api/sessions/{id}/queue',
@@ -52,7 +52,7 @@ export function addQueue(routes: Routes): void {
     },
   )
   routes.add(
-    operationRoles['queue.clear'],
+    operationAccess['queue.clear'].role,
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue',
@@ -86,7 +86,7 @@ export function addQueue(routes: Routes): void {
     },
   )
   routes.add(
-    operationRoles['queue.remove'],
+    operationAccess['queue.remove'].role,
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue/{msg_id}',
@@ -97,14 +97,13 @@ export function addQueue(routes: Routes): void {
     async (context) => {
       const { id, msg_id: messageId } = context.req.valid('param')
       const live = await context.get('sessions').get(id)
-      const key = context.req.valid('header')['idempotency-key']
-      if (key === undefined || live.session.effectOf(key) === undefined) find(live.session, messageId)
+      if (!wasDone(context, live.session)) find(live.session, messageId)
       await perform(context, live, { op: 'queue.remove', args: { id: messageId } })
       return context.body(null, 204)
     },
   )
   routes.add(
-    operationRoles['queue.edit'],
+    operationAccess['queue.edit'].role,
     {
       method: 'patch',
       path: '/api/sessions/{id}/queue/{msg_id}',
@@ -118,9 +117,9 @@ export function addQueue(routes: Routes): void {
     async (context) => {
       const { id, msg_id: messageId } = context.req.valid('param')
       const live = await context.get('sessions').get(id)
-      const { 'if-match': ifMatch, 'idempotency-key': key } = context.req.valid('header')
+      const { 'if-match': ifMatch } = context.req.valid('header')
       const commands = changesOf(messageId, context.req.valid('json'))
-      const isDone = key !== undefined && commands.some(({ part }) => live.session.effectOf(`${key}.${part}`))
+      const isDone = commands.some((command) => wasDone(context, live.session, command))
       // No await between this look and the first command: nobody can change the message in between.
       if (!isDone) {
         const { etag } = find(live.session, messageId)
@@ -146,13 +145,14 @@ function find(session: Session, messageId: string): { message: WaitingMessage; e
   return { message, etag: etagOf([message, waiting[index + 1]?.id ?? null]) }
 }
 
-function bodyOf({ id, message, imageIds, queuedAt, clientId }: WaitingMessage): QueuedMessageBody {
+function bodyOf({ id, message, imageIds, queuedAt, clientId, held }: WaitingMessage): QueuedMessageBody {
   return {
     id,
     message,
     image_ids: imageIds,
     queued_at: queuedAt,
     ...(clientId !== undefined && { client_id: clientId }),
+    ...(held && { held }),
   }
 }
 
@@ -166,10 +166,10 @@ function changesOf(
     ...(image_ids !== undefined && { image_ids }),
     ...(delivery !== undefined && { delivery }),
   }
-  return [
-    ...(before_id === undefined ? [] : [{ op: 'queue.move' as const, args: { id, before_id }, part: 'move' }]),
-    ...(held === true ? [{ op: 'queue.hold' as const, args: { id }, part: 'hold' }] : []),
-    ...(Object.keys(edit).length === 0 ? [] : [{ op: 'queue.edit' as const, args: { id, ...edit }, part: 'edit' }]),
-    ...(held === false ? [{ op: 'queue.release' as const, args: { id }, part: 'release' }] : []),
-  ]
+  return partsOf([
+    ...(before_id === undefined ? [] : [{ op: 'queue.move' as const, args: { id, before_id } }]),
+    ...(held === true ? [{ op: 'queue.hold' as const, args: { id } }] : []),
+    ...(Object.keys(edit).length === 0 ? [] : [{ op: 'queue.edit' as const, args: { id, ...edit } }]),
+    ...(held === false ? [{ op: 'queue.release' as const, args: { id } }] : []),
+  ])
 }

@@ -11,7 +11,7 @@ import {
 } from '@tapetree/client'
 import type { Context } from 'hono'
 import type { z } from 'zod'
-import { operationRoles } from '../../auth/operation-roles.ts'
+import { operationAccess } from '../../auth/operation-roles.ts'
 import type { AppEnv, Routes } from '../app.ts'
 import { commandHeaders, perform } from '../command.ts'
 import { resultOf } from '../effect.ts'
@@ -20,7 +20,7 @@ import { sessionParameter } from './parameters.ts'
 
 export function addRuns(routes: Routes): void {
   routes.add(
-    operationRoles.prompt,
+    operationAccess.prompt.role,
     {
       method: 'post',
       path: '/api/sessions/{id}/prompt',
@@ -33,7 +33,7 @@ export function addRuns(routes: Routes): void {
     },
   )
   routes.add(
-    operationRoles.cancel,
+    operationAccess.cancel.role,
     {
       method: 'post',
       path: '/api/sessions/{id}/cancel',
@@ -44,7 +44,7 @@ export function addRuns(routes: Routes): void {
     async (context) => context.json(await act(context, 'cancel', context.req.valid('json')), 202),
   )
   routes.add(
-    operationRoles.compact,
+    operationAccess.compact.role,
     {
       method: 'post',
       path: '/api/sessions/{id}/compact',
@@ -55,7 +55,7 @@ export function addRuns(routes: Routes): void {
     async (context) => context.json(await act(context, 'compact', context.req.valid('json')), 202),
   )
   routes.add(
-    operationRoles.retry,
+    operationAccess.retry.role,
     {
       method: 'post',
       path: '/api/sessions/{id}/retry',
@@ -66,7 +66,7 @@ export function addRuns(routes: Routes): void {
     async (context) => context.json(await act(context, 'retry', {}), 202),
   )
   routes.add(
-    operationRoles.resume,
+    operationAccess.resume.role,
     {
       method: 'post',
       path: '/api/sessions/{id}/resume',

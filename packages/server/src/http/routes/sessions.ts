@@ -10,15 +10,16 @@ import {
   type Operation,
   type PromptOutcome,
 } from '@tapetree/client'
-import { SessionError, type SessionQuery } from '@tapetree/session'
+import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
 import { ProblemError } from '../../live/problem-error.ts'
+import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts } from '../api-parts.ts'
 import type { AppEnv, Routes } from '../app.ts'
-import { clientOf, commandHeaders, perform, type CommandRequest } from '../command.ts'
+import { clientOf, commandHeaders, commandIdOf, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
 import { resultOf } from '../effect.ts'
 import { changedMeanwhile, namesTag } from '../etag.ts'
 import { folderInside } from '../files-inside.ts'
@@ -31,6 +32,7 @@ const createdSchema = sessionDetailsSchema.extend({ prompt: promptOutcomeSchema.
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
 
 export function addSessions(routes: Routes, parts: ApiParts): void {
+  const underWay: RequestsUnderWay = new Map()
   routes.add(
     'view',
     {
@@ -58,9 +60,12 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     },
     async (context) => {
       const { prompt, ...wanted } = context.req.valid('json')
-      const id = await create(context, wanted, parts)
-      const outcome = prompt === undefined ? {} : { prompt: await promptNew(context, id, prompt) }
-      const { details, etag } = await readSession(context.get('sessions'), id, detailsOf)
+      const key = keyOfNew(context, { op: 'create', args: context.req.valid('json') })
+      const { id, details, etag, outcome } = await shareAnswer(underWay, key, async () => {
+        const made = await create(context, { wanted, parts, key })
+        const said = prompt === undefined ? {} : { prompt: await promptNew(context, made, prompt) }
+        return { id: made, outcome: said, ...(await readSession(context.get('sessions'), made, detailsOf)) }
+      })
       return context.json({ ...details, ...outcome }, 201, { location: `/api/sessions/${id}`, etag })
     },
   )
@@ -141,10 +146,14 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     async (context) => {
       const { entry_id: entryId, name } = context.req.valid('json')
       const sessions = context.get('sessions')
-      const id = await fork(context, context.req.valid('param').id, entryId)
-      if (name !== undefined) await rename(context, id, name)
-      sessions.changed(id)
-      const { details, etag } = await readSession(sessions, id, detailsOf)
+      const { id: from } = context.req.valid('param')
+      const key = keyOfNew(context, { op: 'fork', args: context.req.valid('json') })
+      const { id, details, etag } = await shareAnswer(underWay, key, async () => {
+        const made = await fork(context, { from, entryId, key })
+        if (name !== undefined) await rename(context, made, name)
+        sessions.changed(made)
+        return { id: made, ...(await readSession(sessions, made, detailsOf)) }
+      })
       return context.json(details, 201, { location: `/api/sessions/${id}`, etag })
     },
   )
@@ -163,8 +172,15 @@ function queryOf({ limit, cursor, cwd, status, q, place }: z.infer<typeof sessio
 
 async function create(
   context: Context<AppEnv>,
-  wanted: Omit<z.infer<typeof createSessionSchema>, 'prompt'>,
-  parts: ApiParts,
+  {
+    wanted,
+    parts,
+    key,
+  }: {
+    wanted: Omit<z.infer<typeof createSessionSchema>, 'prompt'>
+    parts: ApiParts
+    key: NewSessionKey | undefined
+  },
 ): Promise<string> {
   const { cwd, name, model, agent, parent_session: parentSession } = wanted
   const { tenant } = context.get('caller')
@@ -172,9 +188,9 @@ async function create(
     throw new ProblemError(422, 'unknown-agent', `There is no agent ${JSON.stringify(agent)}.`)
   }
   const folder = await folderInside(cwd, parts.roots(tenant))
-  return orEarlier(keyedId(context), (id) =>
+  return orEarlier(context, key, (keyed) =>
     context.get('sessions').create({
-      ...id,
+      ...keyed,
       cwd: folder,
       ...(name !== undefined && { name }),
       ...(model && { model: { provider: model.provider, modelId: model.model_id } }),
@@ -190,28 +206,71 @@ async function promptNew(context: Context<AppEnv>, sessionId: string, text: stri
   return resultOf(live.session, done, promptOutcomeSchema)
 }
 
-/** A request that is sent again makes the same id, and so finds what the first one made: the store is its memory. */
-function keyedId(context: Context<AppEnv>): { id?: string } {
-  const key = context.req.header('idempotency-key')
-  if (key === undefined) return {}
-  const { tenant } = context.get('caller')
-  const hash = createHash('sha256').update(JSON.stringify([tenant, context.req.path, key]))
-  return { id: `k-${hash.digest('hex').slice(0, 40)}` }
+/** What a request with an idempotency key makes: always the same session, whose header says what it was made for. */
+interface NewSessionKey {
+  id: string
+  identity: CommandIdentity
+  cause: Cause
 }
 
-async function orEarlier(keyed: { id?: string }, make: (keyed: { id?: string }) => Promise<string>): Promise<string> {
+function keyOfNew(context: Context<AppEnv>, request: { op: string; args: unknown }): NewSessionKey | undefined {
+  const cmd = commandIdOf(context, 'session')
+  if (cmd === undefined) return undefined
+  const { tenant, tokenId } = context.get('caller')
+  const hash = createHash('sha256').update(JSON.stringify([tenant, context.req.path, cmd]))
+  const identity = identityOf(request, { tokenId })
+  const cause = { cmd, client: clientOf(context), ...identity }
+  return { id: `k-${hash.digest('hex').slice(0, 40)}`, identity, cause }
+}
+
+type RequestsUnderWay = Map<string, { identity: CommandIdentity; answer: Promise<unknown> }>
+
+/** Requests with one key that come at the same time are carried out once, and all get that answer. */
+async function shareAnswer<T>(
+  underWay: RequestsUnderWay,
+  key: NewSessionKey | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!key) return work()
+  const { id, identity } = key
+  const other = underWay.get(id)
+  if (other && !isSame(other.identity, identity)) throw keyReused()
+  if (other) return other.answer as Promise<T>
+  const answer = work().finally(() => underWay.delete(id))
+  underWay.set(id, { identity, answer })
+  return answer
+}
+
+/** Makes a session, or finds the one that this very request made before, also before a restart or by another server. */
+async function orEarlier(
+  context: Context<AppEnv>,
+  key: NewSessionKey | undefined,
+  make: (keyed: Partial<Pick<NewSessionKey, 'id' | 'cause'>>) => Promise<string>,
+): Promise<string> {
+  if (!key) return make({})
+  const { id, cause, identity } = key
   try {
-    return await make(keyed)
+    return await make({ id, cause })
   } catch (error) {
-    if (keyed.id !== undefined && error instanceof SessionError && error.code === 'session-exists') return keyed.id
-    throw error
+    if (!(error instanceof SessionError && error.code === 'session-exists')) throw error
+    const isOurs = await readSession(context.get('sessions'), id, (session) => isEffectOf(session, 1, identity))
+    if (!isOurs) throw keyReused()
+    return id
   }
 }
 
-function fork(context: Context<AppEnv>, sessionId: string, entryId: string | undefined): Promise<string> {
-  return readSession(context.get('sessions'), sessionId, (session) =>
-    orEarlier(keyedId(context), (id) =>
-      entryId === undefined ? session.copyAll(id) : session.createBranchedSession(entryId, id),
+function keyReused(): ProblemError {
+  const detail = 'This idempotency key was used before for another request. Use a new one.'
+  return new ProblemError(422, 'key-reused', detail)
+}
+
+function fork(
+  context: Context<AppEnv>,
+  { from, entryId, key }: { from: string; entryId: string | undefined; key: NewSessionKey | undefined },
+): Promise<string> {
+  return readSession(context.get('sessions'), from, (session) =>
+    orEarlier(context, key, (keyed) =>
+      entryId === undefined ? session.copyAll(keyed) : session.createBranchedSession(entryId, keyed),
     ),
   )
 }
@@ -219,7 +278,7 @@ function fork(context: Context<AppEnv>, sessionId: string, entryId: string | und
 async function rename(context: Context<AppEnv>, sessionId: string, name: string): Promise<void> {
   const { store } = context.get('sessions')
   await using session = await store.open(sessionId)
-  const cmd = context.req.header('idempotency-key')
+  const cmd = commandIdOf(context)
   const cause = cmd === undefined ? {} : { cause: { cmd, client: clientOf(context) } }
   if (session.name !== name) await session.appendSessionInfo(name, cause)
 }
@@ -227,16 +286,16 @@ async function rename(context: Context<AppEnv>, sessionId: string, name: string)
 type Patch = z.infer<typeof patchSessionSchema>
 
 function patches({ name, model, thinking_level: level, mode }: Patch): CommandRequest[] {
-  return [
+  return partsOf([
     ...(name === undefined ? [] : [part('rename', { name: name ?? '' })]),
     ...(model === undefined ? [] : [part('set_model', model)]),
     ...(level === undefined ? [] : [part('set_thinking_level', { level })]),
     ...(mode === undefined ? [] : [part('set_config', { mode })]),
-  ]
+  ])
 }
 
-function part<Op extends Operation>(op: Op, args: Arguments<Op>): CommandRequest {
-  return { op, args, part: op }
+function part<Op extends Operation>(op: Op, args: Arguments<Op>): Pick<CommandRequest, 'op' | 'args'> {
+  return { op, args }
 }
 
 async function patch(
@@ -257,9 +316,8 @@ async function performIfMatch(
   { command, ifMatch }: { command: CommandRequest; ifMatch: string | undefined },
 ): Promise<void> {
   if (ifMatch === undefined) return void (await perform(context, live, command))
-  const key = context.req.header('idempotency-key')
   // It took effect already: what it was to match has changed by that very effect.
-  if (key !== undefined && live.session.effectOf(`${key}.${command.part ?? ''}`) !== undefined) return
+  if (wasDone(context, live.session, command)) return void (await perform(context, live, command))
   for (;;) {
     const { seq } = live.session.head
     const { etag } = await detailsOf(live.session, live)

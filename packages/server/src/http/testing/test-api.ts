@@ -78,7 +78,8 @@ export class TestApi {
 
   readonly #guard: MiddlewareHandler<AppEnv> = async (context, next) => {
     const role = (context.req.header('x-test-role') ?? 'drive') as Role
-    context.set('caller', { tokenId: 'test', tenant: 'local', role })
+    const tokenId = context.req.header('x-test-token') ?? 'test'
+    context.set('caller', { tokenId, tenant: 'local', role })
     context.set('sessions', this.sessions)
     context.set('revoked', this.#revoked.signal)
     await next()

@@ -59,8 +59,7 @@ export class FileLogStore implements LogStore {
   /** Under a hidden name first, so that a session is there whole or not at all. */
   async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
-    if (await this.placeOf(scope, sessionId))
-      throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+    if (await this.placeOf(scope, sessionId)) throw alreadyThere(sessionId)
     const parent = dirname(folder)
     const temporary = hiddenName(parent)
     let made = temporary
@@ -75,6 +74,8 @@ export class FileLogStore implements LogStore {
       await this.#port.syncFolder(parent)
     } catch (error) {
       this.#port.remove(made)
+      // Somebody else was quicker: a folder is only moved to where none is, or an empty one.
+      if (made === temporary && (await this.placeOf(scope, sessionId))) throw alreadyThere(sessionId)
       throw storageError(`Session ${sessionId} could not be created`, error)
     }
   }
@@ -214,7 +215,8 @@ export class FileLogStore implements LogStore {
   async #claimPaths(paths: LogPaths, options: ClaimOptions): Promise<Claim> {
     const attempt = await this.#lock(paths.lock)
     if (attempt.type === 'held') return { type: 'owned', owner: await readOwner(this.#port, paths.owner) }
-    if (attempt.type === 'unavailable' && !options.insist) return { type: 'owned', owner: { reason: attempt.reason } }
+    if (attempt.type === 'unavailable' && !options.insist)
+      return { type: 'owned', owner: { reason: withoutPath(attempt.reason, paths) } }
     const isLocked = attempt.type === 'locked'
     const isOurs = (): boolean => !isLocked || attempt.lock.isIntact()
     const release = (): void => {
@@ -290,6 +292,15 @@ function removeUnfinished(port: FilePort, folder: string): void {
 
 function folderAt(path: string): string {
   return basename(path) === logName ? dirname(path) : path
+}
+
+/** The reason is shown to clients of a server, who need not know where it keeps its sessions. */
+function withoutPath(reason: string, { lock }: LogPaths): string {
+  return reason.replaceAll(lock, 'its lock file')
+}
+
+function alreadyThere(sessionId: string): SessionError {
+  return new SessionError('session-exists', `Session ${sessionId} exists already.`)
 }
 
 function notFound(sessionId: string): SessionError {

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import type { Cause, DiskLine, Session } from '@tapetree/session'
+import { localUser } from './owner.ts'
+
+/** Who sent a command. Absent: the user of this process. */
+export interface CommandSender {
+  tokenId: string
+  /** False: the command leaves messages, but starts no run and runs no slash command. */
+  mayDrive: boolean
+}
+
+/** What makes a command the same as an earlier one with its id. */
+export type CommandIdentity = Required<Pick<Cause, 'token' | 'digest'>>
+
+export function identityOf(
+  { op, args }: { op: string; args?: unknown },
+  sender: Pick<CommandSender, 'tokenId'> | undefined,
+): CommandIdentity {
+  const text = JSON.stringify([op, args ?? {}], sortMembers)
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, digestLength)
+  return { token: sender?.tokenId ?? localUser, digest }
+}
+
+export function isSame(left: CommandIdentity, right: CommandIdentity): boolean {
+  return left.token === right.token && left.digest === right.digest
+}
+
+/** Whether the line at `seq` is the effect of this very command. Lines of earlier versions have only its id, which counts. */
+export async function isEffectOf(session: Session, seq: number, identity: CommandIdentity): Promise<boolean> {
+  for await (const line of session.lines({ after: seq - 1 })) {
+    if (line.type !== 'line') return true
+    const { cause } = JSON.parse(line.text) as DiskLine & { cause?: Partial<Cause> }
+    if (cause?.digest === undefined) return true
+    return isSame({ token: cause.token ?? localUser, digest: cause.digest }, identity)
+  }
+  return true
+}
+
+const digestLength = 32
+
+function sortMembers(_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+}
