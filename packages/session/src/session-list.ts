@@ -31,6 +31,8 @@ export interface SessionQuery {
   text?: string
   limit?: number
   cursor?: string
+  /** Leaves out sessions by their folder, before they are counted. */
+  isVisible?: (cwd: string | undefined) => boolean
 }
 
 export interface SessionPage {
@@ -42,6 +44,8 @@ export interface SessionPage {
 export interface SearchQuery {
   text: string
   limit?: number
+  /** Only in the sessions with these ids. */
+  among?: ReadonlySet<string>
 }
 
 export interface SearchHit {

@@ -14,6 +14,7 @@ import {
 import { OpenSessions, type ClaimedSession, type HeldSession } from './open-sessions.ts'
 import { packSession } from './pack.ts'
 import { Queue } from './queue.ts'
+import { RestrictedLogs, type IsVisible } from './restricted-logs.ts'
 import { Session, type SessionParts } from './session.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from './session-list.ts'
 import { SessionMaker, type HeaderOptions } from './session-maker.ts'
@@ -64,6 +65,15 @@ export class SessionStore {
   /** The same store for another tenant. */
   withScope(scope: Scope): SessionStore {
     return new SessionStore(this.#port, { ...this.#options, scope }, this.#open)
+  }
+
+  /**
+   * The same store without the sessions whose folder may not be seen: for this view they do not exist, whatever is asked. It loads
+   * nothing by path, and shares no open session with the whole store.
+   */
+  restrictedTo(isVisible: IsVisible): SessionStore {
+    const { openPath: _, ...options } = this.#options
+    return new SessionStore(new RestrictedLogs(this.#port, isVisible), options)
   }
 
   async create(options: CreateOptions = {}): Promise<Session> {

@@ -1,10 +1,12 @@
 import type { SessionHandle } from '@tapetree/client'
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { text } from '@tapetree/session'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { serveCommands } from '../command-table/serve.ts'
 import { KnownServers } from '../host/known-servers.ts'
+import { openStore } from '../host/open-store.ts'
 import { addressOfServer, pair, parseServerLink, type ServerLink } from '../host/pair.ts'
 import { remoteSource } from '../host/remote-source.ts'
 import { startChild, type Child } from '../host/testing/child.ts'
@@ -124,6 +126,56 @@ describe('serve', () => {
     await expect(run('--port', '99999')).rejects.toMatchObject({ code: 2 })
     await expect(run('--root', 'nowhere')).rejects.toMatchObject({ code: 5 })
     await expect(run('--tls-cert', 'cert.pem')).rejects.toMatchObject({ code: 2 })
+  })
+
+  test('knows no session outside of its roots, and leaves a run there alone that it would resume inside', async () => {
+    const home = await fakeHome()
+    cleanUps.push(() => home[Symbol.asyncDispose]())
+    const [inside, outside] = [join(home.cwd, 'inside'), join(home.cwd, 'outside')]
+    for (const folder of [inside, outside]) await mkdir(folder)
+    const places = placesOf(home)
+    const leave = async (id: string, cwd: string): Promise<void> => {
+      const session = await store.create({ id, cwd, name: id })
+      const leafId = await session.appendMessage('user', [text('work on it')], { with: { runId: 'r' } })
+      await session.append({ type: 'run_start', runStart: { runId: 'r', leafId, owner: 'server' } })
+    }
+    const store = await openStore(places)
+    await leave('within', inside)
+    await leave('elsewhere', outside)
+    await store.close()
+    const before = await readFile(join(places.sessions, 'elsewhere', 'events.jsonl'), 'utf8')
+    home.provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['Done.'] }] })
+    const child = startChild(
+      new URL('../main.ts', import.meta.url),
+      ['serve', '--json', '--port', '0', '--root', inside],
+      home,
+    )
+    cleanUps.push(() => child[Symbol.asyncDispose]())
+    const { pairing_link } = JSON.parse(await child.line()) as { pairing_link: string }
+    const { token, url } = await pair(parseServerLink(pairing_link) as ServerLink)
+    const ask = async (path: string, method = 'GET'): Promise<{ status: number; body: unknown }> => {
+      const response = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+      const body = await response.text()
+      return { status: response.status, body: body === '' ? undefined : JSON.parse(body) }
+    }
+    await vi.waitFor(
+      async () => expect(await ask('/api/sessions/within')).toMatchObject({ body: { status: 'idle' } }),
+      { timeout: 20_000 },
+    )
+    expect((await ask('/api/sessions')).body).toMatchObject({ sessions: [{ id: 'within' }] })
+    expect((await ask('/api/search?q=work')).body).toMatchObject({ hits: [{ session_id: 'within' }] })
+    for (const [path, method] of [
+      ['', 'GET'],
+      ['', 'DELETE'],
+      ['/events', 'GET'],
+      ['/export', 'GET'],
+      ['/archive', 'POST'],
+      ['/restore', 'POST'],
+      ['/tree', 'GET'],
+    ] as const) {
+      expect(await ask(`/api/sessions/elsewhere${path}`, method)).toMatchObject({ status: 404 })
+    }
+    expect(await readFile(join(places.sessions, 'elsewhere', 'events.jsonl'), 'utf8')).toBe(before)
   })
 
   test('works inside of its roots alone', async () => {

@@ -3,6 +3,7 @@ import {
   defaultTenant,
   Metrics,
   startServer,
+  storeInside,
   TokenStore,
   type LiveSessions,
   type RunningServer,
@@ -26,7 +27,8 @@ import { printJson } from '../print-json.ts'
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const options = await serveOptions(invocation, io)
   const places = placesOf(io)
-  const store = await openStore(places)
+  // Everything below sees only sessions of the roots.
+  const store = storeInside(await openStore(places), options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
   const log = createLog({ level: 'warn' })

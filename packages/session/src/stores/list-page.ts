@@ -21,6 +21,7 @@ function keyOf(row: SessionInfo): string {
 }
 
 function matches(row: SessionInfo, query: SessionQuery): boolean {
+  if (query.isVisible && !query.isVisible(row.cwd)) return false
   if (query.cwd !== undefined && row.cwd !== query.cwd) return false
   if (query.status !== undefined && row.status !== query.status) return false
   if (query.text === undefined) return true

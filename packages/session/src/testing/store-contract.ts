@@ -293,6 +293,19 @@ function lists(it: It): void {
     await rejects(store.archive('nothing'), 'session-not-found')
   })
 
+  it('of several that make one session at the same time one succeeds, and the others are told that it exists', async ({
+    store,
+  }) => {
+    const ended = await Promise.allSettled(Array.from({ length: 4 }, () => store.create({ id: 'same' })))
+    const codes = ended.map((end) => (end.status === 'fulfilled' ? 'made' : (end.reason as SessionError).code))
+    assert.deepEqual(codes.sort(), ['made', 'session-exists', 'session-exists', 'session-exists'])
+    const { sessions } = await store.list()
+    assert.deepEqual(
+      sessions.map(({ id }) => id),
+      ['same'],
+    )
+  })
+
   it('a session that is not there, exists already or has an impossible id is refused', async ({ store }) => {
     await rejects(store.open('missing'), 'session-not-found')
     await rejects(store.open('../escape'), 'invalid-id')

@@ -27,11 +27,13 @@ export class IndexSearch {
     this.#texts = new IndexTexts(slices)
   }
 
-  async search(source: IndexSource, { text, limit = defaultHits }: SearchQuery): Promise<SearchHit[]> {
+  async search(source: IndexSource, { text, limit = defaultHits, among }: SearchQuery): Promise<SearchHit[]> {
     const words = wordsOf(text)
     if (words.length === 0 || limit < 1) return []
     const found = this.#searching.then(() =>
-      this.#file.use({ folder: source.folder, kind: 'search' }, (part) => this.#search(source, { words, limit }, part)),
+      this.#file.use({ folder: source.folder, kind: 'search' }, (part) =>
+        this.#search(source, { words, limit, isWanted: (id) => among?.has(id) ?? true }, part),
+      ),
     )
     this.#searching = found.catch(() => undefined)
     return found
@@ -39,20 +41,23 @@ export class IndexSearch {
 
   async #search(
     source: IndexSource,
-    query: { words: string[]; limit: number },
+    query: { words: string[]; limit: number; isWanted: (id: string) => boolean },
     part: Part | undefined,
   ): Promise<SearchHit[]> {
     const hits = new NewestHits(query.limit)
     const unindexed = await this.#texts.update(source, part)
-    if (part) await this.#lookUp(source, part, { words: query.words, except: unindexed, hits })
-    await this.#scan(source, [...unindexed.values()], query.words, hits)
+    const { words, isWanted } = query
+    const isIndexed = (id: string): boolean => isWanted(id) && !unindexed.has(id)
+    if (part) await this.#lookUp(source, part, { words, isIndexed, hits })
+    const unread = [...unindexed.values()].filter(({ id }) => isWanted(id))
+    await this.#scan(source, unread, words, hits)
     return hits.list()
   }
 
   async #lookUp(
     source: IndexSource,
     part: Part,
-    { words, except, hits }: { words: readonly string[]; except: ReadonlyMap<string, unknown>; hits: NewestHits },
+    { words, isIndexed, hits }: { words: readonly string[]; isIndexed: (id: string) => boolean; hits: NewestHits },
   ): Promise<void> {
     const expression = await matchExpression(words, (text) => this.#termsWith(part, text))
     if (expression === undefined) return
@@ -61,7 +66,7 @@ export class IndexSearch {
     for (let size = firstWindow; below !== undefined; size = Math.min(size * 4, maxWindow)) {
       const window: Candidate[] = []
       below = gather(part.db.candidates(part.source, expression, below), { size, hits, window })
-      const examined = window.filter(({ id }) => !except.has(id)).sort((left, right) => right.ms - left.ms)
+      const examined = window.filter(({ id }) => isIndexed(id)).sort((left, right) => right.ms - left.ms)
       for (let from = 0; from < examined.length; from += examinedTogether) {
         const group = examined.slice(from, from + examinedTogether)
         if (group.every(({ ms }) => ms < hits.floorMs)) break

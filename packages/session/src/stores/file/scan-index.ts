@@ -23,6 +23,7 @@ export function scanIndex(port: FilePort): ListIndex {
     search: async (source, query) => {
       const hits: SearchHit[] = []
       for await (const { id, log } of logsIn(port, source)) {
+        if (query.among?.has(id) === false) continue
         hits.push(...(await searchLog(log, { ...query, sessionId: id })))
       }
       return newestHits(hits, query)

@@ -66,7 +66,7 @@ export class MemoryLogStore implements LogStore {
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
     const hits: SearchHit[] = []
     for (const [sessionId, session] of this.#sessionsOf(scope)) {
-      if (session.place !== 'active') continue
+      if (session.place !== 'active' || query.among?.has(sessionId) === false) continue
       hits.push(...(await searchLog(new MemoryLog(session, undefined), { ...query, sessionId })))
     }
     return newestHits(hits, query)
