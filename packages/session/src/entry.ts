@@ -47,6 +47,8 @@ export interface Header {
   cwd?: string
   parentSession?: string
   parentEntry?: string
+  /** A subagent works in this session, on behalf of the parent session. */
+  subagent?: true
 }
 
 interface EntryBase extends LineBase {

@@ -16,6 +16,7 @@ export function sessionInfoOf(state: SessionState, session: { id: string; path?:
     messageCount: totals.messages,
     ...(typeof cwd === 'string' && { cwd }),
     ...(typeof parentSession === 'string' && { parentSession }),
+    ...(header?.['subagent'] === true && { subagent: true }),
     ...(totals.firstText !== '' && { firstText: totals.firstText }),
     status: statusOf(state),
     queueLength: state.inbox.waiting('follow-up').length,

@@ -13,6 +13,8 @@ export interface SessionInfo {
   messageCount: number
   cwd?: string
   parentSession?: string
+  /** A subagent of the parent session works in it, not a person. */
+  subagent?: true
   /** Start of the first user message, for lists of sessions without a name. */
   firstText?: string
   status: SessionStatus

@@ -18,6 +18,8 @@ export interface HeaderOptions {
   parentEntry?: string
   /** The command that the new session is the effect of. */
   cause?: Cause
+  /** A subagent works in it, on behalf of the parent session. */
+  subagent?: true
 }
 
 export interface SessionMakerParts {
@@ -39,8 +41,8 @@ export class SessionMaker {
   async create(options: HeaderOptions): Promise<string> {
     const { port, scope, now } = this.#parts
     const id = options.id === undefined ? newId() : requireId(options.id, 'session id')
-    const { cwd, parentSession, parentEntry, cause } = options
-    const draft = { type: 'session', version: headerVersion, cwd, parentSession, parentEntry }
+    const { cwd, parentSession, parentEntry, subagent, cause } = options
+    const draft = { type: 'session', version: headerVersion, cwd, parentSession, parentEntry, subagent }
     await port.create(scope, id, sealLine(toDisk(draft, { id, timestamp: now().toISOString(), cause }), 1))
     return id
   }

@@ -92,7 +92,7 @@ describe('a subagent', () => {
     ])
     const { sessions } = await store.list()
     const child = sessions.find(({ id }) => id !== agent.session.id)
-    expect(child).toMatchObject({ name: 'about count the trees', parentSession: agent.session.id })
+    expect(child).toMatchObject({ name: 'about count the trees', parentSession: agent.session.id, subagent: true })
     const opened = await store.open(child?.id ?? '')
     expect(await path(opened)).toEqual(['user: count the trees', 'assistant: Seven trees.'])
     await opened.close()

@@ -86,7 +86,7 @@ export class Subagents<A extends Subagent = Subagent> {
 
   async #open(sessionId: string, { tools: names }: Task): Promise<A> {
     const { store, parent, cwd, open, tools } = this.#options
-    const created = store.create({ id: sessionId, cwd, parentSession: parent.id })
+    const created = store.create({ id: sessionId, cwd, parentSession: parent.id, subagent: true })
     // An earlier process may have made it.
     const session = await created.catch(unlessThere)
     await session?.close()

@@ -9,7 +9,7 @@ import type { OfferedModel, OpenedSession, SessionSource } from '../session-sour
 import { choiceOf, flagsOf } from './chat-flags.ts'
 import { openChatHost } from './chat-host.ts'
 import type { ChatProblems } from './chat-problems.ts'
-import { openWanted, sayGoodbye, sessionWanted } from './chat-session.ts'
+import { closeChat, openWanted, sayGoodbye, sessionWanted } from './chat-session.ts'
 
 export interface ChatBehindScreen {
   source: SessionSource
@@ -34,21 +34,18 @@ export async function openBehindScreen(
   try {
     const wanted = await sessionWanted(invocation, { store, cwd })
     const opened = await openWanted(wanted, source)
-    const made = wanted.type === 'new' ? opened?.handle.sessionId : undefined
-    if (opened && opened.access.type !== 'read-only' && made === undefined) await opened.handle.set(choiceOf(flags))
+    if (opened && opened.access.type !== 'read-only' && wanted.type !== 'new') await opened.handle.set(choiceOf(flags))
     return {
       source,
       opened,
       listen: () => host.listen(),
       leave: async (last) => {
-        const isInUse = made !== undefined && (await host.isInUse(made))
-        await source.close()
-        await sayGoodbye({ store, made: isInUse ? undefined : made, last, io })
+        await sayGoodbye(last, await closeChat(source, { host, store }), io)
         await store.close()
       },
     }
   } catch (error) {
-    await source.close()
+    await closeChat(source, { host, store })
     await store.close()
     throw error
   }

@@ -15,7 +15,7 @@ import { openChatHost } from './chat-host.ts'
 import { noticesOf } from './chat-notices.ts'
 import { ChatProblems } from './chat-problems.ts'
 import { lookOf, showChat } from './chat-screen.ts'
-import { openWanted, sayGoodbye, sessionWanted, type WantedSession } from './chat-session.ts'
+import { closeChat, openWanted, sayGoodbye, sessionWanted, type WantedSession } from './chat-session.ts'
 import { offerWaysIn } from './chat-without-model.ts'
 
 /** The chat in this folder, or in that of the session it goes on with. Whoever has to be asked something is asked first. */
@@ -53,27 +53,24 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
   const problems = new ChatProblems()
   const host = await openChatHost({ io, store, flags, problems })
   const source = localSource({ host, store, cwd, model, models: () => offeredModels(around.registry) })
-  let end: ChatEnd
-  let made: string | undefined
+  let end: ChatEnd | undefined
   try {
     const first = await openWanted(wanted, source)
     if (first && first.access.type !== 'read-only' && wanted.type !== 'new') {
       await first.handle.set({ ...choiceOf(flags), ...(model && { model }) })
     }
-    made = wanted.type === 'new' ? first?.handle.sessionId : undefined
     const { settings } = around
     const soFar = problems.take()
     const isAsWritten = model === undefined && soFar.length === 0
-    if (made !== undefined && isAsWritten) await rememberStart(io, { settings, trust })
+    if (wanted.type === 'new' && isAsWritten) await rememberStart(io, { settings, trust })
     const look = lookOf(invocation, settings.values.terminal, io)
     const notices = noticesOf({ first, settings, trust, problems: soFar })
     const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
     end = await showChat({ io, cwd, source, first, look, notices, remarks, prompt, host })
-    if (made !== undefined && (await host.isInUse(made))) made = undefined
   } finally {
-    await source.close()
+    const discarded = await closeChat(source, { host, store })
+    await sayGoodbye(end?.sessionId, discarded, io)
   }
-  await sayGoodbye({ store, made, last: end.sessionId, io })
   return exitCodes.ok
 }
 

@@ -4,8 +4,11 @@ import { join } from 'node:path'
 import { flag, textOption, type Invocation } from '../command.ts'
 import { usageFailure } from '../failure.ts'
 import { findSession } from '../host/find-session.ts'
+import type { LocalSource } from '../host/local-source.ts'
+import type { SessionHost } from '../host/session-host.ts'
 import { write, type Io } from '../io.ts'
 import type { OpenedSession, SessionSource } from '../session-source.ts'
+import { isEmptySession } from '../session-title.ts'
 
 /** Which session the chat begins with. */
 export type WantedSession =
@@ -63,21 +66,26 @@ export async function openWanted(wanted: WantedSession, source: SessionSource): 
   }
 }
 
+/** Closes the sessions of a chat. Those that it made and that nobody used go to the trash; gives their ids. */
+export async function closeChat(
+  source: LocalSource,
+  { host, store }: { host: SessionHost; store: SessionStore },
+): Promise<ReadonlySet<string>> {
+  const discarded = new Set<string>()
+  const inUse = new Set<string>()
+  for (const id of source.made) if (await host.isInUse(id)) inUse.add(id)
+  await source.close()
+  for (const id of source.made) if (!inUse.has(id) && (await discardUnused(store, id))) discarded.add(id)
+  return discarded
+}
+
 /** When the screen has gone: what to type to go on. */
-export async function sayGoodbye({
-  store,
-  made,
-  last,
-  io,
-}: {
-  store: SessionStore
-  /** The session that was made for this chat, unless somebody is still at it. */
-  made: string | undefined
-  last: string | undefined
-  io: Pick<Io, 'stderr'>
-}): Promise<void> {
-  const isDiscarded = made !== undefined && (await discardUnused(store, made))
-  if (last === undefined || (isDiscarded && made === last)) return
+export async function sayGoodbye(
+  last: string | undefined,
+  discarded: ReadonlySet<string>,
+  io: Pick<Io, 'stderr'>,
+): Promise<void> {
+  if (last === undefined || discarded.has(last)) return
   await write(io.stderr, `Session ${last}. To go on with it: tapetree -c\n`)
 }
 
@@ -97,8 +105,7 @@ export async function discardUnused(store: SessionStore, sessionId: string): Pro
 
 async function isUsed(store: SessionStore, sessionId: string): Promise<boolean> {
   await using session = await store.open(sessionId, { readOnly: true })
-  const { messageCount, queueLength, name } = session.info
-  return messageCount > 0 || queueLength > 0 || name !== '' || (await hasCommands(session.localFolder))
+  return !isEmptySession(session.info) || (await hasCommands(session.localFolder))
 }
 
 /** A command that was started and is not in the log yet: it may still be at work, and its output is there. */

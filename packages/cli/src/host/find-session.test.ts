@@ -1,4 +1,5 @@
 import { memoryStore, text, type SessionStore } from '@tapetree/session'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findSession } from './find-session.ts'
 
@@ -54,3 +55,49 @@ test('what may be several is a mistake that lists them', async () => {
     })
   }
 })
+
+interface MadeSession {
+  cwd: '/here' | '/elsewhere'
+  kind: 'person' | 'fork' | 'subagent'
+  /** What happens in it, each at a later time than everything before. */
+  life: 'said' | 'queued' | 'named' | 'empty'
+  place: 'active' | 'archive' | 'trash'
+}
+
+test('`last` is the newest conversation of a person in this folder, whatever other sessions there are', async () => {
+  const anySession: fc.Arbitrary<MadeSession> = fc.record({
+    cwd: fc.constantFrom('/here', '/elsewhere'),
+    kind: fc.constantFrom('person', 'fork', 'subagent'),
+    life: fc.constantFrom('said', 'queued', 'named', 'empty'),
+    place: fc.constantFrom('active', 'active', 'active', 'archive', 'trash'),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(anySession, { maxLength: 40 }), async (all) => {
+      let seconds = 0
+      const store = memoryStore({ now: () => new Date(1_000_000 + ++seconds * 1000) })
+      for (const [index, made] of all.entries()) await makeSession(store, `session-${index}`, made)
+      // A message makes a session newer than one that was made after it; a name does not.
+      const isMeant = ({ cwd, kind, life, place }: MadeSession): boolean =>
+        cwd === '/here' && kind !== 'subagent' && life !== 'empty' && place === 'active'
+      const meant = all.findLastIndex(isMeant)
+      const found = await findSession(store, 'last', { cwd: '/here' }).then(
+        ({ id }) => id,
+        (error: unknown) => (error as { type?: string }).type,
+      )
+      expect(found).toBe(meant === -1 ? 'session-not-found' : `session-${meant}`)
+    }),
+    { numRuns: 200 },
+  )
+})
+
+async function makeSession(store: SessionStore, id: string, { cwd, kind, life, place }: MadeSession): Promise<void> {
+  const parent =
+    kind === 'person' ? {} : { parentSession: 'session-0', ...(kind === 'subagent' && { subagent: true as const }) }
+  const session = await store.create({ id, cwd, ...parent })
+  if (life === 'said') await session.appendMessage('user', [text('hi')])
+  if (life === 'queued') await session.submit('later', { delivery: 'follow-up' })
+  if (life === 'named') await session.appendSessionInfo('a name')
+  await session.close()
+  if (place === 'archive') await store.archive(id)
+  if (place === 'trash') await store.delete(id)
+}

@@ -11,12 +11,12 @@ import { fitText } from '../display-width.ts'
 import { exitCodes } from '../exit-code.ts'
 import { Failure } from '../failure.ts'
 import { harmlessLine } from '../harmless.ts'
-import { sessionTitle } from '../session-title.ts'
+import { isEmptySession, sessionTitle } from '../session-title.ts'
 import { shortIds } from '../short-ids.ts'
 import { allSessions, type ListedSessions } from './all-sessions.ts'
 
 export interface FindSessionOptions {
-  /** `last` is the newest session of this folder. Absent: of all folders. */
+  /** `last` is the newest conversation of this folder. Absent: of all folders. */
   cwd?: string
   /** Where to look. */
   place?: Place
@@ -25,6 +25,7 @@ export interface FindSessionOptions {
 /** A shorter beginning of an id says nothing: ids begin with the time. */
 const minPrefixLength = 4
 const maxListed = 8
+const newestPerPage = 20
 /** Names that are looked through for one that is almost the same. */
 const maxCompared = 1000
 
@@ -66,10 +67,15 @@ export async function findSessionIn(
   return only
 }
 
+/** The newest conversation of a person: a subagent's session, and one in which nothing was said, are skipped. */
 async function newestSession(from: SearchedSessions, query: { cwd?: string; place: Place }): Promise<SessionInfo> {
-  const { sessions } = await from.list({ ...query, limit: 1 })
-  const [newest] = sessions
-  if (newest) return newest
+  let cursor: string | undefined
+  do {
+    const page = await from.list({ ...query, limit: newestPerPage, ...(cursor !== undefined && { cursor }) })
+    const newest = page.sessions.find((session) => !session.subagent && !isEmptySession(session))
+    if (newest) return newest
+    cursor = page.cursor
+  } while (cursor !== undefined)
   const where = query.cwd === undefined ? '' : ` in ${harmlessLine(query.cwd)}`
   throw new Failure(exitCodes.notFound, `There is no session${where} yet.`, {
     type: 'session-not-found',

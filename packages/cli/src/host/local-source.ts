@@ -14,20 +14,22 @@ export interface LocalSourceOptions {
   models: () => Promise<OfferedModel[]>
 }
 
+export interface LocalSource extends SessionSource {
+  /** The sessions that `create` has made, oldest first. */
+  readonly made: readonly string[]
+}
+
 /** The sessions of this user on this machine, whoever owns them. */
-export function localSource({ host, store, cwd, model, models }: LocalSourceOptions): SessionSource {
+export function localSource({ host, store, cwd, model, models }: LocalSourceOptions): LocalSource {
   const files = new FileMatches(cwd)
+  const made: string[] = []
   return {
     open: (sessionId) => host.open(sessionId),
+    made,
     create: async () => {
-      const sessionId = await host.create({ cwd, ...(model && { model }) })
-      try {
-        return await host.open(sessionId)
-      } catch (error) {
-        // One that cannot be used, as for want of a key, is not left in the list.
-        await store.delete(sessionId).catch(() => undefined)
-        throw error
-      }
+      const opened = await host.openNew({ cwd, ...(model && { model }) })
+      made.push(opened.handle.sessionId)
+      return opened
     },
     fork: async (sessionId, entryId) => {
       const forked = await reading(sessionId, (session) =>

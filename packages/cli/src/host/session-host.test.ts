@@ -63,6 +63,13 @@ const answersIn = ({ transcript }: SessionHandle): string[] =>
   )
 
 describe('a session host', () => {
+  test('leaves no session behind if a new one cannot be opened', async () => {
+    const { home, host, store } = await here()
+    const model = { provider: 'anthropic', modelId: 'claude-sonnet-5' }
+    await expect(host.openNew({ cwd: home.cwd, model })).rejects.toThrow('There is no key for Anthropic')
+    expect((await store.list()).sessions).toEqual([])
+  })
+
   test('owns a session that it makes, and runs it in its folder', async () => {
     const { home, host } = await here()
     saying(home, 'Hello.')

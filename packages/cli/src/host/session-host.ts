@@ -90,6 +90,17 @@ export class SessionHost implements AsyncDisposable {
     return this.sessions.create(newSession)
   }
 
+  /** Makes a session and opens it. If it cannot be opened, as for want of a key, it goes to the trash. */
+  async openNew(newSession: NewSession): Promise<OpenedSession> {
+    const sessionId = await this.create(newSession)
+    try {
+      return await this.open(sessionId)
+    } catch (error) {
+      await this.#options.store.delete(sessionId).catch(() => undefined)
+      throw error
+    }
+  }
+
   /** Opens a session: here, at the process that owns it, or to be read where that one does not answer. */
   async open(sessionId: string): Promise<OpenedSession> {
     const place = await this.#openWhereItIs(sessionId)

@@ -15,7 +15,7 @@ function queryOf({ limit = maxListed, text, ...rest }: SessionQuery): Parameters
 }
 
 export function infoOf(summary: SessionSummary): SessionInfo {
-  const { cwd, parent_session: parentSession, first_text: firstText, estimated } = summary
+  const { cwd, parent_session: parentSession, subagent, first_text: firstText, estimated } = summary
   return {
     id: summary.id,
     name: summary.name,
@@ -24,6 +24,7 @@ export function infoOf(summary: SessionSummary): SessionInfo {
     messageCount: summary.message_count,
     ...(cwd !== undefined && { cwd }),
     ...(parentSession !== undefined && { parentSession }),
+    ...(subagent && { subagent }),
     ...(firstText !== undefined && { firstText }),
     status: summary.status,
     queueLength: summary.queue_length,

@@ -33,7 +33,7 @@ export async function openRun(wanted: OpenRunOptions): Promise<OpenRun> {
   const host = await openHost(wanted)
   try {
     io.signal.throwIfAborted()
-    const opened = await host.open(meant?.id ?? (await host.create({ cwd: io.cwd, ...(model && { model }) })))
+    const opened = await (meant ? host.open(meant.id) : host.openNew({ cwd: io.cwd, ...(model && { model }) }))
     try {
       checkAccess(opened, options)
       if (meant) await choose(opened, wanted)

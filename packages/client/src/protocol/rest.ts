@@ -24,6 +24,7 @@ export const sessionInfoSchema = z.object({
   message_count: z.int().nonnegative(),
   cwd: z.string().optional(),
   parent_session: z.string().optional(),
+  subagent: z.literal(true).optional(),
   /** Start of the first user message, for lists of sessions without a name. */
   first_text: z.string().optional(),
   status: sessionStatusSchema,

@@ -5,7 +5,7 @@ import { etagOf } from './etag.ts'
 
 /** A row of the list. Where a session lies is nobody's business on the wire. */
 export function summaryOf(info: SessionInfo): SessionSummary {
-  const { cwd, parentSession, firstText, estimated } = info
+  const { cwd, parentSession, subagent, firstText, estimated } = info
   return {
     id: info.id,
     name: info.name,
@@ -14,6 +14,7 @@ export function summaryOf(info: SessionInfo): SessionSummary {
     message_count: info.messageCount,
     ...(cwd !== undefined && { cwd }),
     ...(parentSession !== undefined && { parent_session: parentSession }),
+    ...(subagent && { subagent }),
     ...(firstText !== undefined && { first_text: firstText }),
     status: info.status,
     queue_length: info.queueLength,
