@@ -62,6 +62,18 @@ test('a call that asks again while the answer is on its way to the disk gets tha
   expect(await later).toMatchObject({ outcome: 'rejected' })
 })
 
+test('an answer that comes while the first one is on its way to the disk is told who was first', async () => {
+  await using session = await memoryStore().create()
+  await session.append({ type: 'permission_request', permissionRequest: { ...question, requestId: 'asked' } })
+  const requests = new Requests(session)
+  const first = requests.answer({ requestId: 'asked', outcome: 'rejected' })
+  expect(await requests.answer({ requestId: 'asked', outcome: 'allowed' })).toEqual({
+    type: 'too-late',
+    by: { requestId: 'asked', outcome: 'rejected' },
+  })
+  expect(await first).toEqual({ type: 'taken' })
+})
+
 test('a question that was withdrawn while nobody waited answers nothing later', async () => {
   await using session = await memoryStore().create()
   const waiting = { ...question, callId: 'a', requestId: 'asked-before' }

@@ -33,7 +33,7 @@ export class Requests {
   /** Questions that were answered while nobody waited: asked before a restart, and answered before their call asks again. */
   readonly #early = new Map<string, PermissionRequest>()
   /** Answers on their way to the disk: for everybody else the question is answered already. */
-  readonly #taken = new Map<string, PermissionRequest>()
+  readonly #taken = new Map<string, { request: PermissionRequest; over: Promise<void> }>()
   #stop: () => void
 
   constructor(session: Session) {
@@ -100,13 +100,19 @@ export class Requests {
   async answer(answer: RequestAnswer, cause?: Cause): Promise<Answered> {
     const { requestId } = answer
     const request = this.pending.find((each) => each.requestId === requestId)
-    if (!request) return { type: 'too-late', by: this.#results.get(requestId) }
+    if (!request) {
+      // Who was first is known when that answer is durable.
+      await this.#taken.get(requestId)?.over
+      return { type: 'too-late', by: this.#results.get(requestId) }
+    }
     const permissionResult = completed(answer, request)
-    this.#taken.set(requestId, request)
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    this.#taken.set(requestId, { request, over })
     try {
       await this.#session.append({ type: 'permission_result', permissionResult }, cause && { cause })
     } finally {
       this.#taken.delete(requestId)
+      resolve()
     }
     return { type: 'taken' }
   }
@@ -125,7 +131,7 @@ export class Requests {
     if (this.#results.has(result.requestId)) return
     this.#results.set(result.requestId, result)
     const tell = this.#waiting.get(result.requestId)
-    const request = this.#taken.get(result.requestId)
+    const request = this.#taken.get(result.requestId)?.request
     if (tell) tell(result)
     else if (request && result.outcome !== 'cancelled') this.#early.set(result.requestId, request)
     const [oldest] = this.#results.keys()

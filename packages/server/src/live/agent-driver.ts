@@ -102,10 +102,11 @@ export class AgentDriver implements SessionDriver {
         await agent.setMode(args.mode, cause)
         return this.#tell({ type: 'config_changed' })
       case 'compact':
-        return { outcome: (await agent.compact(args.instructions, cause)).type }
+        return { outcome: (await agent.compact(args.instructions, cause).catch(unlessStopped)).type }
       case 'branch': {
         const { entry_id: entryId, summarise = false, instructions } = args
-        await agent.navigate(entryId, { summarise, cause, ...(instructions !== undefined && { instructions }) })
+        const options = { summarise, cause, ...(instructions !== undefined && { instructions }) }
+        await agent.navigate(entryId, options).catch(unlessStopped)
         return { leaf_id: this.session.leafId }
       }
       case 'label':
@@ -276,6 +277,14 @@ function unlessGone(error: unknown): void {
 /** Nothing can refuse a message once it is its turn: so it is refused before it waits. */
 function emptyMessage(): ProblemError {
   return new ProblemError(422, 'empty-prompt', 'There is nothing to send.')
+}
+
+/** Somebody cancelled the summary, or the session was closed, while it was being written. */
+function unlessStopped(error: unknown): never {
+  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'OwnerLeft')) {
+    throw new ProblemError(409, 'cancelled', 'The summary was cancelled before it was finished.')
+  }
+  throw error
 }
 
 /** A model that cannot be opened is the client's choice, and the sentence says what is missing. */

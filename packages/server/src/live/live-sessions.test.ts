@@ -1,6 +1,6 @@
 import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { memoryStore, type SessionStore } from '@tapetree/session'
+import { memoryStore, text, type SessionStore } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { AgentDriver } from './agent-driver.ts'
 import type { Sink } from './connection.ts'
@@ -322,4 +322,32 @@ describe('a session that the program around the server runs itself', () => {
     const { messages } = await agent.session.getContext()
     expect(messages.map(({ message }) => message.role)).toEqual(['user', 'assistant', 'user', 'assistant'])
   })
+})
+
+test('a compaction that is cancelled is refused as such, and a prompt that came meanwhile goes out', async () => {
+  const asked = Promise.withResolvers<void>()
+  const go = Promise.withResolvers<void>()
+  const says = script().do(() => {
+    asked.resolve()
+    return go.promise
+  })
+  const { sessions, store } = place({ says: says.text('a summary').step().text('hello') })
+  const id = await sessions.create({})
+  await using session = await store.open(id)
+  for (let turn = 0; turn < 4; turn++) {
+    await session.appendMessage('user', [text('Many words. '.repeat(5000))])
+    await session.appendMessage('assistant', [text('Many words. '.repeat(5000))])
+  }
+  const live = await sessions.get(id)
+  const compacting = live.perform('c-1', 'screen', { op: 'compact', args: {} })
+  await asked.promise
+  const prompted = await live.perform('c-2', 'screen', { op: 'prompt', args: { text: 'hi' } })
+  expect(prompted).toMatchObject({ ok: true, result: { outcome: 'queued', run_id: null } })
+  const cancelling = live.perform('c-3', 'other screen', { op: 'cancel', args: {} })
+  go.resolve()
+  expect(await compacting).toMatchObject({ ok: false, error: { type: 'cancelled', status: 409 } })
+  expect(await cancelling).toMatchObject({ ok: true })
+  await vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
+  const { messages } = await session.getContext()
+  expect(messages.slice(-2).map(({ message }) => message.role)).toEqual(['user', 'assistant'])
 })
