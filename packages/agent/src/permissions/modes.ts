@@ -2,7 +2,8 @@ import type { Tool } from '../tools/tool.ts'
 import { exitPlanName } from './exit-plan.ts'
 
 /**
- * How much happens without asking. Deny rules, ask rules and control files hold in every mode.
+ * How much happens without asking. Deny rules, ask rules and control files hold in every mode for file tools and for the paths that a
+ * command names; what a program that was allowed does by itself, no mode holds back.
  *
  * - `ask`: whatever only reads passes; the rest is asked unless a rule allows it.
  * - `accept-edits`: writing files in the working folder passes too.

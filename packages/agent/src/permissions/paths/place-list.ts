@@ -14,9 +14,13 @@ export class PlaceList {
   /** Whether a pattern may mean one of them. */
   has(pattern: PathPattern): boolean {
     const text = exactText(pattern)
-    if (text !== undefined) return this.#expression.test(text)
+    if (text !== undefined) return this.hasPath(text)
     const lower = lowerCase(pattern)
     return this.#places.some((place) => meets(lower, place))
+  }
+
+  hasPath(path: string): boolean {
+    return this.#expression.test(path)
   }
 
   /** Whether one of them is below a path, or is that path. */

@@ -51,7 +51,7 @@ const secretPlaces = [
 ]
 
 /** Names that mean a secret wherever they are. A wildcard must spell them out (`*.pem`): `*` alone is no wish for keys. */
-const secretNames = new PlaceList([
+const secretNameGlobs = [
   '**/id_rsa*',
   '**/id_dsa*',
   '**/id_ecdsa*',
@@ -70,7 +70,9 @@ const secretNames = new PlaceList([
   '**/secrets.y*ml',
   '**/secrets.toml',
   '**/service-account*.json',
-])
+]
+const secretNames = new PlaceList(secretNameGlobs)
+const secretNamesAlone = new PlaceList(secretNameGlobs.map((glob) => glob.replace('**', '')))
 
 const harmless = new PlaceList([
   '**/.env.example',
@@ -112,6 +114,14 @@ function withBelow(places: readonly string[]): string[] {
 export function mayBeSecret(pattern: PathPattern): boolean {
   const letters = spelledOut(pattern)
   return !harmless.has(letters) && (secrets.has(pattern) || secretNames.has(letters))
+}
+
+/** The same of one absolute path without wildcards, for many of them at once. */
+export function isSecretPath(path: string): boolean {
+  // Most paths have nothing in them that any of the places has.
+  const isOrdinary = !/\/\.|^\/(?:etc|run|var|proc|dev)\//.test(path)
+  if (isOrdinary && !secretNamesAlone.hasPath(path.slice(path.lastIndexOf('/')))) return false
+  return !harmless.hasPath(path) && (secrets.hasPath(path) || secretNames.hasPath(path))
 }
 
 /**

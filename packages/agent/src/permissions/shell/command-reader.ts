@@ -17,17 +17,35 @@ import {
   type TestExpression,
   type Word as WordNode,
 } from 'unbash'
-import { exactPath } from '../paths/path-pattern.ts'
-import type { PathUse } from '../paths/path-use.ts'
+import { exactPath, meets, parsePathPattern } from '../paths/path-pattern.ts'
+import { usePath, type PathUse } from '../paths/path-use.ts'
 import { joinRaw, realPath } from '../paths/real-path.ts'
-import { holdsSecrets, mayListSecrets } from '../paths/secret-files.ts'
+import { isSecretPath, mayListSecrets } from '../paths/secret-files.ts'
+import { isPlainName, survey, type Survey } from '../paths/survey.ts'
 import { holdsNumber, isHarmlessArithmetic } from './arithmetic.ts'
-import { expandAssigned, expandWord, type Surroundings } from './expand-word.ts'
+import { asLines, expandAssigned, expandWord, pieceOf, type Surroundings } from './expand-word.ts'
+import { surveyTracked } from './git-history.ts'
 import { innerCommands } from './inner-commands.ts'
-import { judgeProgram, type FileUse, type Output, type ProgramJudgement } from './judge-program.ts'
+import { judgeProgram, type Listing, type ProgramJudgement } from './judge-program.ts'
+import type { FileUse } from './program-rule.ts'
 import { folderEntered, namesRead, programsOfThatName, shellBuiltins } from './shell-builtins.ts'
 import { isHarmlessFor, isPlainVariable } from './variables.ts'
-import { anything, literal, pathsOf, startOf, textOf, type Word } from './word.ts'
+import {
+  anything,
+  isPipe,
+  literal,
+  matchesOf,
+  mayFindParent,
+  namesOf,
+  pathsOf,
+  startOf,
+  textOf,
+  wildNamesOf,
+  type LookedUp,
+  type Output,
+  type Piece,
+  type Word,
+} from './word.ts'
 import { wrappedCommand } from './wrappers.ts'
 
 /** Everything that a command line would do, as far as that can be known before it runs. */
@@ -85,6 +103,9 @@ class CommandReader implements Surroundings {
   #state: State
   #rounds = 0
   #isInner = false
+  #listings = 0
+  /** `read` was told to cut lines at some letter. */
+  #cutsLines = false
 
   constructor({ cwd, home }: ReaderPlace) {
     this.home = home
@@ -117,6 +138,22 @@ class CommandReader implements Surroundings {
     if (script) return this.#apart(() => this.#script(script))
     this.object(`\`${text}\` cannot be read`)
     return 'anything'
+  }
+
+  readonly lookUp = (word: Word): Word => {
+    if (!word.pieces.some(({ type }) => type === 'glob')) return word
+    let isPlain = true
+    let isNoOption = true
+    let isUnmatched = true
+    for (const folder of this.#state.folders) {
+      const names = wildNamesOf(word, folder)
+      isPlain &&= names?.every(isPlainName) ?? false
+      isNoOption &&= names?.every((name) => !name.startsWith('-')) ?? false
+      isUnmatched &&= names?.length === 0
+    }
+    const looked = (piece: Piece): Piece =>
+      piece.type === 'glob' ? { ...piece, isPlain, isNoOption, isUnmatched } : piece
+    return { ...word, pieces: word.pieces.map(looked) }
   }
 
   // Lists
@@ -317,6 +354,7 @@ class CommandReader implements Surroundings {
       if (!isForRead && !isHarmlessFor(variable, textOf(value)))
         this.object(`\`${variable}\` may change what a program does`)
     }
+    this.#cutsLines = values.some(({ name: variable, value }) => variable === 'IFS' && textOf(value) !== '')
     if (program !== undefined) return this.#run(program, words)
     this.object('the program that it starts is not known')
     return 'anything'
@@ -360,7 +398,7 @@ class CommandReader implements Surroundings {
       ...(judged.problem !== undefined && { problem: `\`${program}\`: ${judged.problem}` }),
     })
     this.#look([literal(program), ...words], judged.problem)
-    return judged.prints === 'input' ? this.#state.input : judged.prints
+    return this.#printed(judged.prints)
   }
 
   /** Records what a command seems to start, so that a rule that forbids it is found. */
@@ -376,7 +414,7 @@ class CommandReader implements Surroundings {
   }
 
   #judge(program: string, words: readonly Word[]): ProgramJudgement {
-    const nothing: ProgramJudgement = { reads: [], prints: 'anything', roots: [] }
+    const nothing: ProgramJudgement = { reads: [], prints: 'anything' }
     const builtin = shellBuiltins.get(program)
     if (builtin) {
       const problem = builtin(words) ?? this.#effect(program, words)
@@ -398,37 +436,53 @@ class CommandReader implements Surroundings {
     if (name !== undefined && programsOfThatName.has(name)) return this.#judge(name, words)
     const judged = judgeProgram(name ?? program, words, { folders: this.#state.folders, home: this.home })
     if (!judged) return { ...nothing, problem: 'it is not among the programs that only read' }
-    return judged.problem === undefined ? this.#checkFiles(judged, words) : judged
+    return judged.problem === undefined ? this.#checkFiles(judged) : judged
   }
 
-  #checkFiles(judged: ProgramJudgement, words: readonly Word[]): ProgramJudgement {
-    for (const use of judged.reads) {
-      if (!this.#reads(use)) return { ...judged, problem: 'it reads a file whose name is not known before it runs' }
+  #checkFiles(judged: ProgramJudgement): ProgramJudgement {
+    const isKnown = judged.reads.every((use) => this.#reads(use))
+    return isKnown ? judged : { ...judged, problem: 'it reads files that are not known before it runs' }
+  }
+
+  #printed(prints: ProgramJudgement['prints']): Output {
+    if (prints === 'anything') return prints
+    if (prints !== 'input') return this.#listed(prints)
+    const { input } = this.#state
+    return asLines(input)
+  }
+
+  /**
+   * Names that a program lists are known if nobody has prepared the folders for that: then they stay one word each, none looks like an
+   * option, and links and secrets among them are judged one by one when they are read. The folders are looked at only if the names are
+   * used.
+   */
+  #listed(listing: Listing): Output {
+    const { roots, isFlat = false, isTracked = false, isNul = false, wishes } = listing
+    const { folders } = this.#state
+    // What is in another folder is not found here under its name alone, and `..` is outside of what is looked at.
+    const isElsewhere = isFlat && !roots.every((root) => /^\.?$/.test(textOf(root) ?? '?'))
+    const leavesRepository = isTracked && wishes.some((word) => /^[:/]|\.\./.test(textOf(word) ?? '..'))
+    if (isElsewhere || leavesRepository || wishes.some((word) => mayListSecrets(textOf(word) ?? ''))) return 'anything'
+    const paths = folders.flatMap((folder) => roots.map((root) => pathsAt(root, folder)))
+    if (!paths.every((each) => each !== undefined)) return 'anything'
+    const places = paths.flat()
+    let surveys: (Survey | undefined)[] | undefined
+    const look = (): LookedUp | undefined => {
+      surveys ??= isTracked
+        ? folders.map((folder) => surveyTracked(folder, wishes))
+        : [survey(places, { ...listing, wants: wantedBy(listing.patterns ?? []) })]
+      const found = surveys.filter((each) => each !== undefined)
+      const isUsable = found.every(({ hasDash, isPlain }) => !hasDash && (isPlain || isNul))
+      if (!isUsable || found.length < surveys.length) return undefined
+      return { roots: places, touched: found.flatMap(({ links, secrets }) => [...links, ...secrets]) }
     }
-    const { prints, roots } = judged
-    if (prints === 'names' && !this.#listsOnlyPlainFiles(roots, words)) return { ...judged, prints: 'anything' }
-    return judged
-  }
-
-  /** Whether names that are listed are names of ordinary files: no place of secrets is below the roots, and none is asked for. */
-  #listsOnlyPlainFiles(roots: readonly Word[], words: readonly Word[]): boolean {
-    const home = exactPath(this.home)
-    const asksForSecrets = words.some((word) => mayListSecrets(textOf(word) ?? ''))
-    return (
-      !asksForSecrets &&
-      this.#state.folders.every((folder) =>
-        roots.every((root) => {
-          const paths = pathsOf(root, folder)
-          return typeof paths !== 'string' && !holdsSecrets(paths.written, home) && !holdsSecrets(paths.real, home)
-        }),
-      )
-    )
+    this.#listings += 1
+    return { id: this.#listings, folders, isNul, look }
   }
 
   /** What a command of the shell changes in the shell, or why that is not known. */
   #effect(program: string, words: readonly Word[]): string | undefined {
-    if (program === 'read')
-      for (const name of namesRead(words)) this.#set(name, { pieces: [{ type: this.#state.input }], isSeveral: false })
+    if (program === 'read') this.#readInput(words)
     if (program !== 'cd') return undefined
     const { folders, loopNames } = this.#state
     const target = folderEntered(words) ?? this.home
@@ -438,15 +492,37 @@ class CommandReader implements Surroundings {
     return loopNames || reached.size > maxFolders ? 'where it goes is not known' : undefined
   }
 
+  #readInput(words: readonly Word[]): void {
+    const { names, whole } = namesRead(words)
+    const { input } = this.#state
+    const isName = input !== 'anything' && whole === (input.isNul ? 'nul' : 'line') && !this.#cutsLines
+    for (const name of names) this.#set(name, isName ? { pieces: [pieceOf(input)], isSeveral: false } : anything)
+  }
+
   // Files
 
   /** False where it is not known which files these are. */
-  #reads({ word, isRecursive, folders = this.#state.folders }: FileUse): boolean {
+  #reads({ word, isRecursive, followsLinks = false, folders = this.#state.folders }: FileUse): boolean {
+    if (isPipe(word)) return true
+    const names = namesOf(word)
+    if (names) {
+      // The names mean other files elsewhere.
+      const found = names.folders === folders && !followsLinks ? names.look() : undefined
+      const paths = found ? [...found.roots, ...found.touched] : []
+      for (const path of paths) this.line.reads.push({ ...usePath(path), isRecursive: true })
+      return found !== undefined
+    }
+    if (isRecursive && mayFindParent(word)) return false
     return folders.every((folder) => {
       const paths = pathsOf(word, folder)
-      if (paths === 'names') return true
-      if (paths === 'unknown') return false
+      const matches = matchesOf(word, folder)
+      if (paths === 'unknown' || !matches) return false
       this.line.reads.push({ ...paths, shown: show(word), isRecursive })
+      const files = pathsAt(word, folder) ?? []
+      if (followsLinks && survey(files)?.links.length !== 0) return false
+      // What a wildcard finds counts by itself if it is a link or a secret.
+      const special = matches.filter((path) => isSecretPath(path) || realPath(path) !== resolve(path))
+      for (const path of special) this.line.reads.push({ ...usePath(path), isRecursive })
       return true
     })
   }
@@ -531,7 +607,7 @@ class CommandReader implements Surroundings {
   /** Whether a program may read this as its input: a pipe, a file that is known, or one of those that a wildcard finds. */
   #mayFeed(word: Word): boolean {
     if (word.isSeveral || /^\/dev\/(?:tcp|udp)/.test(startOf(word))) return false
-    if (word.pieces.some(({ type }) => type === 'names')) return false
+    if (namesOf(word)) return false
     return this.#reads({ word, isRecursive: false })
   }
 
@@ -574,9 +650,23 @@ class CommandReader implements Surroundings {
     const variables = [...(first?.variables ?? [])].filter(([name, value]) =>
       others.every((other) => JSON.stringify(other.variables.get(name)) === JSON.stringify(value)),
     )
-    const folders = [...new Set(after.flatMap((state) => state.folders))]
+    const hasMoved = after.some((state) => state.folders !== before.folders)
+    const folders = hasMoved ? [...new Set(after.flatMap((state) => state.folders))] : before.folders
     this.#state = { ...before, variables: new Map(variables), folders }
   }
+}
+
+/** Whether a file is among those that patterns of names mean, upper and lower case alike; without patterns every file is. */
+function wantedBy(globs: readonly string[]): (name: string) => boolean {
+  const patterns = globs.map((glob) => parsePathPattern(glob.toLowerCase().replace(/\[[^\]]*\]?/g, '*')))
+  if (patterns.length === 0) return () => true
+  return (name) => patterns.some((pattern) => meets(pattern, exactPath(name.toLowerCase())))
+}
+
+/** The paths that a word means, seen from a folder; undefined if they are not known. */
+function pathsAt(word: Word, folder: string): string[] | undefined {
+  const text = textOf(word)
+  return text === undefined ? matchesOf(word, folder) : [joinRaw(folder, text)]
 }
 
 /**

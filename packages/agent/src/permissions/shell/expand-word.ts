@@ -9,7 +9,7 @@ import type {
 import { isHarmlessArithmetic } from './arithmetic.ts'
 import { expandBraces } from './braces.ts'
 import { readAnsiQuoted, readBare, readDoubleQuoted, readSingleQuoted, unknownEscapes } from './literal-text.ts'
-import { anything, type Piece, severalNames, severalThings, textOf, type Word } from './word.ts'
+import { anything, type Piece, severalThings, textOf, type Output, type Word } from './word.ts'
 
 /** What a word may refer to. */
 export interface Surroundings {
@@ -17,7 +17,9 @@ export interface Surroundings {
   /** The value of a variable, a number or a name of the shell's own; undefined where only the environment knows it. */
   variable: (name: string) => Word | undefined
   /** Looks at a command inside of the word and tells what it prints. */
-  substitute: (part: CommandExpansionPart | ProcessSubstitutionPart) => 'names' | 'anything'
+  substitute: (part: CommandExpansionPart | ProcessSubstitutionPart) => Output
+  /** Finds out what the wildcards of a word may find. */
+  lookUp: (word: Word) => Word
   /** Says that something cannot be judged. */
   object: (problem: string) => void
 }
@@ -34,7 +36,7 @@ export function expandWord(node: WordNode, surroundings: Surroundings): Word[] {
     if (words.length * alternatives.length > maxWords) return [unreadableWord(node.text, surroundings)]
     words = words.flatMap((word) => alternatives.map((fragment) => join(word, fragment)))
   }
-  return words.filter(({ mayVanish }) => !mayVanish).map(toWord)
+  return words.filter(({ mayVanish }) => !mayVanish).map((fragment) => surroundings.lookUp(toWord(fragment)))
 }
 
 /** More than a person would read, or a machine should. */
@@ -87,8 +89,18 @@ function join(left: Fragment, right: Fragment): Fragment {
 }
 
 function toWord({ pieces, isSeveral, isSplit }: Fragment): Word {
-  if (!isSplit) return { pieces, isSeveral }
-  return pieces.every(({ type }) => type === 'names') ? severalNames : severalThings
+  const isOneName = pieces.length === 1 && pieces[0]?.type === 'names'
+  return !isSplit || isOneName ? { pieces, isSeveral } : severalThings
+}
+
+/** What is left of the output of a command if it is cut at the ends of lines. */
+export function asLines(output: Output): Output {
+  return output === 'anything' || output.isNul ? 'anything' : output
+}
+
+/** What a command prints, as a part of a word. */
+export function pieceOf(output: Output): Piece {
+  return output === 'anything' ? { type: 'anything' } : { type: 'names', found: output }
 }
 
 /** The parts, if together they are the word. */
@@ -203,7 +215,7 @@ function valueOf(part: ValuePart, surroundings: Surroundings): Word {
     case 'ParameterExpansion':
       return expandParameter(part, surroundings)
     case 'CommandExpansion':
-      return { pieces: [{ type: surroundings.substitute(part) }], isSeveral: false }
+      return { pieces: [pieceOf(asLines(surroundings.substitute(part)))], isSeveral: false }
     case 'ArithmeticExpansion':
       if (!isHarmlessArithmetic(part, surroundings))
         surroundings.object(`\`${part.text}\` is arithmetic that may run something`)
@@ -267,12 +279,17 @@ function splitAtBlanks(word: Word): Fragment {
   const text = textOf(word)
   if (text !== undefined) {
     if (text === '') return noFragment
-    return /^[A-Za-z0-9_.,:=@%+/-]+$/.test(text) ? fixed(text) : of(severalThings)
+    return unsplit.test(text) ? fixed(text) : of(severalThings)
   }
-  const isNumber = word.pieces.every(({ type }) => type === 'digits' || type === 'number')
-  if (isNumber) return of(word)
-  const isName =
-    word.pieces.every(({ type }) => type === 'names') ||
-    word.pieces.every(({ type }) => type !== 'names' && type !== 'anything')
-  return of(isName ? severalNames : severalThings)
+  const [piece] = word.pieces
+  if (piece?.type === 'names' && word.pieces.length === 1) return of({ pieces: word.pieces, isSeveral: true })
+  return word.pieces.every(isOneWord) ? of(word) : of(severalThings)
 }
+
+/** Whether this stays one word also without quotes. */
+function isOneWord(piece: Piece): boolean {
+  if (piece.type === 'text') return unsplit.test(piece.text)
+  return /^(?:digits|number|pipe)$/.test(piece.type) || (piece.type === 'glob' && piece.isPlain === true)
+}
+
+const unsplit = /^[A-Za-z0-9_.,:=@%+/-]*$/

@@ -1,5 +1,5 @@
 import { parseArguments } from './parse-arguments.ts'
-import { hasOption, valuesOf, type ParsedCall, type ProgramRule } from './program-rule.ts'
+import { hasOption, valuesOf, type HistoryShown, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { textOf, type Word } from './word.ts'
 
 export interface GitCall {
@@ -78,42 +78,79 @@ function shownProblem(call: ParsedCall): string | undefined {
 
 /** `%G` has signatures checked, which starts another program. */
 function formatProblem(call: ParsedCall): string | undefined {
-  const formats = valuesOf(call, '--format --pretty').map(textOf)
+  const formats = valuesOf(call, '--format --pretty --group').map(textOf)
   if (formats.every((format) => format !== undefined && !/%G|signature/.test(format))) return undefined
   return 'the format may have signatures checked by another program'
 }
 
-const log: ProgramRule = { options: `${diffOptions} ${historyOptions}`, check: shownProblem, showsHistory: true }
+/** Options with which the changes themselves are shown. */
+const patches = `-p -u -U -W -c -m -L --patch --unified --function-context --cc --binary --check --word-diff --word-diff-regex --color-words
+  --color-moved`
+
+/** Options with which the changes are not shown, unless one of the others is there, too. */
+const summaries = `--stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw --no-patch -s --quiet
+  -q`
+
+function showsIfAsked(call: ParsedCall): HistoryShown {
+  return hasOption(call, patches) ? 'changes' : 'names'
+}
+
+function showsUnlessSummary(call: ParsedCall): HistoryShown {
+  return hasOption(call, summaries) ? showsIfAsked(call) : 'changes'
+}
+
+const log: ProgramRule = {
+  options: `${diffOptions} ${historyOptions}`,
+  check: shownProblem,
+  showsHistory: showsIfAsked,
+}
 const diff: ProgramRule = {
   options: `${diffOptions} --cached --staged --merge-base --ours --theirs --base`,
   check: shownProblem,
-  showsHistory: true,
+  showsHistory: showsIfAsked,
 }
 
 const gitCommands = new Map<string, ProgramRule>(
   Object.entries({
     log,
-    show: log,
+    // What an id means that is given to it is not known; it may be a file.
+    show: {
+      ...log,
+      showsHistory: (call: ParsedCall) =>
+        call.operands.every(
+          (word) => /^[A-Za-z@]/.test(textOf(word) ?? '') && !/^[0-9a-f]{4,}$/.test(textOf(word) ?? ''),
+        )
+          ? showsUnlessSummary(call)
+          : 'files',
+    },
     whatchanged: log,
     'stash list': log,
-    'stash show': diff,
+    'stash show': {
+      ...diff,
+      showsHistory: (call: ParsedCall) => (hasOption(call, patches) ? ('files' as const) : ('names' as const)),
+    },
     'reflog show': log,
     // Anything behind it could be a command that deletes.
     reflog: { ...log, maxOperands: 0 },
     shortlog: {
       options: `-s -n -e -c --summary --numbered --email --committer --group= --all --no-merges --merges --since= --after= --until= --before=
       --author= --max-count=`,
+      check: formatProblem,
     },
     'rev-list': log,
     // Paths outside of the repository are compared as they are.
-    diff: { ...diff, reads: 'contents', prints: { names: '--name-only' } },
+    diff: { ...diff, reads: 'contents', recursive: true, needsOperands: true, showsHistory: showsUnlessSummary },
     'diff-tree': {
       ...diff,
       options: `${diff.options} --root --stdin --pretty? --format? -v --no-commit-id`,
     },
     'diff-index': diff,
     'diff-files': diff,
-    'range-diff': { ...diff, options: `${diff.options} --creation-factor= --no-dual-color --left-only --right-only` },
+    'range-diff': {
+      ...diff,
+      options: `${diff.options} --creation-factor= --no-dual-color --left-only --right-only`,
+      showsHistory: () => 'files' as const,
+    },
     status: {
       options: `-v -s -b -z -u? -M? --verbose --short --branch --show-stash --ahead-behind --no-ahead-behind --porcelain? --long --null
       --untracked-files? --ignored? --ignore-submodules? --column? --no-column --no-renames --renames --find-renames?`,
@@ -138,11 +175,10 @@ const gitCommands = new Map<string, ProgramRule>(
       options: `-z -t -v -c -d -m -o -i -s -k -u -x: --cached --deleted --modified --others --ignored --stage --killed --directory
       --no-empty-directory --unmerged --exclude= --exclude-standard --full-name --error-unmatch --abbrev? --eol --deduplicate
       --recurse-submodules`,
-      prints: { names: true },
+      prints: { names: { with: '-z -c -d -m --cached --deleted --modified --deduplicate', isTracked: true } },
     },
     'ls-tree': {
       options: '-d -r -t -z -l --long --name-only --name-status --object-only --full-name --full-tree --abbrev?',
-      prints: { names: '--name-only' },
     },
     grep: {
       options: `-v -i -w -a -I -r -E -G -F -P -n -h -H -l -L -z -o -c -p -W -q -e: -f@ -A: -B: -C: -m: -# --cached --invert-match
@@ -150,10 +186,21 @@ const gitCommands = new Map<string, ProgramRule>(
       --perl-regexp --line-number --column --full-name --files-with-matches --name-only --files-without-match --null --only-matching
       --count --color? --no-color --break --heading --context= --before-context= --after-context= --threads= --show-function
       --function-context --and --or --not --quiet --all-match --max-count= --no-textconv`,
-      prints: { names: '-l -L --files-with-matches --name-only --files-without-match' },
-      showsHistory: true,
+      prints: {
+        names: {
+          needs: '-l -L --files-with-matches --name-only --files-without-match',
+          with: `-v -i -w -a -I -E -G -F -P -l -L -z -e --ignore-case --word-regexp --extended-regexp --basic-regexp --fixed-strings
+            --perl-regexp --files-with-matches --name-only --files-without-match --null`,
+          isTracked: true,
+        },
+      },
+      text: { count: 1, unless: '-e -f' },
+      showsHistory: () => 'matches' as const,
     },
-    'cat-file': { options: '-e -p -t -s --batch-check? --batch-all-objects --allow-unknown-type', showsHistory: true },
+    'cat-file': {
+      options: '-e -p -t -s --batch-check? --batch-all-objects --allow-unknown-type',
+      showsHistory: (call: ParsedCall) => (hasOption(call, '-p') ? ('files' as const) : ('names' as const)),
+    },
     'rev-parse': {
       options: `-q --verify --quiet --short? --abbrev-ref? --symbolic --symbolic-full-name --all --branches? --tags? --remotes? --git-dir
       --absolute-git-dir --git-common-dir --git-path= --show-toplevel --show-superproject-working-tree --show-prefix --show-cdup

@@ -23,10 +23,33 @@ const linkMode = Buffer.from([0, 0, 0xe0, 0])
 const folderMode = Buffer.from([0, 0, 0x40, 0])
 
 function linksIn(index: Buffer, hashBytes: number): string[] | undefined {
+  const entries = entriesOf(index, hashBytes)
+  if (!entries || entries.some(({ mode }) => mode.equals(folderMode))) return undefined
+  const links = entries.filter(({ mode }) => mode.equals(linkMode)).map(({ name }) => name)
+  // A name that is not in UTF-8 would become another one.
+  const areReadable = links.every((name) => Buffer.from(name.toString()).equals(name))
+  return areReadable ? links.map((name) => name.toString()) : undefined
+}
+
+/** The paths of all files that a repository tracks, seen from its root. Undefined if the index cannot be read. */
+export function trackedFiles(repository: string, hash: { bytes: 20 | 32 }): string[] | undefined {
+  const file = join(repository, 'index')
+  if (!existsSync(file)) return []
+  if (readdirSync(repository).some((name) => name.startsWith('sharedindex.'))) return undefined
+  const index = readPlainFile(file, { maxBytes: 1024 * 1024 * 1024 })
+  return index && entriesOf(index, hash.bytes)?.map(({ name }) => name.toString())
+}
+
+interface IndexEntry {
+  name: Buffer
+  mode: Buffer
+}
+
+function entriesOf(index: Buffer, hashBytes: number): IndexEntry[] | undefined {
   if (index.length < 12 || index.toString('latin1', 0, 4) !== 'DIRC') return undefined
   const version = index.readUInt32BE(4)
   if (version < 2 || version > 4) return undefined
-  const links: string[] = []
+  const entries: IndexEntry[] = []
   let at = 12
   let name = Buffer.alloc(0)
   for (let left = index.readUInt32BE(8); left > 0; left -= 1) {
@@ -38,17 +61,11 @@ function linksIn(index: Buffer, hashBytes: number): string[] | undefined {
     if (end === -1 || prefix.dropped > name.length) return undefined
     const kept = version === 4 ? name.subarray(0, name.length - prefix.dropped) : Buffer.alloc(0)
     name = Buffer.concat([kept, index.subarray(prefix.end, end)])
-    const mode = index.subarray(at + 24, at + 28)
-    if (mode.equals(folderMode)) return undefined
-    if (mode.equals(linkMode)) {
-      const link = name.toString()
-      if (!Buffer.from(link).equals(name)) return undefined
-      links.push(link)
-    }
+    entries.push({ name, mode: index.subarray(at + 24, at + 28) })
     // Up to version 3 each entry is filled up with zeros, one at least, to a multiple of eight.
     at = version === 4 ? end + 1 : at + Math.ceil((end + 1 - at) / 8) * 8
   }
-  return links
+  return entries
 }
 
 /** In version 4 a name says how many letters of the one before it are to go. */

@@ -95,14 +95,19 @@ function isHook(name: string): boolean {
 
 /** Git looks into the repositories below this one too when it is asked for the state of things. */
 function linksProblem({ root, own, shared }: Repository, looking: Looking): string | undefined {
-  const config = join(shared, 'config')
-  const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readSettings(config) ?? '')
-  const links = linkedFolders(own, { bytes: isLong ? 32 : 20 })
+  const links = linkedFolders(own, hashOf({ shared }))
   if (!links) return `the index of ${root} cannot be read`
   return firstOf(links, (link) => {
     const inside = repositoryAt(join(root, link))
     return typeof inside === 'object' ? problemIn(inside, { ...looking, depth: looking.depth - 1 }) : inside
   })
+}
+
+/** How long the ids of its objects are. */
+export function hashOf({ shared }: Pick<Repository, 'shared'>): { bytes: 20 | 32 } {
+  const config = join(shared, 'config')
+  const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readSettings(config) ?? '')
+  return { bytes: isLong ? 32 : 20 }
 }
 
 function firstOf<Item>(items: readonly Item[], problem: (item: Item) => string | undefined): string | undefined {

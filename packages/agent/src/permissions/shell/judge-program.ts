@@ -1,13 +1,12 @@
-import { exactPath } from '../paths/path-pattern.ts'
 import { realPath } from '../paths/real-path.ts'
-import { mayBeSecret } from '../paths/secret-files.ts'
 import { readFind } from './find-expression.ts'
-import { readGit, type GitCall } from './git-commands.ts'
+import { readGit } from './git-commands.ts'
+import { filesShown } from './git-history.ts'
 import { gitFolders, repositoryProblem } from './git-repository.ts'
 import { npmProblem } from './npm-commands.ts'
 import { npmSettingsProblem } from './npm-settings.ts'
 import { parseArguments } from './parse-arguments.ts'
-import { hasOption, type ParsedCall, type ProgramRule } from './program-rule.ts'
+import { hasOnlyOptions, hasOption, type FileUse, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { readOnlyPrograms } from './read-only-programs.ts'
 import { literal, textOf, type Word } from './word.ts'
 
@@ -16,20 +15,25 @@ export interface ProgramJudgement {
   /** Why it cannot be said that it only reads: a sentence without its end. */
   problem?: string
   reads: FileUse[]
-  /** What its output can be relied on to be; `input`: what it gets. */
-  prints: Output | 'input'
-  /** Where the names come from that it prints. */
-  roots: readonly Word[]
+  /** What its output can be relied on to be; `input`: lines of its input. */
+  prints: 'anything' | 'input' | Listing
 }
 
-export type Output = 'names' | 'anything'
-
-export interface FileUse {
-  word: Word
-  /** Everything below it, too. */
-  isRecursive: boolean
-  /** Where its path begins, if not where the shell is. */
-  folders?: readonly string[]
+/** Names of files, one on each line or before each NUL. */
+export interface Listing {
+  /** The files are in these folders or below them, or are these. */
+  roots: readonly Word[]
+  /** Only what is in the folders themselves, by its name alone. */
+  isFlat?: boolean
+  /** Only files that the repository around the working folder tracks. */
+  isTracked?: boolean
+  isNul?: boolean
+  /** Patterns of which the name of a file must match one; empty: any file. */
+  patterns?: readonly string[]
+  /** Names of folders that are left out. */
+  skipped?: readonly string[]
+  /** Words that say which files are wanted. */
+  wishes: readonly Word[]
 }
 
 const here = literal('.')
@@ -46,10 +50,8 @@ export function judgeProgram(
     case 'git':
       return judgeGit(words, place.folders)
     case 'npm': {
-      const problems = [
-        npmProblem(words),
-        ...place.folders.map((folder) => npmSettingsProblem(realPath(folder), place.home)),
-      ]
+      const folders = place.folders.map(realPath)
+      const problems = [npmProblem(words), ...folders.map((folder) => npmSettingsProblem(folder, place.home))]
       const problem = problems.find((each) => each !== undefined)
       return problem === undefined ? quiet : refused(problem)
     }
@@ -62,10 +64,10 @@ export function judgeProgram(
 
 function judgeByRule(words: readonly Word[], rule: ProgramRule): ProgramJudgement {
   const call = parseArguments(withDash(words, rule), rule)
-  return typeof call === 'string' ? refused(call) : judgeCall(call, rule)
+  return typeof call === 'string' ? refused(call) : judgeCall(call, rule, words)
 }
 
-function judgeCall(call: ParsedCall, rule: ProgramRule): ProgramJudgement {
+function judgeCall(call: ParsedCall, rule: ProgramRule, words: readonly Word[]): ProgramJudgement {
   if (call.operands.length > (rule.maxOperands ?? Infinity)) return refused('it has more operands than it reads')
   if (rule.maxOperands !== undefined && call.operands.some(({ isSeveral }) => isSeveral)) {
     return refused('how many operands it has is not known')
@@ -73,19 +75,23 @@ function judgeCall(call: ParsedCall, rule: ProgramRule): ProgramJudgement {
   const problem = rule.check?.(call)
   if (problem !== undefined) return refused(problem)
   const files = filesOf(call, rule)
-  const isRecursive = rule.recursive === true || (rule.recursive !== undefined && hasOption(call, rule.recursive))
-  const roots = files.length > 0 ? files : [here]
+  const isRecursive = applies(rule.recursive, call)
+  const followsLinks = isRecursive && applies(rule.followsLinks, call) && !hasOption(call, '--no-dereference')
+  const roots = files.length > 0 || rule.needsOperands ? files : [here]
   return {
     reads: [
-      ...(rule.reads ? (isRecursive ? roots : files).map((word) => ({ word, isRecursive })) : []),
+      ...(rule.reads ? (isRecursive ? roots : files).map((word) => ({ word, isRecursive, followsLinks })) : []),
       ...fileValues(call),
     ],
-    prints: printed(call, rule, isRecursive ? roots : files),
-    roots,
+    prints: printed(call, rule, { files, roots, isRecursive, words }),
   }
 }
 
-const quiet: ProgramJudgement = { reads: [], prints: 'anything', roots: [] }
+function applies(condition: true | string | undefined, call: ParsedCall): boolean {
+  return condition === true || (condition !== undefined && hasOption(call, condition))
+}
+
+const quiet: ProgramJudgement = { reads: [], prints: 'anything' }
 
 function refused(problem: string): ProgramJudgement {
   return { ...quiet, problem }
@@ -108,19 +114,33 @@ function fileValues({ options }: ParsedCall): FileUse[] {
   return options.flatMap(({ isFile, value }) => (isFile && value ? [{ word: value, isRecursive: false }] : []))
 }
 
-function printed(call: ParsedCall, { prints }: ProgramRule, files: readonly Word[]): ProgramJudgement['prints'] {
-  if (prints?.names === true || (prints?.names !== undefined && hasOption(call, prints.names))) return 'names'
-  return prints?.input && files.length === 0 ? 'input' : 'anything'
+interface Operands {
+  files: readonly Word[]
+  roots: readonly Word[]
+  isRecursive: boolean
+  words: readonly Word[]
+}
+
+function printed(call: ParsedCall, rule: ProgramRule, operands: Operands): ProgramJudgement['prints'] {
+  const { prints } = rule
+  const { files, roots, isRecursive, words } = operands
+  const names = prints?.names
+  if (names && (names.needs === undefined || hasOption(call, names.needs)) && hasOnlyOptions(call, names.with)) {
+    const { isFlat = false, isTracked = false } = names
+    // A tree to look into would stand before each name.
+    if (isTracked && rule.text && files.length !== (call.behindDashes?.length ?? 0)) return 'anything'
+    const isNul = isTracked && hasOption(call, '-z --null')
+    return { roots: isTracked ? [here] : roots, isFlat, isTracked, isNul, wishes: words }
+  }
+  const isFilter = prints?.input !== undefined && hasOnlyOptions(call, prints.input)
+  return isFilter && (isRecursive ? roots : files).length === 0 ? 'input' : 'anything'
 }
 
 function judgeFind(words: readonly Word[]): ProgramJudgement {
   const found = readFind(words)
   if (typeof found === 'string') return refused(found)
-  return {
-    reads: [],
-    prints: found.printsNames ? 'names' : 'anything',
-    roots: found.roots.length > 0 ? found.roots : [here],
-  }
+  const roots = found.roots.length > 0 ? found.roots : [here]
+  return { reads: [], prints: found.names ? { roots, ...found.names, wishes: words } : 'anything' }
 }
 
 function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudgement {
@@ -133,16 +153,16 @@ function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudg
     if (problem !== undefined) return refused(problem)
   }
   if (!git.command) return quiet
-  const judged = judgeCall(git.command.call, git.command.rule)
-  const reads = [...judged.reads, ...secretsShown(git.command)]
-  return { ...judged, reads: reads.map((use) => ({ ...use, folders })), roots: [] }
-}
-
-/** Files with secrets whose content a repository keeps: `git show HEAD:.env`, `git grep key -- .env`. */
-function secretsShown({ rule, call }: NonNullable<GitCall['command']>): FileUse[] {
-  if (!rule.showsHistory) return []
-  return call.operands.flatMap((word) => {
-    const path = textOf(word)?.replace(/^[^:]*:(?:\([^)]*\))?/, '')
-    return path !== undefined && mayBeSecret(exactPath(path)) ? [{ word: literal(path), isRecursive: false }] : []
-  })
+  const { command } = git
+  const judged = judgeCall(command.call, command.rule, words)
+  const shown = folders.map((folder) => filesShown(command, folder))
+  const problem = judged.problem ?? shown.find((each) => typeof each === 'string')
+  if (typeof problem === 'string') return refused(problem)
+  // The names that it prints and the files that it is given begin where it is.
+  const isHere = git.folders.length === 0
+  const reads = [
+    ...(isHere ? judged.reads : judged.reads.map((use) => ({ ...use, folders }))),
+    ...shown.flatMap((each) => (typeof each === 'string' ? [] : each)),
+  ]
+  return { ...judged, reads, prints: isHere ? judged.prints : 'anything' }
 }

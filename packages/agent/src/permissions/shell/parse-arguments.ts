@@ -1,7 +1,7 @@
 import type { ParsedCall, ParsedOption, ProgramRule } from './program-rule.ts'
-import { mayBeOption, startOf, textOf, withoutStart, type Word } from './word.ts'
+import { mayBeOption, maySplit, startOf, textOf, withoutStart, type Word } from './word.ts'
 
-type ArgumentRule = Pick<ProgramRule, 'options' | 'everyOptionReads' | 'stopsAtOperand'>
+type ArgumentRule = Pick<ProgramRule, 'options' | 'anyWord' | 'stopsAtOperand'>
 
 /** Sorts the words of a call into options and operands as getopt does, or says in a sentence which of them is not known. */
 export function parseArguments(words: readonly Word[], rule: ArgumentRule): ParsedCall | string {
@@ -11,7 +11,7 @@ export function parseArguments(words: readonly Word[], rule: ArgumentRule): Pars
   const rest = [...words]
   for (let word = rest.shift(); word; word = rest.shift()) {
     const text = textOf(word)
-    if (text === '--') return { options, operands: [...operands, ...rest] }
+    if (text === '--') return { options, operands: [...operands, ...rest], behindDashes: rest }
     if (text === '-' || !mayBeOption(word)) {
       if (rule.stopsAtOperand) return { options, operands: [word, ...rest] }
       operands.push(word)
@@ -19,21 +19,13 @@ export function parseArguments(words: readonly Word[], rule: ArgumentRule): Pars
     }
     const found = startOf(word).startsWith('--') ? longOption(word, known, rest) : shortOptions(word, known, rest)
     if (typeof found !== 'string') options.push(...found)
-    else if (!rule.everyOptionReads) return found
-    else if (startOf(word) === '') operands.push(word)
-    else options.push(unlistedOption(word))
+    else if (rule.anyWord && startOf(word) === '') operands.push(word)
+    else return found
   }
   return { options, operands }
 }
 
-/** An option of a program whose options all read: it may name a file in one word with it. */
-function unlistedOption(word: Word): ParsedOption {
-  const start = startOf(word)
-  const length = start.startsWith('--') ? start.indexOf('=') + 1 : 2
-  return { name: start, isFile: length > 0, ...(length > 0 && { value: withoutStart(word, length) }) }
-}
-
-type ValueKind = 'none' | 'text' | 'file' | 'optional'
+type ValueKind = 'none' | 'text' | 'file' | 'optional' | 'two'
 
 const cache = new Map<string, Map<string, ValueKind>>()
 
@@ -46,7 +38,7 @@ function knownOptions(options: string): Map<string, ValueKind> {
   return known
 }
 
-const kinds: Record<string, ValueKind> = { ':': 'text', '=': 'text', '@': 'file', '?': 'optional' }
+const kinds: Record<string, ValueKind> = { ':': 'text', '=': 'text', '@': 'file', '?': 'optional', '&': 'two' }
 
 function readOption(written: string): [string, ValueKind] {
   const kind = kinds[written.slice(-1)]
@@ -62,10 +54,11 @@ function longOption(word: Word, known: Map<string, ValueKind>, rest: Word[]): Pa
   if (name === undefined || kind === undefined) return `\`${name ?? start}\` is not among the options that only read`
   const isFile = kind === 'file'
   if (equals !== -1) {
-    if (kind === 'none' || word.isSeveral) return `\`${name}\` takes no such value`
+    if (kind === 'none' || kind === 'two' || maySplit(word)) return `\`${name}\` takes no such value`
     return [{ name, isFile, value: withoutStart(word, equals + 1) }]
   }
   if (kind === 'none' || kind === 'optional') return [{ name, isFile }]
+  if (kind === 'two' && !takeValue(rest)) return `the name behind \`${name}\` is not known`
   const value = takeValue(rest)
   return value ? [{ name, isFile, value }] : `the value of \`${name}\` is not known`
 }
@@ -94,11 +87,12 @@ function shortOptions(word: Word, known: Map<string, ValueKind>, rest: Word[]): 
     }
     const attached = withoutStart(word, index + 2)
     if (attached.pieces.length > 0) {
-      return word.isSeveral ? `the value of \`${name}\` is not known` : [...found, { name, isFile, value: attached }]
+      return maySplit(word) ? `the value of \`${name}\` is not known` : [...found, { name, isFile, value: attached }]
     }
     if (kind === 'optional') return [...found, { name, isFile }]
     const value = takeValue(rest)
     return value ? [...found, { name, isFile, value }] : `the value of \`${name}\` is not known`
   }
-  return isWhole ? found : `\`${start}…\` may be any option`
+  if (isWhole) return found
+  return start === '' ? 'a word that is not known may be an option' : `\`${start}…\` may be any option`
 }

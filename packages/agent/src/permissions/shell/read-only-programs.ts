@@ -3,6 +3,12 @@ import { hasOption, valuesOf, type ParsedCall, type ProgramRule } from './progra
 import { sedOnlyPrints } from './sed-script.ts'
 import { startOf, textOf, textWithNumbers } from './word.ts'
 
+const sums: ProgramRule = {
+  // `-c` reads the files that a file names.
+  options: '-b -t -z --binary --text --tag --zero --version',
+  reads: 'contents',
+}
+
 /**
  * Programs that only read if they are called in these ways. Whoever adds one makes sure, for every option that is listed, that
  * it writes nothing, starts nothing and connects nowhere; what has other options than these on another system is listed with
@@ -10,44 +16,119 @@ import { startOf, textOf, textWithNumbers } from './word.ts'
  */
 const programs: Record<string, ProgramRule> = {
   // Files
-  cat: { options: '', everyOptionReads: true, reads: 'contents', prints: { input: true } },
-  tac: { options: '-s:', everyOptionReads: true, reads: 'contents', prints: { input: true } },
-  nl: { options: '-b: -w: -s: -n: -v:', everyOptionReads: true, reads: 'contents' },
-  head: { options: '-n: -c: -#', everyOptionReads: true, reads: 'contents', prints: { input: true } },
-  tail: { options: '-n: -c: -#', everyOptionReads: true, reads: 'contents', prints: { input: true } },
-  wc: { options: '', everyOptionReads: true, reads: 'contents' },
-  ls: { options: '-I: -w: -T:', everyOptionReads: true, prints: { names: true } },
-  stat: { options: '', everyOptionReads: true },
-  du: { options: '', everyOptionReads: true },
-  df: { options: '', everyOptionReads: true },
-  basename: { options: '', everyOptionReads: true },
-  dirname: { options: '', everyOptionReads: true },
-  realpath: { options: '', everyOptionReads: true },
-  readlink: { options: '', everyOptionReads: true },
-  namei: { options: '', everyOptionReads: true },
+  cat: {
+    options: `-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs
+      --show-nonprinting --version`,
+    reads: 'contents',
+    prints: { input: '' },
+  },
+  tac: { options: '-b -r -s: --before --regex --separator= --version', reads: 'contents', prints: { input: '' } },
+  nl: {
+    options: `-b: -d: -f: -h: -i: -l: -n: -p -s: -v: -w: --body-numbering= --section-delimiter= --footer-numbering= --header-numbering=
+      --line-increment= --join-blank-lines= --number-format= --no-renumber --number-separator= --starting-line-number= --number-width=
+      --version`,
+    reads: 'contents',
+  },
+  head: {
+    options: '-n: -c: -q -v -z -# --lines= --bytes= --quiet --silent --verbose --zero-terminated --version',
+    reads: 'contents',
+    prints: { input: '-n -# --lines -q --quiet' },
+  },
+  tail: {
+    options: `-n: -c: -f -F -q -v -z -s: -# --lines= --bytes= --follow? --pid= --retry --sleep-interval= --max-unchanged-stats= --quiet
+      --silent --verbose --zero-terminated --version`,
+    reads: 'contents',
+    prints: { input: '-n -# --lines -q --quiet' },
+  },
+  // `--files0-from` reads the files that a file names.
+  wc: { options: '-c -m -l -L -w --bytes --chars --lines --max-line-length --words --version', reads: 'contents' },
+  ls: {
+    options: `-a -A -b -B -c -C -d -D -f -F -g -G -h -H -i -I: -k -l -L -m -n -N -o -p -q -Q -r -R -s -S -t -T: -u -U -v -w: -x -X -Z -1 --all
+      --almost-all --author --escape --block-size= --ignore-backups --color? --directory --classify? --file-type --format= --full-time
+      --group-directories-first --no-group --human-readable --si --dereference-command-line --hide= --hyperlink? --indicator-style=
+      --inode --ignore= --kibibytes --dereference --numeric-uid-gid --literal --hide-control-chars --show-control-chars --quote-name
+      --quoting-style= --reverse --recursive --size --sort= --time= --time-style= --tabsize= --width= --context --zero --version`,
+    anyWord: true,
+    // Other options decorate the names, or add `..` to them.
+    prints: {
+      names: {
+        isFlat: true,
+        with: '-1 -A -B -c -I -r -S -t -u -U -v -X --almost-all --ignore-backups --ignore --hide --reverse --sort',
+      },
+    },
+  },
+  stat: {
+    options: '-L -f -c: -t --dereference --file-system --cached= --format= --printf= --terse --version',
+    anyWord: true,
+  },
+  // `--files0-from` and `-X` read a file, `-L` follows links.
+  du: {
+    options: `-0 -a -B: -b -c -d: -h -k -l -m -P -S -s -t: -x --null --all --apparent-size --block-size= --bytes --total --max-depth=
+      --human-readable --inodes --count-links --no-dereference --separate-dirs --si --summarize --threshold= --time? --time-style=
+      --exclude= --one-file-system --version`,
+  },
+  df: {
+    options: `-a -B: -h -H -i -k -l -m -P -t: -T -x: --all --block-size= --human-readable --si --inodes --local --no-sync --output?
+      --portability --total --type= --print-type --exclude-type= --version`,
+  },
+  basename: { options: '-a -s: -z --multiple --suffix= --zero --version', anyWord: true },
+  dirname: { options: '-z --zero --version', anyWord: true },
+  realpath: {
+    options: `-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to=
+      --relative-base= --strip --no-symlinks --zero --version`,
+    anyWord: true,
+  },
+  readlink: {
+    options: `-f -e -m -n -q -s -v -z --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent
+      --verbose --zero --version`,
+    anyWord: true,
+  },
+  namei: {
+    options: '-x -m -o -l -n -v --mountpoints --modes --owners --long --nosymlinks --vertical --version',
+  },
+  // `-f` and `-m` read a file, `-z` starts programs, `-p` sets times, `-C` writes.
   file: {
     options: '-b -i -I -L -h -k -N -0 -r -F: --brief --mime --mime-type --mime-encoding --dereference --no-dereference',
   },
+  // `--fromfile` reads a file, `-o` writes one, `-l` follows links.
   tree: {
-    options: `-a -d -f -i -l -x -p -s -h -u -g -D -t -r -C -n -J -F -q -N -L: -P: -I: --noreport --dirsfirst --gitignore --prune --du
+    options: `-a -d -f -i -x -p -s -h -u -g -D -t -r -C -n -J -F -q -N -L: -P: -I: --noreport --dirsfirst --gitignore --prune --du
       --filelimit= --charset=`,
   },
-  cksum: { options: '', everyOptionReads: true },
-  md5sum: { options: '', everyOptionReads: true },
-  sha1sum: { options: '', everyOptionReads: true },
-  sha256sum: { options: '', everyOptionReads: true },
-  sha512sum: { options: '', everyOptionReads: true },
-  shasum: { options: '-a: -b -t -c --algorithm= --check' },
+  // `-c` reads the files that a file names.
+  cksum: {
+    options: '-a: -l: -z --algorithm= --length= --tag --untagged --zero --version',
+    reads: 'contents',
+  },
+  md5sum: sums,
+  sha1sum: sums,
+  sha256sum: sums,
+  sha512sum: sums,
+  shasum: { options: '-a: -b -t --algorithm= --binary --text --tag', reads: 'contents' },
 
   // Text
   grep: {
-    options: `-e: -f@ -m: -A: -B: -C: -d: -D: -# --regexp= --file@ --max-count= --after-context= --before-context= --context= --include=
-      --exclude= --exclude-dir= --exclude-from@ --color? --label= --binary-files=`,
-    everyOptionReads: true,
+    // `-d recurse` would make it recursive.
+    options: `-E -F -G -P -e: -f@ -i -y -w -x -z -s -v -V -m: -b -n -H -h -o -q -a -I -D: -r -R -L -l -c -T -Z -B: -A: -C: -U -u -#
+      --extended-regexp --fixed-strings --basic-regexp --perl-regexp --regexp= --file@ --ignore-case --no-ignore-case --word-regexp
+      --line-regexp --null-data --no-messages --invert-match --version --max-count= --byte-offset --line-number --line-buffered
+      --with-filename --no-filename --label= --only-matching --quiet --silent --binary-files= --text --devices= --recursive
+      --dereference-recursive --include= --exclude= --exclude-from@ --exclude-dir= --files-without-match --files-with-matches --count
+      --initial-tab --null --before-context= --after-context= --context= --group-separator= --no-group-separator --color? --colour?
+      --binary`,
     reads: 'contents',
     text: { count: 1, unless: '-e -f --regexp --file' },
     recursive: '-r -R --recursive --dereference-recursive',
-    prints: { names: '-l -L --files-with-matches --files-without-match', input: true },
+    followsLinks: '-R --dereference-recursive',
+    prints: {
+      names: {
+        needs: '-l -L --files-with-matches --files-without-match',
+        with: `-E -F -G -P -e -i -w -x -s -v -m -a -I -r -l -L --extended-regexp --fixed-strings --regexp --ignore-case --word-regexp
+          --invert-match --recursive --include --exclude --exclude-dir --files-with-matches --files-without-match --no-messages`,
+      },
+      input:
+        '-E -F -G -P -e -i -w -x -s -v -m -a --extended-regexp --fixed-strings --regexp --ignore-case --invert-match',
+    },
   },
   rg: {
     // `--pre`, `--hostname-bin` and `-z` start other programs.
@@ -65,7 +146,15 @@ const programs: Record<string, ProgramRule> = {
     reads: 'contents',
     text: { count: 1, unless: '-e -f --regexp --file --files --type-list' },
     recursive: true,
-    prints: { names: '-l --files --files-with-matches --files-without-match' },
+    followsLinks: '-L --follow',
+    prints: {
+      names: {
+        needs: '-l --files --files-with-matches --files-without-match',
+        with: `-e -s -F -i -v -x -m -S -w -g -. -d -t -T -u -l --regexp --case-sensitive --fixed-strings --ignore-case --smart-case
+          --word-regexp --glob --iglob --hidden --max-depth --no-ignore --no-ignore-vcs --type --type-not --files
+          --files-with-matches --files-without-match --sort --sortr --no-messages`,
+      },
+    },
   },
   fd: {
     // `-x`, `-X` and `-l` start other programs.
@@ -73,7 +162,12 @@ const programs: Record<string, ProgramRule> = {
       --case-sensitive --ignore-case --absolute-path --follow --full-path --print0 --quiet --extension= --type= --max-depth= --min-depth=
       --exact-depth= --exclude= --size= --changed-within= --changed-before= --max-results= --color= --version`,
     text: { count: 1 },
-    prints: { names: true },
+    prints: {
+      names: {
+        with: `-H -I -u -s -i -g -F -p -e -t -d -E -S --hidden --no-ignore --no-ignore-vcs --glob --fixed-strings --case-sensitive
+          --ignore-case --full-path --extension --type --max-depth --min-depth --exact-depth --exclude --size`,
+      },
+    },
   },
   sed: {
     options:
@@ -106,7 +200,9 @@ const programs: Record<string, ProgramRule> = {
       --general-numeric-sort --human-numeric-sort --month-sort --numeric-sort --random-sort --reverse --version-sort --sort= --check?
       --merge --stable --unique --zero-terminated --key= --field-separator= --parallel=`,
     reads: 'contents',
-    prints: { input: true },
+    prints: {
+      input: '-b -d -f -g -h -i -M -n -R -r -V -s -u -k -t --numeric-sort --random-sort --reverse --unique --key',
+    },
   },
   uniq: {
     // A second operand is written to.
@@ -114,20 +210,42 @@ const programs: Record<string, ProgramRule> = {
       --check-chars= --zero-terminated`,
     reads: 'contents',
     maxOperands: 1,
-    prints: { input: true },
+    prints: { input: '-d -u -i --repeated --unique --ignore-case' },
   },
-  cut: { options: '-b: -c: -d: -f:', everyOptionReads: true, reads: 'contents' },
-  tr: { options: '', everyOptionReads: true },
-  paste: { options: '-d:', everyOptionReads: true, reads: 'contents' },
-  join: { options: '-a: -e: -j: -o: -t: -v: -1: -2:', everyOptionReads: true, reads: 'contents' },
-  comm: { options: '', everyOptionReads: true, reads: 'contents' },
-  fold: { options: '-w:', everyOptionReads: true, reads: 'contents' },
-  fmt: { options: '-w:', everyOptionReads: true, reads: 'contents' },
-  expand: { options: '-t:', everyOptionReads: true, reads: 'contents' },
-  unexpand: { options: '-t:', everyOptionReads: true, reads: 'contents' },
-  column: { options: '-t -s: -o: -c: -N: -x -e -n: -J -R: -L', reads: 'contents' },
-  rev: { options: '', everyOptionReads: true, reads: 'contents' },
-  cmp: { options: '-i: -n:', everyOptionReads: true, reads: 'contents' },
+  cut: {
+    options: `-b: -c: -d: -f: -n -s -z --bytes= --characters= --delimiter= --fields= --complement --only-delimited --output-delimiter=
+      --zero-terminated --version`,
+    reads: 'contents',
+  },
+  tr: { options: '-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1 --version', anyWord: true },
+  paste: { options: '-d: -s -z --delimiters= --serial --zero-terminated --version', reads: 'contents' },
+  join: {
+    options:
+      '-a: -e: -i -j: -o: -t: -v: -1: -2: -z --ignore-case --check-order --nocheck-order --header --zero-terminated --version',
+    reads: 'contents',
+  },
+  comm: {
+    options: '-1 -2 -3 -z --check-order --nocheck-order --output-delimiter= --total --zero-terminated --version',
+    reads: 'contents',
+  },
+  fold: { options: '-b -s -w: --bytes --spaces --width= --version', reads: 'contents' },
+  fmt: {
+    options: `-c -p: -s -t -u -w: -g: -# --crown-margin --prefix= --split-only --tagged-paragraph --uniform-spacing --width= --goal=
+      --version`,
+    reads: 'contents',
+  },
+  expand: { options: '-i -t: -# --initial --tabs= --version', reads: 'contents' },
+  unexpand: { options: '-a -t: --all --first-only --tabs= --version', reads: 'contents' },
+  column: {
+    options: `-t -s: -o: -c: -N: -x -e -n: -J -R: -L --table --separator= --output-separator= --output-width= --table-columns=
+      --fillrows --json --version`,
+    reads: 'contents',
+  },
+  rev: { options: '-V --version', reads: 'contents' },
+  cmp: {
+    options: '-b -i: -l -n: -s -v --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent --version',
+    reads: 'contents',
+  },
   diff: {
     // `-l` starts `pr`.
     options: `-u -U: -c -C: -q -s -y -r -N -a -b -B -w -i -E -Z -d -p -t -T -W: -x: -X@ -I: -L: --color? --brief --unified? --context?
@@ -135,31 +253,54 @@ const programs: Record<string, ProgramRule> = {
       --ignore-trailing-space --ignore-matching-lines= --strip-trailing-cr --suppress-common-lines --width= --exclude= --label= --minimal
       --normal --report-identical-files --show-c-function --no-dereference`,
     reads: 'contents',
-    recursive: '-r --recursive',
+    // It compares folders also without `-r`, and follows the links in them.
+    recursive: true,
+    needsOperands: true,
+    followsLinks: true,
   },
   jq: {
-    options: `-f: --from-file= --indent= -L: -r -c -e -s -n -S -C -M -a -R -j --raw-output --compact-output --exit-status --slurp
-      --null-input --sort-keys --raw-input --join-output --tab --args --jsonargs --stream --seq`,
-    everyOptionReads: true,
+    // `-f`, `-L`, `--rawfile`, `--slurpfile` and `--from-file` read other files.
+    options: `-r -c -e -s -n -S -C -M -a -R -j -V --indent= --raw-output --compact-output --exit-status --slurp --null-input --sort-keys
+      --color-output --monochrome-output --ascii-output --raw-input --join-output --tab --unbuffered --arg& --argjson& --args
+      --jsonargs --stream --seq --version`,
     reads: 'contents',
-    text: { count: 1, unless: '-f --from-file' },
+    text: { count: 1 },
     check: jqProblem,
   },
   iconv: { options: '-f: -t: -c -s -l --from-code= --to-code= --list', reads: 'contents' },
-  strings: { options: '-n: -t: -e: -a', everyOptionReads: true, reads: 'contents' },
+  strings: {
+    options: `-n: -t: -e: -a -d -f -o -w -s: -# --all --data --print-file-name --bytes= --radix= --encoding= --include-all-whitespace
+      --output-separator= --version`,
+    reads: 'contents',
+    // It takes options and names from a file that is named like this.
+    check: ({ operands }) =>
+      operands.every((word) => /^[^@]/.test(startOf(word))) ? undefined : 'it may read the names in a file',
+  },
   base64: { options: '-d -D -w: --decode --wrap=', reads: 'contents', maxOperands: 1 },
-  od: { options: '-A: -j: -N: -t:', everyOptionReads: true, reads: 'contents' },
-  hexdump: { options: '-n: -s: -e:', everyOptionReads: true, reads: 'contents' },
+  od: {
+    options: `-A: -j: -N: -S: -t: -v -w? -a -b -c -d -f -i -l -o -s -x --address-radix= --endian= --skip-bytes= --read-bytes= --strings?
+      --format= --output-duplicates --width? --version`,
+    reads: 'contents',
+  },
+  // `-f` reads a format from a file.
+  hexdump: {
+    options: '-b -c -C -d -o -x -e: -n: -s: -v --canonical --format= --length= --skip= --no-squeezing --version',
+    reads: 'contents',
+  },
   // A second operand is written to, and behind the first one an option is an operand.
   xxd: { options: '-a -b -c: -e -g: -i -l: -p -r -s: -u', reads: 'contents', maxOperands: 1, stopsAtOperand: true },
-  seq: { options: '', everyOptionReads: true },
-  expr: { options: '', everyOptionReads: true },
-  numfmt: { options: '', everyOptionReads: true },
+  seq: { options: '-f: -s: -w --format= --separator= --equal-width --version', anyWord: true },
+  expr: { options: '--version', anyWord: true },
+  numfmt: {
+    options: `-d: -z --debug --delimiter= --field= --format= --from= --from-unit= --grouping --header? --invalid= --padding= --round=
+      --suffix= --to= --to-unit= --zero-terminated --version`,
+    anyWord: true,
+  },
   shuf: {
     options: '-e -i: -n: -r -z --echo --input-range= --head-count= --repeat --zero-terminated',
     reads: 'contents',
   },
-  tsort: { options: '', everyOptionReads: true, reads: 'contents' },
+  tsort: { options: '--version', reads: 'contents' },
 
   // Archives
   tar: {
@@ -182,26 +323,55 @@ const programs: Record<string, ProgramRule> = {
     check: ({ operands }) =>
       operands.every((word) => startOf(word).startsWith('+')) ? undefined : 'it may set the clock',
   },
-  cal: { options: '-1 -3 -y -m -j -s', everyOptionReads: true },
-  sleep: { options: '', everyOptionReads: true },
-  whoami: { options: '', everyOptionReads: true },
-  id: { options: '', everyOptionReads: true },
-  groups: { options: '', everyOptionReads: true },
-  users: { options: '', everyOptionReads: true },
-  who: { options: '', everyOptionReads: true },
-  tty: { options: '', everyOptionReads: true },
+  cal: { options: '-1 -3 -y -m -j -s' },
+  sleep: { options: '--version', anyWord: true },
+  whoami: { options: '--version', maxOperands: 0 },
+  id: { options: '-a -Z -g -G -n -r -u -z --context --group --groups --name --real --user --zero --version' },
+  groups: { options: '--version' },
+  // A file in place of the list of sessions would be shown; `--lookup` looks up the names of hosts.
+  users: { options: '--version', maxOperands: 0 },
+  who: {
+    options: `-a -b -d -H -l -m -p -q -r -s -t -T -w -u --all --boot --dead --heading --ips --login --process --count --runlevel --short
+      --time --users --mesg --message --writable --version`,
+    maxOperands: 0,
+  },
+  tty: { options: '-s --silent --quiet --version', maxOperands: 0 },
   hostname: { options: '-s --short', maxOperands: 0 },
-  uname: { options: '', everyOptionReads: true },
+  uname: {
+    options: `-a -s -n -r -v -m -p -i -o --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor
+      --hardware-platform --operating-system --version`,
+    maxOperands: 0,
+  },
   // Elsewhere it starts the program that it is given.
   arch: { options: '', maxOperands: 0 },
-  nproc: { options: '', everyOptionReads: true },
-  uptime: { options: '', everyOptionReads: true },
-  free: { options: '', everyOptionReads: true },
-  vmstat: { options: '', everyOptionReads: true },
-  lscpu: { options: '', everyOptionReads: true },
-  lsblk: { options: '', everyOptionReads: true },
-  findmnt: { options: '', everyOptionReads: true },
-  locale: { options: '', everyOptionReads: true },
+  nproc: { options: '--all --ignore= --version', maxOperands: 0 },
+  uptime: { options: '-p -s -V --pretty --since --version', maxOperands: 0 },
+  free: {
+    options: `-b -k -m -g -h -l -t -v -w -s: -c: -V --bytes --kilo --mega --giga --tera --kibi --mebi --gibi --tebi --human --si --lohi
+      --total --committed --seconds= --count= --wide --version`,
+    maxOperands: 0,
+  },
+  vmstat: {
+    options:
+      '-a -f -m -n -s -d -D -S: -w -t -y --active --forks --slabs --stats --disk --disk-sum --unit= --wide --timestamp',
+  },
+  // `--sysroot` reads from another folder.
+  lscpu: {
+    options:
+      '-a -b -B -C? -c -J -e? -p? -x -y --all --online --bytes --caches? --offline --json --extended? --parse? --hex --physical',
+    maxOperands: 0,
+  },
+  lsblk: {
+    options: `-A -D -E: -I: -J -M -O -P -S -T? -a -b -d -e: -f -i -l -m -n -o: -p -r -s -t -w: -x: -z --json --output-all --pairs --tree?
+      --all --bytes --nodeps --exclude= --fs --ascii --list --perms --noheadings --output= --paths --raw --inverse --topology --sort=`,
+  },
+  // `-F` reads a file, and `-N` is about another process.
+  findmnt: {
+    options: `-k -A -a -b -C -c -D -d: -e -f -i -J -l -n -O: -o: -P -R -r -S: -T: -M: -t: -U -u -v --kernel --all --ascii --bytes --df
+      --direction= --first-only --invert --json --list --noheadings --options= --output= --output-all --pairs --real --pseudo
+      --submounts --raw --source= --target= --mountpoint= --types= --uniq --notruncate --nofsroot --tree`,
+  },
+  locale: { options: '-a -m -c -k -v --all-locales --charmaps --category-name --keyword-name --verbose --version' },
   getconf: { options: '-a' },
   getent: {
     options: '',
@@ -248,7 +418,7 @@ function jqProblem(call: ParsedCall): string | undefined {
   const [first] = call.operands
   const isKnown = first === undefined || first.pieces.length === 0 || startOf(first) !== ''
   const mayImport = call.operands.some((word) => /^\s*(?:#|(?:module|import|include)\b)/.test(startOf(word)))
-  return isKnown && !mayImport && !hasOption(call, '-f --from-file') ? undefined : 'its program may read other files'
+  return isKnown && !mayImport ? undefined : 'its program may read other files'
 }
 
 function needsOption(names: string): (call: ParsedCall) => string | undefined {

@@ -35,9 +35,14 @@ export const shellBuiltins: ReadonlyMap<string, (words: readonly Word[]) => stri
 /** Those that are programs too, and may be called by their path. */
 export const programsOfThatName = new Set(['true', 'false', 'echo', 'pwd', 'printf', 'test', '['])
 
-/** The variables that `read` sets. */
-export function namesRead(words: readonly Word[]): string[] {
-  return readWords(words)?.names ?? []
+/** The variables that `read` sets, and whether one of them gets a whole line, or all up to a NUL. */
+export function namesRead(words: readonly Word[]): { names: string[]; whole?: 'line' | 'nul' } {
+  const names = readWords(words)?.names ?? []
+  const options = words.slice(0, words.length - names.length).map(textOf)
+  if (names.length !== 1) return { names }
+  if (options.every((option) => option === '-r')) return { names, whole: 'line' }
+  const isNul = options.every((option) => option === '-r' || option === '-d' || option === '')
+  return isNul ? { names, whole: 'nul' } : { names }
 }
 
 /** Where `cd` goes: a path, or the home folder. */

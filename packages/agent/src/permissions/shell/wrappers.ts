@@ -1,7 +1,7 @@
 import { parseArguments } from './parse-arguments.ts'
-import type { Output } from './judge-program.ts'
-import { valuesOf, hasOption } from './program-rule.ts'
-import { literal, severalNames, severalThings, textOf, textWithNumbers, type Piece, type Word } from './word.ts'
+import { valuesOf, hasOption, type ParsedCall } from './program-rule.ts'
+import { pieceOf } from './expand-word.ts'
+import { literal, severalThings, textOf, textWithNumbers, type Output, type Piece, type Word } from './word.ts'
 
 /** The command that another one starts, a sentence on why that is not known, or undefined where `program` is no such command. */
 export function wrappedCommand(program: string, words: readonly Word[], input: Output): Word[] | string | undefined {
@@ -46,10 +46,18 @@ function afterXargs(words: readonly Word[], input: Output): Word[] | string {
   if (typeof call === 'string') return call
   const command = call.operands.length > 0 ? [...call.operands] : [literal('echo')]
   const marks = valuesOf(call, '-I --replace').map(textOf)
-  if (marks.length === 0) return [...command, input === 'names' ? severalNames : severalThings]
+  const added = usable(input, call)
+  if (marks.length === 0) return [...command, { pieces: [pieceOf(added)], isSeveral: true }]
   const [mark] = marks
   if (marks.length > 1 || !mark) return 'where it puts what it reads is not known'
-  return command.map((word) => withInput(word, mark, input))
+  return command.map((word) => withInput(word, mark, added))
+}
+
+/** Names stay what they are only if they are cut where they end. */
+function usable(input: Output, call: ParsedCall): Output {
+  const ends = valuesOf(call, '-d --delimiter').map(textOf)
+  if (input === 'anything' || !ends.every((end) => end === '\\n' || end === '\n')) return 'anything'
+  return input.isNul === hasOption(call, '-0 --null') ? input : 'anything'
 }
 
 function withInput(word: Word, mark: string, input: Output): Word {
@@ -59,7 +67,7 @@ function withInput(word: Word, mark: string, input: Output): Word {
   const pieces = text
     .split(mark)
     .flatMap((part, index): Piece[] => [
-      ...(index > 0 ? [{ type: input } as Piece] : []),
+      ...(index > 0 ? [pieceOf(input)] : []),
       ...(part === '' ? [] : [{ type: 'text', text: part } as Piece]),
     ])
   return { pieces, isSeveral: false }

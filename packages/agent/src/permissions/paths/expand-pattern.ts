@@ -1,0 +1,40 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { meets, type NamePattern } from './path-pattern.ts'
+
+const maxEntries = 10_000
+const maxMatches = 2000
+
+/**
+ * The paths that exist below a folder and may be meant by these names, which may have wildcards; undefined if there are too many.
+ * Links to folders are entered, as the shell does.
+ */
+export function expandPattern(folder: string, names: readonly NamePattern[]): string[] | undefined {
+  let left = maxEntries
+  let paths = [folder]
+  for (const pattern of names) {
+    const exact = pattern.tokens.every((token) => typeof token === 'string') ? pattern.tokens.join('') : undefined
+    const next: string[] = []
+    for (const path of paths) {
+      const entries = exact === undefined ? namesIn(path) : existsSync(`${path}/${exact}`) ? [exact] : []
+      left -= entries.length
+      if (left < 0) return undefined
+      for (const name of entries) if (exact !== undefined || isMeant(pattern, name)) next.push(`${path}/${name}`)
+    }
+    if (next.length > maxMatches) return undefined
+    paths = next
+  }
+  return paths
+}
+
+function isMeant(pattern: NamePattern, name: string): boolean {
+  return meets([pattern], [{ tokens: [...name], skipsHidden: false }])
+}
+
+/** Empty if it is no folder or may not be read: then the shell finds nothing in it either. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
