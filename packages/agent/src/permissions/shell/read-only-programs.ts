@@ -325,11 +325,14 @@ const programs: Record<string, ProgramRule> = {
   },
   cal: { options: '-1 -3 -y -m -j -s' },
   sleep: { options: '--version', anyWord: true },
-  whoami: { options: '--version', maxOperands: 0 },
-  id: { options: '-a -Z -g -G -n -r -u -z --context --group --groups --name --real --user --zero --version' },
-  groups: { options: '--version' },
+  whoami: { options: '', maxOperands: 0 },
+  id: {
+    options: '-a -Z -g -G -n -r -u -z --context --group --groups --name --real --user --zero --version',
+    anyWord: true,
+  },
+  groups: { options: '--version', anyWord: true },
   // A file in place of the list of sessions would be shown; `--lookup` looks up the names of hosts.
-  users: { options: '--version', maxOperands: 0 },
+  users: { options: '', maxOperands: 0 },
   who: {
     options: `-a -b -d -H -l -m -p -q -r -s -t -T -w -u --all --boot --dead --heading --ips --login --process --count --runlevel --short
       --time --users --mesg --message --writable --version`,
@@ -371,7 +374,8 @@ const programs: Record<string, ProgramRule> = {
       --direction= --first-only --invert --json --list --noheadings --options= --output= --output-all --pairs --real --pseudo
       --submounts --raw --source= --target= --mountpoint= --types= --uniq --notruncate --nofsroot --tree`,
   },
-  locale: { options: '-a -m -c -k -v --all-locales --charmaps --category-name --keyword-name --verbose --version' },
+  // `-m` starts `gzip`.
+  locale: { options: '-a -c -k -v --all-locales --category-name --keyword-name --verbose --version' },
   getconf: { options: '-a' },
   getent: {
     options: '',
