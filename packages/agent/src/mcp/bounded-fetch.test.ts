@@ -1,3 +1,5 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { boundedFetch, foreignUrlProblem } from './bounded-fetch.ts'
 
@@ -16,3 +18,37 @@ test.each([
   const bounded = boundedFetch({ serverUrl, headers: {}, maxMessageBytes: 1 })
   await expect(bounded(url)).rejects.toThrow('is not asked')
 })
+
+test.each(['GET', 'POST'])('a redirect is not followed, with its headers or without them: %s', async (method) => {
+  const requests: string[] = []
+  await using elsewhere = await listen((request, response) => {
+    requests.push(`${request.method} ${request.url} ${String(request.headers['x-api-key'])}`)
+    response.end()
+  })
+  await using server = await listen((_, response) => {
+    response.writeHead(307, { location: `${elsewhere.url}admin` }).end()
+  })
+  const bounded = boundedFetch({
+    serverUrl: new URL(server.url),
+    headers: { 'x-api-key': 'secret' },
+    maxMessageBytes: 100,
+  })
+  for (const redirect of [undefined, 'follow' as const]) {
+    const response = await bounded(server.url, { method, ...(redirect && { redirect }) })
+    expect([response.status, response.headers.get('location')]).toEqual([307, `${elsewhere.url}admin`])
+  }
+  expect(requests).toEqual([])
+})
+
+async function listen(answer: RequestListener): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

@@ -11,7 +11,8 @@ export interface FetchBounds {
 
 /**
  * Speaks only to addresses that `urlProblem` accepts, whatever a server names as the next one; a server elsewhere cannot send us to
- * this machine. No message may grow beyond the limit.
+ * this machine. Redirects are not followed: the caller gets them, and comes back with the next address. No message may grow beyond
+ * the limit.
  */
 export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBounds): FetchLike {
   return async (address, init) => {
@@ -22,7 +23,8 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
     if (url.origin === serverUrl.origin) {
       for (const [name, value] of Object.entries(headers)) if (!sent.has(name)) sent.set(name, value)
     }
-    const response = await fetch(url, { ...init, headers: sent })
+    // Followed by `fetch`, a redirect would take our headers to an address that was not checked.
+    const response = await fetch(url, { ...init, headers: sent, redirect: 'manual' })
     if (!response.body) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
     const { status, statusText } = response

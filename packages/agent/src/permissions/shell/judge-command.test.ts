@@ -318,3 +318,36 @@ test('a setting of git can be read', () => {
     expect(judge(command)).toEqual({ effect: 'allow' })
   }
 })
+
+describe('files of version managers', () => {
+  test.each([
+    ['.tool-versions', 'nodejs 22.1.0 20.9.0 # comment\npython 3.12.1\n'],
+    ['mise.toml', '[tools]\nnode = "22"\n'],
+    ['rust-toolchain.toml', '[toolchain]\nchannel = "1.80"\ncomponents = [\n  "clippy",\n]\n'],
+    ['rust-toolchain', 'nightly-2026-01-01\n'],
+    ['.nvmrc', 'lts/*\n'],
+    ['.python-version', '3.12.1\n3.11\n'],
+  ])('that name versions make no question: %s', async (name, text) => {
+    await using place = await Place.make()
+    await place.write(name, text)
+    expect(place.judge('node --version')).toEqual({ effect: 'allow' })
+  })
+
+  test.each([
+    ['.tool-versions', 'nodejs path:./evil\n'],
+    ['.tool-versions', 'nodejs 22.1.0\njq ref:master\n'],
+    ['.tool-versions', 'npm:evil 1.0.0\n'],
+    ['mise.toml', '[tools]\nnode = "path:./evil"\n'],
+    ['.mise.toml', '[hooks]\nenter = "./evil"\n'],
+    ['rust-toolchain.toml', '[toolchain]\npath = "./evil"\n'],
+    ['.ruby-version', '../../evil\n'],
+  ])('that name something else are asked about: %s, %s', async (name, text) => {
+    await using place = await Place.make()
+    await place.write(name, text)
+    await place.write('sub/a.txt', '')
+    for (const command of ['node --version', 'cd sub && jq . a.json', 'echo x | timeout 5 cat']) {
+      expect(place.judge(command)).toMatchObject({ effect: 'ask' })
+    }
+    expect(place.judge('echo x')).toEqual({ effect: 'allow' })
+  })
+})

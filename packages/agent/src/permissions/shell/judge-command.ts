@@ -1,3 +1,4 @@
+import { realPath } from '../paths/real-path.ts'
 import { judgeRead, judgeWrite, mayControl } from '../judge-path.ts'
 import { allowed, worst, type Judgement, type Policy } from '../policy.ts'
 import { effectOf, matchCommand, noRules } from '../rules.ts'
@@ -5,6 +6,8 @@ import { readCommandLine, type SimpleCommand } from './command-reader.ts'
 import { grantOf } from './command-grants.ts'
 import { gitFoldersNamed } from './git-commands.ts'
 import { findRepository, gitFolders, repositoryProblem } from './git-repository.ts'
+import { shellBuiltins } from './shell-builtins.ts'
+import { versionFileProblem } from './version-files.ts'
 import { pathsOf, startOf, textOf, withoutStart, type Word } from './word.ts'
 
 /**
@@ -23,8 +26,9 @@ export function judgeCommand(command: string, place: { cwd: string; policy: Poli
 }
 
 function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
-  const { words, problem, isInner } = command
+  const { words, isInner } = command
   const name = textOf(words[0] as Word) ?? ''
+  const problem = command.problem ?? (shellBuiltins.has(name) ? undefined : shimProblem(command, policy))
   const effect = effectOf(policy.rules, (rule) => matchCommand(rule, words))
   if (effect === 'deny') return { effect, reason: `A rule forbids \`${name}\`.` }
   if (isInner) return effect === 'ask' ? { effect, reason: `A rule asks before \`${name}\` runs.` } : allowed
@@ -41,6 +45,14 @@ function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
   // A grant does not cover what another repository runs.
   const grant = repository?.isForeign ? undefined : grantOf(words)
   return { effect: 'ask', reason: reasons.map((each) => `${each}.`).join(' '), ...(grant && { grant: [grant] }) }
+}
+
+function shimProblem({ folders }: SimpleCommand, { home }: Policy): string | undefined {
+  for (const folder of folders) {
+    const problem = versionFileProblem(realPath(folder), realPath(home))
+    if (problem !== undefined) return problem
+  }
+  return undefined
 }
 
 interface RepositoryJudgement {
