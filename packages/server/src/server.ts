@@ -194,7 +194,13 @@ interface DoorParts {
 
 function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorParts): Doors {
   const { tenants, tokens, allowedOrigins = [], ownerTenant = defaultTenant } = options
-  const holders = new TokenHolders(tokens, clock)
+  const holders = new TokenHolders({
+    tokens,
+    clock,
+    onRevoked: (tokenId) => {
+      for (const sessions of tenants.values()) sessions.clientIds.release(tokenId)
+    },
+  })
   const waitingRoom = new WaitingRoom(clock, options.unauthenticated)
   const gatekeeper = new Gatekeeper({
     tokens,

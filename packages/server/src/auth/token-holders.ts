@@ -4,10 +4,18 @@ import type { TokenStore } from './token-store.ts'
 
 /** Timers cannot be longer than 24 days. */
 const longestWaitMs = 24 * 60 * 60_000
+/** How soon is noticed what another process has revoked. */
+const refreshMs = 1000
 
 interface Holder {
   drop: () => void
   over: AbortController
+}
+
+export interface TokenHoldersOptions {
+  tokens: TokenStore | undefined
+  clock: Clock
+  onRevoked?: (tokenId: string) => void
 }
 
 /** What goes on in the name of a token: it ends when the token is revoked or expires. */
@@ -15,12 +23,16 @@ export class TokenHolders {
   readonly #clock: Clock
   readonly #holders = new Map<string, Set<Holder>>()
   readonly #stop: (() => void) | undefined
+  readonly #closing = new AbortController()
 
-  constructor(tokens: TokenStore | undefined, clock: Clock) {
+  /** `onRevoked` is called for every token that is revoked, whether anything goes on in its name or not. */
+  constructor({ tokens, clock, onRevoked }: TokenHoldersOptions) {
     this.#clock = clock
     this.#stop = tokens?.onRevoked((tokenId) => {
       for (const { drop } of this.#holders.get(tokenId) ?? []) drop()
+      onRevoked?.(tokenId)
     })
+    if (tokens) void this.#watch(tokens)
   }
 
   /** `drop` is called when it must end; what is returned, when it has ended by itself. */
@@ -37,9 +49,22 @@ export class TokenHolders {
   }
 
   close(): void {
+    this.#closing.abort('closed')
     this.#stop?.()
     for (const { over } of [...this.#holders.values()].flatMap((each) => [...each])) over.abort()
     this.#holders.clear()
+  }
+
+  /** Requests look at the file themselves; sockets and streams that are open do not. */
+  async #watch(tokens: TokenStore): Promise<void> {
+    for (;;) {
+      const isOver = await this.#clock.wait(refreshMs, this.#closing.signal).then(
+        () => false,
+        () => true,
+      )
+      if (isOver) return
+      tokens.refresh()
+    }
   }
 
   async #dropAt(time: number, { drop, over }: Holder): Promise<void> {

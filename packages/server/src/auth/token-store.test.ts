@@ -35,7 +35,7 @@ describe('a file of tokens', () => {
     await chmod(file, 0o644)
     await TokenStore.open({ file })
     expect((await stat(file)).mode & 0o777).toBe(0o600)
-    expect(await readdir(join(folder, 'deep'))).toEqual(['tokens.json'])
+    expect(await readdir(join(folder, 'deep'))).toEqual(['tokens.json', 'tokens.json.lock'])
   })
 
   test('that cannot be read lets nobody in and is not replaced', async () => {
@@ -94,5 +94,64 @@ describe('a token', () => {
     expect(made.map(({ token }) => again.verify(token) !== undefined)).toEqual(made.map((_, index) => index >= 10))
     expect(again.list('a')).toEqual(made.slice(10).map(({ record }) => record))
     expect(again.list('default')).toHaveLength(1)
+  })
+})
+
+describe('stores of several processes over one file', () => {
+  test('see at once what another has made or revoked, and tell whoever listens', async () => {
+    const [one, two] = [await TokenStore.open({ file }), await TokenStore.open({ file })]
+    const { token, record } = await one.create({ tenant: 'a', role: 'view' })
+    expect(two.verify(token)).toEqual(record)
+    expect(two.list('a')).toEqual([record])
+    const told: string[] = []
+    one.onRevoked((id) => told.push(id))
+    expect(await two.revoke(record.id, 'a')).toBe(true)
+    expect(one.verify(token)).toBeUndefined()
+    expect(told).toEqual([record.id])
+    expect(await one.revoke(record.id, 'a')).toBe(false)
+  })
+
+  test('never bring back what one of them has revoked, and lose nothing that one of them has made', async () => {
+    const [one, two] = [await TokenStore.open({ file }), await TokenStore.open({ file })]
+    const first = await one.create({ tenant: 'a', role: 'view' })
+    two.list('a')
+    const [, second] = await Promise.all([
+      one.revoke(first.record.id, 'a'),
+      two.create({ tenant: 'a', role: 'view' }),
+      one.create({ tenant: 'b', role: 'view' }),
+      two.create({ tenant: 'b', role: 'view' }),
+    ])
+    for (const store of [one, two, await TokenStore.open({ file })]) {
+      expect(store.verify(first.token)).toBeUndefined()
+      expect(store.list('a')).toEqual([second.record])
+      expect(store.list('b')).toHaveLength(2)
+    }
+  })
+
+  test('make one first token together', async () => {
+    const stores = await Promise.all(Array.from({ length: 4 }, () => TokenStore.open({ file })))
+    expect(stores.map((store) => store.takeFirstToken()).filter((token) => token !== undefined)).toHaveLength(1)
+    for (const store of stores) expect(store.list('default')).toHaveLength(1)
+  })
+
+  test('let nobody in while the file is gone or broken, and do not write over a broken one', async () => {
+    const store = await TokenStore.open({ file })
+    const token = store.takeFirstToken() ?? ''
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.slice(0, -20))
+    expect(store.verify(token)).toBeUndefined()
+    await expect(store.create({ tenant: 'a', role: 'view' })).rejects.toThrow('is not a file of tokens')
+    await writeFile(file, text)
+    expect(store.verify(token)).toBeDefined()
+    await rm(file)
+    expect(store.verify(token)).toBeUndefined()
+    expect(store.list('default')).toEqual([])
+  })
+
+  test('remove what a process left behind that died while it wrote', async () => {
+    const store = await TokenStore.open({ file })
+    await writeFile(`${file}.0123456789abcdef.tmp`, 'half a file')
+    await store.create({ tenant: 'a', role: 'view' })
+    expect(await readdir(join(folder, 'deep'))).toEqual(['tokens.json', 'tokens.json.lock'])
   })
 })

@@ -1,8 +1,12 @@
 import { systemClock, type Clock } from '@tapetree/agent'
+import { acquireWriterLock, type WriterLock } from '@tapetree/session/stores/file'
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
+import { ProblemError } from '../live/problem-error.ts'
 import { roles, type Role } from './role.ts'
 
 /** What is known of a token. The token itself is known to its holder alone. */
@@ -31,11 +35,19 @@ export interface TokenStoreOptions {
   clock?: Clock
 }
 
-/** Tokens by their hashes, in one file that only its owner can read. */
+/**
+ * Tokens by their hashes, in one file that only its owner can read. Any number of processes may share the file: changes are made under a
+ * kernel lock to what the file says then, and every look at a token sees the file as it is.
+ */
 export class TokenStore {
   readonly #file: string
   readonly #clock: Clock
-  readonly #tokens = new Map<string, StoredToken>()
+  /** As the file had them when it was last read. */
+  #tokens = new Map<string, StoredToken>()
+  /** Which version of the file that was. */
+  #version: string | undefined
+  /** Those that were revoked here. They stay so, also if the file could not be written. */
+  readonly #revoked = new Set<string>()
   readonly #listeners = new Set<(tokenId: string) => void>()
   #firstToken: string | undefined
   #writing = Promise.resolve()
@@ -48,20 +60,12 @@ export class TokenStore {
   /** Reads the file; where there is none, makes it, with one token that drives. A file that cannot be read lets nobody in. */
   static async open(options: TokenStoreOptions): Promise<TokenStore> {
     const store = new TokenStore(options)
-    const text = await readFile(options.file, 'utf8').catch(absent)
-    if (text === undefined) {
-      const { token } = await store.create(
-        options.first ?? { tenant: defaultTenant, role: 'drive', name: 'first start' },
-      )
-      store.#firstToken = token
-      return store
-    }
-    await chmod(options.file, 0o600)
-    const parsed = tokenFileSchema.safeParse(parseJson(text))
-    if (!parsed.success) {
-      throw new Error(`${options.file} is not a file of tokens: ${z.prettifyError(parsed.error)}. Mend or remove it.`)
-    }
-    for (const token of parsed.data.tokens) store.#tokens.set(token.id, token)
+    const { file, first = { tenant: defaultTenant, role: 'drive', name: 'first start' } } = options
+    const text = await readFile(file, 'utf8').catch(absent)
+    if (text === undefined) await store.#makeFile(first)
+    else parseTokens(file, text)
+    await chmod(file, 0o600)
+    store.refresh()
     return store
   }
 
@@ -72,8 +76,9 @@ export class TokenStore {
     return token
   }
 
-  /** Whose token it is; undefined for one that was never made, has been revoked or has expired. */
+  /** Whose token it is; undefined for one that was never made, has been revoked by any process or has expired. */
   verify(token: string): TokenRecord | undefined {
+    this.refresh()
     const [, id = '', secret = ''] = tokenPattern.exec(token) ?? []
     const stored = this.#tokens.get(id)
     // An unknown id takes as long as a known one.
@@ -83,11 +88,53 @@ export class TokenStore {
   }
 
   list(tenant: string): TokenRecord[] {
+    this.refresh()
     return [...this.#tokens.values()].filter((token) => token.tenant === tenant).map(recordOf)
   }
 
   /** The token is in the answer and nowhere else. */
-  async create({ tenant, role, name, expiresAt }: NewToken): Promise<{ token: string; record: TokenRecord }> {
+  async create(newToken: NewToken): Promise<{ token: string; record: TokenRecord }> {
+    const { token, stored } = this.#newToken(newToken)
+    await this.#change((tokens) => tokens.set(stored.id, stored))
+    return { token, record: recordOf(stored) }
+  }
+
+  /** False where this tenant has no such token. Whoever came in by it is put out at once, before the file is written. */
+  async revoke(tokenId: string, tenant: string): Promise<boolean> {
+    this.refresh()
+    if (this.#tokens.get(tokenId)?.tenant !== tenant) return false
+    this.#revoked.add(tokenId)
+    this.#take(this.#tokens)
+    await this.#change((tokens) => tokens.delete(tokenId))
+    return true
+  }
+
+  /** Told of each token that is revoked: at once if it was here, and by `refresh` if it was in another process. */
+  onRevoked(listener: (tokenId: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** Reads the file again if another process has changed it. Costs one `stat` if none has. A file that is gone or broken has no tokens. */
+  refresh(): void {
+    // Asked before it is read: what changes in between is read the next time.
+    const version = versionOf(this.#file)
+    if (version === this.#version) return
+    this.#version = version
+    let tokens: StoredToken[] = []
+    try {
+      tokens = parseTokens(this.#file, readFileSync(this.#file, 'utf8'))
+    } catch {
+      // Whoever cannot be looked up is not let in.
+    }
+    this.#take(new Map(tokens.map((token) => [token.id, token])))
+  }
+
+  #isOver({ expires_at: expiresAt }: StoredToken): boolean {
+    return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now()
+  }
+
+  #newToken({ tenant, role, name, expiresAt }: NewToken): { token: string; stored: StoredToken } {
     const secret = randomBytes(32).toString('base64url')
     const stored: StoredToken = {
       id: randomBytes(8).toString('hex'),
@@ -98,38 +145,55 @@ export class TokenStore {
       ...(name !== undefined && { name }),
       ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
     }
-    await this.#write((tokens) => tokens.set(stored.id, stored))
-    return { token: `tapetree_${stored.id}_${secret}`, record: recordOf(stored) }
+    return { token: `tapetree_${stored.id}_${secret}`, stored }
   }
 
-  /** False where this tenant has no such token. Whoever came in by it is put out at once, before the file is written. */
-  async revoke(tokenId: string, tenant: string): Promise<boolean> {
-    if (this.#tokens.get(tokenId)?.tenant !== tenant) return false
-    this.#tokens.delete(tokenId)
-    for (const listener of this.#listeners) listener(tokenId)
-    await this.#write((tokens) => tokens.delete(tokenId))
-    return true
-  }
-
-  onRevoked(listener: (tokenId: string) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
-  #isOver({ expires_at: expiresAt }: StoredToken): boolean {
-    return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now()
-  }
-
-  /** One after the other; a token counts when it is on the disk. */
-  #write(change: (tokens: Map<string, StoredToken>) => unknown): Promise<void> {
-    const written = this.#writing.then(async () => {
-      const tokens = new Map(this.#tokens)
-      change(tokens)
-      await replaceFile(this.#file, `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`)
-      change(this.#tokens)
+  /** Of several processes that start for the first time, one makes the first token. */
+  #makeFile(first: NewToken): Promise<void> {
+    return this.#change((tokens, { isNew }) => {
+      if (!isNew) return false
+      const { token, stored } = this.#newToken(first)
+      this.#firstToken = token
+      tokens.set(stored.id, stored)
+      return true
     })
-    this.#writing = written.catch(() => undefined)
-    return written
+  }
+
+  #take(tokens: Map<string, StoredToken>): void {
+    const before = this.#tokens
+    this.#tokens = new Map([...tokens].filter(([id]) => !this.#revoked.has(id)))
+    for (const id of before.keys()) {
+      if (!this.#tokens.has(id)) for (const listener of this.#listeners) listener(id)
+    }
+  }
+
+  /**
+   * One after the other in this process, and under a lock among all. A token counts when it is on the disk. Nothing is written if
+   * `change` says that nothing has changed.
+   */
+  #change(change: (tokens: Map<string, StoredToken>, file: { isNew: boolean }) => unknown): Promise<void> {
+    const changed = this.#writing.then(() => this.#changeFile(change))
+    this.#writing = changed.catch(() => undefined)
+    return changed
+  }
+
+  async #changeFile(change: (tokens: Map<string, StoredToken>, file: { isNew: boolean }) => unknown): Promise<void> {
+    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
+    const lock = await lockFile(`${this.#file}.lock`)
+    try {
+      const text = await readFile(this.#file, 'utf8').catch(absent)
+      const stored = text === undefined ? [] : parseTokens(this.#file, text)
+      const tokens = new Map(stored.map((token) => [token.id, token]))
+      const hasChanged = change(tokens, { isNew: text === undefined })
+      for (const id of this.#revoked) tokens.delete(id)
+      if (hasChanged === false) return
+      await removeLeftovers(this.#file)
+      await replaceFile(this.#file, `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`)
+      this.#version = versionOf(this.#file)
+      this.#take(tokens)
+    } finally {
+      lock.release()
+    }
   }
 }
 
@@ -167,6 +231,12 @@ function hashOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
+function parseTokens(file: string, text: string): StoredToken[] {
+  const parsed = tokenFileSchema.safeParse(parseJson(text))
+  if (parsed.success) return parsed.data.tokens
+  throw new Error(`${file} is not a file of tokens: ${z.prettifyError(parsed.error)}. Mend or remove it.`)
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -181,18 +251,51 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined
 }
 
+/** Changes with every version of the file: each is a file of its own, and younger than the one before it. */
+function versionOf(file: string): string {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
+  return found ? [found.dev, found.ino, found.size, found.mtimeNs].join(' ') : 'absent'
+}
+
+/** Of processes that died while they wrote. Under the lock nobody else is writing. */
+async function removeLeftovers(file: string): Promise<void> {
+  const folder = dirname(file)
+  const isOurs = (name: string): boolean => name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp')
+  for (const name of (await readdir(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
+}
+
 /** Whoever reads it sees the old file or the new one. The name of the temporary one cannot be guessed. */
 async function replaceFile(file: string, text: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`
   try {
     await using handle = await open(temporary, 'wx', 0o600)
     await handle.chmod(0o600)
     await handle.writeFile(text)
+    // The system may give two files that are written in quick succession one time, and one inode after the other.
+    const before = statSync(file, { throwIfNoEntry: false })
+    const seconds = Math.max(Date.now(), Math.floor(before?.mtimeMs ?? 0) + 1) / 1000
+    await handle.utimes(seconds, seconds)
     await handle.sync()
     await rename(temporary, file)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
+  }
+}
+
+/** Others hold it for the time of one small write. */
+const lockPatienceMs = 10_000
+const lockRetryMs = 10
+
+async function lockFile(path: string): Promise<WriterLock> {
+  const until = Date.now() + lockPatienceMs
+  for (;;) {
+    const attempt = await acquireWriterLock(path)
+    if (attempt.type === 'locked') return attempt.lock
+    if (attempt.type === 'unavailable') throw new Error(attempt.reason)
+    if (Date.now() > until) {
+      throw new ProblemError(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
+    }
+    await wait(lockRetryMs * (1 + Math.random()))
   }
 }

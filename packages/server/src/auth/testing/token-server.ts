@@ -1,0 +1,13 @@
+// A server of its own process over a shared file of tokens: says where it listens, and serves until it is killed.
+import { startServer } from '../../server.ts'
+import { scriptedSessions } from '../../testing/scripted-sessions.ts'
+import { TokenStore } from '../token-store.ts'
+
+const [file = ''] = process.argv.slice(2)
+const sessions = scriptedSessions()
+const session = await sessions.create({ cwd: '/' })
+const server = await startServer({
+  tenants: new Map([['default', sessions]]),
+  tokens: await TokenStore.open({ file }),
+})
+process.stdout.write(`${JSON.stringify({ url: server.url, session })}\n`)
