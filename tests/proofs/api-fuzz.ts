@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import type { DeclaredRoute } from '../../packages/server/src/http/app.ts'
 import { TestApi } from '../../packages/server/src/http/testing/test-api.ts'
 import { addCarelessRoute } from './api-fuzz/careless-route.ts'
-import { requestsTo, tryRequest } from './api-fuzz/send.ts'
+import { isKeyed, requestsTo, tryRequest, type Request } from './api-fuzz/send.ts'
 import { buildStage, knownIds, openApi, type Stage } from './api-fuzz/stage.ts'
 import { parametersOf, readTraversals, trySmuggling } from './api-fuzz/traversal.ts'
 
@@ -13,13 +14,17 @@ export const name = 'api-fuzz'
 
 /** Requests to each route between which the sessions are made anew: many of them are gone by then. */
 const round = 200
+/** Of each route that takes an idempotency key, so many are sent several times at once with one key. */
+const keyedRequests = 8
+const atOnce = 4
 const leastTraversals = 400
 /** What people write is no id and no path, and each makes a session or a run: at size ci only some texts are tried there. */
 const words = new Set(['name', 'prompt', 'text', 'message', 'instructions', 'q'])
 const ciWords = 25
 
 /**
- * Every route is sent requests made from its own schemas, with hostile values among them: it answers 2xx or 4xx, and as it declares.
+ * Every route is sent requests made from its own schemas, with hostile values among them, some of them several times at once with one
+ * idempotency key: it answers 2xx or 4xx, as it declares, and without naming a folder of the server.
  * Then every parameter is sent every text of the traversal corpus: the store touches nothing outside of its folder, no answer
  * shows what lies there, and nothing there has changed.
  */
@@ -36,6 +41,11 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   const api = await openApi(stage, touched)
   let requests = 0
   const statuses = new Map<number, number>()
+  const count = (status: number): void => void statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  const tryAndTell = async (route: DeclaredRoute, request: Request): Promise<void> => {
+    const faults = await tryRequest(api, route, request, { count, hidden: stage.own })
+    for (const fault of faults) complain(`${request.method} ${request.url} ${shorten(request.body)}: ${fault}`)
+  }
   try {
     const perRoute = size === 'ci' ? 100 : 10_000
     for (let done = 0; done < perRoute; done += round) {
@@ -47,11 +57,15 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
           seed: seed + index + done * 1000,
         })
         for (const request of samples) {
-          const faults = await tryRequest(api, route, request, (status) => {
-            statuses.set(status, (statuses.get(status) ?? 0) + 1)
-          })
           requests++
-          for (const fault of faults) complain(`${request.method} ${request.url} ${shorten(request.body)}: ${fault}`)
+          await tryAndTell(route, request)
+        }
+        if (!isKeyed(route)) continue
+        for (const [number, request] of samples.slice(0, keyedRequests).entries()) {
+          const headers = { ...request.headers, 'idempotency-key': `once-${done}-${index}-${number}` }
+          const keyed = { ...request, headers }
+          await Promise.all(Array.from({ length: atOnce }, () => tryAndTell(route, keyed)))
+          requests += atOnce
         }
       }
     }
@@ -117,6 +131,7 @@ async function smuggle(
         if (status >= 500) complain(`${what}: status ${status}`)
         if (body.includes(stage.secret) || body.includes(stage.secret.replace(' ', '-')))
           complain(`${what} shows the canary`)
+        if (!text.includes(stage.own) && body.includes(stage.own)) complain(`${what} shows a path of the server`)
       }
     }
   }
@@ -127,15 +142,18 @@ async function smuggle(
 async function missedBy(stage: Stage, traversals: readonly string[]): Promise<string[]> {
   const api = new TestApi()
   const [route, file] = addCarelessRoute(api, stage)
-  const seen = { shows: false, breaks: false, lies: false }
+  const seen = { shows: false, breaks: false, lies: false, 'names a folder': false }
   for (const text of traversals) {
     for (const { status, body } of await trySmuggling(api, file, { text, known: {} })) {
       seen.shows ||= body.includes(stage.secret)
       seen.breaks ||= status >= 500
     }
   }
-  const request = { method: 'GET', url: '/api/careless/src%2Fmain.ts', headers: {} }
-  seen.lies = (await tryRequest(api, route, request, () => undefined)).length > 0
+  const check = { count: () => undefined, hidden: stage.own }
+  const get = (file: string): Promise<string[]> =>
+    tryRequest(api, route, { method: 'GET', url: `/api/careless/${file}`, headers: {} }, check)
+  seen.lies = (await get('src%2Fmain.ts')).length > 0
+  seen['names a folder'] = (await get('where')).includes('the answer names a folder of the server')
   await api.close()
   return Object.entries(seen).flatMap(([fault, wasSeen]) => (wasSeen ? [] : [fault]))
 }

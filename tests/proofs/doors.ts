@@ -1,7 +1,10 @@
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { tryCallers } from './doors/callers.ts'
 import { closeCodeFor, mayAsQueue } from './doors/close-calls.ts'
 import { expected } from './doors/expected.ts'
 import { Knocker, type Answer } from './doors/knock.ts'
+import { tryRoles } from './doors/roles.ts'
+import { tryRoots } from './doors/roots.ts'
 import { Scene } from './doors/scene.ts'
 import { allGood, type Visit, type Way } from './doors/visit.ts'
 import { visitsTo } from './doors/visits.ts'
@@ -13,15 +16,17 @@ const atOnce = 16
 
 /**
  * Every way in that the router knows, tried with every kind of token, host, origin and content type: whoever does not belong there
- * is refused with 401, 403, 415, 421 or 429, and nothing of the tenant has changed.
+ * is refused with 401, 403, 415, 421 or 429, and nothing of the tenant has changed. Then what a token may do once it is in: every
+ * operation with every variant of its arguments by every role, two servers with different roots, and tokens that use each other's
+ * idempotency keys and client ids.
  */
-export async function run({ size, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
+export async function run({ size, seed, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
   const scene = await Scene.open(await temporaryFolder())
   const knocker = new Knocker(scene)
   const problems: string[] = []
   const complain = (problem: string): void => {
     problems.push(problem)
-    if (problems.length <= 40) say(`PROBLEM ${problem}`)
+    if (problems.length <= 40) say(`PROBLEM (seed ${seed}) ${problem}`)
   }
   const counts = { ways: scene.ways.length, visits: 0, refused: 0, ofOthers: 0 }
   const statuses = new Map<number, number>()
@@ -58,7 +63,14 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
       `${counts.ways} ways, ${counts.visits} visits: ${[...statuses].map(([status, n]) => `${n} × ${status}`).join(', ')}`,
     )
     say(`${opened} ways opened for who may, ${counts.ofOthers} visits were of another tenant and found nothing`)
-    return { ok: problems.length === 0, figures: { ...counts, opened, problems: problems.length } }
+    const { commands } = await tryRoles({ folder: await temporaryFolder(), random, complain })
+    say(`${commands} commands of tokens with each role: who may not drive started and steered no run`)
+    const roots = await tryRoots({ folder: await temporaryFolder(), random, complain })
+    say(`${roots.visits} visits to ${roots.sessions} sessions of other roots: as to sessions that are not there`)
+    const { requests } = await tryCallers({ folder: await temporaryFolder(), random, complain })
+    say(`${requests} requests with keys and client ids of other tokens`)
+    const inside = { commands, outsideVisits: roots.visits, requests }
+    return { ok: problems.length === 0, figures: { ...counts, opened, ...inside, problems: problems.length } }
   } finally {
     knocker.close()
     await scene.close()

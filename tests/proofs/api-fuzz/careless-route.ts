@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { DeclaredRoute } from '../../../packages/server/src/http/app.ts'
+import { ProblemError } from '../../../packages/server/src/live/problem-error.ts'
 import { json } from '../../../packages/server/src/http/responses.ts'
 import type { TestApi } from '../../../packages/server/src/http/testing/test-api.ts'
 import type { Stage } from './stage.ts'
 import type { Parameter } from './traversal.ts'
 
-/** Shows any file that it is asked for, breaks where there is none, and answers otherwise than it declares. */
-export function addCarelessRoute({ routes }: TestApi, { root }: Stage): [DeclaredRoute, Parameter] {
+/** Shows any file that it is asked for, breaks where there is none, answers otherwise than it declares, and says where it keeps things. */
+export function addCarelessRoute({ routes }: TestApi, { root, own }: Stage): [DeclaredRoute, Parameter] {
   routes.add(
     'view',
     {
@@ -18,7 +19,9 @@ export function addCarelessRoute({ routes }: TestApi, { root }: Stage): [Declare
       responses: { 200: json(z.object({ length: z.int() }), 'How long it is.') },
     },
     async (context) => {
-      const text = await readFile(join(root, context.req.valid('param').file), 'utf8')
+      const { file } = context.req.valid('param')
+      if (file === 'where') throw new ProblemError(404, 'not-here', `It is not in ${own}.`)
+      const text = await readFile(join(root, file), 'utf8')
       return context.json({ text } as unknown as { length: number }, 200)
     },
   )

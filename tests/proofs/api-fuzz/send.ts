@@ -36,12 +36,24 @@ export function requestsTo({ method, path, config }: DeclaredRoute, known: Known
     }))
 }
 
+/** Whether a route carries a request out once that is sent again with its key. */
+export function isKeyed({ config }: DeclaredRoute): boolean {
+  const { headers } = config.request ?? {}
+  return headers !== undefined && 'shape' in headers && 'idempotency-key' in (headers.shape as object)
+}
+
+/** Who looks at the answers: counts their statuses, and knows the folder of the server that none of them may name. */
+export interface AnswerCheck {
+  count: (status: number) => void
+  hidden: string
+}
+
 /** What is wrong with the answer; a stream is not waited for. */
 export async function tryRequest(
   api: TestApi,
   route: DeclaredRoute,
   request: Request,
-  count: (status: number) => void,
+  { count, hidden }: AnswerCheck,
 ): Promise<string[]> {
   const { method, url, headers, body } = request
   const response = await api.routes.app.request(url, { method, headers, ...(body !== undefined && { body }) })
@@ -53,6 +65,8 @@ export async function tryRequest(
     return isFine ? [] : [`status ${status}`]
   }
   const faults = await faultsOf(route, response)
+  const names = (await response.clone().text()).includes(hidden) && !JSON.stringify(request).includes(hidden)
+  if (names) faults.push('the answer names a folder of the server')
   await response.body?.cancel()
   return isFine ? faults : [`status ${status}`, ...faults]
 }
