@@ -4,6 +4,7 @@ import { maxTries } from '../../scripts/figure/tries.ts'
 import { families } from '../../packages/agent/src/redaction/families.ts'
 import { createRedactor } from '../../packages/agent/src/redaction/redactor.ts'
 import { pick, plant, secretShapes } from '../../packages/agent/src/redaction/testing/planted-secrets.ts'
+import { findSlowestTexts, nsPerCharacter, repeated } from './redaction/slowest-text.ts'
 
 export const name = 'redaction'
 
@@ -12,7 +13,7 @@ const redactor = createRedactor({
   secrets: { SOME_API_KEY: 'a-key-that-is-known-1', OTHER_API_KEY: 'a-key-that-is-known-2' },
 })
 
-const targets = { recall: 0.99, changedLines: 0.001, slowerThanCharacters: 25, slowestHostileMs: 1000 }
+const targets = { recall: 0.99, changedLines: 0.001, slowerThanCharacters: 25, slowestTimesOrdinary: 20 }
 
 /** Secrets of every family are planted in transcripts and must be gone; ordinary code must stay as it is; and it must not take long. */
 export async function run(context: FigureContext): Promise<FigureResult> {
@@ -21,15 +22,14 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const found = plantTranscripts(size === 'ci' ? 3000 : 10_000, code, context)
   const changed = changedLines(code, say)
   const speed = measureSpeed(code.slice(0, 4_000).map(({ text }) => text))
-  const hostile = slowestHostile(size === 'ci' ? 300_000 : 1_000_000, say)
-  say(`slowest hostile text: ${hostile.family}, ${hostile.ms.toFixed(0)} ms for 1 MB`)
+  const timesOrdinary = slowestMegabyte(code, context)
   const ok =
     found.recall >= targets.recall &&
     found.lowest.recall >= 0.95 &&
     found.differing === 0 &&
     changed.share <= targets.changedLines &&
     speed.slowerThanCharacters <= targets.slowerThanCharacters &&
-    hostile.ms <= targets.slowestHostileMs
+    timesOrdinary <= targets.slowestTimesOrdinary
   return {
     ok,
     figures: {
@@ -44,7 +44,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
       megabytesPerSecond: Math.round(speed.megabytesPerSecond),
       slowerThanCharacters: Number(speed.slowerThanCharacters.toFixed(1)),
       slowerThanIndexOf: Math.round(speed.slowerThanIndexOf),
-      slowestHostileMs: Math.round(hostile.ms),
+      slowestTimesOrdinary: Number(timesOrdinary.toFixed(1)),
     },
   }
 }
@@ -185,24 +185,38 @@ function sumOfCharacters(text: string): number {
   return sum
 }
 
-/** Texts made to keep one family's pattern busy; given in milliseconds for a million characters. */
-function slowestHostile(size: number, say: (line: string) => void): { family: string; ms: number } {
-  const fillers = ['', 'a', '=a1', '="a1', ' A1b2.', `${'a1'.repeat(40)}.`, '\n']
-  let slowest = { family: 'none', ms: 0 }
-  for (const { name: family, anchors } of families) {
-    const anchor = anchors[0] ?? ''
-    for (const filler of fillers) {
-      const text = (anchor + filler).repeat(Math.ceil(size / (anchor.length + filler.length)))
-      const take = (): number => (cpuMs(() => redactor.text(text)) * 1_000_000) / text.length
-      let ms = take()
-      for (let tries = 1; ms > targets.slowestHostileMs && tries < maxTries; tries++) {
-        say(`${family}: ${ms.toFixed(0)} ms for 1 MB; once more`)
-        ms = Math.min(ms, take())
-      }
-      if (ms > slowest.ms) slowest = { family: `${family} with ${JSON.stringify(filler)}`, ms }
+/**
+ * How many times as long as a megabyte of ordinary code the slowest megabyte takes that a search finds. Both are measured in turn, and
+ * the shortest times count, so that a busy machine does not fail it.
+ */
+function slowestMegabyte(code: readonly CodeFile[], { size, random, seed, say }: FigureContext): number {
+  const steps = size === 'ci' ? { stepsPerFamily: 10, finalSteps: 60 } : { stepsPerFamily: 100, finalSteps: 1000 }
+  const slowest = findSlowestTexts({ redactor, random, ...steps })
+  const ordinary = code
+    .map(({ text }) => text)
+    .join('\n')
+    .slice(0, 1_000_000)
+  const times = slowest.map(({ family, pieces }) => {
+    const text = repeated(pieces, 1_000_000)
+    let [ordinaryNs, ns] = [Infinity, Infinity]
+    for (
+      let tries = 0;
+      tries < 3 || (ns > targets.slowestTimesOrdinary * ordinaryNs && tries < 3 * maxTries);
+      tries++
+    ) {
+      ordinaryNs = Math.min(ordinaryNs, nsPerCharacter(redactor, ordinary))
+      ns = Math.min(ns, nsPerCharacter(redactor, text))
     }
+    return { family, pieces, ratio: ns / ordinaryNs }
+  })
+  times.sort((left, right) => right.ratio - left.ratio)
+  for (const { family, pieces, ratio } of times.slice(0, 3)) {
+    const shown = JSON.stringify(
+      pieces.map((piece) => (piece.length > 300 ? `${piece.slice(0, 300)}… ${piece.length}` : piece)),
+    )
+    say(`${ratio.toFixed(1)} times ordinary text: ${family}, ${shown} repeated (seed ${seed})`)
   }
-  return slowest
+  return times[0]?.ratio ?? 0
 }
 
 function cpuMs(work: () => void): number {

@@ -1,4 +1,5 @@
-import type { SecretFamily } from './family.ts'
+import { charactersOf } from './character-set.ts'
+import type { NameShape, SecretFamily } from './family.ts'
 import { isBasicCredentials, isPlaceholder, looksLikePassword, looksRandom } from './value-shape.ts'
 
 // Between a name and its value: a closing quote, a type, what assigns, an opening quote. Quotes may be escaped.
@@ -14,6 +15,16 @@ const secretNames = anyCase([
   ...['master key', 'auth key', 'service key', 'account key', 'license key', 'subscription key', 'app key', 'auth'],
 ])
 const keyNames = ['_KEY', '_PAT', '_SALT']
+
+let shapes = 0
+const newShape = (shape: Omit<NameShape, 'index'>): NameShape => ({ index: shapes++, ...shape })
+const assigned: Omit<NameShape, 'index'> = {
+  hasDots: false,
+  maxLength: 32,
+  joint: 'assignment',
+  minValueLength: 4,
+  dependsOnAnchor: false,
+}
 
 /** Secrets that are known by what stands before them. */
 export const contextFamilies: readonly SecretFamily[] = [
@@ -50,6 +61,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     pattern: new RegExp(
       `([Aa](?:uthorization|UTHORIZATION)(?:${quote})?${space}[:=,]${space}${opened}(?:[A-Za-z-]{2,16}[ =]{1,2}){0,2})([A-Za-z0-9._~+/:-]{16,4096}={0,2})${ends}`,
     ),
+    maxRunBefore: { characters: charactersOf(/[A-Za-z0-9._~+/:-]/), length: 40 },
     check: looksRandom,
   },
   {
@@ -94,6 +106,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'password',
     anchors: passwordNames,
     pattern: assignment(String.raw`[^\s"'\x60\\]{6,128}`, { isQuoted: true }),
+    nameShape: newShape({ ...assigned, isQuoted: true, minValueLength: 6 }),
     check: looksLikePassword,
   },
   {
@@ -101,7 +114,8 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: passwordNames,
     // An `&` that begins the next field of a query is no part of it.
     pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$]|&(?![A-Za-z_]{1,20}=)){6,128}`, { isQuoted: false }),
-    check: (secret) => looksLikePassword(secret) && !/^[A-Za-z_]+[.=:]|\/\//.test(secret),
+    nameShape: newShape({ ...assigned, isAfterQuoted: true, minValueLength: 6, maxValueLength: 128 }),
+    check: (secret) => !/^[A-Za-z_]+[.=:]|\/\//.test(secret) && looksLikePassword(secret),
   },
   {
     // As in the environment, where every value is meant: a word, too.
@@ -109,12 +123,14 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: ['PASS', 'PWD'],
     pattern:
       /((?:PASS(?:WORD|WD|PHRASE)?|PWD)=["']?)([^\s"'\x60\\$<>{}(),;&[\]/.=][^\s"'\x60\\$<>{}(),;&[\]]{3,127})(?=[\s"'\\,;&]|$)/,
+    nameShape: newShape({ ...assigned, maxLength: 10, dependsOnAnchor: true, maxValueLength: 128 }),
     check: (secret) => !isPlaceholder(secret),
   },
   {
     name: 'secret',
     anchors: [...secretNames, ...keyNames],
     pattern: assignment(String.raw`[A-Za-z0-9+/_.~%!@#$^*-]{16,4096}={0,2}`, { isQuoted: false }),
+    nameShape: newShape({ ...assigned, isToken: true, minValueLength: 16 }),
     check: looksRandom,
   },
   {
@@ -122,8 +138,11 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'secret',
     anchors: [...passwordNames, ...secretNames].filter((name) => /^[a-z-]+$/.test(name)),
     pattern: new RegExp(String.raw`((?<=--[a-z-]{0,24})[a-z-]{3,24} ["']?)([^\s"'\x60\\,;&(){}<>[\]$]{8,4096})${ends}`),
+    nameShape: newShape({ hasDots: false, maxLength: 24, joint: 'space', minValueLength: 8, dependsOnAnchor: true }),
     check: (secret) =>
-      looksRandom(secret) || (secret.length <= 64 && looksLikePassword(secret) && !secret.startsWith('-')),
+      secret.length <= 64 && !secret.startsWith('-')
+        ? looksLikePassword(secret) || looksRandom(secret)
+        : looksRandom(secret),
   },
 ]
 
@@ -144,6 +163,14 @@ function vendorFamily(name: string, names: string[], value: string): SecretFamil
       name,
       anchors,
       pattern: new RegExp(`(${lead})(${value})`),
+      nameShape: newShape({
+        hasDots: true,
+        maxLength: 60,
+        joint: 'assignment',
+        isToken: true,
+        minValueLength: 32,
+        dependsOnAnchor: false,
+      }),
       check: (secret) => /\d/.test(secret) && !isPlaceholder(secret),
     },
   ]

@@ -1,3 +1,5 @@
+import type { CharacterSet } from './character-set.ts'
+
 /** A kind of secret, known by its shape or by what stands before it. */
 export interface SecretFamily {
   /** What the marker says: `[redacted: name]`. Lower case and dashes. */
@@ -12,8 +14,42 @@ export interface SecretFamily {
   readonly pattern: RegExp
   /** The anchor is short or common: no letter, digit, dash or underscore may stand before it. */
   readonly startsWord?: boolean
+  /**
+   * At most so many of these characters may stand right before the anchor. For patterns that go on for thousands of characters, among
+   * which there may be more anchors: without this, time would grow with the square of their length.
+   */
+  readonly maxRunBefore?: { readonly characters: CharacterSet; readonly length: number }
+  /**
+   * The pattern begins with a name, and whether it matches depends only on what follows that name. Lets the scanner reject an anchor
+   * without running the pattern, and run the pattern once for a name that contains many anchors.
+   */
+  readonly nameShape?: NameShape
   /** What the pattern cannot say. */
   readonly check?: (secret: string) => boolean
+}
+
+/** A name before a value, as `password` in `password = "value"`. */
+export interface NameShape {
+  /** A number of its own, from 0. */
+  readonly index: number
+  /** Dots belong to the name, beside letters, digits, `_` and `-`. */
+  readonly hasDots: boolean
+  /** Longer names are not matched. */
+  readonly maxLength: number
+  /** Another anchor in the same name may match where this one does not, for more than the length of the name. */
+  readonly dependsOnAnchor: boolean
+  /** What stands between the name and its value: an assignment, or one space as after an option of a command. */
+  readonly joint: 'assignment' | 'space'
+  /** The value consists of letters, digits and `+/_.~%!@#$^*=-`. */
+  readonly isToken?: boolean
+  /** The value stands between quotes. */
+  readonly isQuoted?: boolean
+  /** The same family was tried before for a value between quotes, and this one's check rejects all that the other rejects. */
+  readonly isAfterQuoted?: boolean
+  /** Shorter values are not matched. A value has neither spaces, quotes nor backslashes. */
+  readonly minValueLength: number
+  /** If the value may itself contain names and signs: the longest that is matched. It has no spaces, quotes, brackets, `,;&\\$`. */
+  readonly maxValueLength?: number
 }
 
 /** How far before an anchor a pattern, or the search for a variable's name, may look. */

@@ -19,6 +19,36 @@ test('time grows with the text and no faster, whatever stands in it', () => {
   expect(slow.map(({ name, text }) => `${name}: ${text.slice(0, 40)}`)).toEqual([])
 })
 
+test('a text made to be slow takes little longer than ordinary text', () => {
+  const texts = [
+    '-eyJ',
+    '-eyJaaaaaaaaa.',
+    'AuthAuth">',
+    'PWD=',
+    'pass="a1',
+    '&pass:',
+    ' :=pwdpwd',
+    '-ATBB',
+    'sshpass -p1',
+    'snyk>',
+  ]
+  const ordinary = repeat('const token = await readToken(path) // see the docs: "first", second\n')
+  const best = (text: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(text)))
+  best(ordinary)
+  const limit = 60 * Math.max(best(ordinary), 0.5)
+  expect(texts.filter((text) => best(repeat(text)) > limit)).toEqual([])
+})
+
+test('what every redactor looks for is held in memory once', () => {
+  createRedactor()
+  const before = process.memoryUsage().arrayBuffers
+  const redactors = Array.from({ length: 20 }, (_, index) =>
+    createRedactor({ secrets: { KEY: `some-secret-value-${index}` } }),
+  )
+  const bytesEach = (process.memoryUsage().arrayBuffers - before) / redactors.length
+  expect(bytesEach).toBeLessThan(200_000)
+})
+
 function repeat(text: string): string {
   return text.repeat(Math.ceil(size / text.length))
 }

@@ -1,4 +1,5 @@
 import { maxLookBehind } from './family.ts'
+import { NameMemo } from './name-memo.ts'
 import type { Scanner } from './scanner.ts'
 
 /** Text that comes in pieces. What is given out, put together, is what redacting the whole would give. */
@@ -38,7 +39,11 @@ class Stage implements RedactingStream {
   /** What is looked back at, and from `#from` on what is held. */
   #text = ''
   #from = 0
-  #isAfterSecret = false
+  /** Where in `#text` the last secret ended, or a negative number. */
+  #afterSecret = -1
+  /** How much of the text came before `#text`. */
+  #offset = 0
+  readonly #names = new NameMemo()
   /** Not looked at yet, while much is held: looking at the same text for every little piece would take its square in time. */
   #waiting = ''
 
@@ -60,23 +65,27 @@ class Stage implements RedactingStream {
     const output = this.#scan(true)
     this.#text = ''
     this.#from = 0
-    this.#isAfterSecret = false
+    this.#afterSecret = -1
+    this.#offset = 0
     return output
   }
 
   #scan(isWhole: boolean): string {
     const text = this.#text + this.#waiting
     this.#waiting = ''
-    const { output, end, isAfterSecret } = this.#scanner.scan({
+    const { output, end, afterSecret } = this.#scanner.scan({
       text,
+      offset: this.#offset,
       from: this.#from,
-      isAfterSecret: this.#isAfterSecret,
+      afterSecret: this.#afterSecret,
       isWhole,
+      names: this.#names,
     })
     const start = Math.max(0, end - maxLookBehind)
     this.#text = text.slice(start)
+    this.#offset += start
     this.#from = end - start
-    this.#isAfterSecret = isAfterSecret
+    this.#afterSecret = afterSecret - start
     return output
   }
 }

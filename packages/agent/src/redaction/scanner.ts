@@ -1,6 +1,8 @@
+import { charactersOf, isIn } from './character-set.ts'
 import { AnchorAutomaton, type Hit } from './anchor-automaton.ts'
 import { families } from './families.ts'
 import { maxLookBehind, type SecretFamily } from './family.ts'
+import { NameMemo } from './name-memo.ts'
 import { formsOf, minLength } from './known-values.ts'
 import { partialPattern } from './partial-pattern.ts'
 import { allowanceOf, type RedactionPolicy } from './redaction-policy.ts'
@@ -8,19 +10,24 @@ import { allowanceOf, type RedactionPolicy } from './redaction-policy.ts'
 /** Where a scan stands in a text. */
 export interface ScanPosition {
   text: string
+  /** How much of the whole text came before `text`. */
+  offset: number
   /** Where to begin; up to `maxLookBehind` characters that stand before it are looked at, too. */
   from: number
-  /** A secret ended right there. */
-  isAfterSecret: boolean
+  /** Where the last secret ended, or a negative number if there was none near. */
+  afterSecret: number
   /** False while more text may come. */
   isWhole: boolean
+  /** The same object for all parts of a text that comes in pieces. */
+  names?: NameMemo
 }
 
 /** What is decided: everything before `end` is in `output`. */
 export interface Scanned {
   output: string
   end: number
-  isAfterSecret: boolean
+  /** Where the last secret ended, or a negative number. */
+  afterSecret: number
 }
 
 /** What may stand at an anchor. */
@@ -28,36 +35,45 @@ type Candidate =
   | { type: 'family'; family: SecretFamily; whole: RegExp; partial: RegExp }
   | { type: 'value'; name: string; value: string }
   /** What was redacted before stays as it is, so that redacting twice changes nothing. */
-  | { type: 'marker'; whole: RegExp; partial: RegExp }
+  | { type: 'marker' }
+
+type FamilyCandidate = Candidate & { type: 'family' }
 
 type Finding = { start: number; end: number; replacement: string | undefined }
 
 /** Replaces secrets by markers, from left to right: at each anchor, the first candidate that fits wins. */
 export class Scanner {
   readonly #automaton: AnchorAutomaton<Candidate>
+  readonly #marker: MarkerPatterns
   readonly #allowances: Allowances
+  readonly #names = new NameMemo()
 
-  constructor(candidates: readonly (readonly [anchor: string, Candidate])[], allowances: Allowances) {
-    this.#automaton = new AnchorAutomaton(candidates)
+  constructor(
+    automaton: AnchorAutomaton<Candidate>,
+    { marker, allowances }: { marker: MarkerPatterns; allowances: Allowances },
+  ) {
+    this.#automaton = automaton
+    this.#marker = marker
     this.#allowances = allowances
   }
 
-  scan({ text, from, isAfterSecret, isWhole }: ScanPosition): Scanned {
+  scan({ text, offset, from, afterSecret: afterLast, isWhole, names = this.#names }: ScanPosition): Scanned {
     const automaton = this.#automaton
     const { next, firstHit, canSkip } = automaton
     let output = ''
     let copied = from
-    let afterSecret = isAfterSecret ? from : -1
+    let afterSecret = afterLast
     let state = 0
+    names.moveTo(text, { offset, isWhole })
     for (let index = automaton.skip(text, from); index < text.length; index++) {
       // Always within the table.
       state = next[(state << 7) | (text.charCodeAt(index) & 127)] as number
       if (canSkip && state === 0) index = automaton.skip(text, index + 1) - 1
       if (state < firstHit) continue
-      const finding = this.#look(automaton.hitsOf(state), { text, end: index + 1, afterSecret, isWhole })
+      const finding = this.#look(automaton.hitsOf(state), { text, end: index + 1, afterSecret, isWhole, names })
       if (finding === 'open') {
         const end = index + 1 - automaton.depthOf(state)
-        return { output: output + text.slice(copied, end), end, isAfterSecret: afterSecret === end }
+        return { output: output + text.slice(copied, end), end, afterSecret }
       }
       if (finding === undefined) continue
       output += text.slice(copied, finding.start) + (finding.replacement ?? text.slice(finding.start, finding.end))
@@ -67,7 +83,7 @@ export class Scanner {
       index = finding.end - 1
     }
     const end = isWhole ? text.length : text.length - automaton.depthOf(state)
-    return { output: output + text.slice(copied, end), end, isAfterSecret: afterSecret === end }
+    return { output: output + text.slice(copied, end), end, afterSecret }
   }
 
   #look(hits: readonly Hit<Candidate>[], place: Place): Finding | 'open' | undefined {
@@ -88,7 +104,7 @@ export class Scanner {
         }
         return !isWhole && candidate.value.startsWith(text.slice(start)) ? 'open' : undefined
       case 'marker': {
-        const match = matchAt(isWhole ? candidate.whole : candidate.partial, text, start)
+        const match = matchAt(isWhole ? this.#marker.whole : this.#marker.partial, text, start)
         if (match === null) return undefined
         const end = start + match[0].length
         return !isWhole && end === text.length && !match[0].endsWith(']')
@@ -102,18 +118,25 @@ export class Scanner {
     }
   }
 
-  #tryFamily(
-    { family, whole, partial }: Candidate & { type: 'family' },
-    start: number,
-    { text, isWhole, afterSecret }: Place,
-  ): Finding | 'open' | undefined {
+  #tryFamily(candidate: FamilyCandidate, start: number, place: Place): Finding | 'open' | undefined {
+    const { family, whole, partial } = candidate
+    const { text, isWhole, afterSecret, names } = place
+    const { nameShape } = family
     if (family.startsWord && afterSecret !== start && isInWord(text, start)) return undefined
+    if (family.maxRunBefore && isFarInside(family.maxRunBefore, { text, start, afterSecret })) return undefined
+    if (nameShape && !names.mayMatch(nameShape, start)) return undefined
     const match = matchAt(isWhole ? whole : partial, text, start)
-    if (match === null) return undefined
+    if (match === null) {
+      if (nameShape) names.unmatched(nameShape, start)
+      return undefined
+    }
     const [all, lead = '', secret = all] = match
     if (!isWhole && start + all.length === text.length) return 'open'
-    if (family.check && !family.check(secret)) return undefined
     const from = start + lead.length
+    if (family.check && !family.check(secret)) {
+      if (nameShape) names.rejected(nameShape, start, { start: from, end: from + secret.length })
+      return undefined
+    }
     const isAllowed = this.#allowances.allow(secret, () => (lead === '' ? undefined : nameAround(text, start)))
     return {
       start: from,
@@ -129,6 +152,7 @@ interface Place {
   end: number
   afterSecret: number
   isWhole: boolean
+  names: NameMemo
 }
 
 function markerOf(name: string): string {
@@ -167,24 +191,38 @@ export function scannersFor({ secrets = {}, allow = [] }: RedactionPolicy): read
     .filter(([, value]) => !isAllowedValue(value))
     .map(([name, value]) => [name.replaceAll(/[^\w-]/g, '_').slice(0, 64), value] as const)
   const names = [...new Set([...families.map(({ name }) => name), ...known.map(([name]) => name)])]
-  const marker = markerCandidate(names)
+  const marker = markerPatterns(names)
   const values = known
     .flatMap(([name, value]) => formsOf(value).map((form) => ({ name, form })))
     .filter(({ form }) => !names.some((name) => markerOf(name).includes(form)))
     // One that begins with another comes before it: their anchors end in the same place.
     .sort((left, right) => right.form.length - left.form.length)
     .map(({ name, form }) => [form.slice(0, minLength), { type: 'value', name, value: form }] as const)
-  const shapes = familyCandidates.flatMap((candidate) =>
-    candidate.family.anchors.map((anchor) => [anchor, candidate] as const),
-  )
-  return [...(values.length > 0 ? [[marker, ...values]] : []), [marker, ...shapes]].map(
-    (candidates) => new Scanner(candidates, allowances),
-  )
+  const knownValues = values.length > 0 ? [new AnchorAutomaton<Candidate>([markerAnchor, ...values])] : []
+  return [...knownValues, shapeAutomaton()].map((automaton) => new Scanner(automaton, { marker, allowances }))
 }
 
-function markerCandidate(names: readonly string[]): readonly [string, Candidate] {
+let sharedShapes: AnchorAutomaton<Candidate> | undefined
+
+/** Built once for the process: it takes some milliseconds and a megabyte, and is the same for every policy. */
+function shapeAutomaton(): AnchorAutomaton<Candidate> {
+  sharedShapes ??= new AnchorAutomaton<Candidate>([
+    markerAnchor,
+    ...familyCandidates.flatMap((candidate) => candidate.family.anchors.map((anchor) => [anchor, candidate] as const)),
+  ])
+  return sharedShapes
+}
+
+const markerAnchor: readonly [string, Candidate] = ['[redacted: ', { type: 'marker' }]
+
+interface MarkerPatterns {
+  whole: RegExp
+  partial: RegExp
+}
+
+function markerPatterns(names: readonly string[]): MarkerPatterns {
   const whole = new RegExp(String.raw`\[redacted: (?:${names.join('|')})\]`, 'y')
-  return ['[redacted: ', { type: 'marker', whole, partial: partialPattern(whole) }]
+  return { whole, partial: partialPattern(whole) }
 }
 
 function matchAt(pattern: RegExp, text: string, start: number): RegExpExecArray | null {
@@ -194,13 +232,25 @@ function matchAt(pattern: RegExp, text: string, start: number): RegExpExecArray 
 
 /** What it is by its own shape, where only its place gave it away. */
 function kindOf(secret: string, family: SecretFamily): string {
-  if (!family.pattern.source.startsWith('(')) return family.name
-  for (const { family: other, whole } of familyCandidates) {
-    if (other.pattern.source.startsWith('(') || !other.anchors.some((anchor) => secret.startsWith(anchor))) continue
-    if (matchAt(whole, secret, 0)?.[0].length === secret.length) return other.name
+  if (!hasLead(family)) return family.name
+  for (const { anchor, candidate } of shapesByStart.get(secret.slice(0, 2)) ?? []) {
+    if (!secret.startsWith(anchor)) continue
+    if (matchAt(candidate.whole, secret, 0)?.[0].length === secret.length) return candidate.family.name
   }
   return family.name
 }
+
+function hasLead({ pattern }: SecretFamily): boolean {
+  return pattern.source.startsWith('(') && !pattern.source.startsWith('(?')
+}
+
+/** What is known by its own shape, by the first two characters of its anchor. */
+const shapesByStart = Map.groupBy(
+  familyCandidates
+    .filter(({ family }) => !hasLead(family))
+    .flatMap((candidate) => candidate.family.anchors.map((anchor) => ({ anchor, candidate }))),
+  ({ anchor }) => anchor.slice(0, 2),
+)
 
 /** The name of the variable that has an anchor in it. */
 function nameAround(text: string, anchor: number): string {
@@ -209,10 +259,42 @@ function nameAround(text: string, anchor: number): string {
   return before + after
 }
 
+/** More than the allowed number of characters stand before; what belongs to a secret before does not count. */
+function isFarInside(
+  { characters, length }: NonNullable<SecretFamily['maxRunBefore']>,
+  { text, start, afterSecret }: { text: string; start: number; afterSecret: number },
+): boolean {
+  let from = start
+  while (start - from <= length && from > afterSecret && isIn(characters, text.charCodeAt(from - 1))) from--
+  return start - from > length
+}
+
+const nameCharacters = charactersOf(/[A-Za-z0-9_-]/)
+const escaped = charactersOf(/[abefnrtv0]/i)
+const hexDigits = charactersOf(/[\da-f]/i)
+const hexSigns = charactersOf(/[ux]/i)
+const letters = charactersOf(/[a-z]/i)
+const colorDigits = charactersOf(/[\d;]/)
+const [backslash, percent, dash, bracket, escape] = [0x5c, 0x25, 0x2d, 0x5b, 0x1b]
+
 /** A letter or digit stands before, unless it ends an escape: of a string, a URL or a terminal's colour. */
 function isInWord(text: string, start: number): boolean {
-  if (start === 0 || !/[A-Za-z0-9_-]/.test(text.charAt(start - 1))) return false
-  const before = text.slice(Math.max(0, start - 16), start)
-  // oxlint-disable-next-line no-control-regex
-  return !/(?:\\[abefnrtv0]|\\[ux][\da-f]{2,4}|%[\da-f]{2}|\x1b\[[\d;]{0,12}[a-z]|--?)$/i.test(before)
+  if (start === 0) return false
+  const before = text.charCodeAt(start - 1)
+  return isIn(nameCharacters, before) && before !== dash && !endsEscape(text, start)
+}
+
+/** `\n`, `\x41`, `\u0041`, `%41` or the end of a color, right before `end`. */
+function endsEscape(text: string, end: number): boolean {
+  const last = text.charCodeAt(end - 1)
+  if (isIn(escaped, last) && text.charCodeAt(end - 2) === backslash) return true
+  for (let digits = 1; digits <= 4 && isIn(hexDigits, text.charCodeAt(end - digits)); digits++) {
+    const sign = text.charCodeAt(end - digits - 1)
+    if (digits === 2 && sign === percent) return true
+    if (digits >= 2 && isIn(hexSigns, sign) && text.charCodeAt(end - digits - 2) === backslash) return true
+  }
+  if (!isIn(letters, last)) return false
+  let open = end - 2
+  while (end - 2 - open < 12 && isIn(colorDigits, text.charCodeAt(open))) open--
+  return text.charCodeAt(open) === bracket && text.charCodeAt(open - 1) === escape
 }

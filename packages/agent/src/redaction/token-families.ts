@@ -1,3 +1,4 @@
+import { charactersOf } from './character-set.ts'
 import type { SecretFamily } from './family.ts'
 import { hasTokenHeader } from './value-shape.ts'
 
@@ -237,9 +238,8 @@ export const tokenFamilies: readonly SecretFamily[] = [
   {
     name: 'atlassian-token',
     anchors: ['ATATT3', 'ATCTT3', 'ATBB'],
-    pattern: /AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{24,300}/,
+    pattern: /AT(?:ATT3|CTT3|BB)(?=[A-Za-z_=-]{0,64}\d)[A-Za-z0-9_=-]{24,300}/,
     startsWord: true,
-    check: hasDigits,
   },
   { name: 'dropbox-token', anchors: ['sl.'], pattern: /sl\.[A-Za-z0-9_-]{130,1500}/, startsWord: true },
   { name: 'sonarqube-token', anchors: ['sqp_', 'squ_', 'sqa_'], pattern: /sq[pua]_[a-f0-9]{40}/, startsWord: true },
@@ -285,6 +285,7 @@ export const tokenFamilies: readonly SecretFamily[] = [
     pattern:
       /eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{0,8000}\.[A-Za-z0-9_-]{16,1500}(?:\.[A-Za-z0-9_-]{1,8000}\.[A-Za-z0-9_-]{1,64})?/,
     startsWord: true,
+    maxRunBefore: { characters: charactersOf(/[A-Za-z0-9_-]/), length: 24 },
     check: hasTokenHeader,
   },
 ]

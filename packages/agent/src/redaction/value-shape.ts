@@ -1,36 +1,89 @@
+import { AnchorAutomaton } from './anchor-automaton.ts'
+import { charactersOf, isIn } from './character-set.ts'
+
 /** What tells a random value from a word, a name in code, a path or a placeholder. */
 
 /** Keys as programs make them: letters and digits without rhythm. */
 export function looksRandom(value: string): boolean {
-  if (value.length < 16 || isPlaceholder(value)) return false
-  const { digits, changes, letters, distinct } = measure(value)
+  if (value.length < 16) return false
+  // Several families ask about the same value, one after the other.
+  if (value !== lastAsked.value) {
+    lastAsked = { value, isRandom: isRandom(value, measure(value)) && !isPlaceholder(value) }
+  }
+  return lastAsked.isRandom
+}
+
+let lastAsked = { value: '', isRandom: false }
+
+function isRandom(value: string, { digits, changes, letters, distinct }: Measure): boolean {
   if (letters === 0 || digits === 0 || distinct < 8) return false
   if (/^[\da-f-]+$/i.test(value)) return digits > 3
   if (changes < value.length / 5) return false
   return wordLetters(value) * 3 <= letters * 2
 }
 
-/** Passwords as people choose them: not a word, a name in code, a path, a type or a sentence. */
+/** Passwords as people choose them: not a word, a name in code, a path, a type or a sentence. What is cheapest to ask comes first. */
 export function looksLikePassword(value: string): boolean {
-  if (isPlaceholder(value) || /^(?:[\d.]+|0x[\da-f]+)$|:\/\//i.test(value)) return false
-  const { digits, letters, symbols, distinct } = measure(value)
+  const measured = measure(value)
+  return isPasswordMix(value, measured) && !isPlaceholder(value) && isPassword(value, measured)
+}
+
+/** Whether there is enough in it for a password, whatever its order. */
+function isPasswordMix(value: string, { digits, capitals, letters, symbols, distinct }: Measure): boolean {
   if (letters === 0 || distinct < 5) return false
+  return digits > 0 || (symbols > 0 && value.length >= 8 && capitals > 0 && capitals < letters)
+}
+
+function isPassword(value: string, measured: Measure): boolean {
+  const { digits, letters, symbols } = measured
+  if (/^0x[\da-f]+$/i.test(value) || value.includes('://')) return false
   if (symbols > 0 && /[()[\]{}<>|*^?]|::|\/\/|\.\.|=>|&&/.test(value)) {
     // Symbols of code are no sign of a password, unless the rest has no words.
     return digits > 0 && wordLetters(value) * 2 <= letters && /\d[A-Za-z]|[A-Za-z]\d/.test(value)
   }
-  if (symbols > 0) {
-    const isMixed = digits > 0 || (value.length >= 8 && /[a-z]/.test(value) && /[A-Z]/.test(value))
-    return isMixed && !/^[#@/.$:%~]/.test(value)
-  }
-  return digits > 0 && (looksRandom(value) || wordLetters(value) < letters || /^[a-z]{4,}\d{2,}$/i.test(value))
-}
-
-export function isPlaceholder(value: string): boolean {
-  return /example|placeholder|change.?me|replace.?me|your|redacted|dummy|insert|x{4}|\*{3}|\.{3}|<|\$\{|\$\(|%[sd({]|\{\{|process\.env|\benv\b|undefined|null\b|12345678|abcdefgh/i.test(
-    value,
+  if (symbols > 0) return !/^[#@/.$:%~]/.test(value)
+  return (
+    (value.length >= 16 && isRandom(value, measured)) ||
+    wordLetters(value) < letters ||
+    /^[a-z]{4,}\d{2,}$/i.test(value)
   )
 }
+
+/** Text that stands for a value: a word such as `example`, or what a template or a shell fills in. */
+export function isPlaceholder(value: string): boolean {
+  const { next, firstHit } = placeholders
+  let state = 0
+  for (let index = 0; index < value.length; index++) {
+    // Always within the table.
+    state = next[(state << 7) | (folded[value.charCodeAt(index)] ?? 0)] as number
+    if (state < firstHit) continue
+    for (const { length, value: rest } of placeholders.hitsOf(state)) {
+      if (rest === undefined) return true
+      rest.lastIndex = index + 1 - length
+      if (rest.test(value)) return true
+    }
+  }
+  return false
+}
+
+/** In lower case; with a pattern if the word alone does not say it. */
+const placeholders = new AnchorAutomaton<RegExp | undefined>([
+  ...['example', 'placeholder', 'your', 'redacted', 'dummy', 'insert', 'xxxx', '***', '...', '<', '${', '$('].map(
+    asWord,
+  ),
+  ...['%s', '%d', '%(', '%{', '{{', 'process.env', 'undefined', '12345678', 'abcdefgh'].map(asWord),
+  ['change', /change.?me/iy],
+  ['replace', /replace.?me/iy],
+  ['env', /\benv\b/iy],
+  ['null', /null\b/iy],
+])
+
+function asWord(word: string): [string, undefined] {
+  return [word, undefined]
+}
+
+/** Characters of ASCII in lower case. */
+const folded = Uint8Array.from({ length: 128 }, (_, code) => String.fromCharCode(code).toLowerCase().charCodeAt(0))
 
 /** Base64 of `user:password`. */
 export function isBasicCredentials(value: string): boolean {
@@ -45,6 +98,7 @@ export function hasTokenHeader(token: string): boolean {
 
 interface Measure {
   letters: number
+  capitals: number
   digits: number
   /** Neither letter, digit, nor what joins words. */
   symbols: number
@@ -54,31 +108,97 @@ interface Measure {
 }
 
 function measure(value: string): Measure {
-  const result = { letters: 0, digits: 0, symbols: 0, changes: 0, distinct: new Set(value).size }
-  let before = ''
-  for (const character of value) {
-    const kind = kindOf(character)
-    if (kind === 'digit') result.digits++
-    else if (kind === 'lower' || kind === 'upper') result.letters++
-    else if (kind === 'symbol') result.symbols++
-    if (before !== '' && kind !== before) result.changes++
+  const result = { letters: 0, capitals: 0, digits: 0, symbols: 0, changes: 0, distinct: 0 }
+  let others: Set<number> | undefined
+  let before = -1
+  seen.fill(0)
+  for (let index = 0; index < value.length; index++) {
+    let code = value.charCodeAt(index)
+    let kind = symbol
+    if (code < 128) {
+      kind = kinds[code] as number
+      if (seen[code] === 0) {
+        seen[code] = 1
+        result.distinct++
+      }
+    } else {
+      code = value.codePointAt(index) as number
+      if (code > 0xffff) index++
+      ;(others ??= new Set()).add(code)
+    }
+    if (kind === digit) result.digits++
+    else if (kind === lower) result.letters++
+    else if (kind === upper) {
+      result.letters++
+      result.capitals++
+    } else if (kind === symbol) result.symbols++
+    if (before !== -1 && kind !== before) result.changes++
     before = kind
   }
+  result.distinct += others?.size ?? 0
   return result
 }
 
-function kindOf(character: string): 'digit' | 'lower' | 'upper' | 'joint' | 'symbol' {
-  if (character >= '0' && character <= '9') return 'digit'
-  if (character >= 'a' && character <= 'z') return 'lower'
-  if (character >= 'A' && character <= 'Z') return 'upper'
-  return '-_./: '.includes(character) ? 'joint' : 'symbol'
-}
+/** Which characters of ASCII occurred; used again for every value. */
+const seen = new Uint8Array(128)
+const [symbol, digit, lower, upper, joint] = [0, 1, 2, 3, 4]
 
-/** Letters that stand in what could be words: four or more together with a vowel and a consonant, as words have them. */
+/** The kind of each character of ASCII. */
+const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if (/\d/.test(character)) return digit
+  if (/[a-z]/.test(character)) return lower
+  if (/[A-Z]/.test(character)) return upper
+  return '-_./: '.includes(character) ? joint : symbol
+})
+
+/**
+ * Letters that stand in what could be words: four or more together with a vowel and a consonant, as words have them. A word is in
+ * small letters, of which the first may be a capital, or all in capitals.
+ */
 function wordLetters(value: string): number {
   let count = 0
-  for (const [word] of value.matchAll(/[A-Z]?[a-z]{4,}|[A-Z][a-z]{3}|[A-Z]{4,}/g)) {
-    if (/[aeiouy]/i.test(word) && !/[^aeiouy]{5}|[jqxz][^aeiouy]|[^aeiouy][jqx]/i.test(word)) count += word.length
+  let start = 0
+  while (start < value.length) {
+    const isCapital = isIn(capitalLetters, value.charCodeAt(start))
+    let end = start + (isCapital ? 1 : 0)
+    while (isIn(smallLetters, value.charCodeAt(end))) end++
+    if (isCapital && end - start < 4) {
+      end = start
+      while (isIn(capitalLetters, value.charCodeAt(end))) end++
+    }
+    const length = end - start
+    if (length >= 4) {
+      if (isPronounceable(value, start, end)) count += length
+      start = end
+    } else {
+      start += isCapital ? 1 : Math.max(1, length)
+    }
   }
   return count
 }
+
+function isPronounceable(value: string, start: number, end: number): boolean {
+  let hasVowel = false
+  let consonants = 0
+  let before = 0
+  for (let index = start; index < end; index++) {
+    const code = folded[value.charCodeAt(index)] as number
+    if (isIn(vowels, code)) {
+      hasVowel = true
+      consonants = 0
+    } else {
+      consonants++
+      if (consonants === 5 || isIn(neverBeforeConsonants, before)) return false
+      if (consonants > 1 && isIn(neverAfterConsonants, code)) return false
+    }
+    before = code
+  }
+  return hasVowel
+}
+
+const smallLetters = charactersOf(/[a-z]/)
+const capitalLetters = charactersOf(/[A-Z]/)
+const vowels = charactersOf(/[aeiouy]/)
+const neverBeforeConsonants = charactersOf(/[jqxz]/)
+const neverAfterConsonants = charactersOf(/[jqx]/)

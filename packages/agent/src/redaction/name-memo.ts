@@ -1,0 +1,207 @@
+import { charactersOf, isIn, type CharacterSet } from './character-set.ts'
+import type { NameShape } from './family.ts'
+
+/**
+ * Rejects anchors inside names without running a pattern. A name such as `tokentokentoken` contains many anchors, and what follows it
+ * is the same for all of them: it is looked at once, and each family's pattern runs at most once for it. Without this, a text full of
+ * names takes a hundred times as long as ordinary text. Belongs to one text; `moveTo` goes on with the next part of it.
+ */
+export class NameMemo {
+  #text = ''
+  #isWhole = true
+  /** Where `#text` starts in all of the text. */
+  #offset = 0
+  readonly #plain = new Runs(plainNames)
+  readonly #dotted = new Runs(dottedNames)
+  readonly #words = new Runs(words)
+  readonly #tokens = new Runs(tokens)
+  readonly #values = new Runs(values)
+  readonly #joined = new Runs(joined)
+  /** The end of the name that was last looked at, and where its value starts. */
+  #nameEnd = -1
+  #valueStart: ValueStart = 'none'
+  /** The value that a check rejected last. */
+  #rejectedStart = -1
+  #rejectedEnd = -1
+  /** For each shape, the end of the last name after which its pattern did not match, plus one. */
+  readonly #unmatched = new Uint32Array(maxShapes)
+  /** For each shape, where the run of the last value ends that was rejected, in all of the text, and how many were. */
+  readonly #rejectedEnds = new Float64Array(maxShapes)
+  readonly #rejectedCounts = new Uint32Array(maxShapes)
+
+  moveTo(text: string, { offset, isWhole }: { offset: number; isWhole: boolean }): void {
+    this.#text = text
+    this.#offset = offset
+    this.#isWhole = isWhole
+    this.#nameEnd = -1
+    this.#rejectedStart = -1
+    for (const runs of [this.#plain, this.#dotted, this.#words, this.#tokens, this.#values, this.#joined])
+      runs.moveTo(text)
+    this.#unmatched.fill(0)
+    if (offset === 0) this.#rejectedCounts.fill(0)
+  }
+
+  /** False if the family's pattern cannot match at an anchor that starts here. */
+  mayMatch(shape: NameShape, start: number): boolean {
+    return this.#mayBeName(shape, start) && this.#mayBeValue(shape, start)
+  }
+
+  #mayBeName(shape: NameShape, start: number): boolean {
+    const { maxLength, joint, minValueLength, isToken, isQuoted, isAfterQuoted } = shape
+    const end = this.#nameEndOf(shape, start)
+    if (this.#isOpen(end)) return true
+    if (end - start > maxLength || this.#unmatched[shape.index] === end + 1) return false
+    const valueStart = joint === 'space' ? this.#afterSpace(end) : this.#afterSign(end)
+    if (valueStart === 'none') return false
+    if (valueStart === 'unknown') return true
+    if (isQuoted && !isIn(quotes, this.#text.charCodeAt(valueStart - 1))) return false
+    if (isAfterQuoted && this.#wasRejected(valueStart)) return false
+    const valueEnd = (isToken ? this.#tokens : this.#words).endOf(valueStart)
+    return this.#isOpen(valueEnd) || valueEnd - valueStart >= minValueLength
+  }
+
+  /** Whether it was found between quotes, consists of characters that are allowed without them, too, and was rejected. */
+  #wasRejected(valueStart: number): boolean {
+    return valueStart === this.#rejectedStart && this.#values.endOf(valueStart) >= this.#rejectedEnd
+  }
+
+  #afterSpace(nameEnd: number): ValueStart {
+    if (this.#text.charCodeAt(nameEnd) !== space) return 'none'
+    return isIn(quotes, this.#text.charCodeAt(nameEnd + 1)) ? nameEnd + 2 : nameEnd + 1
+  }
+
+  #afterSign(nameEnd: number): ValueStart {
+    if (nameEnd !== this.#nameEnd) {
+      this.#nameEnd = nameEnd
+      this.#valueStart = this.#findValue(nameEnd)
+    }
+    return this.#valueStart
+  }
+
+  /** Where the value starts if one is assigned. The patterns say more exactly what an assignment is. */
+  #findValue(nameEnd: number): ValueStart {
+    const text = this.#text
+    const sign = this.#skip(beforeSign, nameEnd, maxBeforeSign)
+    if (this.#isOpen(sign)) return 'unknown'
+    if (!isIn(signs, text.charCodeAt(sign))) return 'none'
+    return this.#mayBeType(sign) ? 'unknown' : this.#skip(beforeValue, this.#skip(signs, sign, maxSign), maxBeforeSign)
+  }
+
+  /** Whether a type stands before the sign: `token: string = "value"`. */
+  #mayBeType(colon: number): boolean {
+    const text = this.#text
+    if (text.charAt(colon) !== ':') return false
+    const start = text.charAt(colon + 1) === ' ' ? colon + 2 : colon + 1
+    const end = this.#skip(letters, text.charAt(start) === '&' ? start + 1 : start, maxTypeLength)
+    const sign = this.#skip(spaces, end, maxBeforeSign)
+    return this.#isOpen(sign) || (end > start && text.charAt(sign) === '=')
+  }
+
+  #skip(characters: CharacterSet, start: number, limit: number): number {
+    let index = start
+    while (index - start < limit && isIn(characters, this.#text.charCodeAt(index))) index++
+    return index
+  }
+
+  /** Names and signs can be part of a value, as in `pwd=pwd=pwd=`, so that many values end in the same place. */
+  #mayBeValue({ maxLength, maxValueLength, index }: NameShape, start: number): boolean {
+    if (maxValueLength === undefined) return true
+    if (this.#values.endOf(start) - start > maxLength + maxTypedSign + maxValueLength) return false
+    // Always within the table.
+    if ((this.#rejectedCounts[index] as number) < maxRejected) return true
+    return this.#rejectedEnds[index] !== this.#offset + this.#joined.endOf(start)
+  }
+
+  /** Notes that the pattern ran at this anchor and did not match. */
+  unmatched(shape: NameShape, start: number): void {
+    if (!shape.dependsOnAnchor) this.#unmatched[shape.index] = this.#nameEndOf(shape, start) + 1
+  }
+
+  /** Notes that the pattern matched at this anchor, and that the family's check rejected the value. */
+  rejected(shape: NameShape, start: number, value: { start: number; end: number }): void {
+    const { index } = shape
+    this.#unmatched[index] = this.#nameEndOf(shape, start) + 1
+    this.#rejectedStart = value.start
+    this.#rejectedEnd = value.end
+    if (shape.maxValueLength === undefined) return
+    const end = this.#offset + this.#joined.endOf(start)
+    this.#rejectedCounts[index] = this.#rejectedEnds[index] === end ? (this.#rejectedCounts[index] as number) + 1 : 1
+    this.#rejectedEnds[index] = end
+  }
+
+  #nameEndOf({ hasDots }: NameShape, start: number): number {
+    return (hasDots ? this.#dotted : this.#plain).endOf(start)
+  }
+
+  #isOpen(index: number): boolean {
+    return index >= this.#text.length && !this.#isWhole
+  }
+}
+
+type ValueStart = number | 'none' | 'unknown'
+
+/** Where runs of some characters end; remembers the last one. */
+class Runs {
+  readonly #characters: RunCharacters
+  #text = ''
+  #start = 0
+  #end = 0
+
+  constructor(characters: RunCharacters) {
+    this.#characters = characters
+  }
+
+  moveTo(text: string): void {
+    this.#text = text
+    this.#start = 0
+    this.#end = 0
+  }
+
+  endOf(start: number): number {
+    if (start >= this.#start && start < this.#end) return this.#end
+    const { ascii, hasOthers } = this.#characters
+    let end = start
+    for (; end < this.#text.length; end++) {
+      const code = this.#text.charCodeAt(end)
+      if (code < 128 ? !isIn(ascii, code) : !hasOthers) break
+    }
+    this.#start = start
+    this.#end = end
+    return end
+  }
+}
+
+interface RunCharacters {
+  ascii: CharacterSet
+  /** Whether all other characters belong to them, too. */
+  hasOthers: boolean
+}
+
+/** More than there are families with a name. */
+const maxShapes = 64
+const plainNames = { ascii: charactersOf(/[A-Za-z0-9_-]/), hasOthers: false }
+const dottedNames = { ascii: charactersOf(/[A-Za-z0-9_.-]/), hasOthers: false }
+/** Every value is part of one. */
+const words = { ascii: charactersOf(/[^\s"'`\\]/), hasOthers: true }
+/** Values that are known to be letters, digits and few others. */
+const tokens = { ascii: charactersOf(/[A-Za-z0-9+/_.~%!@#$^*=-]/), hasOthers: false }
+/** Values of passwords without quotes. */
+const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true }
+/** The same with those of a query: `a=1&b=2`. */
+const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
+const beforeSign = charactersOf(/[\\"'`\] \t]/)
+const signs = charactersOf(/[=:,>]/)
+const beforeValue = charactersOf(/[\\"'` \t]/)
+const quotes = charactersOf(/["'`]/)
+const spaces = charactersOf(/[ \t]/)
+const letters = charactersOf(/[A-Za-z]/)
+const space = 0x20
+/** Three backslashes, a quote, a bracket and sixteen spaces. */
+const maxBeforeSign = 21
+/** `===` */
+const maxSign = 3
+const maxTypeLength = 6
+/** A type and a sign without spaces: `:string===`. */
+const maxTypedSign = 16
+/** If so many values that end in the same place are no secrets, shorter ones are not looked at. */
+const maxRejected = 3
