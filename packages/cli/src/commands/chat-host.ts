@@ -20,6 +20,7 @@ export function openChatHost({ io, store, flags, problems }: ChatHostOptions): P
     flags,
     window: 200,
     clientName: 'terminal',
-    onProblem: ({ source, message }) => problems.add(`${source}: ${message}`),
+    // The notices name the problems of the settings as they are, without a source: the same sentence is shown once.
+    onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),
   })
 }

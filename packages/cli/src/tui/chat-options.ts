@@ -13,7 +13,7 @@ export interface ChatOptions {
   prompt?: string
   look: ChatLook
   /** Lines to show above the conversation, such as who owns the session or what is wrong in the settings. Harmless already. */
-  notices?: readonly string[]
+  notices?: readonly Notice[]
   /** Called once when the chat stands, with a way to tell what goes wrong beside the conversation while it runs, a sentence each. */
   remarks?: (tell: (text: string) => void) => void
   /** The file that keeps what was typed, one JSON string a line. */
@@ -26,9 +26,17 @@ export interface ChatOptions {
   env: Readonly<Record<string, string | undefined>>
   /** Aborted when the process is asked to end: the chat closes as if the user had quit. */
   signal?: AbortSignal
+  /** Suspends the process, as Ctrl-Z does in other programs. Absent: there is no shell to return to. */
+  suspend?: () => void
   /** The real one, unless a test says otherwise. */
   terminal?: Terminal
   now?: () => number
+}
+
+export interface Notice {
+  text: string
+  /** Absent: it stays true while the chat runs. */
+  while?: () => boolean
 }
 
 export interface ChatLook {

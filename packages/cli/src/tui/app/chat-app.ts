@@ -34,6 +34,18 @@ export class ChatApp {
     tui.stop()
   }
 
+  /** Gives the terminal to the shell for a while. */
+  pause(): void {
+    if (!this.#isRestored) this.#parts.tui.stop({ preserveScreen: true })
+  }
+
+  /** Takes the terminal back. */
+  resume(): void {
+    if (this.#isRestored) return
+    this.#parts.tui.start()
+    this.#parts.tui.requestRender(true)
+  }
+
   #start(): void {
     const { tui, screen } = this.#parts
     if (tui instanceof TuiAltScreen) tui.setLayoutRoot(screen)

@@ -28,13 +28,18 @@ export interface ChatCore {
 export interface ChatCoreListeners {
   onChange: (change: SessionChange | { type: 'opened' }) => void
   onRemark: (text: string) => void
+  /** A remark is not true any more. */
+  onRemarkGone?: () => void
   onActivity: () => void
 }
 
-export function assembleCore(options: ChatOptions, { onChange, onRemark, onActivity }: ChatCoreListeners): ChatCore {
+export function assembleCore(
+  options: ChatOptions,
+  { onChange, onRemark, onRemarkGone, onActivity }: ChatCoreListeners,
+): ChatCore {
   const { source, first, signal, cwd, home, now = Date.now } = options
   const session = new CurrentSession(onChange)
-  const remarks = new Remarks(onRemark)
+  const remarks = new Remarks(onRemark, onRemarkGone)
   const activities = new Activities({ now, onChange: onActivity })
   const life = new ChatLife({ source, first, session, activities, ...(signal && { signal }) })
   const actions = new SessionActions({ source, session, remarks, activities })

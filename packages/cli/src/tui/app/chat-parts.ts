@@ -36,11 +36,16 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
   const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
   const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle })
   const { request: draw, requestAll: onRedraw } = drawing
+  let hasSent = false
+  let openedCount = 0
   const core = assembleCore(options, {
     onChange: ({ type }) => {
       const { handle } = session
       if (!handle) return
-      if (type === 'opened') dialogs.reset()
+      if (type === 'opened') {
+        dialogs.reset()
+        openedCount++
+      }
       pane.update(handle.sessionId, handle.transcript)
       composer.label = session.obstacle
       panels.follow()
@@ -49,6 +54,7 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
       draw()
     },
     onRemark: draw,
+    onRemarkGone: draw,
     onActivity: draw,
   })
   const { now, session, remarks, activities, actions, enterKey } = core
@@ -97,7 +103,6 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
     chooser: openers,
     look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
   })
-  let hasSent = false
   const sender = new Sender({
     ...core,
     commands,
@@ -119,7 +124,11 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
     onChange: draw,
   })
   const onEditor = (): Promise<void> => editOutside(options, { tui, composer, remarks })
-  const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw })
+  const onSuspend = (): void => {
+    if (options.suspend) options.suspend()
+    else remarks.warn('There is no shell to return to here.')
+  }
+  const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw, onSuspend })
   const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
   const screen = new ChatScreen({
     tui,
@@ -129,7 +138,7 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
     composer,
     remarks,
     activities,
-    opening: () => (hasSent ? [] : (options.notices ?? [])),
+    opening: () => (hasSent || openedCount > 1 ? [] : trueNotices(options)),
     status: (width) => lines.status(width),
     hint: () =>
       hintFor({
@@ -144,6 +153,10 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
     onInput: (data) => keys.press(data),
   })
   return { ...core, tui, drawing, screen, composer, openers, sender }
+}
+
+function trueNotices({ notices = [] }: ChatOptions): string[] {
+  return notices.filter((notice) => notice.while?.() ?? true).map(({ text }) => text)
 }
 
 async function attachImage(pasted: string, { images, remarks }: ChatCore): Promise<string | undefined> {

@@ -166,7 +166,9 @@ export class Dialogs {
     )
     if (isPutOff) {
       this.postpone()
-      this.#options.remarks.say('It waits for your answer. Enter with nothing typed shows it again.')
+      this.#options.remarks.say('It waits for your answer. Enter with nothing typed shows it again.', {
+        while: () => this.hasPostponed,
+      })
     } else this.#close()
     this.sync()
   }

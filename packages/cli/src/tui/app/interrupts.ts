@@ -13,7 +13,8 @@ export interface InterruptsOptions {
 export type Interrupt = 'close_panel' | 'clear_composer' | 'nothing'
 
 /** Twice within this time ends the chat. */
-const twiceMs = 2000
+export const twiceMs = 2000
+export const againQuits = 'Ctrl-C again quits.'
 
 /** What Ctrl-C means. It always means something. */
 export class Interrupts {
@@ -31,11 +32,12 @@ export class Interrupts {
     this.#lastMs = nowMs
     if (isSecond) life.quit()
     else if (actions.isAtWork) {
-      remarks.say('Stopped; everything so far is kept. Ctrl-C again quits.')
+      remarks.say('Stopped; everything so far is kept.')
+      remarks.say(againQuits, { forMs: twiceMs })
       void actions.cancel()
     } else if (hasPanel) return 'close_panel'
     else if (!isComposerEmpty) return 'clear_composer'
-    else remarks.say('Ctrl-C again quits.')
+    else remarks.say(againQuits, { forMs: twiceMs })
     return 'nothing'
   }
 }

@@ -21,6 +21,7 @@ export type KeyAction =
   | 'newest'
   | 'oldest'
   | 'redraw'
+  | 'suspend'
 
 export interface KeyRow {
   action: KeyAction
@@ -50,6 +51,7 @@ export const keyTable: readonly KeyRow[] = [
   { action: 'newest', keys: ['end', 'ctrl+end'], label: 'End', says: 'to the newest' },
   { action: 'oldest', keys: ['ctrl+home'], label: 'Ctrl-Home', says: 'to the beginning' },
   { action: 'redraw', keys: ['ctrl+l'], label: 'Ctrl-L', says: 'draw everything again' },
+  { action: 'suspend', keys: ['ctrl+z'], label: 'Ctrl-Z', says: 'suspend; fg in the shell brings it back' },
 ]
 
 function actionOf(data: string): KeyAction | undefined {

@@ -3,7 +3,7 @@ import type { Composer } from '../input/composer.ts'
 import type { ChatLife } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Dialogs } from './dialogs.ts'
-import type { Interrupts } from './interrupts.ts'
+import { againQuits, twiceMs, type Interrupts } from './interrupts.ts'
 import { actionFor, type KeyAction } from './key-actions.ts'
 import type { PanelOpeners } from './panel-openers.ts'
 import type { PanelPlace } from './panel-place.ts'
@@ -26,10 +26,11 @@ export interface KeysOptions {
   life: Pick<ChatLife, 'quit'>
   onEditor: () => Promise<void>
   onRedraw: () => void
+  onSuspend: () => void
 }
 
 /**
- * Every key that is pressed, and who gets it: Ctrl-C is always ours, then comes the panel that is open, then the chat, then the composer.
+ * Every key that is pressed, and who gets it: Ctrl-C and Ctrl-Z are always ours, then comes the panel that is open, then the chat, then the composer.
  * Enter in the composer is `Sender.send`.
  */
 export class Keys {
@@ -42,6 +43,7 @@ export class Keys {
   press(data: string): void {
     const { panels, composer, session, pane, dialogs, remarks } = this.#options
     if (matchesKey(data, 'ctrl+c')) return this.#interrupt()
+    if (matchesKey(data, 'ctrl+z')) return this.#options.onSuspend()
     if (panels.current) return panels.current.handleInput(data)
     const action = actionFor(data, {
       isBusy: session.isBusy,
@@ -56,7 +58,7 @@ export class Keys {
   }
 
   #act(action: KeyAction): Promise<void> | void {
-    const { composer, pane, dialogs, openers, actions, sender, life, onEditor, onRedraw } = this.#options
+    const { composer, pane, dialogs, openers, actions, sender, life, onEditor, onRedraw, onSuspend } = this.#options
     switch (action) {
       case 'enter':
         return dialogs.recall()
@@ -96,6 +98,8 @@ export class Keys {
         return pane.scrolling?.to('start')
       case 'redraw':
         return onRedraw()
+      case 'suspend':
+        return onSuspend()
       default:
         return action satisfies never
     }
@@ -114,7 +118,8 @@ export class Keys {
         return panels.isAsking ? dialogs.postpone() : openers.close()
       case 'clear_composer':
         composer.remember([composer.take()])
-        return remarks.say('Up brings it back. Ctrl-C again quits.')
+        remarks.say('Up brings it back.', { while: () => composer.isEmpty })
+        return remarks.say(againQuits, { forMs: twiceMs })
       case 'nothing':
         return undefined
     }

@@ -6,22 +6,36 @@ type Kind = 'said' | 'warning' | 'error'
 
 const maxLines = 6
 
-/** What the chat itself has to say, above the composer, until the next message goes out. */
+/** How long a remark is true. Absent: it tells of something that happened, and stays until the next message goes out. */
+export interface Validity {
+  /** Asked at each frame. Once it is false, the remark is gone for good. */
+  while?: () => boolean
+  forMs?: number
+}
+
+interface Remark extends Validity {
+  kind: Kind
+  text: string
+}
+
+/** What the chat itself has to say, above the composer, until the next message goes out or it is no longer true. */
 export class Remarks {
-  #remarks: { kind: Kind; text: string }[] = []
+  #remarks: Remark[] = []
   readonly #onChange: (text: string) => void
+  readonly #onGone: () => void
 
-  /** Called with each remark, already harmless. */
-  constructor(onChange: (text: string) => void) {
+  /** `onChange` is called with each remark, already harmless; `onGone` when a remark expires by itself. */
+  constructor(onChange: (text: string) => void, onGone: () => void = () => undefined) {
     this.#onChange = onChange
+    this.#onGone = onGone
   }
 
-  say(text: string): void {
-    this.#add('said', text)
+  say(text: string, validity: Validity = {}): void {
+    this.#add('said', text, validity)
   }
 
-  warn(text: string): void {
-    this.#add('warning', text)
+  warn(text: string, validity: Validity = {}): void {
+    this.#add('warning', text, validity)
   }
 
   fail(error: unknown): void {
@@ -42,6 +56,7 @@ export class Remarks {
   }
 
   render(width: number, theme: Theme): string[] {
+    this.#remarks = this.#remarks.filter((remark) => remark.while?.() ?? true)
     const style = { said: theme.muted, warning: theme.warning, error: theme.error }
     const lines = this.#remarks.flatMap(({ kind, text }) =>
       text
@@ -53,9 +68,17 @@ export class Remarks {
       : [...lines.slice(0, maxLines - 1), theme.muted(` … ${lines.length - maxLines + 1} more lines`)]
   }
 
-  #add(kind: Kind, text: string): void {
+  #add(kind: Kind, text: string, validity: Validity = {}): void {
     const shown = harmless(text).trimEnd()
-    this.#remarks = [...this.#remarks.filter(({ text: said }) => said !== shown).slice(-3), { kind, text: shown }]
+    const remark = { kind, text: shown, ...validity }
+    this.#remarks = [...this.#remarks.filter(({ text: said }) => said !== shown).slice(-3), remark]
+    if (validity.forMs !== undefined) setTimeout(() => this.#expire(remark), validity.forMs).unref()
     this.#onChange(shown)
+  }
+
+  #expire(remark: Remark): void {
+    if (!this.#remarks.includes(remark)) return
+    this.#remarks = this.#remarks.filter((each) => each !== remark)
+    this.#onGone()
   }
 }

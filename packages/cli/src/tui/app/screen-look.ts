@@ -24,7 +24,10 @@ export function screenLook({ appearance, composer, pane, remarks, chooseTheme, o
     },
     vim() {
       composer.setVim(!composer.isVim)
-      remarks.say(composer.isVim ? 'Keys of vim are on. Esc goes to normal mode.' : 'Keys of vim are off.')
+      const { isVim } = composer
+      remarks.say(isVim ? 'Keys of vim are on. Esc goes to normal mode.' : 'Keys of vim are off.', {
+        while: () => composer.isVim === isVim,
+      })
     },
     details: () => pane.toggleDetails(),
   }

@@ -6,7 +6,7 @@ import type { Activities } from './activities.ts'
 import type { ChatLife } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { EnterKey } from './enter-key.ts'
-import type { Remarks } from './remarks.ts'
+import type { Remarks, Validity } from './remarks.ts'
 import type { SessionActions } from './session-actions.ts'
 import type { SlashCommands } from './slash-commands.ts'
 import { readSlash } from './slash-table.ts'
@@ -66,10 +66,11 @@ export class Sender {
     const { session, actions, activities, life } = this.#options
     if (!session.handle) await activities.track('Waiting for the session', life.whenOpen())
     const { handle } = session
-    if (!handle || !session.takesMessages) return this.#giveBack(text, `Not sent: ${session.obstacle}.`)
+    if (!handle || !session.takesMessages)
+      return this.#giveBack(text, `Not sent: ${session.obstacle}.`, { while: () => !session.takesMessages })
     const [, marks, command] = /^(!!?)\s*(\S[\s\S]*)$/.exec(text) ?? []
     if (command !== undefined) return actions.runCommand(handle, command, { isPrivate: marks === '!!' })
-    this.#sayOutcome(await activities.track('Sending', this.#prompt(handle, text, way)))
+    this.#sayOutcome(await activities.track('Sending', this.#prompt(handle, text, way)), handle)
   }
 
   async #prompt(handle: SessionHandle, text: string, way: Way): Promise<PromptOutcome | undefined> {
@@ -84,18 +85,37 @@ export class Sender {
     return outcome
   }
 
-  #sayOutcome(outcome: PromptOutcome | undefined): void {
-    const { remarks } = this.#options
+  #sayOutcome(outcome: PromptOutcome | undefined, handle: SessionHandle): void {
+    const { remarks, session } = this.#options
     if (outcome?.outcome === 'handled' && outcome.say !== null) remarks.say(outcome.say)
-    if (outcome?.outcome === 'queued') remarks.say('It waits for the end of the run. Ctrl-Q shows what waits.')
-    if (outcome?.outcome === 'steered') remarks.say('It steers the run at its next step.')
+    if (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered') return
+    const { message_id: id } = outcome
+    // The news that it waits may come a moment after the answer to the command.
+    let hasBeenSeen = false
+    const isWaiting = (): boolean => {
+      const waits = hasWaiting(handle, id)
+      hasBeenSeen ||= waits
+      return session.handle === handle && (waits || (!hasBeenSeen && session.isBusy))
+    }
+    const text =
+      outcome.outcome === 'queued'
+        ? 'It waits for the end of the run. Ctrl-Q shows what waits.'
+        : 'It steers the run at its next step.'
+    remarks.say(text, { while: isWaiting })
   }
 
   /** What is typed since stays behind it. */
-  #giveBack(text: string, reason: string): void {
+  #giveBack(text: string, reason: string, validity: Validity = {}): void {
     const { composer, remarks } = this.#options
     const typed = composer.text
     composer.text = typed === '' ? text : `${text}\n${typed}`
-    remarks.warn(reason)
+    remarks.warn(reason, validity)
   }
+}
+
+/** The log says what waits; if the screen has only a part of the log, the server says it. */
+function hasWaiting(handle: SessionHandle, id: string): boolean {
+  const { waiting: known } = handle.transcript
+  const waiting = known.length > 0 ? known : (handle.state('queue')?.messages ?? [])
+  return waiting.some((message) => message.id === id)
 }

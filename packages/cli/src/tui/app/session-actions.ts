@@ -5,7 +5,7 @@ import { permissionModes, thinkingLevels } from '../../session-choices.ts'
 import type { OpenedSession, SessionSource } from '../../session-source.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
-import type { Remarks } from './remarks.ts'
+import type { Remarks, Validity } from './remarks.ts'
 
 export interface SessionActionsOptions {
   source: SessionSource
@@ -55,7 +55,12 @@ export class SessionActions {
   }
 
   async resume(): Promise<void> {
-    await this.#with('Resuming', (handle) => handle.run('resume', { by_person: true }))
+    await this.#with('Resuming', async (handle) => {
+      const result = await handle.run('resume', { by_person: true })
+      const { run_id: runId } = (result as { run_id?: string | null } | undefined) ?? {}
+      if (runId === null)
+        this.#options.remarks.say('There is no interrupted run to resume. /sessions opens another session.')
+    })
   }
 
   async compact(instructions: string): Promise<void> {
@@ -70,8 +75,13 @@ export class SessionActions {
     const { remarks } = this.#options
     if (name === '') return remarks.warn('/name needs a name: /name the parser of dates')
     await this.#with('Naming', async (handle) => {
+      // The news of the change may come a moment after the answer to the command.
+      const before = handle.transcript.name
       await handle.run('rename', { name })
-      remarks.say(`The session is called ${name}.`)
+      remarks.say(
+        `The session is called ${name}.`,
+        this.#whileShown(handle, () => [name, before].includes(handle.transcript.name)),
+      )
     })
   }
 
@@ -81,8 +91,14 @@ export class SessionActions {
     await this.#with('Labelling', async (handle) => {
       const { leafId } = handle.transcript.path
       if (leafId === null) return remarks.warn('There is nothing to label yet.')
+      const before = handle.transcript.labels.get(leafId)
+      if (label === '' && before === undefined) {
+        return remarks.warn('There is no label here to remove. To set one: /label before the rewrite')
+      }
+      if (label === before) return remarks.say(`This place already has the label ${label}.`)
       await handle.run('label', { entry_id: leafId, label })
-      remarks.say(label === '' ? 'The label is gone.' : `This place is labelled ${label}.`)
+      const isHere = this.#whileShown(handle, () => handle.transcript.path.leafId === leafId)
+      remarks.say(label === '' ? 'The label is gone.' : `This place is labelled ${label}.`, isHere)
     })
   }
 
@@ -99,8 +115,10 @@ export class SessionActions {
     const mode = permissionModes.find((each) => each === name)
     const { remarks } = this.#options
     if (!mode) return remarks.warn(noSuch('mode', name, permissionModes))
+    const current = (): string | null | undefined => this.#options.session.handle?.state('config')?.mode
+    const before = current()
     await this.set({ mode })
-    remarks.say(`Permission mode: ${mode}.`)
+    remarks.say(`Permission mode: ${mode}.`, { while: () => current() === mode || current() === before })
   }
 
   async setThinking(name: string): Promise<void> {
@@ -136,9 +154,16 @@ export class SessionActions {
 
   /** Without an entry, all of it. */
   async fork(sessionId = this.#options.session.handle?.sessionId, entryId?: string): Promise<void> {
-    const { source, remarks } = this.#options
+    const { source, remarks, session } = this.#options
     if (sessionId === undefined) return remarks.warn('There is no session to fork yet.')
-    await this.#show('Forking', () => source.fork(sessionId, entryId))
+    const { handle } = session
+    if (handle?.sessionId === sessionId && handle.transcript.path.leafId === null) {
+      return remarks.warn('There is nothing to fork yet: nothing was said in this session.')
+    }
+    if (!(await this.#show('Forking', () => source.fork(sessionId, entryId)))) return
+    const { handle: fork } = session
+    if (!fork) return
+    remarks.say(`This is a copy of the session. The original stays as it is: /sessions`, this.#whileShown(fork))
   }
 
   /** The last words of the model; empty where there are none. */
@@ -162,12 +187,16 @@ export class SessionActions {
   async #with(label: string, work: (handle: SessionHandle) => Promise<unknown> | void): Promise<void> {
     const { session, remarks } = this.#options
     const { handle } = session
-    if (!handle) return remarks.warn('There is no session yet.')
+    if (!handle) return remarks.warn('There is no session yet.', { while: () => session.handle === undefined })
     await this.attempt(label, async () => work(handle))
   }
 
-  async #show(label: string, open: () => Promise<OpenedSession>): Promise<void> {
-    await this.attempt(label, async () => this.#options.session.show(await open()))
+  #whileShown(handle: SessionHandle, isTrue = () => true): Validity {
+    return { while: () => this.#options.session.handle === handle && isTrue() }
+  }
+
+  async #show(label: string, open: () => Promise<OpenedSession>): Promise<boolean> {
+    return this.attempt(label, async () => this.#options.session.show(await open()))
   }
 }
 

@@ -58,7 +58,9 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
     onClose: () => {
       panel.close()
       close()
-      if (!session.handle) remarks.say('No session is open. Type a message to begin one, or /sessions to choose.')
+      if (session.handle) return
+      const isTrue = { while: () => session.handle === undefined }
+      remarks.say('No session is open. Type a message to begin one, or /sessions to choose.', isTrue)
     },
   })
   open(panel)

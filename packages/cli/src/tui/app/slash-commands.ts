@@ -108,9 +108,10 @@ export class SlashCommands {
 
   #steer(): void {
     const { enterKey, remarks } = this.#options
-    enterKey.steers = !enterKey.steers
-    remarks.say(
-      enterKey.steers ? 'While a run goes on, Enter steers it.' : 'While a run goes on, Enter queues a message.',
-    )
+    const steers = !enterKey.steers
+    enterKey.steers = steers
+    remarks.say(steers ? 'While a run goes on, Enter steers it.' : 'While a run goes on, Enter queues a message.', {
+      while: () => enterKey.steers === steers,
+    })
   }
 }

@@ -58,12 +58,14 @@ export class ChoicePanel<Value> extends FramedPanel {
     this.#list.select(wanted)
   }
 
-  /** Others to choose from, such as when they have been loaded. What was selected stays so. */
+  /** Others to choose from, such as when they have been loaded. What was selected stays so; if nothing was, what holds now is. */
   protected replaceChoices(choices: readonly Choice<Value>[]): void {
-    const selected = this.#shown[this.#list.selected]?.value
+    const selected = this.#shown[this.#list.selected]
     this.#choices = choices
     this.#seek()
-    this.#list.select(this.#shown.findIndex(({ value }) => value === selected))
+    const isWanted = ({ label, isCurrent }: Choice<Value>): boolean =>
+      selected ? label === selected.label : isCurrent === true
+    this.#list.select(this.#shown.findIndex(isWanted))
   }
 
   handleInput(data: string): void {

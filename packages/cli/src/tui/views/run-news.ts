@@ -3,7 +3,7 @@ import type { Theme } from '../theme.ts'
 import { noticeLines } from './notice-lines.ts'
 
 /** What is to be said at the end of the conversation: an error with what happens next, and how the run before ended. */
-export function runNews(transcript: Transcript, theme: Theme, width: number): string[] {
+export function runNews(transcript: Transcript, { failure, theme }: RunNewsOptions, width: number): string[] {
   const { lastError, run, ended } = transcript
   if (ended !== null)
     return noticeLines({ sign: '–', text: `The session has ended: ${ended}`, style: theme.muted }, width)
@@ -12,8 +12,46 @@ export function runNews(transcript: Transcript, theme: Theme, width: number): st
     const lines = noticeLines({ sign: '✗', text: `${lastError.message}${kind}`, style: theme.error }, width)
     return [...lines, ...noticeLines({ sign: ' ', text: run ? goesOn : standsStill, style: theme.muted }, width)]
   }
-  return run ? [] : endOfRun(transcript, theme, width)
+  const earlier = failure && !failure.isIn(transcript) ? failure.lines(theme, width) : []
+  return run ? earlier : [...earlier, ...endOfRun(transcript, theme, width)]
 }
+
+interface RunNewsOptions {
+  /** Of a run before the one that goes on, or that ended last. */
+  failure: RunFailure | undefined
+  theme: Theme
+}
+
+/** Why a run failed. It is shown until a later run completes: the next prompt does not take it away. */
+export class RunFailure {
+  readonly #runId: string
+  readonly #message: string
+
+  private constructor(runId: string, message: string) {
+    this.#runId = runId
+    this.#message = message
+  }
+
+  /** The failure to show after this change, if `before` was the one until now. */
+  static after({ run, lastRun, lastError }: Transcript, before: RunFailure | undefined): RunFailure | undefined {
+    if (run || !lastRun) return before
+    if (lastRun.outcome === 'completed') return undefined
+    return lastRun.outcome === 'failed' && lastError ? new RunFailure(lastRun.runId, lastError.message) : before
+  }
+
+  /** Whether the transcript shows it by itself. */
+  isIn({ run, lastRun, path }: Transcript): boolean {
+    const isLast = !run && lastRun?.runId === this.#runId
+    return isLast || path.items.slice(-recentItems).some((item) => isSaid(this.#message, item))
+  }
+
+  lines(theme: Theme, width: number): string[] {
+    return noticeLines({ sign: '✗', text: `An earlier run failed: ${this.#message}`, style: theme.error }, width)
+  }
+}
+
+/** An answer with the error that is farther up is out of sight. */
+const recentItems = 5
 
 const goesOn = 'The run goes on: it is tried again.'
 const standsStill = 'The run has ended. /retry tries again from here; a new message goes on.'

@@ -6,7 +6,7 @@ import { DraftView } from './draft-view.ts'
 import type { ItemContext } from './item-context.ts'
 import { LineCache } from './line-cache.ts'
 import { renderItem } from './render-item.ts'
-import { runNews } from './run-news.ts'
+import { RunFailure, runNews } from './run-news.ts'
 import { summarisedBy } from './summarised-by.ts'
 
 export interface ShownItemsOptions {
@@ -37,6 +37,7 @@ export class ShownItems {
   readonly #measured = { rows: 0, count: 0 }
   #inFlight: InFlightItem[] = []
   #liveIndex = -1
+  #failure: RunFailure | undefined
 
   constructor(options: ShownItemsOptions) {
     this.#options = options
@@ -60,6 +61,7 @@ export class ShownItems {
   update(transcript: Transcript): void {
     if (transcript.path.items !== this.#transcript.path.items) this.#takeItems(transcript)
     this.#transcript = transcript
+    this.#failure = RunFailure.after(transcript, this.#failure)
     this.#liveIndex = transcript.run ? this.#items.findLastIndex(({ type }) => type === 'assistant') : -1
     this.#news.update(transcript, this.#items[this.#liveIndex])
     this.#inFlight = [...transcript.inFlight.values()].filter(({ item }) => !this.#news.isCall(item))
@@ -150,7 +152,7 @@ export class ShownItems {
 
   #tailLines(place: number, width: number): string[] {
     const item = this.#inFlight[place]
-    if (!item) return runNews(this.#transcript, this.#options.theme, width)
+    if (!item) return runNews(this.#transcript, { failure: this.#failure, theme: this.#options.theme }, width)
     const draft = this.#drafts.get(item.item) ?? new DraftView(this.#options.now())
     this.#drafts.set(item.item, draft)
     return draft.lines(item, this.#context(item.item), width)

@@ -54,5 +54,5 @@ test('whoever waits is told for what, and for how long', () => {
     ' ● Summarising the conversation, so that there is room · 12 s',
   )
   const left = { runId: 'r', isBusy: false, waitingFor: { type: 'resume', runId: 'r' } } as const
-  expect(status(new Talk(), { run: left })).toBe(' ● A run was left behind by a process that died. It waits for you')
+  expect(status(new Talk(), { run: left })).toBe(' ● An interrupted run waits for you')
 })

@@ -51,7 +51,7 @@ function waitingWords(
 ): string {
   switch (waiting.type) {
     case 'resume':
-      return 'A run was left behind by a process that died. It waits for you'
+      return 'An interrupted run waits for you'
     case 'auto_retry_start': {
       const leftMs = waiting.delayMs - (waitingSince === undefined ? 0 : now - waitingSince)
       return `Trying again in ${elapsedText(Math.max(0, leftMs) + 999)} (attempt ${waiting.attempt}): ${waiting.error.message}`

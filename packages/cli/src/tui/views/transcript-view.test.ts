@@ -201,7 +201,23 @@ describe('what goes on', () => {
       .record('run_start', { runStart: { runId: 's', leafId: null } })
       .record('run_end', { runEnd: { runId: 's', outcome: 'aborted' } })
     view.update(talk.transcript)
-    expect(screen(view).slice(2, 4)).toEqual(['– The run was stopped. All it did is', '  kept.'])
+    expect(screen(view).slice(2, 5)).toEqual([
+      '✗ An earlier run failed: Too busy.',
+      '– The run was stopped. All it did is',
+      '  kept.',
+    ])
+  })
+
+  test('the error of a failed run stays in sight after the next prompt, until a run completes', () => {
+    const failure = '✗ An earlier run failed: Too busy.'
+    const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
+    talk.record('error', { error: { message: 'Too busy.', kind: 'overloaded', runId: 'r' } })
+    const view = show(talk.record('run_end', { runEnd: { runId: 'r', outcome: 'failed' } }))
+    expect(screen(view)).not.toContain(failure)
+    view.update(talk.user('again').record('run_start', { runStart: { runId: 's', leafId: null } }).transcript)
+    expect(screen(view)).toContain(failure)
+    view.update(talk.record('run_end', { runEnd: { runId: 's', outcome: 'completed' } }).transcript)
+    expect(screen(view)).not.toContain(failure)
   })
 
   test('details unfold everything, and the compaction says how much it stands for', () => {

@@ -7,6 +7,7 @@ import { LoadedEntries } from '../loaded-entries.ts'
 import { Sender } from '../sender.ts'
 import { SlashCommands } from '../slash-commands.ts'
 import { Ticker } from '../ticker.ts'
+import { againQuits } from '../interrupts.ts'
 import { HeardItems } from './heard-items.ts'
 import { HeardProgress } from './heard-progress.ts'
 import { HeardRequests } from './heard-requests.ts'
@@ -67,15 +68,36 @@ export class PlainChat {
     this.#terminal.stop()
   }
 
+  /** Gives the terminal to the shell for a while. */
+  pause(): void {
+    if (this.#isRestored) return
+    this.#terminal.write('\r\n')
+    this.#terminal.stop()
+  }
+
+  /** Takes the terminal back. */
+  resume(): void {
+    if (this.#isRestored) return
+    this.#listen()
+    this.#input.prompt()
+  }
+
   #start(): void {
     this.#isRestored = false
+    this.#listen()
+    const { notices = [] } = this.#options
+    this.#input.interrupt([
+      'tapetree. Type a message and Enter. /help lists commands.',
+      ...notices.map(({ text }) => text),
+    ])
+    this.#input.prompt()
+  }
+
+  #listen(): void {
     this.#terminal.start(
       (data) => this.#key(data),
       () => undefined,
     )
-    const { notices = [] } = this.#options
-    this.#input.interrupt(['tapetree. Type a message and Enter. /help lists commands.', ...notices])
-    this.#input.prompt()
   }
 
   #begin(): void {
@@ -88,6 +110,7 @@ export class PlainChat {
   #key(data: string): void {
     const { actions, life, remarks } = this.#core
     if (matchesKey(data, 'ctrl+c')) return this.#interrupt()
+    if (matchesKey(data, 'ctrl+z')) return this.#options.suspend?.()
     if (matchesKey(data, 'ctrl+d') && this.#input.text === '') return life.quit()
     if (matchesKey(data, 'escape') && actions.isAtWork) return remarks.watch(actions.cancel())
     this.#input.handleInput(data)
@@ -128,7 +151,7 @@ export class PlainChat {
     if (what === 'nothing') return
     this.#endChoice()
     if (what === 'close_panel') choice?.leave()
-    this.#core.remarks.say('Ctrl-C again quits.')
+    this.#core.remarks.say(againQuits)
   }
 
   #changed(change: SessionChange | { type: 'opened' }): void {

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { keys, startChat, type RunningChat } from '../testing/chat-driver.ts'
+
+function send({ terminal }: RunningChat, text: string): void {
+  terminal.type(text)
+  terminal.press(keys.enter)
+}
+
+test.each([
+  ['queued', 'It waits for the end of the run', 'follow-up'],
+  ['steered', 'It steers the run at its next step', 'steer'],
+] as const)(
+  'a notice about a message that was %s goes when the message is delivered',
+  async (outcome, notice, delivery) => {
+    await using chat = startChat()
+    const { terminal, handle } = chat
+    handle.reply = (op) => (op === 'prompt' ? { outcome, run_id: 'run-1', message_id: 'm-1' } : undefined)
+    handle.startRun()
+    send(chat, 'and then?')
+    await terminal.waitFor(notice)
+    const waiting = { id: 'm-1', delivery, message: 'and then?', imageIds: [], queuedAt: '', held: false }
+    handle.setState('queue', { queueLength: 1, total: 1, hold: null, messages: [waiting] })
+    handle.stream('answer', 'Still at it.')
+    await terminal.waitFor('Still at it.')
+    expect(terminal.screen().join('\n')).toContain(notice)
+    handle.setState('queue', { queueLength: 0, total: 0, hold: null, messages: [] })
+    await terminal.waitFor((screen) => !screen.includes(notice))
+  },
+)
+
+test('the notice that Ctrl-C quits goes when it would not quit any more', async () => {
+  await using chat = startChat()
+  const { terminal } = chat
+  await terminal.waitFor('Enter sends')
+  terminal.press(keys.ctrlC)
+  await terminal.waitFor('Ctrl-C again quits.')
+  await terminal.waitFor((screen) => !screen.includes('Ctrl-C again quits.'))
+})
+
+test('the notice of a permission mode goes when another mode is in force', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  await terminal.waitFor('Enter sends')
+  terminal.press(keys.shiftTab)
+  await terminal.waitFor('Permission mode: ask.')
+  handle.setState('config', { model: null, thinkingLevel: null, mode: 'plan' })
+  await terminal.waitFor((screen) => !screen.includes('Permission mode: ask.'))
+})
+
+test('who owns the session is told only while it is true', async () => {
+  let isOwned = true
+  const notices = [
+    { text: 'The session runs at process 7.', while: () => isOwned },
+    { text: 'No such setting: modle.' },
+  ]
+  await using chat = startChat({ notices })
+  const { terminal, handle } = chat
+  await terminal.waitFor('The session runs at process 7.')
+  isOwned = false
+  handle.user('hello')
+  await terminal.waitFor((screen) => screen.includes('No such setting') && !screen.includes('process 7'))
+})
+
+test('a command that had no effect says so', async () => {
+  await using chat = startChat()
+  const { terminal, handle, source } = chat
+  handle.reply = (op) => (op === 'resume' ? { run_id: null } : undefined)
+  await terminal.waitFor('Enter sends')
+  send(chat, '/resume')
+  await terminal.waitFor('There is no interrupted run to resume.')
+  send(chat, '/fork')
+  await terminal.waitFor('There is nothing to fork yet')
+  expect(source.calls).toEqual([])
+  handle.user('hello')
+  send(chat, '/label')
+  await terminal.waitFor('There is no label here to remove.')
+  expect(handle.calls.filter(({ op }) => op === 'label')).toEqual([])
+  send(chat, '/fork')
+  await terminal.waitFor('This is a copy of the session.')
+})
+
+test('the list of models opens on the model in use', async () => {
+  const model = (name: string): RunningChat['source']['offered'][number] => ({
+    reference: `fake/${name}`,
+    provider: 'fake',
+    modelId: name,
+    name,
+    thinkingLevels: [],
+    isUsable: true,
+  })
+  await using chat = startChat({
+    arrange: (handle, source) => {
+      source.offered = ['alpha', 'beta', 'gamma'].map(model)
+      handle.setState('config', { model: { provider: 'fake', modelId: 'beta' }, thinkingLevel: null, mode: null })
+    },
+  })
+  const { terminal, handle } = chat
+  await terminal.waitFor('Enter sends')
+  send(chat, '/model')
+  await terminal.waitFor('fake/gamma')
+  expect(terminal.screen().find((row) => row.includes('›'))).toContain('fake/beta')
+  terminal.press(keys.down)
+  terminal.press(keys.enter)
+  await terminal.waitFor('Enter sends')
+  expect(handle.calls.at(-1)).toEqual({ op: 'set_model', args: { provider: 'fake', model_id: 'gamma' } })
+})
