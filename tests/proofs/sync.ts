@@ -5,6 +5,7 @@ import { faultNames, faults, type Fault } from '../../packages/server/src/testin
 import { ServerRelay } from './server-kill/server-relay.ts'
 import { playHistory, type HistoryResult } from './sync/history.ts'
 import { playKillHistory } from './sync/kill-history.ts'
+import { playOwnerHistory } from './sync/owner-history.ts'
 
 export const name = 'sync'
 
@@ -16,6 +17,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
   const trial = new Trial(context, { folder: await context.temporaryFolder(), cache: await context.temporaryFolder() })
   await trial.playWithKills(size === 'ci' ? 10 : 200)
+  await trial.playWithOwners(size === 'ci' ? 6 : 200)
   await trial.play(size === 'ci' ? 90 : 9800)
   await trial.catchFaults()
   for (const problem of trial.problems.slice(0, 20)) say(`PROBLEM ${problem}`)
@@ -40,7 +42,17 @@ interface Caught {
 
 class Trial {
   readonly problems: string[] = []
-  readonly figures = { histories: 0, withKills: 0, screens: 0, commands: 0, frames: 0, lines: 0, faults: 0, caught: 0 }
+  readonly figures = {
+    histories: 0,
+    withKills: 0,
+    withOwners: 0,
+    screens: 0,
+    commands: 0,
+    frames: 0,
+    lines: 0,
+    faults: 0,
+    caught: 0,
+  }
   readonly #context: FigureContext
   readonly #folder: string
   readonly #cache: string
@@ -74,6 +86,16 @@ class Trial {
     } finally {
       await servers.close()
     }
+  }
+
+  async playWithOwners(count: number): Promise<void> {
+    const seeds = Array.from({ length: count }, () => this.#nextSeed())
+    await inParallel(seeds, async (seed) => {
+      if (this.problems.length >= 5) return
+      const result = await this.#inFolder((folder) => playOwnerHistory({ seed, folder }))
+      this.#take(`history ${seed} with an owner of its own`, result)
+      this.figures.withOwners++
+    })
   }
 
   async catchFaults(): Promise<void> {

@@ -33,6 +33,7 @@ export {
   type TurnEvent,
 } from './extensions/hooks.ts'
 export { defaultExtensionLimits, type ExtensionLimits, type ExtensionProblem } from './extensions/loaded-extension.ts'
+export { readLiveDraft } from './loop/draft.ts'
 export { RunStopped, type LimitName, type Limits, type Spent } from './loop/limits.ts'
 export type { CompactionReason, LiveEvent } from './loop/live-event.ts'
 export type { RunEnd, SteerPolicy } from './loop/loop-context.ts'

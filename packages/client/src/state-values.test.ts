@@ -18,6 +18,7 @@ const wire: WireStateValues = {
   presence: [{ id: 'tab', name: 'Laptop', visibility: 'hidden', typing: true }],
   plan: [{ text: 'Look around', status: 'in_progress' }],
   commands: [{ name: 'review', description: 'Looks at a change.' }],
+  read_only: { reason: 'Process 7 on box is writing this session.', owner: { host: 'box', process: '7' } },
   permissions: [
     { request_id: 'p-1', call_id: 'c', title: 'May I?', input, options: [{ option_id: 'yes', label: 'Yes' }] },
   ],
@@ -36,6 +37,7 @@ const read: { [Key in keyof StateValues]: unknown } = {
   presence: wire.presence,
   plan: wire.plan,
   commands: wire.commands,
+  read_only: wire.read_only,
   permissions: [
     { requestId: 'p-1', callId: 'c', title: 'May I?', input, options: [{ optionId: 'yes', label: 'Yes' }] },
   ],

@@ -26,6 +26,14 @@ export interface StateValues {
   plan: PlanRecord['plan']['items']
   commands: { name: string; description: string }[]
   permissions: OpenQuestion[]
+  /** Set while another process writes the session: it can be watched, and commands are refused. */
+  read_only: ReadOnlyState | null
+}
+
+/** Why a session cannot be written, and who writes it. */
+interface ReadOnlyState {
+  reason: string
+  owner?: { host?: string | undefined; process?: string | undefined } | undefined
 }
 
 /** What a run waits for, or `resume`: it was left behind by a process that died. */
@@ -87,6 +95,7 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
   commands: (commands) => commands,
   permissions: (requests) =>
     requests.map((each) => payloadFromWire('permission_request', each) as unknown as OpenQuestion),
+  read_only: (readOnly) => readOnly,
 }
 
 function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {

@@ -67,6 +67,8 @@ export interface ReadableLog {
   changed(signal: AbortSignal): Promise<void>
   loadCheckpoint(): Promise<string | undefined>
   getBlob(sha256: string): Promise<Uint8Array | undefined>
+  /** Who writes the log now, as far as that can be told without trying to claim it. Absent: the store cannot tell. */
+  owner?(): Promise<Owner | undefined>
   /** The folder of this machine where drafts and spools of this session may live. */
   readonly localFolder: string | undefined
   close(): Promise<void>

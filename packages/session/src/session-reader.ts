@@ -31,11 +31,21 @@ export class SessionReader {
   /** Takes in what was written since; for a session that somebody else writes. */
   async refresh(): Promise<void> {
     try {
+      // An owner whose write failed cuts off what it had written of it, and a reader may have been quicker.
+      if (!(await this.#endsAsBefore())) throw new UnreadError('The end of the log was taken back')
       await replay(this.log, this.state, { from: this.state.end })
     } catch (error) {
       if (!(error instanceof UnreadError)) throw error
       this.state = await wholeState(this.log)
     }
+  }
+
+  async #endsAsBefore(): Promise<boolean> {
+    const { last } = this.state
+    if (last.seq === 0) return true
+    const [bytes] = await this.log.readAt([last])
+    const parsed = bytes && parseLine(bytes)
+    return parsed?.type === 'line' && parsed.crc === last.crc
   }
 
   /**

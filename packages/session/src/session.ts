@@ -370,6 +370,16 @@ export class Session {
     return stop
   }
 
+  /** Who writes this session now, as far as that can be told without claiming it; undefined if nobody does or nothing is known. */
+  async currentOwner(): Promise<Owner | undefined> {
+    return this.#reader.log.owner?.()
+  }
+
+  /** Resolves when the log may have grown, or the signal aborts. */
+  async changed(signal: AbortSignal): Promise<void> {
+    await this.#reader.log.changed(signal)
+  }
+
   /** In a session that somebody else writes: takes in what is new. */
   async refresh(): Promise<void> {
     if (!this.#held) await this.#reader.refresh()

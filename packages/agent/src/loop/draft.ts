@@ -137,6 +137,15 @@ function parseLine(line: string): { item: string; part: number; kind: string; of
   }
 }
 
+/** All text of the draft, for whoever watches a session of another process. */
+export async function readLiveDraft(localFolder: string): Promise<LiveText[]> {
+  const written = await readFile(join(localFolder, fileName), 'utf8').catch(() => '')
+  return written.split('\n').flatMap((line): LiveText[] => {
+    const live = parseLine(line)
+    return live ? [{ type: 'delta', ...live, kind: live.kind as LiveText['kind'] }] : []
+  })
+}
+
 export async function removeDraft(localFolder: string): Promise<void> {
   await rm(join(localFolder, fileName), { force: true })
 }

@@ -18,13 +18,17 @@ export function noticesOf({ first, settings, trust, problems = [] }: Noticed): N
     lasting.push(`What ${trust.project.root} says about how to work in it is not used, because it is not trusted.`)
   }
   const notices: Notice[] = [...new Set(lasting.map(harmlessLine))].map((text) => ({ text }))
+  const owner = first && ownerNotice(first)
   const { access } = first ?? {}
-  const owner =
-    access?.type === 'attached'
-      ? `The session runs at ${access.where}; this is one of its screens.`
-      : access?.type === 'read-only'
-        ? access.reason
-        : undefined
   if (owner !== undefined) notices.push({ text: harmlessLine(owner), while: () => first?.access === access })
   return notices
+}
+
+function ownerNotice({ access, handle }: OpenedSession): string | undefined {
+  if (access.type === 'attached') return `The session runs at ${access.where}; this is one of its screens.`
+  if (access.type !== 'read-only') return undefined
+  const isOwned = handle.state('read_only')?.owner !== undefined
+  return isOwned
+    ? `${access.reason} You can watch it here, and write as soon as that process has closed it.`
+    : access.reason
 }

@@ -98,7 +98,8 @@ async function becomesReady(handle: RemoteSession): Promise<boolean> {
     if (handle.status.type === 'waiting') cut(false)
   })
   const isReady = handle.ready.then(
-    () => true,
+    // Not the owner any more: it only watches the session itself.
+    () => !handle.state('read_only'),
     () => false,
   )
   const isLate = wait(attachMs, false, { signal: over.signal }).catch(() => false)

@@ -13,7 +13,7 @@ import {
 } from '@tapetree/client'
 import type { SearchHit } from '@tapetree/session'
 import type { z } from 'zod'
-import type { OfferedModel, OpenedSession, SessionSource } from '../session-source.ts'
+import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../session-source.ts'
 import { readTree } from './read-tree.ts'
 import { sessionPage } from './session-page.ts'
 
@@ -40,7 +40,14 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
     })
     await handle.ready
     current = sessionId
-    return { handle, access: { type: 'attached', where }, cwd }
+    return {
+      handle,
+      cwd,
+      get access(): SessionAccess {
+        const readOnly = handle.state('read_only')
+        return readOnly ? { type: 'read-only', reason: readOnly.reason } : { type: 'attached', where }
+      },
+    }
   }
   return {
     open: async (sessionId) => open(sessionId, (await rest.session(sessionId)).cwd),

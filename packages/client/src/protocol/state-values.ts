@@ -2,7 +2,17 @@ import { z } from 'zod'
 import { permissionSchema } from './permission.ts'
 
 /** Level-triggered: only the latest value of a key counts. */
-export const stateKeys = ['run', 'queue', 'config', 'usage', 'presence', 'plan', 'commands', 'permissions'] as const
+export const stateKeys = [
+  'run',
+  'queue',
+  'config',
+  'usage',
+  'presence',
+  'plan',
+  'commands',
+  'permissions',
+  'read_only',
+] as const
 export type StateKey = (typeof stateKeys)[number]
 
 const waitingForSchema = z.discriminatedUnion('type', [
@@ -74,6 +84,13 @@ export const stateValueSchemas = {
   commands: z.array(z.object({ name: z.string(), description: z.string() })),
   /** Without its `input` where that did not fit into a frame: REST has it whole, and so has the log. */
   permissions: z.array(permissionSchema.extend({ truncated: z.literal(true).optional() })),
+  /** Set while another process writes the session: it can be watched, and commands are refused. */
+  read_only: z
+    .object({
+      reason: z.string(),
+      owner: z.object({ host: z.string().optional(), process: z.string().optional() }).optional(),
+    })
+    .nullable(),
 } as const satisfies Record<StateKey, z.ZodType>
 
 export type WireStateValues = { [Key in StateKey]: z.output<(typeof stateValueSchemas)[Key]> }

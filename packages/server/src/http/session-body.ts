@@ -39,7 +39,7 @@ export async function detailsOf(session: Session, live: LiveSession | undefined)
   const now = { ...kept, mode: null, ...live?.driver.config() } as Pick<SessionDetails, 'mode'> & typeof kept
   const { turns, toolCalls, runMs, tokens, cost } = session.totals
   // Whoever looks without writing is told nothing of it: that is only the way we looked.
-  const readOnly = live ? undefined : session.owner?.reason
+  const readOnly = live ? live.driver.readOnly?.reason : session.owner?.reason
   const details: SessionDetails = {
     ...summaryOf(session.info),
     head: session.head,

@@ -22,10 +22,11 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   const { defaultCwd, checkFolder, ...agentOptions } = options
   // Held while the agent is put together, which shares it: nobody else can take the session meanwhile.
   await using session = await options.store.open(sessionId)
-  if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   const cwd = session.header?.cwd ?? defaultCwd
   if (cwd === undefined) throw new ProblemError(409, 'no-folder', `Session ${sessionId} has no folder to work in.`)
   await checkFolder?.(cwd)
+  // After the folder: what is outside of the allowed folders is not watched either.
+  if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   const found = await stat(cwd).catch(() => undefined)
   if (!found?.isDirectory()) {
     throw new ProblemError(409, 'folder-not-found', `The folder ${JSON.stringify(cwd)} of this session is not there.`)

@@ -1,4 +1,4 @@
-import type { Command } from '@tapetree/client'
+import type { Command, WireStateValues } from '@tapetree/client'
 import type { LiveEvent } from '@tapetree/agent'
 import type { Cause, Session } from '@tapetree/session'
 
@@ -14,6 +14,8 @@ export interface SessionDriver {
   perform(command: Command, cause: Cause, rights?: CommandRights): Promise<unknown>
   /** Model, thinking level, mode: what a screen shows and may change. */
   config(): Record<string, unknown>
+  /** Set while another process writes the session: its log is followed, and commands are refused. */
+  readonly readOnly?: WireStateValues['read_only']
   /** What may be typed behind a slash. */
   slashCommands(): readonly SlashCommand[]
   subscribe(listener: (event: DriverEvent) => void): () => void

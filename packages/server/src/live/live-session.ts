@@ -11,7 +11,18 @@ import {
   type SnapshotReason,
   type StateKey,
 } from '@tapetree/client'
-import type { Cause, CommittedLine, Delivery, LiveText, Session, SessionSnapshot } from '@tapetree/session'
+import {
+  fromDisk,
+  type Cause,
+  type CommittedLine,
+  type Delivery,
+  type DiskLine,
+  type Line,
+  type LiveText,
+  type LogLine,
+  type Session,
+  type SessionSnapshot,
+} from '@tapetree/session'
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
@@ -24,11 +35,18 @@ import { RecentLines } from './recent-lines.ts'
 import { StateBoard } from './state-board.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
 import { stateValues, type Pause } from './state-values.ts'
+import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 export interface LiveSessionOptions {
   clock?: Clock
   /** How often text in flight is handed over. */
   tickMs?: number
+  /** Opens what can write a session that was only watched so far. Rejects with `session-owned` if another process still writes it. */
+  claim?: () => Promise<SessionDriver>
+  /** Told when a session that was only watched can be written. */
+  onClaimed?: (live: LiveSession) => void
+  /** Told when what was sent of the log does not hold any more, or it cannot be followed: everybody has to begin anew. */
+  onBroken?: () => void
 }
 
 /** A command as a door takes it, not checked yet. */
@@ -56,7 +74,6 @@ const snapshotBytes = limits.maxFrameBytes / 2
 
 /** A session that runs, and all who watch it. Work belongs to the session: it goes on with nobody there. */
 export class LiveSession {
-  readonly driver: SessionDriver
   readonly lines = new RecentLines()
   readonly board = new StateBoard()
   readonly inFlight = new InFlight()
@@ -69,6 +86,12 @@ export class LiveSession {
   readonly #tickMs: number
   readonly #stops: (() => void)[]
   readonly #commandListeners = new Set<(done: PerformedCommand) => void>()
+  readonly #lineListeners = new Set<(line: Line) => void>()
+  readonly #options: LiveSessionOptions
+  #driver: SessionDriver
+  /** Of the driver there is now. */
+  #driverStops: (() => void)[] = []
+  #claiming: Promise<void> | undefined
   #tick: NodeJS.Timeout | undefined
   #ticks = 0
   #isWoken = false
@@ -78,40 +101,39 @@ export class LiveSession {
   /** A command may take long without a run, such as one of the shell. */
   #commandsAtWork = 0
 
-  private constructor(driver: SessionDriver, { clock = systemClock, tickMs = defaultTickMs }: LiveSessionOptions) {
-    this.driver = driver
+  private constructor(driver: SessionDriver, options: LiveSessionOptions) {
+    const { clock = systemClock, tickMs = defaultTickMs } = options
+    this.#driver = driver
+    this.#options = options
     this.#queueNotices = new QueueNotices(driver.session.inbox.messages)
     this.#clock = clock
     this.#tickMs = tickMs
     this.presence = new Presence(clock, () => {
       if (this.board.set('presence', this.presence.list())) this.#wake()
     })
-    this.#stops = [
-      driver.session.subscribe((committed) => this.#takeLine(committed)),
-      driver.subscribe((event) => this.#takeEvent(event)),
-    ]
+    this.#stops = []
   }
 
   /** Reads the newest lines, so that who comes back is told what they missed. */
   static async open(driver: SessionDriver, options: LiveSessionOptions = {}): Promise<LiveSession> {
     const live = new LiveSession(driver, options)
-    const { session } = driver
-    // Lines that are committed meanwhile come behind these.
-    const missed: CommittedLine[] = []
-    live.#pending = missed
-    for await (const line of session.lines({ after: Math.max(0, session.head.seq - limits.maxBehindLines) })) {
-      live.lines.add(outgoingLine(line))
-    }
-    live.#pending = undefined
-    for (const committed of missed) live.#addLine(committed)
-    live.#showState()
+    await live.#use(driver, Math.max(0, driver.session.head.seq - limits.maxBehindLines))
     return live
   }
 
   #pending: CommittedLine[] | undefined
 
+  get driver(): SessionDriver {
+    return this.#driver
+  }
+
   get session(): Session {
-    return this.driver.session
+    return this.#driver.session
+  }
+
+  /** Whether another process writes it, or did until the next command comes. */
+  get isWatched(): boolean {
+    return this.#driver instanceof WatchedDriver
   }
 
   get connections(): ReadonlySet<Connection> {
@@ -127,11 +149,12 @@ export class LiveSession {
   }
 
   get isIdle(): boolean {
-    return !this.driver.isBusy && this.#connections.size === 0 && this.#commandsAtWork === 0
+    return (this.isWatched || !this.driver.isBusy) && this.#connections.size === 0 && this.#commandsAtWork === 0
   }
 
   /** The snapshot that a client would begin with. Made before it is attached: what comes in between, it is told line by line. */
   async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
+    if (this.#driver instanceof WatchedDriver) await this.#driver.caughtUp()
     if (this.#reasonFor(request) === undefined) return undefined
     return this.session.snapshot({ entries: request.window ?? 50, bytes: snapshotBytes })
   }
@@ -222,6 +245,22 @@ export class LiveSession {
     return () => void this.#commandListeners.delete(listener)
   }
 
+  /** Tells of every line, whoever wrote it. */
+  onLine(listener: (line: Line) => void): () => void {
+    this.#lineListeners.add(listener)
+    return () => void this.#lineListeners.delete(listener)
+  }
+
+  /**
+   * Takes over a session that was only watched, if its owner is gone. Connections stay: they are told the lines that are left, and what
+   * follows. Rejects with `session-owned` otherwise.
+   */
+  async becomeWritable(): Promise<void> {
+    if (!this.isWatched) return
+    this.#claiming ??= this.#claim().finally(() => (this.#claiming = undefined))
+    await this.#claiming
+  }
+
   /** For whoever watches as long as it is live. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
@@ -247,7 +286,7 @@ export class LiveSession {
       this.detach(connection, code, reason)
     }
     clearInterval(this.#tick)
-    for (const stop of this.#stops) stop()
+    for (const stop of [...this.#driverStops, ...this.#stops]) stop()
     this.presence.close()
   }
 
@@ -273,6 +312,12 @@ export class LiveSession {
     try {
       const checked = checkCommand(op, args)
       if (!checked.ok) throw new ProblemError(422, 'invalid-command', checked.message)
+      if (this.isWatched) {
+        await this.becomeWritable()
+        // The lines that its owner wrote last may be the effect of this very command.
+        const done = this.session.effectOf(id)
+        if (done !== undefined) return { id, ok: true, dup: true, seq: done }
+      }
       const { seq: head } = this.session.head
       if (ifHead !== undefined && ifHead !== head) {
         throw new ProblemError(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
@@ -287,6 +332,71 @@ export class LiveSession {
     }
   }
 
+  async #claim(): Promise<void> {
+    const watched = this.#driver as WatchedDriver
+    const driver = await (this.#options.claim?.() ?? watched.perform()).catch(async (error: unknown) => {
+      throw isOwned(error) ? await watched.problem() : error
+    })
+    if (this.#isClosed) {
+      await driver.close()
+      throw new ProblemError(503, 'session-busy', 'The session was closed meanwhile. Try again.')
+    }
+    await watched.stop()
+    for (const stop of this.#driverStops) stop()
+    this.#driver = driver
+    this.#options.onClaimed?.(this)
+    try {
+      await this.#use(driver, this.lines.lastSeq)
+    } catch (error) {
+      this.#options.onBroken?.()
+      throw error
+    } finally {
+      await watched.session.close()
+    }
+  }
+
+  /** Reads the lines after this one, and hears of all that follow. */
+  async #use(driver: SessionDriver, after: number): Promise<void> {
+    const { session } = driver
+    // Lines that are committed meanwhile come behind these.
+    const missed: CommittedLine[] = []
+    this.#pending = missed
+    const isWatched = driver instanceof WatchedDriver
+    this.#driverStops = [driver.subscribe((event) => this.#takeEvent(event))]
+    if (!isWatched) this.#driverStops.push(session.subscribe((committed) => this.#takeLine(committed)))
+    const isFirst = this.lines.lastSeq === 0
+    for await (const line of session.lines({ after })) {
+      if (isWatched || !isFirst) this.#addStored(line)
+      else this.lines.add(outgoingLine(line))
+    }
+    this.#pending = undefined
+    for (const committed of missed) this.#addLine(committed)
+    this.#showState()
+    this.#wake()
+    if (!isWatched) return
+    driver.follow(this.lines.lastSeq, {
+      take: (lines) => {
+        for (const line of lines) this.#addStored(line)
+        if (lines.length > 0) this.#showState()
+      },
+      onRewritten: () => this.#options.onBroken?.(),
+    })
+  }
+
+  /** A line that was read from the log, not announced by its writer. */
+  #addStored(stored: LogLine): void {
+    this.lines.add(outgoingLine(stored))
+    if (stored.type === 'line') this.#heed(fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq))
+    this.#wake()
+  }
+
+  #heed(line: Line): void {
+    this.inFlight.land(line)
+    // As the specification has it, a message has left the queue before it is said.
+    for (const notice of this.#queueNotices.take(line)) this.#notify(notice, line.seq - 1)
+    for (const listener of this.#lineListeners) listener(line)
+  }
+
   #takeLine(committed: CommittedLine): void {
     if (this.#pending) this.#pending.push(committed)
     else this.#addLine(committed)
@@ -296,9 +406,7 @@ export class LiveSession {
     const last = this.session.head.seq
     // One that was committed while this was opened may have been read with the others.
     if (this.lines.crcOf(seq) === undefined) this.lines.add(outgoing({ seq, crc, text }))
-    this.inFlight.land(line)
-    // As the specification has it, a message has left the queue before it is said.
-    for (const notice of this.#queueNotices.take(line)) this.#notify(notice, seq - 1)
+    this.#heed(line)
     if (seq === last) this.#showState()
     this.#wake()
   }

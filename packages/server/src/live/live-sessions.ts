@@ -1,9 +1,11 @@
 import { systemClock, type Clock } from '@tapetree/agent'
+import { closeCodes } from '@tapetree/client'
 import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
 import { ClientIds } from './client-ids.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
 import { ProblemError } from './problem-error.ts'
+import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 /** What a new session is made with. */
 export interface NewSession extends CreateOptions {
@@ -143,22 +145,59 @@ export class LiveSessions {
   async #open(sessionId: string, hasRoom: boolean): Promise<LiveSession> {
     if (!hasRoom) await this.#makeRoom()
     await this.#leaving.get(sessionId)
-    const { openDriver, clock, tickMs, observers } = this.#options
-    const driver = await openDriver(sessionId)
-    try {
-      if (driver.session.readOnlyReason !== undefined) {
-        throw new SessionError('session-owned', driver.session.readOnlyReason)
-      }
-      const live = await LiveSession.open(driver, { clock, tickMs })
-      driver.session.subscribe(({ line }) => {
-        if (listed.has(line.type)) this.#tell(sessionId)
-      })
-      for (const observe of observers) live.onClose(observe(live))
-      return live
-    } catch (error) {
+    const { clock, tickMs } = this.#options
+    const driver = await this.#openOrWatch(sessionId)
+    const live = await LiveSession.open(driver, {
+      clock,
+      tickMs,
+      claim: () => this.#openDriver(sessionId),
+      onClaimed: (claimed) => this.#observe(claimed),
+      onBroken: () => void this.#closeBroken(sessionId),
+    }).catch(async (error: unknown) => {
       await driver.close()
       throw error
+    })
+    live.onLine(({ type }) => {
+      if (listed.has(type)) this.#tell(sessionId)
+    })
+    if (!live.isWatched) this.#observe(live)
+    return live
+  }
+
+  #observe(live: LiveSession): void {
+    for (const observe of this.#options.observers) live.onClose(observe(live))
+  }
+
+  async #openDriver(sessionId: string): Promise<SessionDriver> {
+    const driver = await this.#options.openDriver(sessionId)
+    const { readOnlyReason } = driver.session
+    if (readOnlyReason === undefined) return driver
+    await driver.close()
+    throw new SessionError('session-owned', readOnlyReason)
+  }
+
+  /** A session that another process writes can be watched; a command takes it over when that process has gone. */
+  async #openOrWatch(sessionId: string): Promise<SessionDriver> {
+    const { store, clock } = this.#options
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#openDriver(sessionId)
+      } catch (error) {
+        if (!isOwned(error) || attempt === maxAttempts) throw error
+        // Its owner may end between the two: then it can be opened after all.
+        const watched = await WatchedDriver.open(sessionId, { store, clock })
+        if (watched) return watched
+      }
     }
+  }
+
+  /** What was told of its log does not hold any more: everybody comes back, and begins with a snapshot. */
+  async #closeBroken(sessionId: string): Promise<void> {
+    const entry = this.#entries.get(sessionId)
+    if (!entry) return
+    await this.#close(sessionId, entry, (live) => live.close(closeCodes.restart, 'the log was changed')).catch(
+      (error: unknown) => this.#options.onProblem({ sessionId, error }),
+    )
   }
 
   /** It is gone for everybody at once; its driver may take its time. */
@@ -223,6 +262,8 @@ export class LiveSessions {
     )
   }
 }
+
+const maxAttempts = 3
 
 /** Lines that change what a list shows of a session. */
 const listed = new Set([

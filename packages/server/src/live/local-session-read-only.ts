@@ -62,8 +62,12 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
 
   /** What the log alone says. */
   state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
-    const { openRun, totals } = this.#options.session
+    const { openRun, totals, owner } = this.#options.session
     const known: Partial<StateValues> = {
+      read_only: {
+        reason: this.#options.reason,
+        ...(owner && { owner: { host: owner.host, process: owner.process } }),
+      },
       run: { runId: openRun?.runId ?? null, isBusy: openRun !== null, waitingFor: null },
       usage: totals,
     }

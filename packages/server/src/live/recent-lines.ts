@@ -26,6 +26,12 @@ export class RecentLines {
     return this.#lines.length - this.#dropped
   }
 
+  /** The seq of the newest line; 0 if there is none. */
+  get lastSeq(): number {
+    const last = this.#lines.at(-1)
+    return last ? last.seq + last.count - 1 : 0
+  }
+
   /** The line that follows this one, if it is still here. */
   after(seq: number): OutgoingLine | undefined {
     return this.#next(seq)

@@ -140,6 +140,8 @@ async function recover(
     const command = commandFor(step)
     if (!command) return step
     const live = await sessions.get(sessionId)
+    // Another process has it, and works on it or will.
+    if (live.driver.readOnly) return { type: 'owned' }
     // Somebody was quicker, and it is at work again.
     if (live.driver.isBusy) return { type: 'leave' }
     const { error } = await live.perform(newId(), 'server', command)

@@ -30,6 +30,7 @@ export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<Wi
     plan: fitFrame(session.plan),
     config: driver.config(),
     commands: fitFrame(driver.slashCommands()),
+    read_only: driver.readOnly ?? null,
   }
 }
 

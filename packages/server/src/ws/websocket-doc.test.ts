@@ -48,7 +48,7 @@ test('every operation has a row with the role that it needs, and no other', () =
 })
 
 test('every state key and every close code has a row, and no other', () => {
-  const keys = Array.from(sectionOf('State').matchAll(/^\| `([a-z]+)` +\|/gm), ([, key]) => key)
+  const keys = Array.from(sectionOf('State').matchAll(/^\| `([a-z_]+)` +\|/gm), ([, key]) => key)
   expect(new Set(keys)).toEqual(new Set(stateKeys))
   const codes = Array.from(sectionOf('Close codes').matchAll(/^\| (\d{4}) +\|/gm), ([, code]) => Number(code))
   expect(new Set(codes)).toEqual(new Set(Object.values(closeCodes)))

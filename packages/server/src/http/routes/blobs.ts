@@ -31,6 +31,7 @@ export function addBlobs(routes: Routes): void {
         throw new ProblemError(415, 'no-image', 'Images are PNG, JPEG, GIF or WebP.')
       }
       const live = await context.get('sessions').get(context.req.valid('param').id)
+      await live.becomeWritable()
       const { sha256, size } = await live.session.putBlob(image)
       return context.json({ id: sha256, size, media_type: mediaType }, 201)
     },

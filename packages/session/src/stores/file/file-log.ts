@@ -5,6 +5,7 @@ import type {
   AppendResult,
   Claim,
   DerivedFile,
+  Owner,
   ReadableLog,
   StoredLine,
   WritableLog,
@@ -16,8 +17,10 @@ import type { FilePort } from './file-port.ts'
 import type { LogFile } from './log-file.ts'
 import type { LogPaths } from './log-paths.ts'
 import { scanLines, seekLine } from './log-scan.ts'
+import { livingOwner } from './owner-file.ts'
 import { endOfLastLine, readRange, type Mended } from './recover.ts'
 import { storageError } from './storage-error.ts'
+import { isHeldHere } from './writer-lock.ts'
 
 /** A log file open for reading, whoever writes it. */
 export class ReadableFileLog implements ReadableLog {
@@ -62,6 +65,10 @@ export class ReadableFileLog implements ReadableLog {
 
   async changed(signal: AbortSignal): Promise<void> {
     await this.port.changed(this.paths.log, signal)
+  }
+
+  async owner(): Promise<Owner | undefined> {
+    return livingOwner(this.port, this.paths.owner, () => isHeldHere(this.paths.lock))
   }
 
   async loadCheckpoint(): Promise<string | undefined> {

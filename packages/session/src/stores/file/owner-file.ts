@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Owner } from '../../log-store.ts'
 import { replaceFile } from './blob-files.ts'
 import type { FilePort } from './file-port.ts'
@@ -12,15 +13,35 @@ export async function announceOwner(port: FilePort, path: string, owner: Omit<Ow
   }
 }
 
+/** Who the file says is writing, unless that process is known to have ended. Processes of other machines count as alive. */
+export async function livingOwner(port: FilePort, path: string, isHeldHere: () => boolean): Promise<Owner | undefined> {
+  if (!port.exists(path)) return undefined
+  const owner = await readOwner(port, path)
+  if (owner.host !== hostname() || owner.process === undefined) return owner
+  const pid = Number(owner.process)
+  // A process id may come again, most likely our own: a container that is restarted counts from one.
+  return (pid === process.pid ? isHeldHere() : isRunning(pid)) ? owner : undefined
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // Somebody else's process is one that runs.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
 export async function readOwner(port: FilePort, path: string): Promise<Owner> {
   try {
     const fd = port.openRead(path)
     const bytes = await readRange(port, fd, { from: 0, to: maxOwnerBytes }).finally(() => port.close(fd))
-    const { host, process, socket } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>
+    const { host, process: pid, socket } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>
     return {
-      reason: `Process ${String(process)} on ${String(host)} is writing this session.`,
+      reason: `Process ${String(pid)} on ${String(host)} is writing this session.`,
       host: String(host),
-      process: String(process),
+      process: String(pid),
       ...(typeof socket === 'string' && { socket }),
     }
   } catch {

@@ -58,6 +58,11 @@ const attemptLimit = 10
  */
 const heldHere = new Map<string, () => void>()
 
+/** Whether this process holds the lock at this path. */
+export function isHeldHere(path: string): boolean {
+  return heldHere.has(identityAt(path))
+}
+
 /** Nothing here awaits: between the look at `heldHere` and the entry into it no other attempt of this process can come. */
 function acquire(path: string, kind: LockKind, lockFile: LockFile): LockAttempt {
   const realPath = join(realpathSync(dirname(path)), basename(path))

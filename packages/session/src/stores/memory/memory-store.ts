@@ -7,6 +7,7 @@ import type {
   ClaimOptions,
   DerivedFile,
   LogStore,
+  Owner,
   Place,
   Scope,
   StoredLine,
@@ -190,6 +191,10 @@ class MemoryLog implements WritableLog {
 
   async changed(signal: AbortSignal): Promise<void> {
     await this.#session.changed(signal)
+  }
+
+  async owner(): Promise<Owner | undefined> {
+    return this.#session.owner === undefined ? undefined : { reason: 'Another writer has this session.' }
   }
 
   async loadCheckpoint(): Promise<string | undefined> {

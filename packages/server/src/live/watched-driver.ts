@@ -1,0 +1,179 @@
+import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent'
+import type { WireStateValues } from '@tapetree/client'
+import { SessionError, type LogLine, type Owner, type Session, type SessionStore } from '@tapetree/session'
+import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
+import { ProblemError } from './problem-error.ts'
+
+export interface WatchedDriverOptions {
+  store: SessionStore
+  clock?: Clock
+}
+
+/** Whether a session could not be opened because another process writes it. */
+export function isOwned(error: unknown): boolean {
+  return error instanceof SessionError && (error.code === 'session-owned' || error.code === 'read-only')
+}
+
+/** How often the log is looked at if its store does not say that it has grown. Text in flight is looked for as often during a run. */
+const lookEveryMs = { running: 150, quiet: 1000 }
+
+/** How a line begins that may change the model or the thinking level in force. */
+const changesConfig = /^\{"seq":\d+,"type":"(?:model_change|thinking_level|leaf|branch_summary)"/
+
+/**
+ * A session that another process writes. Its log is followed, with the text that is being streamed, and every command is refused. The
+ * owner is looked for without touching its lock: only a command claims the session.
+ */
+export class WatchedDriver implements SessionDriver {
+  readonly session: Session
+  readonly #clock: Clock
+  readonly #closing = new AbortController()
+  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  #owner: Owner | undefined
+  #chosen: Record<string, unknown> = {}
+  #following: Promise<void> = Promise.resolve()
+  #reading: Promise<void> = Promise.resolve()
+
+  private constructor(session: Session, clock: Clock) {
+    this.session = session
+    this.#owner = session.owner
+    this.#clock = clock
+  }
+
+  /** Undefined if nobody else owns the session any more. */
+  static async open(
+    sessionId: string,
+    { store, clock = systemClock }: WatchedDriverOptions,
+  ): Promise<WatchedDriver | undefined> {
+    const session = await store.open(sessionId)
+    if (!session.owner) {
+      await session.close()
+      return undefined
+    }
+    const driver = new WatchedDriver(session, clock)
+    await driver.#readConfig()
+    return driver
+  }
+
+  get isBusy(): boolean {
+    return this.#owner !== undefined && this.session.openRun !== null
+  }
+
+  /** Null once its owner has gone: the next command claims the session. */
+  get readOnly(): WireStateValues['read_only'] {
+    if (!this.#owner) return null
+    const { reason, host, process } = this.#owner
+    const known = { ...(host !== undefined && { host }), ...(process !== undefined && { process }) }
+    return { reason, ...(host !== undefined && { owner: known }) }
+  }
+
+  config(): Record<string, unknown> {
+    return { ...this.#chosen, mode: this.session.permissionMode ?? null }
+  }
+
+  slashCommands(): readonly SlashCommand[] {
+    return []
+  }
+
+  subscribe(listener: (event: DriverEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async perform(): Promise<never> {
+    throw await this.problem()
+  }
+
+  /** Names whoever owns it now. */
+  async problem(): Promise<ProblemError> {
+    await this.#lookForOwner()
+    const { reason, owner } = this.readOnly ?? { reason: 'Another process is writing this session.' }
+    return new ProblemError(409, 'session-owned', reason, { ...(owner && { owner }) })
+  }
+
+  async canResume(): Promise<boolean> {
+    return false
+  }
+
+  async close(): Promise<void> {
+    await this.stop()
+    await this.session.close()
+  }
+
+  /**
+   * Hands over what the owner writes from now on, in order: the lines after this one, then those that follow. A look that fails is
+   * tried again. `onRewritten` is told if the log does not go on from there, as after a failed write of its owner.
+   */
+  follow(after: number, sink: { take: (lines: LogLine[]) => void; onRewritten: () => void }): void {
+    let last = after
+    const read = async (): Promise<void> => {
+      await this.session.refresh()
+      if (this.session.head.seq < last) return sink.onRewritten()
+      const lines: LogLine[] = []
+      for await (const line of this.session.lines({ after: last })) lines.push(line)
+      if (this.#closing.signal.aborted) return
+      const newest = lines.at(-1)
+      if (newest) last = newest.type === 'lost' ? newest.seq + newest.count - 1 : newest.seq
+      if (lines.some((line) => line.type === 'line' && changesConfig.test(line.text))) await this.#readConfig()
+      sink.take(lines)
+    }
+    const look = async (): Promise<void> => {
+      const reading = read()
+      this.#reading = reading.catch(() => undefined)
+      await reading
+      await this.#hearDraft()
+      await this.#lookForOwner()
+    }
+    this.#following = this.#lookAgain(look)
+  }
+
+  /** Resolves when all lines that the session knows have been handed over. */
+  async caughtUp(): Promise<void> {
+    await this.#reading
+  }
+
+  /** Nothing is handed over any more when this resolves. */
+  async stop(): Promise<void> {
+    this.#closing.abort('stopped')
+    await this.#following
+  }
+
+  async #lookAgain(look: () => Promise<void>): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const over = new AbortController()
+      const either = AbortSignal.any([signal, over.signal])
+      // Watched before it is read: what is written meanwhile is not missed.
+      const changed = this.session.changed(either).catch(() => new Promise<void>(() => undefined))
+      // What cannot be read now may be later, as where the folder is on a network.
+      await look().catch(() => undefined)
+      const waited = this.#clock.wait(this.isBusy ? lookEveryMs.running : lookEveryMs.quiet, either)
+      await Promise.race([changed, waited.catch(() => undefined)])
+      over.abort('looked')
+    }
+  }
+
+  /** The draft is emptied when its entry is in the log; what was heard of it before lands with that line. */
+  async #hearDraft(): Promise<void> {
+    const { localFolder, openRun } = this.session
+    if (localFolder === undefined || !this.isBusy || !openRun) return
+    for (const text of await readLiveDraft(localFolder)) this.#tell({ ...text, run: text.run ?? openRun.runId })
+  }
+
+  async #lookForOwner(): Promise<void> {
+    const owner = await this.session.currentOwner()
+    if (owner?.reason === this.#owner?.reason) return
+    this.#owner = owner
+    this.#tell({ type: 'config_changed' })
+  }
+
+  async #readConfig(): Promise<void> {
+    const { model, thinkingLevel } = await this.session.getContext()
+    const { provider, modelId } = model ?? {}
+    this.#chosen = { model: model && { provider, model_id: modelId }, thinking_level: thinkingLevel }
+  }
+
+  #tell(event: DriverEvent): void {
+    for (const listener of this.#listeners) listener(event)
+  }
+}
