@@ -35,13 +35,15 @@ export function installFixture(folder: string, format: number, name: string): st
 export async function meaningOf(store: SessionStore, session: Session): Promise<unknown> {
   const { repairs, ...context } = await session.getContext()
   const { messages: waiting, hold } = session.inbox
-  const { status, messageCount, cost } = session.info
+  const { status, messageCount, cost, subagent } = session.info
   const meaning = {
     leafId: session.leafId,
     name: session.name,
     labels: Object.fromEntries(session.getLabels()),
     queue: await store.queue(session.id).list(),
     steers: waiting.filter(({ delivery }) => delivery === 'steer').map(({ id }) => id),
+    // Absent from fixtures that were frozen before it was looked at.
+    held: waiting.some(({ held }) => held) ? waiting.flatMap(({ id, held }) => (held ? [id] : [])) : undefined,
     isHeld: hold !== null,
     pendingPermissions: session.pendingPermissions.length,
     grants: session.grants,
@@ -49,7 +51,7 @@ export async function meaningOf(store: SessionStore, session: Session): Promise<
     permissionMode: session.damage.length === 0 ? session.permissionMode : undefined,
     openRun: session.openRun?.runId ?? null,
     head: session.head,
-    list: { status, messageCount, cost },
+    list: { status, messageCount, cost, subagent },
     isReadOnly: session.readOnlyReason !== undefined,
     damage: session.damage.map(({ seq, count, isNew }) => ({ seq, count, isNew })),
     path: (await session.getContextPath()).map(({ id, type }) => `${type} ${id}`),
