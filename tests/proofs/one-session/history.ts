@@ -121,6 +121,7 @@ class History {
       this.#act()
       for (let turns = Math.floor(this.#random() * 4); turns > 0; turns--) await turn()
     }
+    if (this.#random() < 0.3) await this.#promptDuringSummary()
     await this.#finish()
     const lines = this.#lines()
     const { ledger } = this.#options
@@ -293,6 +294,20 @@ class History {
     // Nobody hears how it went on.
     this.#pending = new Set()
     this.#life = this.#lifeAfter(disk)
+  }
+
+  /** The last that happens, so that nothing else delivers the message. */
+  async #promptDuringSummary(): Promise<void> {
+    await this.#settle()
+    if (this.#life.seats.length === 0) return
+    this.#life.isOpen = false
+    this.#compact(this.#any())
+    for (let turns = 0; turns < 10; turns++) {
+      this.#life.disk.finishWriting()
+      await turn()
+    }
+    this.#prompt(this.#any())
+    await turn()
   }
 
   /** Everything comes to its end: who waits is let go, what is interrupted is resumed, what is held goes out. */

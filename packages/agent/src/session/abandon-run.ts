@@ -1,5 +1,6 @@
 import type { Session } from '@tapetree/session'
 import { readDraft, removeDraft } from '../loop/draft.ts'
+import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/jobs.ts'
 import { outputOfAbandoned } from './abandoned-call.ts'
 import { factsOf } from './open-run-facts.ts'
@@ -32,9 +33,9 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
     // The result is durable: what could not be tidied up is in nobody's way.
     if (start) await jobs.removeSpool(start, session.localFolder).catch(() => undefined)
   }
-  for (const { requestId } of session.pendingPermissions) {
-    await session.append({ type: 'permission_result', permissionResult: { requestId, outcome: 'cancelled' } })
-  }
+  // Somebody may be answering just now: a question has one answer.
+  const requests = SharedSession.of(session).requests ?? new Requests(session)
+  for (const { requestId } of requests.pending) await requests.answer({ requestId, outcome: 'cancelled' })
   await keepDraft(session, run.runId)
   await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned' } })
 }

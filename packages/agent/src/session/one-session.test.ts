@@ -351,6 +351,42 @@ describe('a question', () => {
   })
 })
 
+describe('an interrupted run', () => {
+  async function interrupted(): Promise<Shop> {
+    const { store } = await fileStore()
+    const shop = await Shop.open(refundOnce(), store)
+    await using session = await store.open(shop.sessionId)
+    const leafId = await session.appendMessage('user', [text('Refund my order.')])
+    await session.append({ type: 'run_start', runStart: { runId: 'r1', leafId } })
+    const question = { requestId: 'q1', runId: 'r1', tool: 'refund', title: 'Refund it?', input: {}, options: [] }
+    await session.append({ type: 'permission_request', permissionRequest: question })
+    return shop
+  }
+
+  test('that a prompt closes while somebody answers its question has one answer to it', async () => {
+    const shop = await interrupted()
+    const [first, second] = [await shop.owner(), await shop.owner()]
+    shop.refunds.finish()
+    const [, outcome] = await Promise.all([
+      first.answer({ requestId: 'q1', outcome: 'allowed' }),
+      second.prompt('Forget it.'),
+    ])
+    await runOf(outcome).done
+    expect(await shop.count('permission_result')).toBe(1)
+  })
+
+  test('that somebody resumes while the agent session is closed is refused as closed, and stays as it is', async () => {
+    const shop = await interrupted()
+    const agent = await shop.owner()
+    const before = await shop.types()
+    const resumed = agent.resume()
+    const refused = expect(resumed).rejects.toMatchObject({ code: 'session-closed' })
+    await agent.close()
+    await refused
+    expect(await shop.types()).toEqual(before)
+  })
+})
+
 describe('a summary that somebody asked for', () => {
   const longAgo = 'The user wants many things done. '.repeat(400)
 

@@ -124,6 +124,8 @@ export class RunSlot implements Owner {
     const own = this.#own
     own?.controller.abort(this.#shared.hasOthers(this) ? new OwnerLeft() : undefined)
     await own?.over
+    // What this owner was deciding about an interrupted run needs its handle until it is over.
+    await this.#shared.alone(() => Promise.resolve())
   }
 
   /** From now on this owner starts nothing, and its run is to be resumed by somebody else. Resolves when that has ended. */

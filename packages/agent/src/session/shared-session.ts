@@ -94,6 +94,11 @@ export class SharedSession {
     return this.#requests
   }
 
+  /** Those of the owners; undefined if there is none. */
+  get requests(): Requests | undefined {
+    return this.#owners.size > 0 ? this.#requests : undefined
+  }
+
   get jobs(): Jobs {
     this.#jobs ??= new Jobs()
     return this.#jobs
