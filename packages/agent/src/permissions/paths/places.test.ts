@@ -1,10 +1,13 @@
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { TestFolder } from '../../testing/test-folder.ts'
 import { isControlFile } from './control-files.ts'
 import { exactPath, meets, parsePathPattern } from './path-pattern.ts'
 import { realPath } from './real-path.ts'
-import { holdsSecrets, mayBeSecret } from './secret-files.ts'
+import { holdsSecrets, isSecretPath, mayBeSecret } from './secret-files.ts'
+import { survey } from './survey.ts'
 
 const at = (path: string): ReturnType<typeof exactPath> => exactPath(path)
 
@@ -91,5 +94,129 @@ describe('where a path leads', () => {
     await symlink('b', folder.at('a'))
     await symlink('a', folder.at('b'))
     expect(realPath(folder.at('a/x'))).toBe(folder.at('a/x'))
+  })
+})
+
+test('a path with links and `..` leads where the kernel goes', async () => {
+  await using folder = await TestFolder.make()
+  const name = fc.constantFrom('a', 'b', 'c')
+  const step = fc.constantFrom('a', 'b', 'c', '..', '.', '')
+  const path = fc.array(step, { minLength: 1, maxLength: 6 }).map((steps) => steps.join('/'))
+  const place = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => names.join('/'))
+  const entry = fc.record({ place, kind: fc.constantFrom('folder', 'file', 'link', 'link'), target: path })
+  let compared = 0
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 8 }), fc.array(path, { minLength: 1, maxLength: 8 }), (entries, paths) => {
+      rmSync(folder.at('root'), { recursive: true, force: true })
+      mkdirSync(folder.at('root'))
+      for (const each of entries) make(folder.at('root'), each)
+      for (const each of paths) {
+        const whole = `${folder.at('root')}/${each}`
+        const real = kernelPath(whole)
+        if (real === undefined) continue
+        compared += 1
+        expect(realPath(whole)).toBe(real)
+      }
+    }),
+    { numRuns: 500 },
+  )
+  expect(compared).toBeGreaterThan(200)
+})
+
+interface PlannedEntry {
+  place: string
+  kind: string
+  target: string
+}
+
+/** What cannot be made, because something else is in its place, is left out. */
+function make(root: string, { place, kind, target }: PlannedEntry): void {
+  const path = `${root}/${place}`
+  try {
+    mkdirSync(path.slice(0, path.lastIndexOf('/')), { recursive: true })
+    if (kind === 'folder') mkdirSync(path)
+    else if (kind === 'file') writeFileSync(path, '', { flag: 'wx' })
+    else symlinkSync(target, path)
+  } catch {
+    // another entry came first
+  }
+}
+
+function kernelPath(path: string): string | undefined {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return undefined // it leads nowhere
+  }
+}
+
+test('a link of a process is not followed, since it leads each process elsewhere', () => {
+  expect(realPath('/proc/self/cwd/../x')).toMatch(/^\/proc\/\d+\/cwd\/x$/)
+  expect(mayBeSecret(at(realPath('/proc/self/root/etc/passwd')))).toBe(true)
+})
+
+test('whether one path is a secret does not depend on how that is asked', () => {
+  const name = fc.constantFrom(
+    'repo',
+    'src',
+    '.env',
+    '.ENV',
+    '.env.example',
+    'id_rsa',
+    'x.pem',
+    'x.pub',
+    '.config',
+    'gh',
+    'etc',
+  )
+  const more = fc.constantFrom(
+    'shadow',
+    'ssh',
+    'dev',
+    'sda',
+    'proc',
+    'environ',
+    '.ssh',
+    'known_hosts',
+    'credentials',
+    '.npmrc',
+  )
+  fc.assert(
+    fc.property(fc.array(fc.oneof(name, more, fc.string()), { minLength: 1, maxLength: 5 }), (names) => {
+      const path = `/${names
+        .map((each) => each.replaceAll('/', ''))
+        .filter((each) => !/^\.?$/.test(each))
+        .join('/')}`
+      expect(isSecretPath(path)).toBe(mayBeSecret(at(path)))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+describe('a survey of a folder', () => {
+  test('finds names that are more than one word, names like options, links that lead out, and secrets', async () => {
+    await using folder = await TestFolder.make({
+      'plain/a.txt': '',
+      'plain/b/c.txt': '',
+      'odd/a b': '',
+      'dash/b/-x': '',
+    })
+    await folder.write('secret/b/.env', '')
+    mkdirSync(folder.at('linked'))
+    symlinkSync('../plain', folder.at('linked/out'))
+    symlinkSync('a.txt', folder.at('plain/inside'))
+    expect(survey([folder.at('plain')])).toEqual({ isPlain: true, hasDash: false, links: [], secrets: [] })
+    expect(survey([folder.at('odd')])?.isPlain).toBe(false)
+    expect(survey([folder.at('dash')])?.hasDash).toBe(true)
+    expect(survey([folder.at('dash')], { isFlat: true })?.hasDash).toBe(false)
+    expect(survey([folder.at('secret')])?.secrets).toEqual([folder.at('secret/b/.env')])
+    expect(survey([folder.at('secret')], { skipped: ['b'] })?.secrets).toEqual([])
+    expect(survey([folder.at('linked')])?.links).toEqual([folder.at('linked/out')])
+  })
+
+  test('gives up if there is too much', async () => {
+    await using folder = await TestFolder.make()
+    for (let count = 0; count < 10_001; count += 1) writeFileSync(folder.at(`f${count}`), '')
+    expect(survey([folder.path])).toBeUndefined()
   })
 })

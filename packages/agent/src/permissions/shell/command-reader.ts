@@ -20,7 +20,7 @@ import {
 import { exactPath, meets, parsePathPattern } from '../paths/path-pattern.ts'
 import { usePath, type PathUse } from '../paths/path-use.ts'
 import { joinRaw, realPath } from '../paths/real-path.ts'
-import { isSecretPath, mayListSecrets } from '../paths/secret-files.ts'
+import { mayListSecrets } from '../paths/secret-files.ts'
 import { isPlainName, survey, type Survey } from '../paths/survey.ts'
 import { holdsNumber, isHarmlessArithmetic } from './arithmetic.ts'
 import { asLines, expandAssigned, expandWord, pieceOf, type Surroundings } from './expand-word.ts'
@@ -38,6 +38,7 @@ import {
   mayFindParent,
   namesOf,
   pathsOf,
+  specialMatchesOf,
   startOf,
   textOf,
   wildNamesOf,
@@ -515,13 +516,12 @@ class CommandReader implements Surroundings {
     if (isRecursive && mayFindParent(word)) return false
     return folders.every((folder) => {
       const paths = pathsOf(word, folder)
-      const matches = matchesOf(word, folder)
-      if (paths === 'unknown' || !matches) return false
+      const special = specialMatchesOf(word, folder)
+      if (paths === 'unknown' || !special) return false
       this.line.reads.push({ ...paths, shown: show(word), isRecursive })
       const files = pathsAt(word, folder) ?? []
       if (followsLinks && survey(files)?.links.length !== 0) return false
       // What a wildcard finds counts by itself if it is a link or a secret.
-      const special = matches.filter((path) => isSecretPath(path) || realPath(path) !== resolve(path))
       for (const path of special) this.line.reads.push({ ...usePath(path), isRecursive })
       return true
     })

@@ -10,6 +10,8 @@ export interface FindCall {
     patterns: string[]
     /** Names of folders in which nothing is found. */
     skipped: string[]
+    /** Everything that a file is asked to match. */
+    wishes: Word[]
   }
 }
 
@@ -39,7 +41,7 @@ export function readFind(words: readonly Word[]): FindCall | string {
     if (!valued.has(name) && !/^-newer[aBcm][aBcmt]$/.test(name)) return `\`find ${name}\` is not among what only looks`
     const value = rest.shift()
     if (!value || value.isSeveral) return `the value of \`find ${name}\` is not known`
-    filter.add(name, textOf(value))
+    filter.add(name, value)
   }
   return { roots, ...(printsNames && { names: filter.names }) }
 }
@@ -56,13 +58,16 @@ function optionOf(word: Word | undefined): string | undefined {
 class Filter {
   readonly #patterns: string[] = []
   readonly #skipped: string[] = []
+  readonly #wishes: Word[] = []
   readonly #partsWithName = [false]
   #prints = { nul: false, lines: false }
   #isNegated = false
   #isSimple = true
   #hasOr = false
 
-  add(name: string, value?: string): void {
+  add(name: string, word?: Word): void {
+    const value = word && textOf(word)
+    if (word && !this.#isNegated) this.#wishes.push(word)
     const isNot = name === '!' || name === '-not'
     if ((this.#isNegated && (isNot || name === '(')) || name === ',') this.#isSimple = false
     if (name === '-o' || name === '-or') {
@@ -87,6 +92,7 @@ class Filter {
       isNul: this.#prints.nul && !this.#prints.lines,
       patterns: isFiltered ? this.#patterns : [],
       skipped: this.#isSimple && !this.#hasOr ? this.#skipped : [],
+      wishes: this.#wishes,
     }
   }
 }

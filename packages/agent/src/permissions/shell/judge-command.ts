@@ -1,5 +1,6 @@
 import { realPath } from '../paths/real-path.ts'
 import { judgeRead, judgeWrite, mayControl } from '../judge-path.ts'
+import { usePath } from '../paths/path-use.ts'
 import { allowed, worst, type Judgement, type Policy } from '../policy.ts'
 import { effectOf, matchCommand, noRules } from '../rules.ts'
 import { readCommandLine, type SimpleCommand } from './command-reader.ts'
@@ -8,7 +9,7 @@ import { gitFoldersNamed } from './git-commands.ts'
 import { findRepository, gitFolders, repositoryProblem } from './git-repository.ts'
 import { shellBuiltins } from './shell-builtins.ts'
 import { versionFileProblem } from './version-files.ts'
-import { pathsOf, startOf, textOf, withoutStart, type Word } from './word.ts'
+import { pathsOf, specialMatchesOf, startOf, textOf, withoutStart, type Word } from './word.ts'
 
 /**
  * Judges a command line on its parsed form: every program in it, wherever it stands, and every file it names. It passes by itself if
@@ -94,7 +95,8 @@ function judgeMentions({ words, folders }: SimpleCommand, policy: Policy): Judge
     [word, ...partsOf(word)].flatMap((part) =>
       folders.flatMap((folder) => {
         const paths = pathsOf(part, folder)
-        return typeof paths === 'string' ? [] : [{ ...paths, shown: startOf(part), isRecursive: false }]
+        const written = paths === 'unknown' ? [] : [{ ...paths, shown: startOf(part), isRecursive: false }]
+        return [...written, ...(specialMatchesOf(part, folder) ?? []).map(usePath)]
       }),
     ),
   )

@@ -140,7 +140,10 @@ function judgeFind(words: readonly Word[]): ProgramJudgement {
   const found = readFind(words)
   if (typeof found === 'string') return refused(found)
   const roots = found.roots.length > 0 ? found.roots : [here]
-  return { reads: [], prints: found.names ? { roots, ...found.names, wishes: words } : 'anything' }
+  return {
+    reads: [],
+    prints: found.names ? { roots, ...found.names, wishes: [...roots, ...found.names.wishes] } : 'anything',
+  }
 }
 
 function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudgement {

@@ -73,3 +73,69 @@ describe('a command does not pass in a folder with', () => {
     expect(passed).toEqual([])
   })
 })
+
+describe('a command passes in a folder with', () => {
+  async function asked(folder: Partial<Case>, commands: readonly string[]): Promise<string[]> {
+    await using home = await plant({ links: {}, files: {}, repository: false, ...folder })
+    await rm(home.at('repo/.env'))
+    if (folder.repository) execFileSync('git', ['-C', home.at('repo'), 'rm', '-q', '--cached', '.env'])
+    const cwd = home.at('repo')
+    const policy = { mode: 'ask', rules: noRules, cwd, home: home.path } as const
+    return commands.filter((command) => judgeCommand(command, { cwd, policy }).effect !== 'allow')
+  }
+
+  const lists = [
+    'find . -type f | xargs wc -l',
+    'ls | xargs cat',
+    'cat $(git ls-files)',
+    'git ls-files | xargs head -n 1',
+  ]
+  const searches = ['grep -R alpha .', 'rg -L alpha', 'diff -r docs src', 'cat *.txt', 'for f in *; do wc -l $f; done']
+
+  test('ordinary files', async () => {
+    const files = { 'docs/a.md': 'x', 'src/a.ts': 'x' }
+    expect(await asked({ files, repository: true }, [...lists, ...searches])).toEqual([])
+  })
+
+  test('links that stay in it', async () => {
+    const commands = [...searches, 'cat docs/../a.txt', 'cat inside/../a.txt', 'cd inside && cat a.ts']
+    expect(await asked({ links: { inside: 'src', 'z.txt': 'a.txt' }, files: { 'src/a.ts': '' } }, commands)).toEqual([])
+  })
+
+  test('names with blanks, if they are cut where they end', async () => {
+    const files = { 'docs/a b.md': 'x' }
+    const commands = [
+      'find . -name "*.md" -print0 | xargs -0 wc -l',
+      'git ls-files -z | xargs -0 head -n 1',
+      `find docs -print0 | while IFS= read -r -d '' f; do head -n 1 "$f"; done`,
+      'for f in docs/*; do cat "$f"; done',
+    ]
+    expect(await asked({ files, repository: true }, commands)).toEqual([])
+  })
+
+  test('a secret that the listing or the limits of git leave out', async () => {
+    const files = { 'keys/.env': 'x', 'src/a.ts': 'x' }
+    const commands = [
+      'find . -name "*.ts" | xargs wc -l',
+      `find . \\( -name '*.ts' -o -name '*.md' \\) | xargs cat`,
+      `find . -type f -not -path '*/keys/*' | xargs cat`,
+      "git ls-files '*.ts' | xargs cat",
+      'git diff -- src',
+      'git diff src',
+      'git log -p -- src/a.ts',
+      'git log -L1,1:src/a.ts',
+      'git show HEAD:src/a.ts',
+      'git show --stat',
+      'git diff --name-only HEAD~1',
+      'git log --oneline',
+    ]
+    expect(await asked({ files, repository: true }, commands)).toEqual([])
+  })
+
+  test('settings of a package manager that the repository tracks, unless a credential is among them', async () => {
+    const commands = ['git diff', 'git log -p', 'cat $(git ls-files)']
+    expect(await asked({ files: { '.npmrc': 'save-exact=true\n' }, repository: true }, commands)).toEqual([])
+    const files = { '.npmrc': '//registry.example/:_authToken=x\n' }
+    expect(await asked({ files, repository: true }, commands)).toEqual(commands)
+  })
+})

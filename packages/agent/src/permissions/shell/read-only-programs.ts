@@ -323,9 +323,9 @@ const programs: Record<string, ProgramRule> = {
     check: ({ operands }) =>
       operands.every((word) => startOf(word).startsWith('+')) ? undefined : 'it may set the clock',
   },
-  cal: { options: '-1 -3 -y -m -j -s' },
+  cal: { options: '-1 -3 -y -m -j -s', anyWord: true },
   sleep: { options: '--version', anyWord: true },
-  whoami: { options: '', maxOperands: 0 },
+  whoami: { options: '--version', anyWord: true },
   id: {
     options: '-a -Z -g -G -n -r -u -z --context --group --groups --name --real --user --zero --version',
     anyWord: true,
@@ -338,21 +338,21 @@ const programs: Record<string, ProgramRule> = {
       --time --users --mesg --message --writable --version`,
     maxOperands: 0,
   },
-  tty: { options: '-s --silent --quiet --version', maxOperands: 0 },
+  tty: { options: '-s --silent --quiet --version', anyWord: true },
   hostname: { options: '-s --short', maxOperands: 0 },
   uname: {
     options: `-a -s -n -r -v -m -p -i -o --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor
       --hardware-platform --operating-system --version`,
-    maxOperands: 0,
+    anyWord: true,
   },
   // Elsewhere it starts the program that it is given.
   arch: { options: '', maxOperands: 0 },
-  nproc: { options: '--all --ignore= --version', maxOperands: 0 },
-  uptime: { options: '-p -s -V --pretty --since --version', maxOperands: 0 },
+  nproc: { options: '--all --ignore= --version', anyWord: true },
+  uptime: { options: '-p -s -V --pretty --since --version', anyWord: true },
   free: {
     options: `-b -k -m -g -h -l -t -v -w -s: -c: -V --bytes --kilo --mega --giga --tera --kibi --mebi --gibi --tebi --human --si --lohi
       --total --committed --seconds= --count= --wide --version`,
-    maxOperands: 0,
+    anyWord: true,
   },
   vmstat: {
     options:
@@ -464,7 +464,7 @@ const aliases: Record<string, string> = {
 }
 
 export const readOnlyPrograms: ReadonlyMap<string, ProgramRule> = new Map([
-  ...Object.entries(programs),
+  ...Object.entries(programs).map(([name, rule]) => [name, { ...rule, options: `${rule.options} --help` }] as const),
   ...Object.entries(aliases).flatMap(([name, of]) => (programs[of] ? [[name, programs[of]] as const] : [])),
   ...Object.entries(versions).map(
     ([name, options]) => [name, { options, maxOperands: 0, check: needsOption(options) }] as const,

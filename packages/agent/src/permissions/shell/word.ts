@@ -3,6 +3,7 @@ import { expandPattern } from '../paths/expand-pattern.ts'
 import { exactPath, many, meets, one, type NamePattern, type Token } from '../paths/path-pattern.ts'
 import type { PathUse } from '../paths/path-use.ts'
 import { joinRaw, realPath } from '../paths/real-path.ts'
+import { isSecretPath } from '../paths/secret-files.ts'
 
 /** What is known of a word of a command before the shell has expanded it: some of its text, and what kind of text the rest is. */
 export interface Word {
@@ -152,6 +153,11 @@ export function matchesOf(word: Word, cwd: string): string[] | undefined {
   const parts = wildParts(word, cwd)
   if (parts === undefined) return undefined
   return parts.names.length === 0 ? [] : expandPattern(joinRaw(cwd, parts.folder), parts.names)
+}
+
+/** Those among the files that the wildcards of a word may find which are secrets, or which links lead to. */
+export function specialMatchesOf(word: Word, cwd: string): string[] | undefined {
+  return matchesOf(word, cwd)?.filter((path) => isSecretPath(path) || realPath(path) !== resolve(path))
 }
 
 /** What the wildcards of a word may find, from the first name with a wildcard on. */
