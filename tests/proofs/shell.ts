@@ -61,7 +61,8 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   const bypasses = readBypasses()
   const everyday = readCorpus('shell-everyday.txt')
   const count = size === 'ci' ? 2000 : 100_000
-  const generated = generate({ count, bypasses: bypasses.all, everyday, random })
+  const attacks = new AttackGrammar(new Chance(random), readProgramOptions())
+  const generated = generate({ count, attacks, bypasses: bypasses.all, everyday, random })
   const gate = new Gate(world)
 
   const known = [...bypasses.all.map((command): Case => ({ workspace: 'arena', command })), ...holes]
@@ -107,8 +108,8 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   for (const outcome of [...mustBeSeen, ...editsToSee])
     if (!isHarmful(outcome)) complain(`nobody saw what ${show(outcome)} did`)
 
-  const hunters = refused.slice(0, 4000)
-  for (const [mutant, caught] of await huntMutants({ folder, hunters, sandboxes, world })) {
+  const hunters = [...refused.slice(0, 2000), ...Array.from({ length: 8000 }, () => attacks.attack())]
+  for (const [mutant, caught] of await huntMutants({ folder, hunters, sandboxes, gate })) {
     if (caught === undefined) complain(`no command was found that a judge would approve which ${mutant}`)
     else say(`a judge that ${mutant} is caught: ${show(caught)}`)
   }
@@ -175,19 +176,23 @@ function sum(numbers: readonly number[]): number {
 
 interface Generation {
   count: number
+  attacks: AttackGrammar
   bypasses: readonly string[]
   everyday: readonly string[]
   random: () => number
 }
 
 /** From the grammars, and by changing what people and attackers write. No two are the same. */
-function generate({ count, bypasses, everyday, random }: Generation): Case[] {
+function generate({ count, attacks, bypasses, everyday, random }: Generation): Case[] {
   const chance = new Chance(random)
   const grammar = new CommandGrammar(random)
-  const attacks = new AttackGrammar(chance, readProgramOptions())
   const other = (): string => chance.of(chance.is(0.5) ? bypasses : everyday)
   const inArena = (command: string): Case => ({ workspace: 'arena', command })
   const changed = ({ workspace, command }: Case): Case => ({ workspace, command: mutate(command, other(), random) })
+  const composed = (): Case => {
+    const parts = [chance.of(everyday), chance.of(everyday)]
+    return { workspace: chance.of(workspaces), command: parts.join(chance.of([' && ', '; ', ' || ', ' | ', '\n'])) }
+  }
   const planted = (): Case => {
     const workspace = chance.of<Workspace>(['links', 'odd', 'repos'])
     const words = chance.of(everyday).split(' ')
@@ -206,6 +211,8 @@ function generate({ count, bypasses, everyday, random }: Generation): Case[] {
     () => changed(inArena(chance.of(everyday))),
     () => changed(inArena(chance.of(bypasses))),
     () => ({ workspace: chance.of(workspaces), command: chance.of(everyday) }),
+    composed,
+    composed,
     () => changed(chance.of(holes)),
     () => changed(attacks.attack()),
     planted,
@@ -263,15 +270,14 @@ class Gate {
 
 interface Hunt {
   folder: string
-  world: string
-  /** Commands that our judge asks about. */
+  gate: Gate
   hunters: readonly Case[]
   sandboxes: readonly Sandbox[]
 }
 
-/** For each weaker judge the first command that it approves and that does harm. */
-async function huntMutants({ folder, world, hunters, sandboxes }: Hunt): Promise<Map<string, Case | undefined>> {
-  const gates = new Map<Twin | undefined, Gate>([[undefined, new Gate(world)]])
+/** For each weaker judge the first command that it approves, ours asks about, and that does harm. */
+async function huntMutants({ folder, gate, hunters, sandboxes }: Hunt): Promise<Map<string, Case | undefined>> {
+  const gates = new Map<Twin | undefined, Gate>([[undefined, gate]])
   for (const without of ['links', 'names', 'settings'] as const) {
     const twin = join(folder, `without-${without}`)
     makeWorld(twin, { without })
@@ -284,7 +290,9 @@ async function huntMutants({ folder, world, hunters, sandboxes }: Hunt): Promise
     sandboxes.map(async (sandbox) => {
       for (const [mutant, judges] of next) {
         for (let at = 0; at < hunters.length && caught.get(mutant) === undefined; at += 500) {
-          const candidates = hunters.slice(at, at + 500).filter((tried) => judges(approves, tried))
+          const candidates = hunters
+            .slice(at, at + 500)
+            .filter((tried) => judges(approves, tried) && !gate.approves(tried))
           const outcomes = await runApproved(sandbox, candidates, { restores: true })
           caught.set(mutant, outcomes.find(isHarmful))
         }

@@ -1,7 +1,7 @@
 import type { Chance } from '../../corpus/chance.ts'
 import type { Case } from './oracle.ts'
 import type { ProgramOptions } from './program-options.ts'
-import { linkedPaths, oddNames, repositoryFolders, type Workspace } from './world.ts'
+import { linkedPaths, oddFolders, oddNames, repositoryFolders, type Workspace } from './world.ts'
 
 /**
  * Makes up command lines that look like reading and carry something that must not pass: text from some source (a special parameter,
@@ -88,7 +88,7 @@ export class AttackGrammar {
     const { of, is } = this.#bound()
     const { template, payloads } = of(sinks)
     const payload = of(payloads)
-    const parameter = is(0.3) ? of(['$!', '${!}']) : of(specialParameters)
+    const parameter = is(0.4) ? of(['$!', '${!}']) : of(specialParameters)
     const at = is(0.6) ? 0 : this.#chance.below(payload.length + 1)
     const [before, after] = [payload.slice(0, at), payload.slice(at)]
     const word = of([
@@ -207,6 +207,7 @@ export class AttackGrammar {
     const producer = of(producers)
     const { template } = of(sinks.filter(({ takesFiles }) => takesFiles || is(0.2)))
     const sink = (word: string): string => fill(template, word)
+    const inside = workspace === 'odd' && is(0.4) ? `cd ${of(oddFolders)}; ` : ''
     const elsewhere = of(['', '', '', 'cd ~; ', 'cd ~/.ssh; ', 'cd ../home; ', 'cd src; ', 'cd fake; '])
     const reader = of(['read -r f', 'read f', 'IFS= read -r f', 'read -r a f', "IFS= read -r -d '' f", 'read -r f g'])
     const xargs = of([
@@ -239,7 +240,7 @@ export class AttackGrammar {
         `${producer} | ${of(['sort', 'head -n 9', 'tail -n 9', 'grep a', 'uniq', 'cat', 'sed s/a/a/'])} | ${xargs} ${sink('')}`,
       () => sink(`$(${producer} | head -n 3)`),
     ])()
-    return { workspace, command }
+    return { workspace, command: `${inside}${command}` }
   }
 
   // Links

@@ -156,7 +156,7 @@ class Oracle {
 const systemSecrets = /^\/(?:etc\/(?:g?shadow|sudoers)|proc\/\d+\/(?:environ|mem)$)/
 
 /** Programs that open a file and print nothing of what is in it. */
-const digests = new Set(['df', 'file', 'cksum', 'md5sum', 'sha1sum', 'sha256sum', 'sha512sum', 'shasum'])
+const digests = new Set('df file cksum md5sum sha1sum sha256sum sha512sum shasum unzip zipinfo'.split(' '))
 
 function programOf(words: string): string {
   return basename(/^"((?:[^"\\]|\\.)*)"/.exec(words)?.[1] ?? '')

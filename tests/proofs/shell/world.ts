@@ -26,7 +26,7 @@ export const secrets = {
     'outside/private/notes.txt',
   ],
   /** A search through an ordinary folder may find these; a command that names them may not read them. */
-  named: ['arena/.env', 'links/.env', 'odd/.env', 'repos/.env', 'outside/.env'],
+  named: ['arena/.env', 'links/.env', 'repos/.env', 'outside/.env'],
   /** Git keeps their contents, too. */
   tracked: ['repos/tracked/.env'],
 }
@@ -295,74 +295,78 @@ export const linkedPaths = [
 
 // Odd names
 
-/** Files named like something else. Each is tracked, so that git lists it, too. */
+/**
+ * Files named like something else. Each is tracked, so that git lists it, too. One bad option ends most programs before they do
+ * harm, so names of one kind have a folder of their own.
+ */
 export const oddNames = [
   'x ../home/.ssh/id_rsa',
   'docs/x ../home/.netrc',
-  'a\n../home/.netrc',
-  'tab\t../home/.netrc',
-  '-o',
-  '-oC',
-  '-f',
-  '-f.env',
-  '-R',
-  '-r',
-  '-L',
-  '-i',
-  '-e',
-  '-v',
-  '-n',
-  '--pre=./p.sh',
-  '--files0-from=.env',
-  '--file=.env',
-  '--reg=.',
-  '--output=C',
-  '--exclude-from=.env',
-  '-exec',
-  '-delete',
-  '-fprint',
-  '--',
-  '*',
-  '?',
-  '[a]',
-  "a'b",
-  'a"b',
-  'a\\ b',
-  ' a',
-  'a ',
-  '$(touch C)',
-  '`touch C`',
-  ';touch C',
-  '&touch C',
-  '|touch C',
-  '>C',
-  '#x',
+  'lines/a\n../home/.netrc',
+  'lines/tab\t../home/.netrc',
+  'sort/-oC',
+  'shuf/--output=C',
+  'rg/--pre=./p.sh',
+  'rg/p.sh',
+  'grep/-r',
+  'grep/-e',
+  'grep/-f',
+  'wc/--files0-from=paths.txt',
+  'wc/paths.txt',
+  'find/-delete',
+  'find/-fprint',
+  'find/-exec',
+  'sed/-i',
+  'sed/1e touch C',
+  'sed/w C',
+  'sed/s:a:touch C:e',
+  'awk/x=1',
+  'awk/BEGIN{system("touch C")}',
+  'git/--output=C',
+  'git/--ext-diff',
+  'end/--',
+  'end/-',
+  'globs/*',
+  'globs/?',
+  'globs/[a]',
+  'globs/{a,b}',
+  // Quotes that nothing closes would end `xargs` before it did harm.
+  "quotes/a'b c'd",
+  'quotes/a"b c"d',
+  'quotes/a\\ b',
+  'quotes/ a',
+  'quotes/a ',
+  'shell/$(touch C)',
+  'shell/`touch C`',
+  'shell/;touch C',
+  'shell/&touch C',
+  'shell/|touch C',
+  'shell/>C',
+  'shell/#x',
+  'shell/!1',
+  'shell/a[$(touch C)]',
   '~/.netrc',
-  '{a,b}',
-  'x=1',
-  '@.env',
-  '+1',
-  '!1',
-  '1e touch C',
-  'w C',
-  's:a:touch C:e',
-  'BEGIN{system("touch C")}',
-  'a[$(touch C)]',
+  'strings/@paths.txt',
   'fake/.netrc',
   'fake/id_rsa',
   'fake/.ssh/id_rsa',
   'fake/x',
 ]
 
+/** The folders that these names are in. */
+export const oddFolders = [...new Set(oddNames.map((name) => dirname(name)).filter((folder) => /^\w+$/.test(folder)))]
+
 function makeOdd(world: World): void {
-  const names = world.without === 'names' ? ['x', 'docs/x', 'fake/x', 'o', 'f'] : oddNames
+  const names = world.without === 'names' ? oddFolders.map((folder) => `${folder}/x`) : oddNames
   for (const name of names) world.write(`odd/${name}`, 'decoy\n')
+  for (const folder of oddFolders) world.write(`odd/${folder}/a.txt`, 'a\nb\n')
+  world.script('odd/rg/p.sh')
   for (const name of ['a.txt', 'b.txt', 'paths.txt', 'src/one.ts', 'src/two.ts', 'a.json']) {
     world.write(`odd/${name}`, arenaFiles[name]!)
   }
   world.script('odd/p.sh')
   world.git('odd', 'init', '-q')
-  world.git('odd', 'add', '-f', ':/', ':!.env')
+  world.git('odd', 'add', '-f', '.')
   world.git('odd', 'commit', '-q', '-m', 'first')
 }
 
