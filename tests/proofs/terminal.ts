@@ -5,10 +5,13 @@ import { LiveDisplays } from './terminal/live-displays.ts'
 import { scan } from './terminal/own-codes.ts'
 import { RecordedDisplays } from './terminal/recorded-displays.ts'
 import type { Shown } from './terminal/show.ts'
+import { findSlowText } from './terminal/slow-text.ts'
 
 export const name = 'terminal'
 
 const wanted = { ci: 20_000, full: 200_000 }
+/** Hostile texts for each language, and for Markdown. */
+const slowTries = { ci: 8, full: 80 }
 
 /** Questions that the app asks a terminal when it starts: what its keyboard can do, how large a cell is, which background it has. */
 const ownQuestions = 8
@@ -18,7 +21,8 @@ const mayBeMissing = 0.1
 
 /**
  * Escape sequences of every class, from everywhere that words of others come from, cut at every place, in front of a real terminal:
- * only our own colours and the app's own screen control arrive, and the terminal does nothing for anybody else.
+ * only our own colours and the app's own screen control arrive, and the terminal does nothing for anybody else. And text that is made to
+ * take long, in every language and as Markdown: none takes more than 20 times as long as ordinary text of the same size.
  */
 export async function run({ size, random, say }: FigureContext): Promise<FigureResult> {
   const cases = new HostileCases(random)
@@ -31,6 +35,8 @@ export async function run({ size, random, say }: FigureContext): Promise<FigureR
     for (const source of judged.sources) arrivedFrom.set(source, (arrivedFrom.get(source) ?? 0) + 1)
     arrived += judged.sources.length
   }
+  const slow = await findSlowText({ random, tries: slowTries[size], say })
+  problems.push(...slow.problems)
   while (arrived < wanted[size] && problems.length === 0) {
     const before = arrived
     await using home = await fakeHome()
@@ -54,7 +60,13 @@ export async function run({ size, random, say }: FigureContext): Promise<FigureR
   for (const problem of problems.slice(0, 20)) say(`PROBLEM ${problem}`)
   return {
     ok: problems.length === 0 && arrived >= wanted[size],
-    figures: { cases: arrived, sources: arrivedFrom.size, problems: problems.length },
+    figures: {
+      cases: arrived,
+      sources: arrivedFrom.size,
+      slowTexts: slow.tried,
+      slowestRatio: Math.round(slow.slowest * 10) / 10,
+      problems: problems.length,
+    },
   }
 }
 

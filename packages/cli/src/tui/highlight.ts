@@ -1,6 +1,7 @@
 import type { HLJSApi, LanguageFn } from 'highlight.js'
 import type { StyledLine } from './markdown/styled-line.ts'
 import type { Style, Theme } from './theme.ts'
+import { withinTime } from './time-limit.ts'
 
 /** Colours code. What a language needs is imported when code in it is first seen: until then there is no answer. */
 export class Highlighter {
@@ -13,16 +14,19 @@ export class Highlighter {
     this.#onLoad = onLoad
   }
 
-  /** The code in lines, or undefined where the language is unknown, not loaded yet, or the code too long. */
+  /** The code in lines. Undefined if the language is unknown or not loaded yet, or if the code takes too long to color. */
   highlight(code: string, language: string, theme: Theme): StyledLine[] | undefined {
     const name = languageNamed(language)
-    if (name === undefined || code.length > maxCode) return undefined
+    if (name === undefined || code.length > maxCode || longLine.test(code)) return undefined
     if (!this.#core?.getLanguage(name)) {
       void this.#load(name)
       return undefined
     }
-    const { value } = this.#core.highlight(code, { language: name, ignoreIllegals: true })
-    return linesOfMarkup(value, theme)
+    const core = this.#core
+    const colored = withinTime({ parser: name, text: code }, () =>
+      piecesOf(code).map((piece) => core.highlight(piece, { language: name, ignoreIllegals: true }).value),
+    )
+    return colored?.flatMap((html) => linesOfMarkup(html, theme))
   }
 
   async #load(name: LanguageName): Promise<void> {
@@ -43,8 +47,30 @@ export class Highlighter {
   }
 }
 
-/** Beyond this it takes longer than anybody waits for colours. */
+/** Longer code is shown without colors. */
 const maxCode = 50_000
+/** The grammars look from each character to the end of its line, some of them several times: the time grows with the square of a line. */
+const longLine = /.{500}/
+
+/**
+ * Long code in pieces that are colored one by one, cut at the end of a line, if possible at an empty one: the time that a grammar takes
+ * may grow with the square of the length.
+ */
+function piecesOf(code: string): string[] {
+  const pieces: string[] = []
+  let start = 0
+  while (code.length - start > pieceLength) {
+    const end = start + pieceLength
+    const empty = code.lastIndexOf('\n\n', end)
+    const cut = empty > start + pieceLength / 2 ? empty + 1 : code.lastIndexOf('\n', end)
+    if (cut <= start) break
+    pieces.push(code.slice(start, cut))
+    start = cut + 1
+  }
+  return [...pieces, code.slice(start)]
+}
+
+const pieceLength = 4000
 
 function languageNamed(given: string): LanguageName | undefined {
   const [word = ''] = given
@@ -82,6 +108,8 @@ const languages = {
   xml: () => import('highlight.js/lib/languages/xml'),
   yaml: () => import('highlight.js/lib/languages/yaml'),
 } satisfies Record<string, () => Promise<{ default: LanguageFn }>>
+
+export const languageNames = Object.keys(languages) as readonly LanguageName[]
 
 const aliases: Readonly<Record<string, LanguageName>> = {
   sh: 'bash',

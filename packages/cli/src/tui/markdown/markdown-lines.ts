@@ -1,4 +1,5 @@
 import { Marked, type Token } from '@earendil-works/pi-tui'
+import { withinTime } from '../time-limit.ts'
 import { blockLines, type BlockOptions } from './blocks.ts'
 import { paint } from './styled-line.ts'
 
@@ -15,18 +16,22 @@ export function linesOfBlocks(blocks: readonly Token[], options: BlockOptions): 
 export function parseBlocks(text: string): Token[] {
   if (deeplyNested.test(text) || (text.match(task)?.length ?? 0) > mostTasks) return asPlainText(text)
   try {
-    const lexer = new marked.Lexer(marked.defaults)
-    const blocks = lexer.blockTokens(text)
-    // The queue grows while it is worked on.
-    for (const { src, tokens } of lexer.inlineQueue) {
-      if (isReadable(src)) lexer.inlineTokens(src, tokens)
-      else tokens.push({ type: 'text', raw: src, text: src })
-    }
-    return blocks
+    return withinTime({ parser: 'Markdown', text }, () => parsed(text)) ?? asPlainText(text)
   } catch {
     // The parser calls itself for every level; what overflows the stack is still text.
     return asPlainText(text)
   }
+}
+
+function parsed(text: string): Token[] {
+  const lexer = new marked.Lexer(marked.defaults)
+  const blocks = lexer.blockTokens(text)
+  // The queue grows while it is worked on.
+  for (const { src, tokens } of lexer.inlineQueue) {
+    if (isReadable(src)) lexer.inlineTokens(src, tokens)
+    else tokens.push({ type: 'text', raw: src, text: src })
+  }
+  return blocks
 }
 
 function asPlainText(text: string): Token[] {
