@@ -1,5 +1,4 @@
-import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { open, readFile, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Content, LiveText } from '@tapetree/session'
 
@@ -17,7 +16,9 @@ export interface Draft {
 export const noDraft: Draft = { add: () => undefined, clear: () => Promise.resolve(), close: () => Promise.resolve() }
 
 // The promise is 250 ms; a busy machine needs some of that.
-const maxBehindMs = 150
+const maxBehindMs = 125
+/** How often the drafts of all sessions are looked through for text that is due. */
+const roundMs = 25
 const maxBehindLength = 4096
 const fileName = 'draft.jsonl'
 
@@ -33,11 +34,12 @@ interface Unwritten {
 
 class DraftFile implements Draft {
   readonly #path: string
-  #file: number | undefined
+  #file: FileHandle | undefined
   #unwritten: Unwritten[] = []
   #length = 0
-  #timer: NodeJS.Timeout | undefined
   #isEmpty = true
+  /** Writes of one file come after each other. They are not waited for while text streams. */
+  #lastWork: Promise<void> = Promise.resolve()
 
   constructor(path: string) {
     this.#path = path
@@ -48,48 +50,82 @@ class DraftFile implements Draft {
     if (last && last.first.item === live.item && last.first.part === live.part) last.text += live.text
     else this.#unwritten.push({ first: live, text: live.text })
     this.#length += live.text.length
-    if (this.#length >= maxBehindLength) this.#flush()
-    else this.#timer ??= setTimeout(() => this.#flush(), maxBehindMs).unref()
+    if (this.#length >= maxBehindLength) this.flush()
+    else unwrittenDrafts.add(this)
   }
 
   async clear(): Promise<void> {
     this.#forget()
     if (this.#isEmpty) return
     this.#isEmpty = true
-    this.#do((file) => ftruncateSync(file, 0))
+    await this.#do((file) => file.truncate(0))
   }
 
   async close(): Promise<void> {
     // Text that is still here belongs to an answer that could not be kept: the next process finds it.
-    if (this.#unwritten.length > 0) this.#flush()
-    if (this.#file !== undefined) closeSync(this.#file)
+    if (this.#unwritten.length > 0) this.flush()
+    await this.#lastWork
+    await this.#file?.close().catch(() => undefined)
     this.#file = undefined
   }
 
-  #flush(): void {
+  /** Hands over what has not been written yet. */
+  flush(): void {
     const lines = this.#unwritten.map(({ first, text }) => `${JSON.stringify(lineOf(first, text))}\n`).join('')
     this.#forget()
     this.#isEmpty = false
-    this.#do((file) => writeSync(file, lines))
+    void this.#do((file) => file.appendFile(lines))
   }
 
   #forget(): void {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    unwrittenDrafts.delete(this)
     this.#unwritten = []
     this.#length = 0
   }
 
-  /** At once, as the log is written: a few kilobytes take less time here than the way to another thread and back. */
-  #do(work: (file: number) => void): void {
-    try {
-      this.#file ??= openSync(this.#path, 'a', 0o600)
-      work(this.#file)
-    } catch {
-      // A draft that cannot be written is done without.
+  /** Not in the event loop: a thousand sessions would hold it up with their writes. */
+  #do(work: (file: FileHandle) => Promise<unknown>): Promise<void> {
+    this.#lastWork = this.#lastWork.then(async () => {
+      try {
+        this.#file ??= await open(this.#path, 'a', 0o600)
+        await work(this.#file)
+      } catch {
+        // A draft that cannot be written is done without.
+      }
+    })
+    return this.#lastWork
+  }
+}
+
+/** The drafts of all sessions that have text which is not written yet, with one timer for all of them. */
+class UnwrittenDrafts {
+  /** Since when; the oldest come first. */
+  readonly #since = new Map<DraftFile, number>()
+  #timer: NodeJS.Timeout | undefined
+
+  add(draft: DraftFile): void {
+    if (this.#since.has(draft)) return
+    this.#since.set(draft, performance.now())
+    this.#timer ??= setInterval(() => this.#flushDue(), roundMs).unref()
+  }
+
+  delete(draft: DraftFile): void {
+    this.#since.delete(draft)
+    if (this.#since.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #flushDue(): void {
+    const due = performance.now() - maxBehindMs
+    for (const [draft, since] of this.#since) {
+      if (since > due) return
+      draft.flush()
     }
   }
 }
+
+const unwrittenDrafts = new UnwrittenDrafts()
 
 function lineOf({ item, run, part, kind, off }: LiveText, text: string): Record<string, unknown> {
   return { item, run_id: run, part, kind, off, text }

@@ -35,6 +35,7 @@ import { RecentLines } from './recent-lines.ts'
 import { StateBoard } from './state-board.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
 import { stateValues, type Pause } from './state-values.ts'
+import { tickerOf } from './ticker.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 export interface LiveSessionOptions {
@@ -92,7 +93,7 @@ export class LiveSession {
   /** Of the driver there is now. */
   #driverStops: (() => void)[] = []
   #claiming: Promise<void> | undefined
-  #tick: NodeJS.Timeout | undefined
+  #stopTicks: (() => void) | undefined
   #ticks = 0
   #isWoken = false
   #lastGuarded: Promise<unknown> = Promise.resolve()
@@ -285,7 +286,7 @@ export class LiveSession {
       else connection.reply({ type: 'bye', data: { reason, retry_after_ms: 500 } })
       this.detach(connection, code, reason)
     }
-    clearInterval(this.#tick)
+    this.#endTicks()
     for (const stop of [...this.#driverStops, ...this.#stops]) stop()
     this.presence.close()
   }
@@ -441,13 +442,18 @@ export class LiveSession {
 
   #takeText(text: LiveText): void {
     this.inFlight.take(text)
-    this.#tick ??= setInterval(() => {
-      const isForAll = ++this.#ticks % ticksOfHidden === 0
-      this.#pumpAll(isForAll ? undefined : ({ isHidden }) => !isHidden)
-      if (!this.inFlight.isEmpty) return
-      clearInterval(this.#tick)
-      this.#tick = undefined
-    }, this.#tickMs)
+    this.#stopTicks ??= tickerOf(this.#tickMs).add(() => this.#tick())
+  }
+
+  #tick(): void {
+    const isForAll = ++this.#ticks % ticksOfHidden === 0
+    this.#pumpAll(isForAll ? undefined : ({ isHidden }) => !isHidden)
+    if (this.inFlight.isEmpty) this.#endTicks()
+  }
+
+  #endTicks(): void {
+    this.#stopTicks?.()
+    this.#stopTicks = undefined
   }
 
   #notify(frame: ServerFrame, after: number): void {

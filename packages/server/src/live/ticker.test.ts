@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Ticker } from './ticker.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+test('each function is called once in a period, and few of them in the same turn', async () => {
+  const ticker = new Ticker(32)
+  let inThisTurn = 0
+  let mostInATurn = 0
+  const counts = Array.from({ length: 1000 }, () => 0)
+  const removes = counts.map((_, index) =>
+    ticker.add(() => {
+      counts[index] = (counts[index] ?? 0) + 1
+      inThisTurn++
+      mostInATurn = Math.max(mostInATurn, inThisTurn)
+    }),
+  )
+  for (let ms = 0; ms < 320; ms++) {
+    inThisTurn = 0
+    await vi.advanceTimersByTimeAsync(1)
+  }
+  expect(mostInATurn).toBeLessThan(100)
+  expect(Math.min(...counts)).toBeGreaterThanOrEqual(9)
+  expect(Math.max(...counts)).toBeLessThanOrEqual(11)
+  for (const remove of removes) remove()
+})
+
+test('a ticker that nothing is added to keeps no timer', async () => {
+  const ticker = new Ticker(32)
+  const calls: string[] = []
+  const remove = ticker.add(() => {
+    calls.push('once')
+    remove()
+  })
+  await vi.advanceTimersByTimeAsync(200)
+  expect({ calls, timers: vi.getTimerCount() }).toEqual({ calls: ['once'], timers: 0 })
+  const removeAgain = ticker.add(() => void calls.push('again'))
+  await vi.advanceTimersByTimeAsync(40)
+  removeAgain()
+  expect(calls).toContain('again')
+})
