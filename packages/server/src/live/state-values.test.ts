@@ -148,7 +148,7 @@ describe('text in flight', () => {
     frames.flatMap((frame) => (frame.type === 'delta' ? [frame.data.off] : []))
 
   test('is handed over every 33 ms, and to who is hidden every 100, with all of it', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const { live, tell } = await open()
     const visible = await Screen.attach(live, 'visible')
     const hidden = await Screen.attach(live, 'hidden')
