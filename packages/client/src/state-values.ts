@@ -4,7 +4,13 @@ import { stateValueSchemas, type StateKey, type WireStateValues } from './protoc
 
 /** What `state(key)` of a handle gives, by key. */
 export interface StateValues {
-  run: { runId: string | null; isBusy: boolean; waitingFor: WaitingFor | null }
+  run: {
+    runId: string | null
+    isBusy: boolean
+    waitingFor: WaitingFor | null
+    /** Why the open run does not go on, such as `storage-failed`. */
+    stopped?: { type: string; reason: string }
+  }
   queue: {
     /** Those that wait their turn. */
     queueLength: number
@@ -70,10 +76,11 @@ export function readStateValue<Key extends StateKey>(key: Key, value: unknown): 
 }
 
 const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues[Key] } = {
-  run: ({ run_id: runId, is_busy: isBusy, waiting_for: waitingFor }) => ({
+  run: ({ run_id: runId, is_busy: isBusy, waiting_for: waitingFor, stopped }) => ({
     runId,
     isBusy,
     waitingFor: waitingFor && readWaitingFor(waitingFor),
+    ...(stopped && { stopped }),
   }),
   queue: ({ queue_length: queueLength, total, hold, messages }) => ({
     queueLength,

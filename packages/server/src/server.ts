@@ -26,7 +26,7 @@ import { recoverSessions, type Recovered, type RecoveryPolicy } from './live/rec
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { observeRequests } from './observe/observe-requests.ts'
-import { notReadyReason } from './observe/readiness.ts'
+import { notReadyReason, StorageCheck } from './observe/readiness.ts'
 import { defaultGraceMs, shutDown } from './shutdown.ts'
 import { loadTls, type TlsKeys, type TlsOptions } from './tls.ts'
 import { WsDoor, wsRoute } from './ws/ws-door.ts'
@@ -210,6 +210,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
     ownerTenant,
   })
   const closing = new AbortController()
+  const storage = new StorageCheck(tenants, clock)
   const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, tenants }))
   const { metrics, log } = options
   if (metrics || log) routes.app.use(observeRequests({ ...(metrics && { metrics }), ...(log && { log }) }))
@@ -218,7 +219,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
   if (tokens && pairing) addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock })
   addRoutes(routes, {
     ...noApi,
-    notReady: () => notReadyReason({ tenants, closing: closing.signal }),
+    notReady: () => notReadyReason({ tenants, closing: closing.signal }) ?? storage.reason(),
     ...options.api,
     closing: closing.signal,
     clock,

@@ -106,7 +106,15 @@ export { checksum, sealLine, type SealedLine } from './seal-line.ts'
 export type { Redaction } from './redaction.ts'
 export { Session, type AppendedMessage, type SessionTotals } from './session.ts'
 export type { SubmitOptions } from './session-inbox.ts'
-export type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery, SessionStatus } from './session-list.ts'
+export type {
+  SearchHit,
+  SearchQuery,
+  SessionInfo,
+  SessionPage,
+  SessionQuery,
+  SessionStatus,
+  StoppedRun,
+} from './session-list.ts'
 export type { Damage, OpenRun } from './session-state.ts'
 export type { AppendContext } from './session-writer.ts'
 export type { SessionSnapshot, SnapshotOptions } from './snapshot.ts'

@@ -30,6 +30,8 @@ export interface LogStore {
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
   /** Archive, trash and back. Rejects with `session-owned` while somebody writes. */
   move(scope: Scope, sessionId: string, place: Place): Promise<void>
+  /** Makes a small write durable and removes it. Rejects if the storage takes none, as a full disk. */
+  check?(scope: Scope): Promise<void>
   close(): Promise<void>
 }
 
@@ -69,6 +71,8 @@ export interface ReadableLog {
   getBlob(sha256: string): Promise<Uint8Array | undefined>
   /** Who writes the log now, as far as that can be told without trying to claim it. Absent: the store cannot tell. */
   owner?(): Promise<Owner | undefined>
+  /** The machine that `owner` can tell of: what others run it cannot see. */
+  readonly host?: string
   /** The folder of this machine where drafts and spools of this session may live. */
   readonly localFolder: string | undefined
   close(): Promise<void>

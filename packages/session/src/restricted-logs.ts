@@ -65,6 +65,10 @@ export class RestrictedLogs implements LogStore {
     await this.#logs.move(scope, sessionId, place)
   }
 
+  async check(scope: Scope): Promise<void> {
+    await this.#logs.check?.(scope)
+  }
+
   close(): Promise<void> {
     return this.#logs.close()
   }

@@ -18,11 +18,20 @@ export interface SessionInfo {
   /** Start of the first user message, for lists of sessions without a name. */
   firstText?: string
   status: SessionStatus
+  /** A run stands open, and nothing works on it: `status` is `idle` then. */
+  stopped?: StoppedRun
   queueLength: number
   cost: number
   damaged: boolean
   /** True where the list was made without reading the whole log: counts are those of what was read. */
   estimated?: boolean
+}
+
+/** `interrupted`: the process that ran it has gone. `storage-failed`: its lines could not be stored. */
+export interface StoppedRun {
+  type: 'interrupted' | 'storage-failed'
+  /** A sentence. */
+  reason: string
 }
 
 export interface SessionQuery {

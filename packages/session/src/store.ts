@@ -16,7 +16,7 @@ import { packSession } from './pack.ts'
 import { Queue } from './queue.ts'
 import { RestrictedLogs, type IsVisible } from './restricted-logs.ts'
 import { Session, type SessionParts } from './session.ts'
-import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from './session-list.ts'
+import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from './session-list.ts'
 import { SessionMaker, type HeaderOptions } from './session-maker.ts'
 import { SessionReader } from './session-reader.ts'
 import { SessionWriter } from './session-writer.ts'
@@ -128,8 +128,17 @@ export class SessionStore {
     return await this.#openNew(await from.copyAll(header), name)
   }
 
+  /** A session whose run was left by a process that has gone is `idle` with `stopped`. With `status: 'running'` it is left out. */
   async list(query: SessionQuery = {}): Promise<SessionPage> {
-    return this.#port.list(this.scope, query)
+    const page = await this.#port.list(this.scope, query)
+    const rows = await Promise.all(page.sessions.map((row) => this.#withStopped(row, query)))
+    const isWanted = (row: SessionInfo): boolean => query.status !== 'running' || row.status === 'running'
+    return { ...page, sessions: rows.filter(isWanted) }
+  }
+
+  /** Rejects with `storage-failed` if nothing can be stored, as on a full disk. */
+  async checkStorage(): Promise<void> {
+    await this.#port.check?.(this.scope)
   }
 
   async search(query: SearchQuery): Promise<SearchHit[]> {
@@ -190,6 +199,23 @@ export class SessionStore {
     if (this.#open.isClosed) throw new SessionError('session-closed', 'The session store is closed.')
   }
 
+  async #withStopped(row: SessionInfo, { place = 'active' }: SessionQuery): Promise<SessionInfo> {
+    if (row.status !== 'running' || place !== 'active') return row
+    const log = await this.#port.open(this.scope, row.id).catch(() => undefined)
+    if (!log) return row
+    try {
+      if (!log.owner) return row
+      const owner = await log.owner()
+      // Of a process on another machine it is not known whether it lives.
+      const isStale = Date.parse(row.modified) < this.#now().getTime() - staleRunMs
+      const isElsewhere = owner?.host !== undefined && owner.host !== log.host
+      if (owner && !(isElsewhere && isStale)) return row
+      return { ...row, status: 'idle', stopped: { type: 'interrupted', reason: 'The process that ran it has ended.' } }
+    } finally {
+      await log.close()
+    }
+  }
+
   #now(): Date {
     return this.#options.now?.() ?? new Date()
   }
@@ -243,6 +269,9 @@ export class SessionStore {
     return new Session({ ...place, id, ...parts, copy })
   }
 }
+
+/** A run of another machine that has written nothing for so long is taken for one that was left. */
+const staleRunMs = 60 * 60_000
 
 interface SessionPlace {
   id: string

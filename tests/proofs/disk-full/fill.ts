@@ -6,6 +6,7 @@ import { runInside, type InsideContext } from '../writer/own-mounts.ts'
 import { runEverything } from './every-call.ts'
 import { phases, type Phase } from './phases.ts'
 import { Scene } from './scene.ts'
+import { runServerOnFullDisk } from './server-run.ts'
 import { SmallDisk } from './small-disk.ts'
 
 const limitMs = 1000
@@ -19,6 +20,7 @@ async function fillEverywhere(context: InsideContext): Promise<FigureResult> {
   for (let round = 1; round <= rounds; round++) {
     for (const phase of phases) await trial.runPhase(phase, round)
     await trial.runAtEveryCall(round)
+    await trial.runServer()
   }
   const { problems, figures } = trial
   if (figures.slowestMs > limitMs) problems.push(`a caller waited ${figures.slowestMs} ms to be told`)
@@ -84,6 +86,18 @@ class Trial {
     this.figures.phases++
     if (round === 1)
       this.#context.say(`everything in one go: filled up at ${tries} of some ${call - step} calls of the file port`)
+  }
+
+  /** With a real server on the disk, which says why it stopped. */
+  async runServer(): Promise<void> {
+    const runs = 3
+    for (let run = 0; run < runs; run++) {
+      const problems = await runServerOnFullDisk(this.#disk, this.#context.random)
+      this.problems.push(...problems.map((problem) => `seed ${this.#context.seed}, a server: ${problem}`))
+      this.figures.tries++
+    }
+    this.figures.phases++
+    this.#context.say(`a server whose disk fills up during an answer: ${runs} times`)
   }
 
   async #try(

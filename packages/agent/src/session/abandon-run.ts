@@ -23,6 +23,8 @@ export async function abandonRun(session: Session): Promise<void> {
 export async function closeInterruptedRun(session: Session): Promise<void> {
   const run = session.openRun
   if (!run) return
+  // The next line that can be stored takes this reason away, so it is kept before anything is written.
+  const failure = session.storageFailure
   const position = await positionOf(session)
   const { starts } = await factsOf(session, position)
   const jobs = new Jobs()
@@ -37,7 +39,8 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
   const requests = SharedSession.of(session).requests ?? new Requests(session)
   for (const { requestId } of requests.pending) await requests.answer({ requestId, outcome: 'cancelled' })
   await keepDraft(session, run.runId)
-  await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned' } })
+  const reason = failure && { reason: failure.code }
+  await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned', ...reason } })
 }
 
 /** What an answer had said is not lost with its run. */

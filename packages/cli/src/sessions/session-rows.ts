@@ -42,7 +42,7 @@ export function sessionTable(sessions: readonly SessionInfo[], options: SessionT
   return outputTable(options.hasFolders ? columns.toSpliced(5, 0, folderColumn) : columns, rows, options.width)
 }
 
-function statusText({ status, damaged, queueLength }: SessionInfo): string {
+function statusText({ status, stopped, damaged, queueLength }: SessionInfo): string {
   const waiting = queueLength > 0 ? `, ${queueLength} waiting` : ''
-  return `${status === 'requires_action' ? 'asks' : status}${waiting}${damaged ? ', damaged' : ''}`
+  return `${stopped?.type ?? (status === 'requires_action' ? 'asks' : status)}${waiting}${damaged ? ', damaged' : ''}`
 }

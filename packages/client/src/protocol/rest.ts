@@ -15,6 +15,9 @@ export const healthSchema = z.object({ status: z.literal('ok'), version: z.strin
 
 export const sessionStatusSchema = z.enum(['idle', 'running', 'requires_action', 'ended'])
 
+/** `interrupted`: the process that ran it has gone. `storage-failed`: its lines could not be stored. */
+const stoppedRunSchema = z.object({ type: z.string(), reason: z.string() })
+
 export const sessionInfoSchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -28,6 +31,8 @@ export const sessionInfoSchema = z.object({
   /** Start of the first user message, for lists of sessions without a name. */
   first_text: z.string().optional(),
   status: sessionStatusSchema,
+  /** A run stands open, and nothing works on it: `status` is `idle` then. */
+  stopped: stoppedRunSchema.optional(),
   queue_length: z.int().nonnegative(),
   /** In US dollars. */
   cost: z.number(),

@@ -47,6 +47,8 @@ export const stateValueSchemas = {
     is_busy: z.boolean(),
     /** Of a newer server it may be something that is not known here. */
     waiting_for: waitingForSchema.nullable().catch(null),
+    /** Why the open run does not go on, such as `storage-failed`. */
+    stopped: z.object({ type: z.string(), reason: z.string() }).optional(),
   }),
   queue: z.object({
     /** Those that wait their turn. */

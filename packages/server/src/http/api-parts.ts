@@ -14,7 +14,7 @@ export interface ApiParts {
   /** Absolute folders. Sessions work inside of them, and nothing outside is shown. */
   roots: (tenant: string) => readonly string[]
   /** Why requests should go elsewhere just now; undefined where all is well. */
-  notReady?: () => string | undefined
+  notReady?: () => string | undefined | Promise<string | undefined>
   /** Aborted when the server goes down: whoever waits or streams is let go. */
   closing: AbortSignal
   clock?: Clock

@@ -118,8 +118,8 @@ async function findCandidates(
     const page = await store.list({ limit: pageSize, ...(cursor !== undefined && { cursor }) })
     const recent = page.sessions.filter(({ modified }) => Date.parse(modified) >= oldest)
     found.push(
-      ...recent.filter(({ status, modified }) => {
-        if (status === 'running' || status === 'requires_action') return true
+      ...recent.filter(({ status, modified, stopped }) => {
+        if (status === 'running' || status === 'requires_action' || stopped) return true
         // It may have died between a message and its run, or before what waits went out.
         return status === 'idle' && Date.parse(modified) >= since
       }),

@@ -1,5 +1,5 @@
 import { payloadToWire, type WireStateValues } from '@tapetree/client'
-import type { Session } from '@tapetree/session'
+import type { Session, StoppedRun } from '@tapetree/session'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { fitFrame } from './fit-frame.ts'
 import { cutWhole } from './whole-characters.ts'
@@ -34,10 +34,33 @@ export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<Wi
   }
 }
 
-function runValue({ session: { openRun }, isBusy }: SessionDriver, pause: Pause | null): WireStateValues['run'] {
+function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['run'] {
+  const { openRun } = driver.session
+  const { isBusy } = driver
   // A run that is open and that nobody works on was left behind by a process that died.
   const leftBehind = openRun && !isBusy ? { type: 'resume' as const, run_id: openRun.runId } : null
-  return { run_id: openRun?.runId ?? null, is_busy: isBusy, waiting_for: pause ? pauseOnWire(pause) : leftBehind }
+  const stopped = stoppedRun(driver)
+  return {
+    run_id: openRun?.runId ?? null,
+    is_busy: isBusy,
+    waiting_for: pause ? pauseOnWire(pause) : leftBehind,
+    ...(stopped?.type === 'storage-failed' && { stopped }),
+  }
+}
+
+/** Why something could not be stored, for clients: without paths of this machine. */
+export function storageReason({ cause }: { cause?: unknown }): string {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT' || (cause instanceof Error && /\bfull\b/.test(cause.message))
+  return isFull ? 'The disk is full.' : `The disk does not take any data (${code ?? 'unknown error'}).`
+}
+
+/** Why the open run of a live session does not go on; undefined if there is none, or it does. */
+export function stoppedRun({ session, isBusy }: SessionDriver): StoppedRun | undefined {
+  if (isBusy || !session.openRun) return undefined
+  const { storageFailure } = session
+  if (storageFailure) return { type: 'storage-failed', reason: storageReason(storageFailure) }
+  return { type: 'interrupted', reason: 'The process that ran it has ended.' }
 }
 
 function pauseOnWire(pause: Pause): WireStateValues['run']['waiting_for'] {

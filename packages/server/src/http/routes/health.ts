@@ -22,8 +22,8 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
       summary: 'Whether it should be sent requests',
       responses: { 200: json(readinessSchema, 'It should.'), 503: json(readinessSchema, 'Not just now.') },
     },
-    (context) => {
-      const reason = notReady?.()
+    async (context) => {
+      const reason = await notReady?.()
       if (reason === undefined) return context.json({ status: 'ready' as const }, 200)
       return context.json({ status: 'not-ready' as const, reason }, 503)
     },

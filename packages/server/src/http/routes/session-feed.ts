@@ -6,7 +6,7 @@ import type { LiveSessions } from '../../live/live-sessions.ts'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { readSession } from '../read-session.ts'
-import { summaryOf } from '../session-body.ts'
+import { infoOf, summaryOf } from '../session-body.ts'
 import { EventStream, eventStreamHeaders } from '../sse.ts'
 import { endOf } from './events.ts'
 
@@ -68,7 +68,9 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
 
 async function stateOf(sessions: LiveSessions, sessionId: string): Promise<SessionFeedEvent | undefined> {
   try {
-    const session = await readSession(sessions, sessionId, ({ info }) => summaryOf(info))
+    const session = await readSession(sessions, sessionId, async (open, live) =>
+      summaryOf(await infoOf(open, live), live),
+    )
     return { type: 'session_changed', session }
   } catch (error) {
     const isGone = error instanceof SessionError && error.code === 'session-not-found'

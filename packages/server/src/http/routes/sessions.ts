@@ -43,9 +43,12 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
       responses: { 200: json(sessionPageSchema, 'One page of them.') },
     },
     async (context) => {
-      const page = await context.get('sessions').store.list(queryOf(context.req.valid('query')))
+      const all = context.get('sessions')
+      const page = await all.store.list(queryOf(context.req.valid('query')))
+      const live = new Map(all.opened.map((each) => [each.session.id, each]))
+      const sessions = page.sessions.map((info) => summaryOf(info, live.get(info.id)))
       const cursor = page.cursor === undefined ? {} : { cursor: Buffer.from(page.cursor).toString('base64url') }
-      return context.json({ sessions: page.sessions.map(summaryOf), ...cursor }, 200)
+      return context.json({ sessions, ...cursor }, 200)
     },
   )
 

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { SessionError } from '../../errors.ts'
 import type { Position } from '../../line.ts'
 import type {
@@ -65,6 +66,10 @@ export class ReadableFileLog implements ReadableLog {
 
   async changed(signal: AbortSignal): Promise<void> {
     await this.port.changed(this.paths.log, signal)
+  }
+
+  get host(): string {
+    return hostname()
   }
 
   async owner(): Promise<Owner | undefined> {

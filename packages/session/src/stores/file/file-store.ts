@@ -173,6 +173,24 @@ export class FileLogStore implements LogStore {
     }
   }
 
+  async check(scope: Scope): Promise<void> {
+    const probe = hiddenName(this.#placeFolder(scope, 'active'))
+    try {
+      await this.#folders.make(dirname(probe))
+      const fd = this.#port.create(probe)
+      try {
+        const bytes = new Uint8Array(probeBytes)
+        if (this.#port.write(fd, bytes) < bytes.length) throw new Error('the disk is full')
+        await this.#port.dataSync(fd)
+      } finally {
+        this.#port.close(fd)
+        this.#port.remove(probe)
+      }
+    } catch (error) {
+      throw storageError('Nothing can be stored', error)
+    }
+  }
+
   async close(): Promise<void> {
     this.#index.close()
   }
@@ -280,6 +298,8 @@ function hiddenName(folder: string): string {
 }
 
 const unfinishedFolder = '.new'
+/** More than one page, so that a disk with room for a few bytes counts as full. */
+const probeBytes = 16 * 1024
 /** Making a session takes a moment; what is older was left by somebody who died. */
 const unfinishedPatienceMs = 60 * 60 * 1000
 

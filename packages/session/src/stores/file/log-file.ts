@@ -80,7 +80,7 @@ export class LogFile {
   #write(bytes: Uint8Array, durability: Durability): void {
     this.#unfinished = bytes
     const written = this.#port.write(this.#fd, bytes)
-    if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes could be written`)
+    if (written < bytes.length) throw shortWrite(`only ${written} of ${bytes.length} bytes could be written`)
     this.#expectSize(this.#end + bytes.length)
     // Asked after the write: whoever could cut it off had another lock before it was whole. Lines that need only be accepted
     // come by the thousand, and asking costs as much as writing one: for them it is asked now and then.
@@ -197,4 +197,9 @@ function positionsOf(lines: readonly SealedLine[], start: number, total: number)
     at += size + 1
     return position
   })
+}
+
+/** A regular file takes less than it is given only if the disk is full. */
+function shortWrite(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ENOSPC' })
 }
