@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { meets, type NamePattern } from './path-pattern.ts'
 
-const maxEntries = 10_000
-const maxMatches = 2000
+const maxEntries = 4000
+const maxMatches = 1000
 
 /**
  * The paths that exist below a folder and may be meant by these names, which may have wildcards; undefined if there are too many.

@@ -35,6 +35,7 @@ import {
   isPipe,
   literal,
   matchesOf,
+  mayBeOption,
   mayFindParent,
   namesOf,
   pathsOf,
@@ -88,6 +89,8 @@ const maxLength = 10_000
 /** How often the bodies of loops are walked in all. */
 const maxRounds = 256
 const maxFolders = 8
+/** How often folders and repositories are looked at for one command line. */
+const maxLooks = 48
 
 /** What the shell knows at one moment. */
 interface State {
@@ -105,6 +108,7 @@ class CommandReader implements Surroundings {
   #rounds = 0
   #isInner = false
   #listings = 0
+  #looks = 0
   /** `read` was told to cut lines at some letter. */
   #cutsLines = false
 
@@ -142,7 +146,7 @@ class CommandReader implements Surroundings {
   }
 
   readonly lookUp = (word: Word): Word => {
-    if (!word.pieces.some(({ type }) => type === 'glob')) return word
+    if (!word.pieces.some(({ type }) => type === 'glob') || !this.#mayLook()) return word
     let isPlain = true
     let isNoOption = true
     let isUnmatched = true
@@ -435,6 +439,7 @@ class CommandReader implements Surroundings {
     }
     const name = /^\/(?:usr\/)?bin\/([^/]+)$/.exec(program)?.[1]
     if (name !== undefined && programsOfThatName.has(name)) return this.#judge(name, words)
+    if (program === 'git' && !this.#mayLook()) return { ...nothing, problem: 'it is one of too many' }
     const judged = judgeProgram(name ?? program, words, { folders: this.#state.folders, home: this.home })
     if (!judged) return { ...nothing, problem: 'it is not among the programs that only read' }
     return judged.problem === undefined ? this.#checkFiles(judged) : judged
@@ -463,12 +468,16 @@ class CommandReader implements Surroundings {
     // What is in another folder is not found here under its name alone, and `..` is outside of what is looked at.
     const isElsewhere = isFlat && !roots.every((root) => /^\.?$/.test(textOf(root) ?? '?'))
     const leavesRepository = isTracked && wishes.some((word) => /^[:/]|\.\./.test(textOf(word) ?? '..'))
-    if (isElsewhere || leavesRepository || wishes.some((word) => mayListSecrets(textOf(word) ?? ''))) return 'anything'
+    // The names of the places themselves stand before what is found there.
+    const isOdd = !isFlat && !isTracked && !roots.every((root) => isPlainPath(root) && !mayBeOption(root))
+    if (isElsewhere || leavesRepository || isOdd || wishes.some((word) => mayListSecrets(textOf(word) ?? '')))
+      return 'anything'
     const paths = folders.flatMap((folder) => roots.map((root) => pathsAt(root, folder)))
     if (!paths.every((each) => each !== undefined)) return 'anything'
     const places = paths.flat()
     let surveys: (Survey | undefined)[] | undefined
     const look = (): LookedUp | undefined => {
+      if (!surveys && !this.#mayLook()) return undefined
       surveys ??= isTracked
         ? folders.map((folder) => surveyTracked(folder, wishes))
         : [survey(places, { ...listing, wants: wantedBy(listing.patterns ?? []) })]
@@ -520,7 +529,7 @@ class CommandReader implements Surroundings {
       if (paths === 'unknown' || !special) return false
       this.line.reads.push({ ...paths, shown: show(word), isRecursive })
       const files = pathsAt(word, folder) ?? []
-      if (followsLinks && survey(files)?.links.length !== 0) return false
+      if (followsLinks && (!this.#mayLook() || survey(files)?.links.length !== 0)) return false
       // What a wildcard finds counts by itself if it is a link or a secret.
       for (const path of special) this.line.reads.push({ ...usePath(path), isRecursive })
       return true
@@ -613,6 +622,13 @@ class CommandReader implements Surroundings {
 
   // State
 
+  /** Folders and repositories are looked at only so often, since everything else waits meanwhile. */
+  #mayLook(): boolean {
+    this.#looks += 1
+    if (this.#looks === maxLooks + 1) this.object('it is about too many places')
+    return this.#looks <= maxLooks
+  }
+
   #expand(word: WordNode): Word[] {
     return expandWord(word, this)
   }
@@ -654,6 +670,13 @@ class CommandReader implements Surroundings {
     const folders = hasMoved ? [...new Set(after.flatMap((state) => state.folders))] : before.folders
     this.#state = { ...before, variables: new Map(variables), folders }
   }
+}
+
+/** Whether a path, with all that its wildcards find, is one word to whatever reads it. */
+function isPlainPath({ pieces }: Word): boolean {
+  return pieces.every((piece) =>
+    piece.type === 'text' ? isPlainName(piece.text) : piece.type === 'glob' && piece.isPlain,
+  )
 }
 
 /** Whether a file is among those that patterns of names mean, upper and lower case alike; without patterns every file is. */

@@ -43,7 +43,7 @@ export function readFind(words: readonly Word[]): FindCall | string {
     if (!value || value.isSeveral) return `the value of \`find ${name}\` is not known`
     filter.add(name, value)
   }
-  return { roots, ...(printsNames && { names: filter.names }) }
+  return { roots, ...(printsNames && !filter.mixesEnds && { names: filter.names }) }
 }
 
 function optionOf(word: Word | undefined): string | undefined {
@@ -86,10 +86,15 @@ class Filter {
     this.#isNegated = isNot
   }
 
+  /** Some names end with a NUL, others with a line. */
+  get mixesEnds(): boolean {
+    return this.#prints.nul && this.#prints.lines
+  }
+
   get names(): NonNullable<FindCall['names']> {
     const isFiltered = this.#isSimple && this.#partsWithName.every(Boolean)
     return {
-      isNul: this.#prints.nul && !this.#prints.lines,
+      isNul: this.#prints.nul,
       patterns: isFiltered ? this.#patterns : [],
       skipped: this.#isSimple && !this.#hasOr ? this.#skipped : [],
       wishes: this.#wishes,

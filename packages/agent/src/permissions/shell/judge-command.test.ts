@@ -117,6 +117,12 @@ test('a jq program may not read files that only it names', () => {
   expect(judge('jq .import a.json').effect).toBe('allow')
 })
 
+test('a command about too many places is asked about, and soon', () => {
+  for (const part of ['*', '$(ls)', '$(git ls-files)'])
+    expect(judge(`cat ${`${part} `.repeat(500)}`).effect).toBe('ask')
+  expect(judge('git diff; '.repeat(500)).effect).toBe('ask')
+})
+
 test('a command that would be too long to read is asked about', () => {
   expect(judge(`echo ${'a '.repeat(6000)}`).effect).toBe('ask')
 })
