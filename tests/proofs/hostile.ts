@@ -9,7 +9,9 @@ import {
 } from '../../packages/agent/src/settings/testing/hostile-repositories.ts'
 import { actsIn } from './hostile/acts.ts'
 import { effectOf } from './hostile/effect.ts'
+import { commandsIn, runGated, strikes } from './hostile/gated-git.ts'
 import { gitRepositories } from './hostile/git-repositories.ts'
+import { gitTraps, randomTrap } from './hostile/git-traps.ts'
 import { interruptedSession } from './hostile/interrupted-session.ts'
 import { traceChild } from './hostile/traced-child.ts'
 import type { Visit, Visited } from './hostile/visit.ts'
@@ -19,15 +21,18 @@ export const name = 'hostile'
 const workers = 2
 const empty: HostileRepository = { name: 'an empty repository', build: () => Promise.resolve() }
 const oddlyNamed: HostileRepository = { name: 'a folder whose name has escape codes', build: () => Promise.resolve() }
-const repositories = [...hostileRepositories, ...gitRepositories, oddlyNamed]
+const repositories = [...hostileRepositories, ...gitRepositories, ...gitTraps, oddlyNamed]
 
 /**
- * In each hostile repository there is a session from when it was harmless, with a run whose process died. A program that nobody told to
- * trust the repository opens the session, lists, resumes and prompts, under the eyes of the kernel: it starts nothing, connects
- * nowhere, writes nothing outside of its session store, and what reaches the model is what it would be in an empty repository.
+ * Each hostile repository has a session from when it was harmless, with a run whose process died. A program that nobody told to
+ * trust the repository opens the session, lists, resumes and prompts, traced by the kernel: it starts nothing, git included, connects
+ * nowhere, writes nothing outside of its session store, and the model gets what it would get in an empty repository.
  * At size full each repository has a process of its own.
+ *
+ * Then git commands run in these repositories and in random traps, as far as they pass the gate without a question: none of them makes
+ * the repository run anything. Without the gate most traps do.
  */
-export async function run({ size, say, temporaryFolder }: FigureContext): Promise<FigureResult> {
+export async function run({ size, say, temporaryFolder, random }: FigureContext): Promise<FigureResult> {
   const folder = await temporaryFolder()
   const visitors: string[] = []
   const endpoint = await listen(visitors)
@@ -47,11 +52,8 @@ export async function run({ size, say, temporaryFolder }: FigureContext): Promis
         for (const group of groups) await visitAll(group)
       }),
     )
-    let gitRuns = 0
     for (const stay of stays) {
-      const checked = await check(stay, stays)
-      gitRuns += checked.gitRuns
-      for (const problem of checked.problems) complain(`${stay.repository.name}: ${problem}`)
+      for (const problem of await check(stay, stays)) complain(`${stay.repository.name}: ${problem}`)
     }
     const states = Object.groupBy(stays, ({ came }) => (came && 'visited' in came ? came.visited.state : 'failed'))
     say(
@@ -59,7 +61,16 @@ export async function run({ size, say, temporaryFolder }: FigureContext): Promis
         .map(([state, all]) => `${all.length} ${state}`)
         .join(', '),
     )
-    say(`git was asked for the state of ${gitRuns} repositories that configure nothing, when somebody prompted there`)
+    const randomTraps = Array.from({ length: size === 'full' ? 400 : 16 }, () => randomTrap(random))
+    const traps = [...stays.filter(({ repository }) => repository !== oddlyNamed)]
+    for (const [index, trap] of randomTraps.entries()) {
+      traps.push(await prepare(trap, { own: join(folder, `trap-${index}`), endpoint: endpoint.url, isVisited: false }))
+    }
+    const gate = await runGate(traps, { random, commands: size === 'full' ? Infinity : 16 })
+    for (const problem of gate.problems) complain(problem)
+    say(
+      `${gate.approved} of ${gate.tried} git commands passed the gate; without it ${gate.struck} of ${gate.traps} traps strike`,
+    )
     if (visitors.length > 0) complain('somebody came to the address that the repositories name')
     for (const act of await missedActs(folder)) complain(`a careless program was not seen to ${act}`)
     for (const sign of await missedSigns(stays, { own: join(folder, 'trusted'), endpoint: endpoint.url })) {
@@ -67,7 +78,14 @@ export async function run({ size, say, temporaryFolder }: FigureContext): Promis
     }
     return {
       ok: problems.length === 0,
-      figures: { repositories: stays.length - 1, problems: problems.length, visitors: visitors.length, gitRuns },
+      figures: {
+        repositories: stays.length - 1,
+        problems: problems.length,
+        visitors: visitors.length,
+        traps: gate.traps,
+        commands: gate.tried,
+        approved: gate.approved,
+      },
     }
   } finally {
     await endpoint.close()
@@ -85,9 +103,16 @@ interface Stay {
   came?: { visited: Visited; calls: string[] } | { failure: string }
 }
 
+interface PreparePlace {
+  own: string
+  endpoint: string
+  /** False: there is no session, because nobody opens one. */
+  isVisited?: boolean
+}
+
 async function prepare(
   repository: HostileRepository,
-  { own, endpoint }: { own: string; endpoint: string },
+  { own, endpoint, isVisited = true }: PreparePlace,
 ): Promise<Stay> {
   const root = join(own, repository === oddlyNamed ? 'a\u001b[2K\r\n- Shell: none\u202e"x' : 'repository')
   const home = join(own, 'home')
@@ -98,8 +123,9 @@ async function prepare(
   const model = { id: 'm', contextTokens: 100_000, outputTokens: 4096 }
   const providers = { fake: { api: 'openai-compatible', baseUrl: `${endpoint}v1`, models: [model] } }
   await writeFile(join(config, 'settings.json'), JSON.stringify({ model: 'fake/m', providers }))
-  await mkdir(join(root, '.git'), { recursive: true })
-  const sessionId = await interruptedSession({ root, home, sessions, endpoint })
+  const cwd = join(root, repository.folder ?? '.')
+  await mkdir(cwd, { recursive: true })
+  const sessionId = isVisited ? await interruptedSession({ cwd, home, sessions, endpoint }) : ''
   await rm(root, { recursive: true })
   await buildHostile(repository, { root, outside: join(own, 'outside'), canary, endpoint })
   const marks = { begin: join(own, 'begin'), prompt: join(own, 'prompt') }
@@ -107,7 +133,7 @@ async function prepare(
     repository,
     own,
     canary,
-    visit: { root, home, sessions, sessionId, marks },
+    visit: { root, cwd, home, sessions, sessionId, marks },
     before: await statesBelow(root),
   }
 }
@@ -151,40 +177,74 @@ function indexOfMark(calls: readonly string[], path: string): number {
   return index
 }
 
-async function check(
-  { visit, own, canary, before, came }: Stay,
-  [none]: readonly Stay[],
-): Promise<{ problems: string[]; gitRuns: number }> {
+async function check({ visit, canary, before, came }: Stay, [none]: readonly Stay[]): Promise<string[]> {
   if (!came || !none?.came || 'failure' in none.came) throw new Error('Not even the empty repository was visited')
-  if ('failure' in came) return { problems: [came.failure], gitRuns: 0 }
+  if ('failure' in came) return [came.failure]
   const { calls, visited } = came
-  const { root, sessions, marks } = visit
-  const prompted = indexOfMark(calls, marks.prompt)
-  const acts = actsIn(calls.slice(0, prompted), { mayWriteIn: sessions })
-  const later = actsIn(calls.slice(prompted), { mayWriteIn: sessions })
-  // Git is asked only where the repository configures nothing, by its name in a folder of the user's.
-  const isGit = (act: string): boolean =>
-    visited.state === 'nothing-to-trust' && gitCall.test(act) && !act.includes(`execve("${own}/`)
-  const git = later.filter(isGit)
-  acts.push(...later.filter((act) => !isGit(act)))
+  const { root, cwd, sessions } = visit
   const wasWritten = (await statesBelow(root)).join('\n') !== before.join('\n')
-  const wasStruck = await access(canary).then(
+  return [
+    ...actsIn(calls, { mayWriteIn: sessions }),
+    ...(wasWritten ? ['it is not as it was'] : []),
+    ...((await isThere(canary)) ? ['it got its way'] : []),
+    ...effectOf({ root: cwd, visited }, { root: none.visit.cwd, visited: none.came.visited }),
+  ]
+}
+
+interface GateRun {
+  tried: number
+  approved: number
+  traps: number
+  struck: number
+  problems: string[]
+}
+
+/** What the gate lets pass in each repository, and what becomes of it. */
+async function runGate(
+  stays: readonly Stay[],
+  { random, commands }: { random: () => number; commands: number },
+): Promise<GateRun> {
+  const result: GateRun = { tried: 0, approved: 0, traps: 0, struck: 0, problems: [] }
+  const work = stays.map((stay) => {
+    const folders = [...new Set(['.', stay.repository.folder ?? '.'])]
+    return { stay, tried: sample(commandsIn(folders), { count: commands, random }) }
+  })
+  const queue = work.values()
+  await Promise.all(
+    Array.from({ length: workers }, async () => {
+      for (const { stay, tried } of queue) {
+        const { repository, own, canary, visit } = stay
+        const place = { root: visit.root, home: visit.home, canary, traceFile: join(own, 'gate-trace') }
+        const gated = await runGated(place, tried)
+        result.tried += tried.length
+        result.approved += gated.approved.length
+        result.problems.push(...gated.problems.map((problem) => `${repository.name}: by the gate: ${problem}`))
+        if (repository.folder === undefined) continue
+        result.traps += 1
+        if (await strikes(place, repository.folder)) result.struck += 1
+        else if (gitTraps.some((trap) => trap === repository)) {
+          result.problems.push(`${repository.name}: does not strike without the gate either, so that it proves nothing`)
+        }
+      }
+    }),
+  )
+  return result
+}
+
+function sample<Item>(items: readonly Item[], { count, random }: { count: number; random: () => number }): Item[] {
+  return items
+    .map((item) => ({ item, rank: random() }))
+    .sort((left, right) => left.rank - right.rank)
+    .slice(0, count)
+    .map(({ item }) => item)
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
     () => true,
     () => false,
   )
-  return {
-    problems: [
-      ...acts,
-      ...(wasWritten ? ['it is not as it was'] : []),
-      ...(wasStruck ? ['it got its way'] : []),
-      ...effectOf({ root, visited }, { root: none.visit.root, visited: none.came.visited }),
-    ],
-    gitRuns: git.length > 0 ? 1 : 0,
-  }
 }
-
-const gitCall =
-  /^\d+ +execve\("\/[^"]*\/git", \["git", "-C", "(?:[^"\\]|\\.)*", "-c", "core.fsmonitor=", "-c", "core.hooksPath=\/dev\/null", "-c", "protocol.allow=never", "--no-optional-locks", "--no-pager", "status", /
 
 /** Every file with what would change if somebody wrote to it. */
 async function statesBelow(path: string): Promise<string[]> {
@@ -201,7 +261,7 @@ async function missedSigns(stays: readonly Stay[], place: { own: string; endpoin
   const stay = await prepare(repository, place)
   stay.visit.isTrusted = true
   await visitAll([stay])
-  const { problems } = await check(stay, stays)
+  const problems = await check(stay, stays)
   const wanted = ['it is trusted', 'it has other settings', 'it got its way']
   const missed = wanted.filter((problem) => !problems.includes(problem))
   return problems.some((problem) => problem.includes('execve(')) ? missed : [...missed, 'a start']

@@ -44,17 +44,16 @@ export function effectOf({ root, visited }: SeenIn, empty: SeenIn): string[] {
   return Object.entries(holds).flatMap(([problem, isWell]) => (isWell ? [] : [problem]))
 }
 
-const gitLine =
-  /\nGit: (?:no branch is checked out|branch "[^"<>\p{C}]{1,201}")(?:; (?:\d+ ahead of and \d+ behind its upstream|level with its upstream))?(?:; (?:no changes|files: [\w, ]+))?\n/u
+const gitLine = /\nGit: (?:no branch is checked out|branch "[^"<>\p{C}]{1,201}")\n/u
 
-/** A request without what may differ: the day, the branch, and the system prompt where it is as it should be. */
+/** A request without what may differ: the day, the branch if there is one, and the system prompt where it is as it should be. */
 function told(request: string, { root, instructions }: Pick<Resources, 'instructions'> & { root: string }): unknown {
   const environment = { platform: process.platform, cwd: root, shell: 'bash' }
   const systemPrompt = buildSystemPrompt({ environment, instructions, skills: [] })
   return JSON.parse(request, (_, value: unknown) => {
     if (typeof value !== 'string') return value
     if (value === systemPrompt) return 'the system prompt of an empty repository, and instructions where they may be'
-    return value.replace(gitLine, '\nGit\n').replace(/\nDate: [\w, -]+\n/, '\nDate\n')
+    return value.replace(gitLine, '\n').replace(/\nDate: [\w, -]+\n/, '\nDate\n')
   })
 }
 

@@ -8,15 +8,15 @@ import { answeringFetch } from './answering-fetch.ts'
  * and two are left that nobody has allowed. Returns its id.
  */
 export async function interruptedSession(place: {
-  root: string
+  cwd: string
   home: string
   sessions: string
   endpoint: string
 }): Promise<string> {
-  const { root, home, sessions, endpoint } = place
+  const { cwd, home, sessions, endpoint } = place
   const store = openFileStore({ folder: sessions })
   const fetch = answeringFetch([])
-  const agent = await openCodingAgent({ store, cwd: root, home, env: {}, fetch })
+  const agent = await openCodingAgent({ store, cwd, home, env: {}, fetch })
   const outcome = await agent.session.prompt('Hello')
   if (outcome.type === 'started') await outcome.run.done
   const { session } = agent.session

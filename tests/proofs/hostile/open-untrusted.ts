@@ -9,15 +9,15 @@ import type { Visit, Visited } from './visit.ts'
 
 const programs = process.env['PATH'] ?? ''
 
-async function visit({ root, home, sessions, sessionId, isTrusted, marks }: Visit): Promise<Visited> {
-  process.chdir(root)
+async function visit({ root, cwd, home, sessions, sessionId, isTrusted, marks }: Visit): Promise<Visited> {
+  process.chdir(cwd)
   const requests: string[] = []
   const problems: string[] = []
   const store = openFileStore({ folder: sessions })
   const agent = await openCodingAgent({
     store,
     sessionId,
-    cwd: root,
+    cwd,
     home,
     env: { ...process.env, HOME: home, PATH: `${join(root, 'node_modules/.bin')}:${programs}` },
     fetch: answeringFetch(requests),
@@ -26,7 +26,7 @@ async function visit({ root, home, sessions, sessionId, isTrusted, marks }: Visi
     onProblem: ({ source, message }) => problems.push(`${source}: ${message}`),
   })
   const { session, trust, settings, resources } = agent
-  const { sessions: found } = await store.list({ cwd: root })
+  const { sessions: found } = await store.list({ cwd })
   const plan = await session.planResume()
   const run = await session.resume()
   const ends = [(await run?.done)?.outcome ?? 'nothing to resume']

@@ -3,6 +3,8 @@ import type { LoadedSettings, ProjectTrust, Resources } from '@tapetree/agent'
 /** What the child is to do in one repository, and where. All paths are absolute. */
 export interface Visit {
   root: string
+  /** Where in the repository somebody works. */
+  cwd: string
   home: string
   /** Of the session store. */
   sessions: string

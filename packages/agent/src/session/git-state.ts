@@ -42,28 +42,15 @@ const maxOutput = 1024 * 1024
  * settings name nothing that git would run. Otherwise, or if git is missing or slow, only the branch is known, from the file HEAD.
  */
 export async function gitStateOf(place: GitPlace): Promise<GitState | undefined> {
-  const repository = repositoryOf(place.cwd)
-  if (repository === undefined) return undefined
+  const repository = findRepository(place.cwd)
+  if (typeof repository !== 'object') return undefined
   const status = mayRun(repository, place) ? await runStatus(repository.root, place) : undefined
   place.signal?.throwIfAborted()
   return status === undefined ? branchInFile(repository) : parseStatus(status.output, { isCut: status.isCut })
 }
 
-function repositoryOf(cwd: string): Repository | undefined {
-  try {
-    const found = findRepository(cwd)
-    return typeof found === 'object' ? found : undefined
-  } catch {
-    return undefined // a file that cannot be read
-  }
-}
-
 function mayRun({ root }: Repository, { cwd, trustedRoot }: GitPlace): boolean {
-  try {
-    return root === trustedRoot && repositoryProblem(cwd) === undefined
-  } catch {
-    return false // git does not run in what cannot be judged
-  }
+  return root === trustedRoot && repositoryProblem(cwd) === undefined
 }
 
 /**

@@ -179,6 +179,11 @@ test.each([
   expect(repositoryProblem(folder.at('sub'))).toContain(folder.at('sub/.git'))
 })
 
+test('a .git that is a link to itself is asked about', () => {
+  symlinkSync('.git', folder.at('.git'))
+  expect(repositoryProblem(folder.path)).toContain('cannot be read')
+})
+
 test('the folder that commondir names is taken as it is written', async () => {
   git('init', '-q', '.')
   await folder.write('.git/commondir', ' x\n')

@@ -32,8 +32,10 @@ export interface Repository {
  * known to be harmless. The user's own settings are trusted. With `runsHooks`, every hook counts, not only the one that reading runs.
  */
 export function repositoryProblem(folder: string, { runsHooks = false } = {}): string | undefined {
-  const found = findRepository(folder)
-  return typeof found === 'object' ? problemIn(found, { depth: maxDepth, runsHooks }) : found
+  return unlessUnreadable(folder, () => {
+    const found = findRepository(folder)
+    return typeof found === 'object' ? problemIn(found, { depth: maxDepth, runsHooks }) : found
+  })
 }
 
 /** Where git is after each `-C`, seen from where the shell may be. Real paths: git follows a link before it goes to `..`. */
@@ -55,6 +57,19 @@ export function gitFolders(named: readonly Word[], start: readonly string[]): st
  * itself. Git is not run.
  */
 export function findRepository(start: string): Repository | string | undefined {
+  return unlessUnreadable(start, () => discover(start))
+}
+
+/** A file that we may not read, or a link that leads in circles, is a problem like any other. */
+function unlessUnreadable<Found>(folder: string, find: () => Found): Found | string {
+  try {
+    return find()
+  } catch (error) {
+    return `the repository around ${folder} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown error'})`
+  }
+}
+
+function discover(start: string): Repository | string | undefined {
   for (let folder = realPath(start); ; folder = dirname(folder)) {
     const found = repositoryAt(folder)
     if (found !== undefined) return found

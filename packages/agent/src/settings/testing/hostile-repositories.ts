@@ -17,6 +17,8 @@ export interface HostilePlace {
 export interface HostileRepository {
   /** What it tries. */
   name: string
+  /** Where in it somebody works, from the root. Default: at the root. */
+  folder?: string
   build(place: HostilePlace): Promise<void>
 }
 
@@ -384,6 +386,88 @@ const linksAndNames: HostileRepository[] = [
   }),
 ]
 
+const strikingModule = ({ canary }: HostilePlace): string =>
+  `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(canary)}, '')\nexport default () => undefined\n`
+
+const withExtension = (parts: Parts): Parts => ({
+  ...parts,
+  files: { [settings]: json(() => ({ extensions: ['ext.mjs'] })), ...parts.files },
+})
+
+/** What an extension imports is read in order to show it. */
+const importChains: HostileRepository[] = [
+  hostile(
+    'an extension that imports code of the repository',
+    withExtension({ files: { '.tapetree/ext.mjs': `import '../lib/a.mjs'\n`, 'lib/a.mjs': strikingModule } }),
+  ),
+  hostile(
+    'an extension that imports itself by many ways',
+    withExtension({
+      files: { '.tapetree/ext.mjs': `import './ext.mjs'; import '../a/../.tapetree/ext.mjs?1'\n` },
+      links: { a: '.tapetree', 'b.mjs': 'c.mjs', 'c.mjs': 'b.mjs' },
+    }),
+  ),
+  hostile(
+    'an extension that imports what lies outside',
+    withExtension({
+      files: { '.tapetree/ext.mjs': ({ outside }) => `import '../../outside/a.mjs'; import '${outside}/a.mjs'\n` },
+      further: (place) => writeFile(join(place.outside, 'a.mjs'), strikingModule(place)),
+    }),
+  ),
+  hostile(
+    'an extension that imports pipes and devices',
+    withExtension({
+      files: {
+        '.tapetree/ext.mjs': `import '../pipe.mjs'; import '../zero.mjs'; import 'piped'; import '/dev/zero'\n`,
+        'node_modules/piped/index.js': strikingModule,
+      },
+      links: { 'zero.mjs': '/dev/zero' },
+      pipes: ['pipe.mjs', 'node_modules/piped/package.json'],
+    }),
+  ),
+  hostile(
+    'an extension whose text makes the search for imports slow',
+    withExtension({
+      files: {
+        '.tapetree/ext.mjs': `import${' '.repeat(400_000)}\nimport(${' '.repeat(400_000)}${`from '`.repeat(20_000)}`,
+      },
+    }),
+  ),
+  hostile(
+    'an extension with a chain of imports without end',
+    withExtension({
+      files: {
+        '.tapetree/ext.mjs': `import '../m/0.mjs'\n`,
+        ...Object.fromEntries(
+          Array.from({ length: 2500 }, (_, index) => [`m/${index}.mjs`, `import './${index + 1}.mjs'`]),
+        ),
+      },
+    }),
+  ),
+  hostile(
+    'an extension of a package whose exports lead out',
+    withExtension({
+      files: {
+        '.tapetree/ext.mjs': `import 'pkg'; import 'pkg/../../../outside/a.mjs'; import '#x'; import '\0'\n`,
+        'node_modules/pkg/package.json': JSON.stringify({ exports: { '.': '../../../outside/a.mjs', './*': '../*' } }),
+      },
+      further: (place) => writeFile(join(place.outside, 'a.mjs'), strikingModule(place)),
+    }),
+  ),
+  hostile('a folder of settings that is a link into the git folder', {
+    files: { '.git/x/settings.json': json(strikingHooks) },
+    links: { '.tapetree': '.git/x' },
+  }),
+  hostile('files of version managers that name a program of the repository', {
+    files: {
+      '.tool-versions': 'nodejs path:./evil\ngit path:./evil\n',
+      'mise.toml': '[tools]\ngit = "path:./evil"\n[hooks]\nenter = "./evil/bin/git"\n',
+      '.envrc': (place) => `${strike(place)}\n`,
+      'evil/bin/git': (place) => `#!/bin/sh\n${strike(place)}\n`,
+    },
+  }),
+]
+
 /** Nine names, each of which stands for nine of the one before. */
 function bomb(): string {
   const lines = ['a0: &a0 "x"']
@@ -398,4 +482,5 @@ export const hostileRepositories: readonly HostileRepository[] = [
   ...codeAndText,
   ...files,
   ...linksAndNames,
+  ...importChains,
 ]
