@@ -30,9 +30,10 @@ const commands = [
   'branch -a',
   'describe --always',
   'stash list',
-  'add .',
-  'commit -m x',
 ]
+
+/** What changes the repository comes last: each command is judged by what it finds. */
+const changes = ['add . && git status', 'add .', 'commit -m x']
 
 const rules: Rule[] = [
   { effect: 'allow', type: 'command', match: 'git add *' },
@@ -42,7 +43,7 @@ const rules: Rule[] = [
 /** Every way to run git in the folders. */
 export function commandsIn(folders: readonly string[]): string[] {
   return folders.flatMap((folder) =>
-    commands.flatMap((command) => [`cd ${folder} && git ${command}`, `git -C ${folder} ${command}`]),
+    [...commands, ...changes].flatMap((command) => [`cd ${folder} && git ${command}`, `git -C ${folder} ${command}`]),
   )
 }
 
@@ -58,7 +59,9 @@ export interface Gated {
 export async function runGated(place: GatedPlace, tried: readonly string[]): Promise<Gated> {
   const { root, home, traceFile } = place
   const policy = { mode: 'ask' as const, cwd: root, home, rules: { ...noRules, user: rules } }
-  const approved = tried.filter((command) => judgeCommand(command, { cwd: root, policy }).effect === 'allow')
+  const isChange = (command: string): boolean => changes.some((change) => command.endsWith(` ${change}`))
+  const inOrder = [...tried.filter((command) => !isChange(command)), ...tried.filter(isChange)]
+  const approved = inOrder.filter((command) => judgeCommand(command, { cwd: root, policy }).effect === 'allow')
   if (approved.length === 0) return { approved, problems: [] }
   const failure = await runAll(place, approved, commandEnvironment({ ...process.env, HOME: home }))
   if (failure !== undefined) return { approved, problems: [failure] }

@@ -125,6 +125,32 @@ export function hashOf({ shared }: Pick<Repository, 'shared'>): { bytes: 20 | 32
   return { bytes: isLong ? 32 : 20 }
 }
 
+/**
+ * Why git must not run unasked after a command that may add to the index: a repository that lies in this one, which the index does not
+ * know yet. Git would go into it from then on.
+ */
+export function embeddedProblem(folder: string): string | undefined {
+  return unlessUnreadable(folder, () => {
+    const found = findRepository(folder)
+    if (typeof found !== 'object') return found
+    let left = maxEntries
+    const look = (path: string): string | undefined =>
+      firstOf(readFolder(path), (entry) => {
+        left -= 1
+        if (left < 0) return `${found.root} has too many files to look for repositories in it`
+        const inside = join(path, entry.name)
+        if (!entry.isDirectory() || entry.name === '.git' || entry.name === 'node_modules') return undefined
+        const embedded = repositoryAt(inside)
+        const problem =
+          typeof embedded === 'object' ? problemIn(embedded, { depth: maxDepth, runsHooks: false }) : embedded
+        return problem ?? look(inside)
+      })
+    return look(found.root)
+  })
+}
+
+const maxEntries = 50_000
+
 function firstOf<Item>(items: readonly Item[], problem: (item: Item) => string | undefined): string | undefined {
   for (const item of items) {
     const found = problem(item)

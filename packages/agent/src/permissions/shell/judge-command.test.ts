@@ -279,6 +279,23 @@ describe('a grant for git', () => {
     expect(place.strikes('cd sub && git add .')).toBe(true)
   })
 
+  test('does not cover what the next command on the line runs in a repository that was just added', async () => {
+    await using place = await Place.make()
+    await place.write('sub/.gitattributes', '* filter=e\n')
+    await place.write('sub/f.txt', '1\n')
+    place.git('sub', 'init', '-q')
+    place.git('sub', 'add', '.')
+    place.git('sub', 'commit', '-q', '-m', 'first')
+    expect(place.judge('git add . && git status', { session })).toEqual({ effect: 'allow' })
+    place.git('sub', 'config', 'filter.e.clean', place.strike)
+    await place.write('sub/f.txt', '2\n')
+
+    expect(place.judge('git add .', { session })).toEqual({ effect: 'allow' })
+    expect(place.judge('git status && git diff')).toEqual({ effect: 'allow' })
+    expect(place.judge('git add . && git status', { session }).effect).toBe('ask')
+    expect(place.strikes('git add . && git status')).toBe(true)
+  })
+
   test('covers another repository whose settings run nothing', async () => {
     await using place = await Place.make()
     mkdirSync(place.folder.at('repo/sub'))

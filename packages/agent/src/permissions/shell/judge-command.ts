@@ -6,7 +6,7 @@ import { effectOf, matchCommand, noRules } from '../rules.ts'
 import { readCommandLine, type SimpleCommand } from './command-reader.ts'
 import { grantOf } from './command-grants.ts'
 import { gitFoldersNamed } from './git-commands.ts'
-import { findRepository, gitFolders, repositoryProblem } from './git-repository.ts'
+import { embeddedProblem, findRepository, gitFolders, repositoryProblem } from './git-repository.ts'
 import { shellBuiltins } from './shell-builtins.ts'
 import { versionFileProblem } from './version-files.ts'
 import { pathsOf, specialMatchesOf, startOf, textOf, withoutStart, type Word } from './word.ts'
@@ -23,7 +23,25 @@ export function judgeCommand(command: string, place: { cwd: string; policy: Poli
     ...line.writes.map((use) => judgeWrite(use, policy)),
   ]
   const programs = line.commands.map((each) => judgeSimple(each, policy))
-  return worst([...files, ...programs, ...line.objections.map((objection) => judgeUnreadable(objection, policy))])
+  return worst([
+    ...files,
+    ...programs,
+    ...judgeSequence(line.commands, policy),
+    ...line.objections.map((objection) => judgeUnreadable(objection, policy)),
+  ])
+}
+
+/** `git add . && git status`: the first command can link a repository that the second one then goes into. */
+function judgeSequence(commands: readonly SimpleCommand[], { mode }: Policy): Judgement[] {
+  const git = commands.filter(({ words, isInner }) => !isInner && isGit(textOf(words[0] as Word) ?? ''))
+  if (mode === 'auto' || git.length < 2 || git.every(({ problem }) => problem === undefined)) return []
+  const problems = new Set(git.flatMap(({ folders }) => folders).map(embeddedProblem))
+  problems.delete(undefined)
+  return [...problems].map((problem) => ({ effect: 'ask', reason: `${problem}.` }))
+}
+
+function isGit(name: string): boolean {
+  return /^(?:.*\/)?git$/.test(name)
 }
 
 function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
@@ -40,7 +58,7 @@ function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
   if (problem === undefined) return allowed
   const touched = judgeMentions(command, policy)
   if (touched.effect !== 'allow' || policy.mode === 'auto') return touched
-  const repository = /^(?:.*\/)?git$/.test(name) ? judgeRepositories(command, policy) : undefined
+  const repository = isGit(name) ? judgeRepositories(command, policy) : undefined
   if (effect === 'allow' && (repository === undefined || repository.isGranted)) return touched
   const reasons = [...(effect === 'allow' ? [] : [problem]), ...(repository ? [repository.problem] : [])]
   // A grant does not cover what another repository runs.
