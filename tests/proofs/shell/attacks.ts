@@ -24,6 +24,8 @@ export class AttackGrammar {
       () => this.#special(),
       () => this.#variable(),
       () => this.#variable(),
+      () => this.#assembled(),
+      () => this.#assembled(),
       () => this.#names(),
       () => this.#names(),
       () => this.#links(),
@@ -197,6 +199,79 @@ export class AttackGrammar {
       `x=$(echo ${quote(payload)})`,
       'read',
     ])
+  }
+
+  // Words that become something else when the shell expands them
+
+  /** A word that the sink obeys, put together from pieces. */
+  #assembled(): Case {
+    const { of } = this.#bound()
+    const { template, payloads } = of(sinks)
+    const payload = of(payloads)
+    const at = this.#chance.below(payload.length)
+    const [before, after] = [payload.slice(0, at), payload.slice(at)]
+    const [letter, rest] = [after.slice(0, 1), after.slice(1)]
+    const use = (word: string): string => fill(template, word)
+    const set = (value: string): string => `x=${quote(value)}; `
+    const command = of<() => string>([
+      () => `${set(before)}${use(`"$x"${plain(after)}`)}`,
+      () => `${set(after)}${use(`${plain(before)}"$x"`)}`,
+      () => `${set(after)}${use(`${plain(before)}$x`)}`,
+      () => `${set(`${payload}zz`)}${use('"${x%zz}"')}`,
+      () => `${set(`${payload}.txt`)}${use('${x%.txt}')}`,
+      () => `${set(`zz${payload}`)}${use('"${x#zz}"')}`,
+      () => `${set(`z${payload}`)}${use('"${x:1}"')}`,
+      () => `${set(payload.toUpperCase())}${use('"${x,,}"')}`,
+      () => `${set(`${before}zz${after}`)}${use('"${x/zz/}"')}`,
+      () => `x=(a ${quote(payload)}); ${use('"${x[1]}"')}`,
+      () => `x=(${quote(payload)}); ${use('$x')}`,
+      () => `x=y; y=${quote(payload)}; ${use('"${!x}"')}`,
+      () => use(`"\${y:-${doubled(payload)}}"`),
+      () => use(`"\${y:=${doubled(payload)}}"`),
+      () => use(`$(echo ${quote(payload)})`),
+      () => use(`"$(printf %s%s ${quote(before)} ${quote(after)})"`),
+      () => use(`${plain(before)}$(echo ${quote(after)})`),
+      () => use(`\`echo ${quote(payload)}\``),
+      () => use(`$(dirname ${quote(`${payload}/a`)})`),
+      () => use(`"$(basename ${quote(`a/${payload}`)})"`),
+      () => use(`${plain(before)}[${letter}]${plain(rest)}`),
+      () => use(`${plain(before)}?${plain(rest)}`),
+      () => use(`${plain(before)}*`),
+      () => use(`{${plain(payload)},a.txt}`),
+      () => use(`${plain(before)}{${plain(after)},x}`),
+      () => use(`$'${payload.replaceAll("'", '')}'`),
+      () => use(`$'\\x${payload.charCodeAt(0).toString(16)}${payload.slice(1).replaceAll("'", '')}'`),
+      () => use(`${plain(before)}''"${doubled(after)}"`),
+      () => use(`${plain(before)}\\\n${plain(after)}`),
+      () => `cd ../home; ${use(quote(payload.replace('../home/', '')))}`,
+      () => `cd; ${use(quote(payload.replace('../home/', '')))}`,
+      () => `cd ../home && cd - && ${use(quote(payload))}`,
+      () => `cd ~ && ${use(of(['.n*', '.ssh/*', '.*/*', '*', '.']))}`,
+      () =>
+        use(
+          of([
+            '~+/../home/.netrc',
+            '~-/.netrc',
+            '"$HOME"/.netrc',
+            '${HOME}/.ne*',
+            '~/.n*',
+            '../h*/.netrc',
+            '../home//.netrc',
+            '/proc/self/cwd/../home/.netrc',
+            '$PWD/../home/.netrc',
+            '$OLDPWD/.netrc',
+          ]),
+        ),
+      () => use(`<(cat ${quote(payload)})`),
+      () => `${use('/dev/stdin')} < ${quote(payload)}`,
+      () => `exec 3< ${quote(payload)}; ${use('/dev/fd/3')}`,
+      () => `echo ${quote(payload)} | xargs ${use('')}`,
+      () => `cat <<E | xargs ${use('')}\n${payload}\nE`,
+      () => `xargs -a paths.txt ${use('')}`,
+      () => `read -r x < ${quote(payload)}; echo "$x"`,
+      () => `x=$(< ${quote(payload)}); echo "$x"`,
+    ])()
+    return { workspace: this.#workspace(), command: this.#surround(command) }
   }
 
   // Names of files as data
@@ -480,6 +555,77 @@ const sinks: readonly Sink[] = [
     payloads: [...secretWords, '-f', '--source=BEGIN{system("touch C")}'],
     harmless: 'a.txt',
     takesFiles: true,
+  },
+  // Programs of their own that read or start something.
+  {
+    template: 'sed @ a.txt',
+    payloads: [
+      'r ../home/.netrc',
+      '1R ../home/.netrc',
+      '$r../home/.netrc',
+      'a\\',
+      '1{r../home/.netrc\n}',
+      's/a/b/;r../home/.netrc',
+    ],
+    harmless: 'p',
+  },
+  {
+    template: 'awk @ a.txt',
+    payloads: [
+      'BEGIN{while((getline l < "../home/.netrc")>0) print l}',
+      '{getline<"../home/.netrc";print}',
+      'BEGIN{ARGV[1]="../home/.netrc"}1',
+      '@include "p.sh"',
+      'BEGIN{print ENVIRON["HOME"] | "sh"}',
+    ],
+    harmless: '1',
+  },
+  {
+    template: 'jq -n @',
+    payloads: ['$ENV', 'input', 'import "a" as $a; $a', 'include "a"; .', '[inputs]'],
+    harmless: '1',
+  },
+  {
+    template: 'find . @',
+    payloads: ['-files0-from ../home/.netrc', '-exec cat ../home/.netrc {} +', '-ok touch C ;'],
+    harmless: '-type f',
+  },
+  {
+    template: 'git @',
+    payloads: [
+      'config -f ../home/.netrc -l',
+      'blame --contents ../home/.netrc a.txt',
+      'grep -f ../home/.netrc',
+      'ls-files -X ../home/.netrc',
+      'diff --no-index a.txt ../home/.netrc',
+      'log --stdin',
+      'show HEAD:../home/.netrc',
+      'ls-files --exclude-from=../home/.netrc',
+      'config --file=../home/.netrc a.b',
+      '-c core.pager=./p.sh log',
+      'diff a.txt ../home/.netrc',
+    ],
+    harmless: 'status',
+  },
+  {
+    template: 'sort @',
+    payloads: ['--files0-from=../home/.netrc', '-T. a.txt -S1', '--random-source=../home/.netrc a.txt'],
+    harmless: 'a.txt',
+  },
+  {
+    template: 'diff @',
+    payloads: ['--from-file=../home/.netrc a.txt', '--to-file=../home/.netrc a.txt', '-X../home/.netrc . src'],
+    harmless: 'a.txt b.txt',
+  },
+  {
+    template: 'rg a @',
+    payloads: ['-f../home/.netrc', '--ignore-file=../home/.netrc', '--pre ./p.sh', '-z .', '--search-zip .'],
+    harmless: 'src',
+  },
+  {
+    template: 'tar tf t.tar @',
+    payloads: ['-T../home/.netrc', '-X../home/.netrc', '-Ush', '--checkpoint-action=exec=./p.sh'],
+    harmless: 'a.txt',
   },
   { template: 'uniq a.txt @', payloads: ['C'], harmless: '-c' },
   { template: 'uniq @', payloads: [...secretWords], harmless: 'a.txt', takesFiles: true },

@@ -27,8 +27,8 @@ const gitDiffOptions =
 export function readProgramOptions(): ProgramOptions[] {
   // Programs that are only asked for their version start something with anything else.
   const names = [...readOnlyPrograms].filter(([, rule]) => rule.maxOperands !== 0).map(([name]) => name)
-  const programs = ['find', ...names].flatMap((name) => {
-    const text = ask(name, ['--help'])
+  const programs = ['find', 'ls | xargs', 'timeout', ...names].flatMap((name) => {
+    const text = ask(name.split(' ').at(-1)!, ['--help'])
     return text === undefined ? [] : [optionsIn(name, text)]
   })
   const git = gitCommands.map((command) => {
