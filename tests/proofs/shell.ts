@@ -6,7 +6,7 @@ import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts
 import { Chance } from '../corpus/chance.ts'
 import { AttackGrammar } from './shell/attacks.ts'
 import { runForReal } from './shell/bypasses.ts'
-import { readBypasses, readCorpus } from './shell/corpus.ts'
+import { readBypasses, readCorpus, readPlanted } from './shell/corpus.ts'
 import { CommandGrammar } from './shell/generate.ts'
 import { editHoles, holes, misdeeds } from './shell/holes.ts'
 import { mutants, type Approves } from './shell/mutants.ts'
@@ -187,6 +187,7 @@ function generate({ count, attacks, bypasses, everyday, random }: Generation): C
   const chance = new Chance(random)
   const grammar = new CommandGrammar(random)
   const other = (): string => chance.of(chance.is(0.5) ? bypasses : everyday)
+  const prepared = readPlanted()
   const inArena = (command: string): Case => ({ workspace: 'arena', command })
   const changed = ({ workspace, command }: Case): Case => ({ workspace, command: mutate(command, other(), random) })
   const composed = (): Case => {
@@ -213,7 +214,8 @@ function generate({ count, attacks, bypasses, everyday, random }: Generation): C
     () => ({ workspace: chance.of(workspaces), command: chance.of(everyday) }),
     composed,
     composed,
-    () => changed(chance.of(holes)),
+    () =>
+      changed(chance.is(0.5) ? chance.of(holes) : { workspace: chance.of(workspaces), command: chance.of(prepared) }),
     () => changed(attacks.attack()),
     planted,
     () => attacks.attack(),

@@ -16,6 +16,12 @@ export function readBypasses(): Bypasses {
   return { all: readCorpus('shell-bypass.txt'), canaries: commandsIn(before) }
 }
 
+/** Commands that do harm only in a folder that somebody prepared for them. */
+export function readPlanted(): string[] {
+  const groups = JSON.parse(textOf('shell-planted.json')) as { commands: string[] }[]
+  return groups.flatMap(({ commands }) => commands)
+}
+
 function textOf(name: string): string {
   return readFileSync(new URL(`../../corpus/${name}`, import.meta.url), 'utf8')
 }
