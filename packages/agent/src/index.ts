@@ -40,7 +40,7 @@ export type { RunEnd, SteerPolicy } from './loop/loop-context.ts'
 export { defaultMcpLimits, type McpLimits } from './mcp/limits.ts'
 export type { McpServerState } from './mcp/mcp-server.ts'
 export { McpServers, type McpServersOptions } from './mcp/mcp-servers.ts'
-export type { Pin, PinChange, PinStore } from './mcp/pinned-tools.ts'
+export { describeChange, type Pin, type PinChange, type PinStore } from './mcp/pinned-tools.ts'
 export { mcpServerSchema, type McpServerSettings } from './mcp/server-settings.ts'
 export type { OAuthRecord, OAuthStore } from './mcp/sign-in.ts'
 export {
@@ -99,7 +99,12 @@ export type { AgentState } from './session/agent-state.ts'
 export { summariseBranch } from './session/branch-summary.ts'
 export { callBack, type StreamCallbacks } from './session/callbacks.ts'
 export { checkRequest, checkRequests, type RequestCheck, type RequestCheckOptions } from './session/check-requests.ts'
-export { openCodingAgent, type CodingAgent, type CodingAgentOptions } from './session/coding-agent.ts'
+export {
+  openCodingAgent,
+  type AgentProblem,
+  type CodingAgent,
+  type CodingAgentOptions,
+} from './session/coding-agent.ts'
 export { compact, defaultCompaction, type CompactionOutcome, type CompactionSettings } from './session/compaction.ts'
 export { PromptError, type PromptImage } from './session/compose-message.ts'
 export { contextSize } from './session/context-size.ts'

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../clock.ts'
 import { callTool, testContext } from '../testing/tool-context.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -28,6 +29,26 @@ test('a list of tools that changes is withheld until the user accepts what they 
   await ready
   expect(await callTool(toolOf(started.servers, 'extra'), {}, context)).toEqual({ content: 'extra' })
   expect(Object.keys(pins.pins.get('test')?.tools ?? {})).toContain('extra')
+})
+
+test('a change that the user accepts in another process is accepted here too', async () => {
+  await using folder = await TestFolder.make()
+  const pins = memoryPins()
+  // The look at the pins comes at once.
+  const clock = {
+    now: () => systemClock.now(),
+    wait: (ms: number, signal: AbortSignal) => systemClock.wait(ms <= 5000 ? 10 : ms, signal),
+  }
+  await using started = startServers({ test: stdioServer('serve') }, { pins, clock })
+  await started.reached('test', 'ready')
+  const comes = started.comes('test', 'changed')
+  await callTool(toolOf(started.servers, 'grow'), {}, testContext({ cwd: folder.path }))
+  const { change, tools } = await comes
+  expect(tools.map(({ name }) => name)).toContain('extra')
+  const ready = started.comes('test', 'ready')
+  await pins.set('test', change.pin)
+  await ready
+  expect(toolOf(started.servers, 'extra')).toBeDefined()
 })
 
 test('a server whose program was swapped is not started before the user accepts it', async () => {

@@ -4,7 +4,7 @@ import type { CallResult, McpConnection } from './connection.ts'
 import { withoutHidden } from './foreign-text.ts'
 import type { McpLimits } from './limits.ts'
 import { mcpTools } from './mcp-tools.ts'
-import { compareOrigin, compareTools, pinOf, type PinChange, type PinStore } from './pinned-tools.ts'
+import { compareOrigin, compareTools, isSamePin, pinOf, type PinChange, type PinStore } from './pinned-tools.ts'
 import type { RemoteTool } from './remote-tool.ts'
 import { resolveServer, type ServerPlace } from './resolve-server.ts'
 import { ServerProblem, SessionForgotten } from './server-problem.ts'
@@ -19,7 +19,7 @@ export type McpServerState =
   /** The problems are sentences on tools that were left out. */
   | { type: 'ready'; problems: string[] }
   /** It is not what the user knows: its tools are withheld until they accept. */
-  | { type: 'changed'; change: PinChange }
+  | { type: 'changed'; change: PinChange; tools: readonly { name: string; description: string }[] }
   /** Where it is given up, only the user starts it again. */
   | { type: 'failed'; reason: string; isGivenUp: boolean }
   | { type: 'closed' }
@@ -43,6 +43,8 @@ const steadyMs = 60_000
 const firstBackoffMs = 500
 /** How often a server may have its tools listed anew. */
 const listIntervalMs = 1000
+/** How often is looked whether the user has accepted a change elsewhere. */
+const pinCheckMs = 5000
 
 /** One configured server: started in the background, kept running, and offering only what the user knows of it. */
 export class McpServer {
@@ -177,7 +179,7 @@ export class McpServer {
       if (!pin && firstContact === 'pin') return pins.set(this.name, { origin })
       const change = compareOrigin(pin, origin)
       if (!change) return
-      this.#withhold(change)
+      this.#withhold(change, [])
       await untilAborted(this.#nudged(), signal)
     }
   }
@@ -205,7 +207,7 @@ export class McpServer {
     const { tools: remote, problems } = readTools(await connection.listTools(signal), limits)
     const pin = (await pins.get(name)) ?? { origin }
     const change = compareOrigin(pin, origin) ?? compareTools(pin, remote)
-    if (change) return this.#withhold(change)
+    if (change) return this.#withhold(change, remote)
     if (!pin.tools) await pins.set(name, pinOf(origin, remote))
     this.#remote = new Map(remote.map((tool) => [tool.name, tool]))
     this.#tools = mcpTools(remote, {
@@ -216,10 +218,29 @@ export class McpServer {
     this.#become({ type: 'ready', problems })
   }
 
-  #withhold(change: PinChange): void {
+  #withhold(change: PinChange, remote: readonly RemoteTool[]): void {
     this.#remote = new Map()
     this.#tools = []
-    this.#become({ type: 'changed', change })
+    const tools = remote.map(({ name, description }) => ({ name, description }))
+    const shown = { type: 'changed' as const, change, tools }
+    this.#become(shown)
+    void this.#watchPin(shown)
+  }
+
+  /** The user may accept the change in another process, such as a command in another terminal. */
+  async #watchPin(shown: McpServerState & { type: 'changed' }): Promise<void> {
+    const { clock, pins } = this.#options
+    const { signal } = this.#closing
+    while (this.#state === shown && !signal.aborted) {
+      const isOver = await clock.wait(pinCheckMs, signal).then(
+        () => false,
+        () => true,
+      )
+      if (isOver || this.#state !== shown) return
+      if (!isSamePin(await pins.get(this.name), shown.change.pin)) continue
+      this.#become({ type: 'starting' })
+      this.#nudge.resolve()
+    }
   }
 
   async #call(tool: RemoteTool, input: Record<string, unknown>, signal: AbortSignal): Promise<CallResult> {

@@ -50,6 +50,24 @@ export function pinOf(origin: string, tools: readonly { name: string; sha256: st
   return { origin, tools: Object.fromEntries(tools.map(({ name, sha256 }) => [name, sha256])) }
 }
 
+/** What is different, as sentences for the user. */
+export function describeChange({ isOriginChanged, added, removed, changed }: PinChange): string {
+  if (isOriginChanged) {
+    return 'It is not the program or the address that you accepted, so it is not started.'
+  }
+  const parts = [
+    ...(changed.length > 0 ? [`changed: ${changed.join(', ')}`] : []),
+    ...(added.length > 0 ? [`new: ${added.join(', ')}`] : []),
+    ...(removed.length > 0 ? [`gone: ${removed.join(', ')}`] : []),
+  ]
+  return `Its tools are not the ones that you accepted, so none of them can be used (${parts.join('; ')}).`
+}
+
+export function isSamePin(left: Pin | undefined, right: Pin): boolean {
+  const text = (pin: Pin): string => JSON.stringify([pin.origin, Object.entries(pin.tools ?? {}).sort()])
+  return left !== undefined && text(left) === text(right)
+}
+
 function changeOf(change: Omit<PinChange, 'pin' | 'sha256'>, pin: Pin): PinChange {
   return { ...change, pin, sha256: hashOf(pin) }
 }

@@ -5,6 +5,7 @@ import { systemClock, type Clock } from '../clock.ts'
 import { ExtensionHost } from '../extensions/extension-host.ts'
 import type { TrustedModules } from '../extensions/trusted-modules.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
+import { describeChange } from '../mcp/pinned-tools.ts'
 import type { SignInOptions } from '../mcp/sign-in.ts'
 import { secretsOf } from '../redaction/known-values.ts'
 import { createRedactor } from '../redaction/redactor.ts'
@@ -56,7 +57,15 @@ export interface CodingAgentOptions {
   clock?: Clock
   fetch?: typeof globalThis.fetch
   /** What went wrong beside the conversation, a sentence each. */
-  onProblem?: (problem: { source: string; message: string }) => void
+  onProblem?: (problem: AgentProblem) => void
+}
+
+export interface AgentProblem {
+  source: string
+  /** A sentence. */
+  message: string
+  /** The MCP server whose change the user has to accept before its tools can be used. */
+  changedServer?: string
 }
 
 /** A session with everything that settings, project and extensions bring to it. */
@@ -101,7 +110,9 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     ...(mayStart.server && { mayStart: mayStart.server }),
     ...(options.signIn && { signIn: options.signIn }),
     observe: ({ server, state }) => {
-      if (state.type === 'failed') onProblem({ source: `MCP server ${server}`, message: state.reason })
+      const source = `MCP server ${server}`
+      if (state.type === 'failed') onProblem({ source, message: state.reason })
+      if (state.type === 'changed') onProblem({ source, message: describeChange(state.change), changedServer: server })
     },
   })
   try {

@@ -1,6 +1,7 @@
 import type { CommandSpec } from '../command.ts'
 import { chatCommands } from './chat.ts'
 import { logCommands } from './log.ts'
+import { mcpCommands } from './mcp.ts'
 import { playCommands } from './play.ts'
 import { runCommands } from './run.ts'
 import { serveCommands } from './serve.ts'
@@ -16,6 +17,7 @@ export const commands: readonly CommandSpec[] = [
   ...sessionCommands,
   ...playCommands,
   ...logCommands,
+  ...mcpCommands,
   ...usageCommands,
   ...setupCommands,
 ]

@@ -12,7 +12,7 @@ import { printJson } from '../print-json.ts'
 import { paged } from '../sessions/paged.ts'
 import { Progress } from '../sessions/progress.ts'
 import { segmentsOf } from '../sessions/segments.ts'
-import { subagentsOf } from '../sessions/subagents.ts'
+import { subagentsOf, subagentTotals, type SubagentTotals } from '../sessions/subagents.ts'
 import { treeJson } from '../sessions/tree-json.ts'
 import { treeLines } from '../sessions/tree-lines.ts'
 import { withStore } from '../sessions/with-store.ts'
@@ -28,16 +28,18 @@ export async function runSessionsShow(invocation: Invocation, io: Io): Promise<E
     await using session = await store.open(id, { readOnly: true })
     const tree = await session.getTree()
     const subagents = await subagentsOf(session)
+    const spent = await subagentTotals(store, subagents)
     progress.close()
     if (flag(invocation, 'json')) {
       await printJson(io, {
         ...shown(session, tree),
+        ...(spent.count > 0 && { subagents: spent }),
         ...(flag(invocation, 'tree') && { tree: treeJson(tree, subagents) }),
       })
       return exitCodes.ok
     }
     await paged(io, async (output) => {
-      await write(output, description(session, tree))
+      await write(output, description(session, { tree, spent }))
       if (!flag(invocation, 'tree')) return
       await write(output, '\n')
       const { leafId } = session
@@ -63,7 +65,7 @@ function shown(session: Session, tree: readonly TreeNode[]): Record<string, unkn
   }) as Record<string, unknown>
 }
 
-function description(session: Session, tree: readonly TreeNode[]): string {
+function description(session: Session, { tree, spent }: { tree: readonly TreeNode[]; spent: SubagentTotals }): string {
   const { id, name, cwd, parentSession, created, modified, status, messageCount, queueLength } = session.info
   const { turns, toolCalls, runMs, tokens, cost } = session.totals
   const [path, ...branches] = segmentsOf(tree, session.leafId)
@@ -78,7 +80,7 @@ function description(session: Session, tree: readonly TreeNode[]): string {
     ['status', queueLength > 0 ? `${status}, ${queueLength} waiting` : status],
     ['messages', `${messageCount}, of them ${counted(turns, 'answer')} with ${counted(toolCalls, 'tool call')}`],
     ['run time', elapsedText(runMs)],
-    ['tokens', `${tokens}, ${costText(cost)}`],
+    ['tokens', spentText({ tokens, cost }, spent)],
     ['path', counted(path?.nodes.length ?? 0, 'entry', 'entries')],
     ['branches', branches.length === 0 ? 'none' : branchText(branches)],
     ['labels', [...session.getLabels().values()].join(', ')],
@@ -88,6 +90,12 @@ function description(session: Session, tree: readonly TreeNode[]): string {
     .filter(([, value]) => value !== '')
     .map(([key, value]) => `${key.padEnd(13)} ${harmlessLine(value)}\n`)
   return lines.join('') + damageText(session)
+}
+
+/** With what subagents used, and how much of it that is. */
+function spentText(own: { tokens: number; cost: number }, { count, tokens, cost }: SubagentTotals): string {
+  const all = `${own.tokens + tokens}, ${costText(own.cost + cost)}`
+  return count === 0 ? all : `${all}; of these ${tokens}, ${costText(cost)} by ${counted(count, 'subagent')}`
 }
 
 function branchText(branches: readonly { from: TreeNode | null; nodes: readonly TreeNode[] }[]): string {

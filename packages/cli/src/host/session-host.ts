@@ -1,4 +1,10 @@
-import { systemKeyring, type CodingAgentOptions, type Keyring, type SettingsInput } from '@tapetree/agent'
+import {
+  systemKeyring,
+  type AgentProblem,
+  type CodingAgentOptions,
+  type Keyring,
+  type SettingsInput,
+} from '@tapetree/agent'
 import { ProblemError, RestClient, type ServerAddress } from '@tapetree/client'
 import {
   createCodingSession,
@@ -234,7 +240,7 @@ export class SessionHost implements AsyncDisposable {
       ...agent,
       ...(whenNobodyAnswers && { whenNobodyAnswers }),
       keyring,
-      ...(onProblem && { onProblem }),
+      ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),
     }
   }
@@ -256,4 +262,10 @@ function asProblem(error: unknown): never {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** Names the command that helps. */
+function withCommand({ source, message, changedServer }: AgentProblem): { source: string; message: string } {
+  if (changedServer === undefined) return { source, message }
+  return { source, message: `${message} To see the change and accept it: tapetree mcp accept ${changedServer}` }
 }

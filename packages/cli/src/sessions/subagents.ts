@@ -1,4 +1,30 @@
-import { fromDisk, type DiskLine, type Session } from '@tapetree/session'
+import { fromDisk, SessionError, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+
+export interface SubagentTotals {
+  count: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+/** What the subagents used. One whose session is gone, or cannot be read, counts as nothing. */
+export async function subagentTotals(
+  store: SessionStore,
+  subagents: ReadonlyMap<string, readonly string[]>,
+): Promise<SubagentTotals> {
+  const totals = { count: 0, tokens: 0, cost: 0 }
+  for (const id of new Set([...subagents.values()].flat())) {
+    totals.count++
+    try {
+      await using session = await store.open(id, { readOnly: true })
+      totals.tokens += session.totals.tokens
+      totals.cost += session.totals.cost
+    } catch (error) {
+      if (!(error instanceof SessionError)) throw error
+    }
+  }
+  return totals
+}
 
 /** The sessions that subagents of this one work in, by the entry that called them. */
 export async function subagentsOf(session: Session): Promise<Map<string, string[]>> {

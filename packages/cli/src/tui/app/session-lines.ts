@@ -5,10 +5,11 @@ import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import { contextTokensOf } from './context-size.ts'
 import type { CurrentSession } from './current-session.ts'
+import { SubagentCost } from './subagent-cost.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
-  source: Pick<SessionSource, 'models'>
+  source: Pick<SessionSource, 'models' | 'list'>
   appearance: Appearance
   now: () => number
   onChange: () => void
@@ -21,8 +22,11 @@ export class SessionLines {
   /** By `provider/id`; undefined while it is asked for, and where nobody knows. */
   readonly #windows = new Map<string, number | undefined>()
 
+  readonly #subagents: SubagentCost
+
   constructor(options: SessionLinesOptions) {
     this.#options = options
+    this.#subagents = new SubagentCost(options)
   }
 
   status(width: number): string[] {
@@ -48,9 +52,10 @@ export class SessionLines {
     const { handle, access } = session
     if (!handle || !access) return ''
     const { transcript } = handle
+    const own = handle.state('usage') ?? transcript.usage
     return footerLine({
       config: handle.state('config'),
-      usage: handle.state('usage') ?? transcript.usage,
+      usage: { cost: own.cost + this.#subagents.of(handle, session.cwd) },
       contextTokens: contextTokensOf(transcript),
       contextWindow: this.#window(),
       run: transcript.run,

@@ -1,0 +1,34 @@
+// An MCP server for tests, run as a program of its own. Its one tool is described as the file in its first argument says.
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+const [file = ''] = process.argv.slice(2)
+
+interface Request {
+  id?: number
+  method: string
+  params?: { protocolVersion?: string }
+}
+
+function resultOf({ method, params }: Request): object {
+  switch (method) {
+    case 'initialize':
+      return {
+        protocolVersion: params?.protocolVersion,
+        capabilities: { tools: {} },
+        serverInfo: { name: 'described', version: '1' },
+      }
+    case 'tools/list': {
+      const description = readFileSync(file, 'utf8')
+      return { tools: [{ name: 'look_up', description, inputSchema: { type: 'object' } }] }
+    }
+    default:
+      return {}
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const request = JSON.parse(line) as Request
+  if (request.id === undefined) continue
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: request.id, result: resultOf(request) })}\n`)
+}
