@@ -26,6 +26,45 @@ describe('a quick open', () => {
     expect(quick).toBeGreaterThan(700)
   })
 
+  test('says what a whole read says if it begins with the newest nodes alone, over 1,000 random logs', async () => {
+    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    let brief = 0
+    for (let index = 0; index < 1000; index++) {
+      const random = generator(seed + index)
+      const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0 : 0.05 })
+      const at = 2 + Math.floor(random() * (lines.length - 2))
+      const newestNodes = 1 + Math.floor(random() * 6)
+      const log = new TextLog(lines, await checkpointOf(lines, at, { newestNodes }))
+      const reader = await SessionReader.open(log, { isBrief: true })
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      if (!reader.state.tree.isWhole && reader.state.tree.size < whole.state.tree.size) brief++
+      const seen = `seed ${seed + index}`
+      expect({ seen, ...(await whatItSays(reader)) }).toEqual({ seen, ...(await whatItSays(whole)) })
+    }
+    expect(brief).toBeGreaterThan(200)
+  })
+
+  test('that is brief loads the beginning of the checkpoint, says which model was chosen, and reads no more', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(
+        { type: 'model_change', id: 'm', parent_id: null, model_change: { provider: 'anthropic', model_id: 'claude' } },
+        2,
+      ),
+      ...Array.from({ length: 5000 }, (_, index) =>
+        sealed(said(`e${index}`, index ? `e${index - 1}` : 'm'), 3 + index),
+      ),
+    ]
+    const log = new TextLog(lines, await checkpointOf(lines, lines.length))
+    const reader = await SessionReader.open(log, { isBrief: true })
+    const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+    expect(await session.getModelChoice()).toMatchObject({ model: { provider: 'anthropic', modelId: 'claude' } })
+    expect({ nodes: reader.state.tree.size, loaded: log.loaded }).toEqual({ nodes: 1000, loaded: [128 * 1024] })
+    expect((await session.getContext()).messages).toHaveLength(5000)
+    expect(log.loaded).toEqual([128 * 1024, Infinity])
+    expect(reader.state.tree.isWhole).toBe(false)
+  })
+
   test('says what a whole read says where a compaction keeps from a line that was lost', async () => {
     const random = generator(1920355143)
     const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })
@@ -115,10 +154,14 @@ function said(id: string, parent: string | null): DiskLine {
 }
 
 /** A writer saves its checkpoint behind a line that it has just written, so behind an intact one. */
-async function checkpointOf(lines: readonly string[], at: number): Promise<string> {
+async function checkpointOf(
+  lines: readonly string[],
+  at: number,
+  options: { newestNodes?: number } = {},
+): Promise<string> {
   const { state } = await SessionReader.open(new TextLog(lines.slice(0, at)), { whole: true })
   const endsIntact = state.last.seq === state.seq && nextPosition(state.last) === state.end
-  return endsIntact ? writeCheckpoint(state) : checkpointOf(lines, at - 1)
+  return endsIntact ? writeCheckpoint(state, options) : checkpointOf(lines, at - 1, options)
 }
 
 async function whatItSays(reader: SessionReader): Promise<Record<string, unknown>> {
@@ -143,6 +186,8 @@ class TextLog implements ReadableLog {
   readonly #lines: StoredLine[] = []
   readonly #checkpoint: string | undefined
   readonly localFolder = undefined
+  /** How much of the checkpoint was asked for, each time. */
+  readonly loaded: number[] = []
 
   constructor(lines: readonly string[], checkpoint?: string) {
     this.#checkpoint = checkpoint
@@ -165,8 +210,9 @@ class TextLog implements ReadableLog {
     })
   }
 
-  async loadCheckpoint(): Promise<string | undefined> {
-    return this.#checkpoint
+  async loadCheckpoint({ maxBytes = Infinity }: { maxBytes?: number } = {}): Promise<string | undefined> {
+    this.loaded.push(maxBytes)
+    return this.#checkpoint?.slice(0, maxBytes)
   }
 
   async seek(): Promise<number | undefined> {

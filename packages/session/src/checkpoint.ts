@@ -5,11 +5,14 @@ import { checksum } from './seal-line.ts'
 import { SessionState, type Damage, type OpenRun, type Placed } from './session-state.ts'
 import { contextPathTo, nothingInForce, type InForce, type Node } from './tree.ts'
 
-/** The fold at one line, for a quick open. Derived: whatever is wrong with it, the log is read instead. */
-export function writeCheckpoint(state: SessionState): string {
+/**
+ * The fold at one line, for a quick open. Derived: whatever is wrong with it, the log is read instead. The first part has the whole
+ * fold and the newest nodes, which is enough for most reads of a session that nobody works on. The second part has the older nodes.
+ */
+export function writeCheckpoint(state: SessionState, options: { newestNodes?: number } = {}): string {
+  const { newestNodes = defaultNewestNodes } = options
   const { nodes } = contextPathTo(state.leaf)
-  const [first] = nodes
-  const isRooted = !first || first.parent === null
+  const older = nodes.slice(0, -newestNodes)
   const body: Body = {
     version: checkpointVersion,
     last: state.last,
@@ -32,13 +35,24 @@ export function writeCheckpoint(state: SessionState): string {
     damage: state.damage,
     damageCount: state.damageCount,
     damageSeenThrough: state.damageSeenThrough,
-    isRooted,
-    // What the first node sets itself is set again when it is restored, so its own view serves for what is above it.
-    above: saveInForce(isRooted ? nothingInForce : first.inForce),
-    nodes: nodes.map(saveNode),
+    ...saveNodes(nodes.slice(-newestNodes)),
   }
-  const text = JSON.stringify(body)
+  return seal(body) + (older.length > 0 ? seal(saveNodes(older)) : '')
+}
+
+/** More than a screen asks for at once; parsing them takes about a millisecond. */
+const defaultNewestNodes = 1000
+
+function seal(part: Body | Nodes): string {
+  const text = JSON.stringify(part)
   return `${checksum(text)}\n${text}\n`
+}
+
+function saveNodes(nodes: readonly Node[]): Nodes {
+  const [first] = nodes
+  const isRooted = !first || first.parent === null
+  // What the first node sets itself is set again when it is restored, so its own view serves for what is above it.
+  return { isRooted, above: saveInForce(isRooted ? nothingInForce : first.inForce), nodes: nodes.map(saveNode) }
 }
 
 /** How much a checkpoint of this state holds: what decides how often one is worth writing. */
@@ -46,23 +60,35 @@ export function checkpointSize(state: SessionState): number {
   return contextPathTo(state.leaf).nodes.length + state.labels.size + state.inbox.messages.length
 }
 
-/** The state at the checkpoint's line, if checkpoint and log fit together. Whatever is wrong with it is no failure. */
-export async function readCheckpoint(log: ReadableLog): Promise<SessionState | undefined> {
+/**
+ * The state at the checkpoint's line, if checkpoint and log fit together. Whatever is wrong with it is no failure. A brief one is read
+ * from the first part alone: it costs the same however long the session is, and its older nodes are unread.
+ */
+export async function readCheckpoint(
+  log: ReadableLog,
+  options: { isBrief?: boolean } = {},
+): Promise<SessionState | undefined> {
   try {
-    const body = parseCheckpoint(await log.loadCheckpoint())
-    if (!body || body.hasTwins) return undefined
+    const parts = options.isBrief
+      ? (parseParts(await log.loadCheckpoint({ maxBytes: maxFirstPartBytes })) ??
+        parseParts(await log.loadCheckpoint()))
+      : parseParts(await log.loadCheckpoint(), { isWhole: true })
+    if (!parts || parts.body.hasTwins) return undefined
+    const { body } = parts
     const [bytes] = await log.readAt([body.last])
     const parsed = bytes && parseLine(bytes)
     if (parsed?.type !== 'line' || parsed.crc !== body.last.crc) return undefined
-    return restore(body)
+    return restore(body, parts.older)
   } catch {
     return undefined // a folder in its place, a shape of another version: the log is read instead
   }
 }
 
-const checkpointVersion = 4
+const checkpointVersion = 5
+/** A first part that is longer than this is found by loading all of the checkpoint. */
+const maxFirstPartBytes = 128 * 1024
 
-interface Body {
+interface Body extends Nodes {
   version: number
   last: Placed
   seq: number
@@ -85,6 +111,9 @@ interface Body {
   damage: Damage[]
   damageCount: number
   damageSeenThrough: number
+}
+
+interface Nodes {
   /** The first node has no parent; otherwise what is above it has not been read. */
   isRooted: boolean
   above: SavedInForce
@@ -94,16 +123,33 @@ interface Body {
 type SavedNode = [id: string, seq: number, type: string, at: number, size: number, firstKeptId?: string]
 type SavedInForce = Record<keyof InForce, SavedNode | null>
 
-function parseCheckpoint(content: string | undefined): Body | undefined {
-  const newline = content?.indexOf('\n') ?? -1
-  if (content === undefined || newline === -1 || !content.endsWith('\n')) return undefined
-  const text = content.slice(newline + 1, -1)
-  if (checksum(text) !== content.slice(0, newline)) return undefined
-  const body = JSON.parse(text) as Body
-  return body.version === checkpointVersion ? body : undefined
+interface Parts {
+  body: Body
+  older: Nodes | undefined
 }
 
-function restore(body: Body): SessionState {
+/** Only the first part, unless the whole is asked for: then every part must be right. */
+function parseParts(content: string | undefined, options: { isWhole?: boolean } = {}): Parts | undefined {
+  if (content === undefined) return undefined
+  const first = unseal(content, 0)
+  const body = first && (JSON.parse(first.text) as Body)
+  if (body?.version !== checkpointVersion) return undefined
+  if (!options.isWhole || first?.end === content.length) return { body, older: undefined }
+  const second = unseal(content, first?.end ?? 0)
+  if (second?.end !== content.length) return undefined
+  return { body, older: JSON.parse(second.text) as Nodes }
+}
+
+/** A line with a checksum and a line with what it is the checksum of. */
+function unseal(content: string, start: number): { text: string; end: number } | undefined {
+  const afterSum = content.indexOf('\n', start)
+  const afterText = content.indexOf('\n', afterSum + 1)
+  if (afterSum === -1 || afterText === -1) return undefined
+  const text = content.slice(afterSum + 1, afterText)
+  return checksum(text) === content.slice(start, afterSum) ? { text, end: afterText + 1 } : undefined
+}
+
+function restore(body: Body, older: Nodes | undefined): SessionState {
   const state = new SessionState({ isWhole: false })
   state.seq = body.seq
   state.end = body.end
@@ -124,20 +170,17 @@ function restore(body: Body): SessionState {
   state.damage = body.damage
   state.damageCount = body.damageCount
   state.damageSeenThrough = body.damageSeenThrough
-  restoreNodes(state, body)
-  return state
-}
-
-function restoreNodes(state: SessionState, body: Body): void {
-  const above = restoreInForce(body.above)
+  const first = older ?? body
+  const above = restoreInForce(first.above)
   let parent: Node | null = null
-  for (const saved of body.nodes) {
+  for (const saved of [...(older?.nodes ?? []), ...body.nodes]) {
     parent = state.tree.insert({
       ...restoreNode(saved, parent?.inForce ?? above),
-      parent: parent ?? (body.isRooted ? null : 'unread'),
+      parent: parent ?? (first.isRooted ? null : 'unread'),
     })
   }
   state.leaf = parent
+  return state
 }
 
 function saveNode(node: Node): SavedNode {

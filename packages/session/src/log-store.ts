@@ -67,7 +67,8 @@ export interface ReadableLog {
   unfinishedBytes(): Promise<number>
   /** Resolves when there may be more to read, or the signal aborts. */
   changed(signal: AbortSignal): Promise<void>
-  loadCheckpoint(): Promise<string | undefined>
+  /** With `maxBytes`, a store may give only so much of its beginning. */
+  loadCheckpoint(options?: { maxBytes?: number }): Promise<string | undefined>
   getBlob(sha256: string): Promise<Uint8Array | undefined>
   /** Who writes the log now, as far as that can be told without trying to claim it. Absent: the store cannot tell. */
   owner?(): Promise<Owner | undefined>

@@ -15,17 +15,25 @@ import { isGap, UnreadError, type Node } from './tree.ts'
 export class SessionReader {
   readonly log: ReadableLog
   state: SessionState
+  /** Only the first part of the checkpoint has been read. */
+  #isBrief: boolean
   #cache = new EntryCache()
 
-  private constructor(log: ReadableLog, state: SessionState) {
+  private constructor(log: ReadableLog, { state, isBrief }: { state: SessionState; isBrief: boolean }) {
     this.log = log
     this.state = state
+    this.#isBrief = isBrief
   }
 
-  /** Reads from the checkpoint on, or all of it where the checkpoint does not fit. */
-  static async open(log: ReadableLog, options: { whole?: boolean } = {}): Promise<SessionReader> {
+  /**
+   * Reads from the checkpoint on, or the whole log if the checkpoint does not fit. A brief reader begins with the newest nodes, and
+   * reads the others when a question needs them.
+   */
+  static async open(log: ReadableLog, options: { whole?: boolean; isBrief?: boolean } = {}): Promise<SessionReader> {
+    const brief = options.isBrief && !options.whole ? await quickState(log, { isBrief: true }) : undefined
+    if (brief) return new SessionReader(log, { state: brief, isBrief: true })
     const state = options.whole ? undefined : await quickState(log)
-    return new SessionReader(log, state ?? (await wholeState(log)))
+    return new SessionReader(log, { state: state ?? (await wholeState(log)), isBrief: false })
   }
 
   /** Takes in what was written since; for a session that somebody else writes. */
@@ -36,7 +44,9 @@ export class SessionReader {
       await replay(this.log, this.state, { from: this.state.end })
     } catch (error) {
       if (!(error instanceof UnreadError)) throw error
-      this.state = await wholeState(this.log)
+      const state = this.#isBrief ? await quickState(this.log) : undefined
+      this.#isBrief = false
+      this.state = state ?? (await wholeState(this.log))
     }
   }
 
@@ -53,13 +63,35 @@ export class SessionReader {
    * the whole log and asks again.
    */
   async ask<T>(question: (state: SessionState) => T | Promise<T>): Promise<T> {
-    try {
-      return await question(this.state)
-    } catch (error) {
-      if (!(error instanceof UnreadError)) throw error
-      await this.readWhole()
-      return question(this.state)
+    for (;;) {
+      const { state } = this
+      try {
+        return await question(state)
+      } catch (error) {
+        if (!(error instanceof UnreadError) || state.tree.isWhole) throw error
+        await this.#readMore()
+      }
     }
+  }
+
+  /** The rest of the checkpoint if it has not been read yet, else the whole log. */
+  async #readMore(): Promise<void> {
+    if (this.#isBrief) {
+      this.#isBrief = false
+      const state = await this.#readCheckpointTo(this.state.end).catch(() => undefined)
+      // The checkpoint may be newer than what this reader stands at.
+      if (state?.seq === this.state.seq) {
+        if (!this.state.tree.isWhole) this.state = state
+        return
+      }
+    }
+    await this.readWhole()
+  }
+
+  async #readCheckpointTo(end: number): Promise<SessionState | undefined> {
+    const state = await readCheckpoint(this.log)
+    if (state && state.end < end) await replay(this.log, state, { from: state.end, to: end })
+    return state
   }
 
   /** Reads up to the line that the state stands at: what lies behind it may not be durable yet. */
@@ -76,6 +108,7 @@ export class SessionReader {
   }
 
   async nodeOf(entryId: string): Promise<Node> {
+    if (!this.state.tree.get(entryId) && this.#isBrief) await this.#readMore()
     if (!this.state.tree.get(entryId)) await this.readWhole()
     const node = this.state.tree.get(entryId)
     if (!node) throw new SessionError('entry-not-found', `No entry ${entryId} in this session.`)
@@ -115,8 +148,11 @@ export class SessionReader {
 }
 
 /** The state from the checkpoint on, where one fits and everything behind it can be placed. */
-export async function quickState(log: ReadableLog): Promise<SessionState | undefined> {
-  const state = await readCheckpoint(log)
+export async function quickState(
+  log: ReadableLog,
+  options: { isBrief?: boolean } = {},
+): Promise<SessionState | undefined> {
+  const state = await readCheckpoint(log, options)
   if (!state) return undefined
   try {
     await replay(log, state, { from: state.end })

@@ -309,6 +309,18 @@ export class Session {
     })
   }
 
+  /** The model and the thinking level in force at the leaf. Reads two lines at most, however long the session is. */
+  async getModelChoice(): Promise<Pick<Context, 'model' | 'thinkingLevel'>> {
+    return this.#reader.ask(async ({ leaf }) => {
+      const model = await this.#entryOf(leaf?.inForce.model, 'model_change')
+      const thinking = await this.#entryOf(leaf?.inForce.thinking, 'thinking_level')
+      return {
+        model: model?.modelChange ?? null,
+        thinkingLevel: thinking?.thinkingLevel.thinkingLevel ?? null,
+      }
+    })
+  }
+
   /** The entries of the context path, oldest first: what cut points are looked for in. */
   async getContextPath(): Promise<Entry[]> {
     return this.#reader.ask((state) => this.#reader.entriesOf(contextPathTo(state.leaf).nodes))

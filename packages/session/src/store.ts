@@ -260,7 +260,7 @@ export class SessionStore {
   }
 
   async #openReadable(place: SessionPlace, log: ReadableLog): Promise<Session> {
-    return this.#session(place, { reader: await openReader(log), release: () => log.close() })
+    return this.#session(place, { reader: await openReader(log, { isBrief: true }), release: () => log.close() })
   }
 
   #session({ isLoose, ...place }: SessionPlace, parts: Pick<SessionParts, 'reader' | 'held' | 'release'>): Session {
@@ -281,8 +281,8 @@ interface SessionPlace {
   owner?: Owner
 }
 
-async function openReader(log: ReadableLog): Promise<SessionReader> {
-  return SessionReader.open(log).catch(async (error: unknown) => {
+async function openReader(log: ReadableLog, options: { isBrief?: boolean } = {}): Promise<SessionReader> {
+  return SessionReader.open(log, options).catch(async (error: unknown) => {
     await log.close()
     throw error
   })

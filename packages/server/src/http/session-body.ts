@@ -41,7 +41,7 @@ export interface TaggedDetails {
 }
 
 export async function detailsOf(session: Session, live: LiveSession | undefined): Promise<TaggedDetails> {
-  const { model, thinkingLevel } = await session.getContext()
+  const { model, thinkingLevel } = await session.getModelChoice()
   const kept = {
     model: model && { provider: model.provider, model_id: model.modelId },
     thinking_level: thinkingLevel,

@@ -76,12 +76,14 @@ export class ReadableFileLog implements ReadableLog {
     return livingOwner(this.port, this.paths.owner, () => isHeldHere(this.paths.lock))
   }
 
-  async loadCheckpoint(): Promise<string | undefined> {
+  async loadCheckpoint({ maxBytes = Infinity }: { maxBytes?: number } = {}): Promise<string | undefined> {
     const path = this.paths.derived.checkpoint
     if (!this.port.exists(path)) return undefined
     const fd = this.port.openRead(path)
     try {
-      return Buffer.from(await readRange(this.port, fd, { from: 0, to: this.port.size(fd) })).toString()
+      return Buffer.from(
+        await readRange(this.port, fd, { from: 0, to: Math.min(maxBytes, this.port.size(fd)) }),
+      ).toString()
     } finally {
       this.port.close(fd)
     }

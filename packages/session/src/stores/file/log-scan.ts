@@ -3,16 +3,26 @@ import type { StoredLine } from '../../log-store.ts'
 import { parseLine } from '../../parse-line.ts'
 import type { FilePort } from './file-port.ts'
 
-/** The complete lines of a file from an offset on, without the empty ones. Split on byte 0x0A only. */
-export async function* scanLines(port: FilePort, fd: number, from: number): AsyncIterable<StoredLine[]> {
+/**
+ * The complete lines of a file from an offset on, without the empty ones. Split on byte 0x0A only. Who expects to need only the first
+ * of them says how much to read at first; the next chunks grow.
+ */
+export async function* scanLines(
+  port: FilePort,
+  fd: number,
+  from: number,
+  firstBytes = chunkBytes,
+): AsyncIterable<StoredLine[]> {
   const line = new PartialLine(from)
   let position = from
-  let reading = readChunk(port, fd, position)
+  let size = firstBytes
+  let reading = readChunk(port, fd, { position, size })
   for (;;) {
     const chunk = await reading
     if (chunk.length === 0) return
     // The next chunk is on its way while this one is taken apart.
-    reading = readChunk(port, fd, position + chunk.length)
+    size = Math.min(chunkBytes, size * 4)
+    reading = readChunk(port, fd, { position: position + chunk.length, size })
     reading.catch(() => undefined) // it is awaited in the next round, if there is one
     yield* line.split(chunk, position)
     position += chunk.length
@@ -20,8 +30,12 @@ export async function* scanLines(port: FilePort, fd: number, from: number): Asyn
 }
 
 /** No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it. */
-async function readChunk(port: FilePort, fd: number, position: number): Promise<Uint8Array> {
-  const chunk = new Uint8Array(Math.max(0, Math.min(chunkBytes, port.size(fd) - position)))
+async function readChunk(
+  port: FilePort,
+  fd: number,
+  { position, size }: { position: number; size: number },
+): Promise<Uint8Array> {
+  const chunk = new Uint8Array(Math.max(0, Math.min(size, port.size(fd) - position)))
   return chunk.length === 0 ? chunk : chunk.subarray(0, await port.read(fd, chunk, position))
 }
 
@@ -84,7 +98,7 @@ export async function seekLine(port: FilePort, fd: number, seq: number): Promise
     else high = middle
   }
   let isFirst = true
-  for await (const batch of scanLines(port, fd, low)) {
+  for await (const batch of scanLines(port, fd, low, bisectBytes)) {
     for (const stored of batch) {
       const here = seqOf(stored.bytes)
       // A file in the plain shape has no numbers: whoever asks counts from the start.
@@ -96,7 +110,9 @@ export async function seekLine(port: FilePort, fd: number, seq: number): Promise
   return undefined
 }
 
-const bisectBytes = 256 * 1024
+const bisectBytes = 64 * 1024
+/** Most lines are shorter than this. */
+const probeBytes = 8 * 1024
 
 /** The first line that begins after an offset and proves its seq: one that only says it would send the search astray. */
 async function firstNumbered(
@@ -106,7 +122,7 @@ async function firstNumbered(
   before: number,
 ): Promise<{ at: number; seq: number } | undefined> {
   let isFirst = true
-  for await (const batch of scanLines(port, fd, after)) {
+  for await (const batch of scanLines(port, fd, after, probeBytes)) {
     for (const stored of batch) {
       if (stored.at >= before) return undefined
       // The scan begins inside a line; its rest is not a line.

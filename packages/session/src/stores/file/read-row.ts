@@ -51,7 +51,7 @@ const tailBytes = 256 * 1024
 /** A long log is folded from its checkpoint, else whole as far as the budget goes, else only its head and tail are. */
 async function foldRow(log: ReadableLog, file: LogStat, budget: { bytes: number }): Promise<Row> {
   if (file.size > smallLogBytes) {
-    const quick = await quickState(log)
+    const quick = await quickState(log, { isBrief: true })
     if (quick) return rowOf(file, quick)
     if (file.size > budget.bytes) return estimateRow(log, file)
     budget.bytes -= file.size

@@ -1,0 +1,70 @@
+import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
+import { median } from '../scripts/figure/percentile.ts'
+import { maxTries } from '../scripts/figure/tries.ts'
+import type { LoopDelays } from './cold-reads/server.ts'
+import { Child } from './wire/child.ts'
+import type { ProductAddress } from './wire/product.ts'
+
+export const name = 'cold-reads'
+
+const lengths = { long: 100_000, short: 1000 }
+const targets = { cpuRatio: 2, delayRatio: 3 }
+
+/** Details and newest entries of a long session that nobody has open, over REST, beside those of a short one. */
+export async function run(context: FigureContext): Promise<FigureResult> {
+  const rounds = context.size === 'full' ? 40 : 7
+  const folder = await context.temporaryFolder()
+  await using server = Child.start('cold-reads/server.ts')
+  const { port, token } = await server.ask<ProductAddress>('start', { folder, lengths })
+  const read = async (id: string): Promise<void> => {
+    for (const path of [`/api/sessions/${id}`, `/api/sessions/${id}/tree?limit=100`]) {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Bearer ${token}` } })
+      if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+      await response.arrayBuffer()
+    }
+  }
+  const cpuOf = async (id: string): Promise<number> => {
+    await server.ask('startCpu')
+    for (let time = 0; time < readsInARound; time++) await read(id)
+    return (await server.ask<number>('endCpu')) / readsInARound
+  }
+  // What has just been started is compiled while it runs: these rounds do not count.
+  for (let round = 0; round < 3; round++) for (const id of Object.keys(lengths)) await cpuOf(id)
+  const cpu = { long: [] as number[], short: [] as number[] }
+  for (let round = 0; round < rounds; round++) {
+    cpu.long.push(await cpuOf('long'))
+    cpu.short.push(await cpuOf('short'))
+  }
+  const cpuMs = { long: median(cpu.long), short: median(cpu.short) }
+  let delays: LoopDelays = { delayP99Ms: Infinity, bareDelayP99Ms: 1 }
+  // Whatever else the machine does only adds to it.
+  for (let tries = 0; tries < maxTries && ratioOf(delays) > targets.delayRatio; tries++) {
+    await server.ask('startDelays', { folder })
+    for (let time = 0; time < rounds * readsInARound; time++) await read('long')
+    const now = await server.ask<LoopDelays>('endDelays')
+    if (ratioOf(now) < ratioOf(delays)) delays = now
+  }
+  const figures = {
+    entries: lengths.long,
+    cpu_ratio: round2(cpuMs.long / cpuMs.short),
+    delay_ratio: round2(ratioOf(delays)),
+    cpu_ms: round2(cpuMs.long),
+    delay_p99_ms: round2(delays.delayP99Ms),
+  }
+  context.say(
+    `details and newest entries of ${lengths.long} entries: ${cpuMs.long.toFixed(1)} ms of processor time, ` +
+      `of ${lengths.short} entries ${cpuMs.short.toFixed(1)} ms; ` +
+      `loop delay p99 ${delays.delayP99Ms.toFixed(1)} ms, of a bare loop ${delays.bareDelayP99Ms.toFixed(1)} ms`,
+  )
+  return { ok: figures.cpu_ratio <= targets.cpuRatio && figures.delay_ratio <= targets.delayRatio, figures }
+}
+
+const readsInARound = 10
+
+function ratioOf({ delayP99Ms, bareDelayP99Ms }: LoopDelays): number {
+  return delayP99Ms / bareDelayP99Ms
+}
+
+function round2(value: number): number {
+  return Math.round(value * 100) / 100
+}
