@@ -56,7 +56,7 @@ describe('the calls that a log file makes', () => {
     expect(await file.append([line('bcde')], 'durable')).toEqual({
       type: 'failed',
       final: false,
-      cause: new Error('only 3 of 5 bytes could be written'),
+      cause: Object.assign(new Error('only 3 of 5 bytes could be written'), { code: 'ENOSPC' }),
     })
     expect(disk.calls).toEqual(['write /log 3', 'read /log 3', 'truncate /log 2'])
     expect([content(), file.end]).toEqual(['a\n', 2])

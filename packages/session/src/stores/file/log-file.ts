@@ -199,7 +199,7 @@ function positionsOf(lines: readonly SealedLine[], start: number, total: number)
   })
 }
 
-/** A regular file takes less than it is given only if the disk is full. */
+/** A regular file takes less than it is given only if there is no room for more. */
 function shortWrite(message: string): Error {
   return Object.assign(new Error(message), { code: 'ENOSPC' })
 }
