@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { hashOf } from '../models/request-hash.ts'
 
 /** What the user knows a server by. */
@@ -64,8 +65,7 @@ export function describeChange({ isOriginChanged, added, removed, changed }: Pin
 }
 
 export function isSamePin(left: Pin | undefined, right: Pin): boolean {
-  const text = (pin: Pin): string => JSON.stringify([pin.origin, Object.entries(pin.tools ?? {}).sort()])
-  return left !== undefined && text(left) === text(right)
+  return left !== undefined && isDeepStrictEqual([left.origin, left.tools ?? {}], [right.origin, right.tools ?? {}])
 }
 
 function changeOf(change: Omit<PinChange, 'pin' | 'sha256'>, pin: Pin): PinChange {

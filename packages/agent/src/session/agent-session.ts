@@ -420,7 +420,7 @@ function refuseOpenRun({ id, openRun }: Session): void {
 
 /**
  * A session goes on with the model and level that it had, and a new one starts with the requested model or the first choice. If the
- * model of a session is gone, the requested model or else the first usable choice takes its place.
+ * model of a session with messages is gone, the requested model or else the first usable choice takes its place.
  */
 async function choiceFor(session: Session | undefined, options: AgentSessionOptions): Promise<ModelChoice> {
   const { models: source, model: wanted } = options
@@ -433,6 +433,8 @@ async function choiceFor(session: Session | undefined, options: AgentSessionOpti
   try {
     return await choose(used)
   } catch (error) {
+    // Nobody has talked to this session yet, so its model is the one that somebody asked for.
+    if (session?.info.messageCount === 0) throw error
     const missing = { ...used, reason: error instanceof Error ? error.message : String(error) }
     const others = await source.choices().catch(() => [])
     for (const other of wanted ? [wanted, ...others] : others) {

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { systemClock, type Clock } from '../clock.ts'
 import { ExtensionHost } from '../extensions/extension-host.ts'
 import type { TrustedModules } from '../extensions/trusted-modules.ts'
+import type { McpServerState } from '../mcp/mcp-server.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
 import { describeChange } from '../mcp/pinned-tools.ts'
 import type { SignInOptions } from '../mcp/sign-in.ts'
 import { secretsOf } from '../redaction/known-values.ts'
 import { createRedactor } from '../redaction/redactor.ts'
-import { createModelRegistry, type ModelRegistry } from '../registry/model-registry.ts'
+import { createModelRegistry, type ModelRegistry, type ModelRegistryOptions } from '../registry/model-registry.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/trusted-content.ts'
 import type { Settings } from '../settings/built-in.ts'
@@ -109,11 +110,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     clock,
     ...(mayStart.server && { mayStart: mayStart.server }),
     ...(options.signIn && { signIn: options.signIn }),
-    observe: ({ server, state }) => {
-      const source = `MCP server ${server}`
-      if (state.type === 'failed') onProblem({ source, message: state.reason })
-      if (state.type === 'changed') onProblem({ source, message: describeChange(state.change), changedServer: server })
-    },
+    observe: (event) => reportServer(event, onProblem),
   })
   try {
     const resources = await loadResources({
@@ -128,18 +125,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       extraTemplateFolders: [...values.promptFolders, ...extensions.templateFolders],
     })
     for (const message of resources.problems) onProblem({ source: 'resources', message })
-    const credentials = new Credentials({
-      env,
-      configFolder: folder,
-      ...(options.keyring && { keyring: options.keyring }),
-    })
-    const registry = createModelRegistry({
-      providers: { ...extensions.providers, ...values.providers },
-      credentials,
-      env,
-      clock,
-      ...(options.fetch && { fetch: options.fetch }),
-    })
+    const registry = registryOf({ ...options, env, clock }, { ...extensions.providers, ...values.providers }, folder)
     const prefixProblem = await trusted?.mayUsePrefix(values.shellPrefix)
     if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
     const session = await AgentSession.open({
@@ -172,12 +158,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
       ...(options.owner !== undefined && { owner: options.owner }),
     })
-    const { missingModel, model } = session.state()
-    if (missingModel) {
-      const { provider, modelId, reason } = missingModel
-      const message = `This session used ${provider}/${modelId}, which cannot be opened (${reason}) It goes on with ${model.provider}/${model.modelId}.`
-      onProblem({ source: 'model', message })
-    }
+    const modelProblem = missingModelOf(session)
+    if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })
     const close = async (): Promise<void> => {
       await session.close()
       await Promise.all([mcp.close(), extensions.close()])
@@ -220,6 +202,38 @@ function trustedParts(project: Project): TrustedParts {
 /** The configuration of a project as it was read for the question. */
 function contentOf({ root, files }: Project): TrustedContent {
   return new Map(files.map(({ path, bytes, realPath }) => [join(root, path), { bytes, realPath }]))
+}
+
+function registryOf(
+  {
+    env,
+    clock,
+    keyring,
+    fetch,
+  }: Pick<CodingAgentOptions, 'keyring' | 'fetch'> & Required<Pick<CodingAgentOptions, 'env' | 'clock'>>,
+  providers: NonNullable<ModelRegistryOptions['providers']>,
+  folder: string,
+): ModelRegistry {
+  const credentials = new Credentials({ env, configFolder: folder, ...(keyring && { keyring }) })
+  return createModelRegistry({ providers, credentials, env, clock, ...(fetch && { fetch }) })
+}
+
+function reportServer(
+  { server, state }: { server: string; state: McpServerState },
+  onProblem: NonNullable<CodingAgentOptions['onProblem']>,
+): void {
+  const source = `MCP server ${server}`
+  if (state.type === 'failed') onProblem({ source, message: state.reason })
+  if (state.type === 'changed') onProblem({ source, message: describeChange(state.change), changedServer: server })
+}
+
+function missingModelOf(session: AgentSession): string | undefined {
+  const { missingModel: missing, model } = session.state()
+  if (!missing) return undefined
+  return (
+    `This session used ${missing.provider}/${missing.modelId}, which cannot be opened: ${missing.reason} ` +
+    `It goes on with ${model.provider}/${model.modelId}.`
+  )
 }
 
 function isChosen(tool: string, names: readonly string[] | undefined): boolean {

@@ -94,9 +94,12 @@ describe('a coding agent behind a server', () => {
     expect(trusting.board.get('commands')).toEqual(trusting.driver.slashCommands())
   })
 
-  test('starts with the model of the session, or says which one is missing and uses another', async () => {
-    const { sessions, cwd } = await place()
+  test('starts with the model that the session was made with; a used session whose model is gone says which and uses another', async () => {
+    const { sessions, cwd, store } = await place()
     const id = await sessions.create({ cwd, name: 'other', model: { provider: 'nowhere', modelId: 'x' } })
+    await expect(sessions.get(id)).rejects.toMatchObject({ problem: { status: 409, type: 'model-not-usable' } })
+    await using session = await store.open(id)
+    await session.appendMessage('user', 'hi')
     expect((await sessions.get(id)).driver.config()).toMatchObject({
       model: { model_id: 'm' },
       missing_model: { provider: 'nowhere', model_id: 'x', reason: expect.stringContaining('nowhere') },
