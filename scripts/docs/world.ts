@@ -1,7 +1,8 @@
-// A user's machine for the commands in the documentation: a repository to work in, a home, `tapetree` on the path, and a model that
-// gives one answer to everything. Says how it is used as a line of JSON, and stays until it is killed.
+// A user's machine for the commands in the documentation: a repository to work in, a home, `tapetree` on the path, a model that
+// gives one answer to everything, and an MCP server that the user has accepted. Says how it is used as a line of JSON, and stays
+// until it is killed.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 
@@ -22,6 +23,17 @@ mkdirSync(programs)
 const command = resolve('packages/cli/dist/bin/tapetree.js')
 writeFileSync(join(programs, 'tapetree'), `#!/bin/sh\nexec '${process.execPath}' '${command}' "$@"\n`)
 chmodSync(join(programs, 'tapetree'), 0o700)
+
+const described = join(home, 'tickets.txt')
+writeFileSync(described, 'Looks up a ticket.')
+const settingsFile = join(env['TAPETREE_HOME'] ?? '', 'settings.json')
+const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as object
+const tickets = {
+  command: process.execPath,
+  args: [resolve('packages/cli/src/testing/described-server.ts'), described],
+}
+writeFileSync(settingsFile, JSON.stringify({ ...settings, mcpServers: { tickets } }))
+execFileSync(process.execPath, [command, 'mcp', 'accept', 'tickets', '--yes'], { cwd, env })
 
 console.log(JSON.stringify({ cwd, env: { ...env, PATH: `${programs}:${env['PATH']}` } }))
 process.on('SIGTERM', () => void place[Symbol.asyncDispose]().then(() => process.exit()))
