@@ -104,7 +104,7 @@ class ModuleReader {
   }
 }
 
-/** `from 'x'`, `import 'x'`, `import('x')`, `require('x')`. */
+/** What a module imports, exports from another one, or requires by a name that stands there. */
 const importPattern = /\b(?:from|import|require)\s*(?:\(\s*)?(['"])([^'"\n]{1,500})\1/g
 const computedImport = /\b(?:import|require)\s*\((?!\s*(['"])[^'"\n]*\1\s*[,)])/
 

@@ -267,7 +267,8 @@ const programs: Record<string, ProgramRule> = {
     text: { count: 1 },
     check: jqProblem,
   },
-  iconv: { options: '-f: -t: -c -s -l --from-code= --to-code= --list', reads: 'contents' },
+  // A name of an encoding with a slash in it is read as a file that describes the encoding.
+  iconv: { options: '-f@ -t@ -c -s -l --from-code@ --to-code@ --list', reads: 'contents' },
   strings: {
     options: `-n: -t: -e: -a -d -f -o -w -s: -# --all --data --print-file-name --bytes= --radix= --encoding= --include-all-whitespace
       --output-separator= --version`,
