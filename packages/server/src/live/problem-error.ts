@@ -50,7 +50,7 @@ const statusOf: Partial<Record<SessionErrorCode, number>> = {
 function storageDetail({ cause }: SessionError): string {
   const { code } = (cause ?? {}) as { code?: unknown }
   const why = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? ` (${code})` : ''
-  return `The storage of the server failed${why}. What was sent may not have been kept.`
+  return `This could not be stored${why}, or only in part. Try again when the storage works.`
 }
 
 function titleOf(type: string): string {

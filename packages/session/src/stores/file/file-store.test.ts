@@ -38,6 +38,43 @@ describe('file store', () => {
   })
 })
 
+test('a list says that a run is interrupted when its session is not open in this process any more', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tapetree-'))
+  const store = openFileStore({ folder })
+  const session = await store.create()
+  await user(session, 'go')
+  await session.append({ type: 'run_start', runStart: { runId: 'run', leafId: session.leafId } })
+  expect((await store.list()).sessions).toMatchObject([{ status: 'running' }])
+  await session.close()
+  expect((await store.list()).sessions).toMatchObject([{ status: 'idle', stopped: { type: 'interrupted' } }])
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+describe('what can be stored', () => {
+  const check = (disk: MemoryDisk): Promise<void> => onDisk(disk).checkStorage()
+
+  test('is found out by a small write that leaves nothing behind', async () => {
+    const disk = new MemoryDisk()
+    await check(disk)
+    expect(disk.names('/root/.new')).toEqual([])
+  })
+
+  test.each([
+    ['a write that takes only a part', { operation: 'write', nth: 1, short: 3 }, 'the disk is full'],
+    ['a sync that fails', { operation: 'dataSync', nth: 1, error: 'EIO' }, 'EIO'],
+  ] as const)('is nothing after %s, and that leaves nothing behind either', async (_, fault, reason) => {
+    const disk = new MemoryDisk()
+    disk.failNth(fault)
+    await expect(check(disk)).rejects.toMatchObject({
+      code: 'storage-failed',
+      message: expect.stringContaining(reason),
+    })
+    expect(disk.names('/root/.new')).toEqual([])
+    await check(disk)
+  })
+})
+
 describe('file store on a modelled disk', () => {
   testSessionStore({
     test,

@@ -26,6 +26,15 @@ describe('memory store', () => {
 })
 
 describe('memory log store', () => {
+  test('a list says that a run is interrupted when nobody writes its session any more', async () => {
+    const store = new SessionStore(new MemoryLogStore())
+    const session = await store.create()
+    await session.append({ type: 'run_start', runStart: { runId: 'run', leafId: null } })
+    expect((await store.list()).sessions).toMatchObject([{ status: 'running' }])
+    await session.close()
+    expect((await store.list()).sessions).toMatchObject([{ status: 'idle', stopped: { type: 'interrupted' } }])
+  })
+
   test('wakes who waits for a line, and lets go who is told to stop', async () => {
     const port = new MemoryLogStore()
     const store = new SessionStore(port)
