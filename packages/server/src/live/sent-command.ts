@@ -25,15 +25,22 @@ export function isSame(left: CommandIdentity, right: CommandIdentity): boolean {
   return left.token === right.token && left.digest === right.digest
 }
 
-/** Whether the line at `seq` is the effect of this very command. Lines of earlier versions have only its id, which counts. */
+/**
+ * Whether the line at `seq` is the effect of this very command. Lines of earlier versions have only its id, which counts, and so it
+ * does if the log cannot be read because the session is being closed.
+ */
 export async function isEffectOf(session: Session, seq: number, identity: CommandIdentity): Promise<boolean> {
+  const found = await readIdentity(session, seq).catch(() => undefined)
+  return found === undefined || isSame(found, identity)
+}
+
+async function readIdentity(session: Session, seq: number): Promise<CommandIdentity | undefined> {
   for await (const line of session.lines({ after: seq - 1 })) {
-    if (line.type !== 'line') return true
+    if (line.type !== 'line') return undefined
     const { cause } = JSON.parse(line.text) as DiskLine & { cause?: Partial<Cause> }
-    if (cause?.digest === undefined) return true
-    return isSame({ token: cause.token ?? localUser, digest: cause.digest }, identity)
+    return cause?.digest === undefined ? undefined : { token: cause.token ?? localUser, digest: cause.digest }
   }
-  return true
+  return undefined
 }
 
 const digestLength = 32

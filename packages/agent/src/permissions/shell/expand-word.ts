@@ -50,7 +50,9 @@ function unreadableWord(text: string, { object }: Surroundings): Word {
 /** The value of an assignment: it stays one word, and wildcards in it stay as they are. */
 export function expandAssigned(node: WordNode, surroundings: Surroundings): Word {
   const fragments = partsOf(node, surroundings).map((part, index): Fragment => {
-    if (part.type === 'Glob' || part.type === 'BraceExpansion') return of(anything)
+    // A value is not split into names, but commands and variables in it are still expanded.
+    if (part.type === 'Glob' || part.type === 'BraceExpansion')
+      return isPlain(part.text) ? of(anything) : unreadable(part.text, surroundings)
     return fragmentsOf(part, { surroundings, isFirst: index === 0 }).reduce(join)
   })
   const { pieces } = fragments.reduce(join, noFragment)
@@ -152,13 +154,17 @@ function fragmentsOf(part: WordPart, reading: Reading): Fragment[] {
 }
 
 function braceFragments(source: string, surroundings: Surroundings): Fragment[] {
-  if (/[$`'"\\()<>~]/.test(source)) return [unreadable(source, surroundings)]
+  if (!isPlain(source)) return [unreadable(source, surroundings)]
   return (expandBraces(source) ?? [severalThings]).map(({ pieces, isSeveral }): Fragment => ({
     ...noFragment,
     pieces,
     isSeveral,
     mayVanish: false,
   }))
+}
+
+function isPlain(source: string): boolean {
+  return !/[$`'"\\()<>~]/.test(source)
 }
 
 function unreadable(text: string, { object }: Surroundings): Fragment {
