@@ -28,6 +28,8 @@ export class WatchedDriver implements SessionDriver {
   readonly session: Session
   readonly #clock: Clock
   readonly #closing = new AbortController()
+  /** Items of the draft whose line is in the log. */
+  readonly #landed = new Set<string>()
   readonly #listeners = new Set<(event: DriverEvent) => void>()
   #owner: Owner | undefined
   #chosen: Record<string, unknown> = {}
@@ -114,6 +116,7 @@ export class WatchedDriver implements SessionDriver {
       if (this.#closing.signal.aborted) return
       const newest = lines.at(-1)
       if (newest) last = newest.type === 'lost' ? newest.seq + newest.count - 1 : newest.seq
+      for (const line of lines) if (line.type === 'line') this.#noteAttempt(line.text)
       if (lines.some((line) => line.type === 'line' && changesConfig.test(line.text))) await this.#readConfig()
       sink.take(lines)
     }
@@ -153,11 +156,34 @@ export class WatchedDriver implements SessionDriver {
     }
   }
 
-  /** The draft is emptied when its entry is in the log; what was heard of it before lands with that line. */
+  /**
+   * What was heard of a draft lands with the line of its item. The owner empties the draft some time after that line, so text whose
+   * item is in the log already is stale.
+   */
   async #hearDraft(): Promise<void> {
     const { localFolder, openRun } = this.session
     if (localFolder === undefined || !this.isBusy || !openRun) return
-    for (const text of await readLiveDraft(localFolder)) this.#tell({ ...text, run: text.run ?? openRun.runId })
+    const draft = await readLiveDraft(localFolder)
+    for (const item of new Set(draft.map((text) => text.item))) {
+      if (await this.#isInLog(item)) this.#landed.add(item)
+    }
+    for (const text of draft) {
+      if (!this.#landed.has(text.item)) this.#tell({ ...text, run: text.run ?? openRun.runId })
+    }
+  }
+
+  async #isInLog(item: string): Promise<boolean> {
+    return this.session.getEntry(item).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** An attempt ends its item without an entry. */
+  #noteAttempt(line: string): void {
+    if (!line.includes('"type":"attempt"')) return
+    const { attempt } = JSON.parse(line) as { attempt?: { item?: string } }
+    if (attempt?.item !== undefined) this.#landed.add(attempt.item)
   }
 
   async #lookForOwner(): Promise<void> {
