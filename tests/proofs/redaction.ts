@@ -1,10 +1,12 @@
+import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { maxTries } from '../../scripts/figure/tries.ts'
 import { families } from '../../packages/agent/src/redaction/families.ts'
 import { createRedactor } from '../../packages/agent/src/redaction/redactor.ts'
 import { pick, plant, secretShapes } from '../../packages/agent/src/redaction/testing/planted-secrets.ts'
-import { findSlowestTexts, nsPerCharacter, repeated } from './redaction/slowest-text.ts'
+import type { TextsToMeasure } from './redaction/measured-texts.ts'
+import { cpuMs, findSlowestTexts, repeated } from './redaction/slowest-text.ts'
 
 export const name = 'redaction'
 
@@ -22,7 +24,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const found = plantTranscripts(size === 'ci' ? 3000 : 10_000, code, context)
   const changed = changedLines(code, say)
   const speed = measureSpeed(code.slice(0, 4_000).map(({ text }) => text))
-  const timesOrdinary = slowestMegabyte(code, context)
+  const timesOrdinary = await slowestMegabyte(code, context)
   const ok =
     found.recall >= targets.recall &&
     found.lowest.recall >= 0.95 &&
@@ -189,26 +191,20 @@ function sumOfCharacters(text: string): number {
  * How many times as long as a megabyte of ordinary code the slowest megabyte takes that a search finds. Both are measured in turn, and
  * the shortest times count, so that a busy machine does not fail it.
  */
-function slowestMegabyte(code: readonly CodeFile[], { size, random, seed, say }: FigureContext): number {
+async function slowestMegabyte(code: readonly CodeFile[], { size, random, seed, say }: FigureContext): Promise<number> {
   const steps = size === 'ci' ? { stepsPerFamily: 10, finalSteps: 60 } : { stepsPerFamily: 100, finalSteps: 1000 }
   const slowest = findSlowestTexts({ redactor, random, ...steps })
   const ordinary = code
     .map(({ text }) => text)
     .join('\n')
     .slice(0, 1_000_000)
-  const times = slowest.map(({ family, pieces }) => {
-    const text = repeated(pieces, 1_000_000)
-    let [ordinaryNs, ns] = [Infinity, Infinity]
-    for (
-      let tries = 0;
-      tries < 3 || (ns > targets.slowestTimesOrdinary * ordinaryNs && tries < 3 * maxTries);
-      tries++
-    ) {
-      ordinaryNs = Math.min(ordinaryNs, nsPerCharacter(redactor, ordinary))
-      ns = Math.min(ns, nsPerCharacter(redactor, text))
-    }
-    return { family, pieces, ratio: ns / ordinaryNs }
+  const ratios = await measureTexts({
+    policy: redactor.policy,
+    ordinary,
+    texts: slowest.map(({ pieces }) => repeated(pieces, 1_000_000)),
+    limit: targets.slowestTimesOrdinary,
   })
+  const times = slowest.map((text, index) => ({ ...text, ratio: ratios[index] ?? Infinity }))
   times.sort((left, right) => right.ratio - left.ratio)
   for (const { family, pieces, ratio } of times.slice(0, 3)) {
     const shown = JSON.stringify(
@@ -219,8 +215,8 @@ function slowestMegabyte(code: readonly CodeFile[], { size, random, seed, say }:
   return times[0]?.ratio ?? 0
 }
 
-function cpuMs(work: () => void): number {
-  const start = process.cpuUsage()
-  work()
-  return process.cpuUsage(start).user / 1000
+async function measureTexts(workerData: TextsToMeasure): Promise<number[]> {
+  const worker = new Worker(new URL('redaction/measured-texts.ts', import.meta.url), { workerData })
+  const [ratios] = (await once(worker, 'message')) as [number[]]
+  return ratios
 }

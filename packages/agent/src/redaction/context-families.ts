@@ -17,14 +17,20 @@ const secretNames = anyCase([
 const keyNames = ['_KEY', '_PAT', '_SALT']
 
 let shapes = 0
-const newShape = (shape: Omit<NameShape, 'index'>): NameShape => ({ index: shapes++, ...shape })
-const assigned: Omit<NameShape, 'index'> = {
-  hasDots: false,
-  maxLength: 32,
-  joint: 'assignment',
-  minValueLength: 4,
-  dependsOnAnchor: false,
-}
+/** All have all properties, in this order. */
+const newShape = (shape: Partial<NameShape>): NameShape => ({
+  index: shapes++,
+  hasDots: shape.hasDots ?? false,
+  maxLength: shape.maxLength ?? 32,
+  dependsOnAnchor: shape.dependsOnAnchor ?? false,
+  joint: shape.joint ?? 'assignment',
+  isDirect: shape.isDirect ?? false,
+  isToken: shape.isToken ?? false,
+  isQuoted: shape.isQuoted ?? false,
+  isAfterQuoted: shape.isAfterQuoted ?? false,
+  minValueLength: shape.minValueLength ?? 4,
+  maxValueLength: shape.maxValueLength,
+})
 
 /** Secrets that are known by what stands before them. */
 export const contextFamilies: readonly SecretFamily[] = [
@@ -106,7 +112,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'password',
     anchors: passwordNames,
     pattern: assignment(String.raw`[^\s"'\x60\\]{6,128}`, { isQuoted: true }),
-    nameShape: newShape({ ...assigned, isQuoted: true, minValueLength: 6 }),
+    nameShape: newShape({ isQuoted: true, minValueLength: 6 }),
     check: looksLikePassword,
   },
   {
@@ -114,7 +120,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: passwordNames,
     // An `&` that begins the next field of a query is no part of it.
     pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$]|&(?![A-Za-z_]{1,20}=)){6,128}`, { isQuoted: false }),
-    nameShape: newShape({ ...assigned, isAfterQuoted: true, minValueLength: 6, maxValueLength: 128 }),
+    nameShape: newShape({ isAfterQuoted: true, minValueLength: 6, maxValueLength: 128 }),
     check: (secret) => !/^[A-Za-z_]+[.=:]|\/\//.test(secret) && looksLikePassword(secret),
   },
   {
@@ -123,14 +129,14 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: ['PASS', 'PWD'],
     pattern:
       /((?:PASS(?:WORD|WD|PHRASE)?|PWD)=["']?)([^\s"'\x60\\$<>{}(),;&[\]/.=][^\s"'\x60\\$<>{}(),;&[\]]{3,127})(?=[\s"'\\,;&]|$)/,
-    nameShape: newShape({ ...assigned, maxLength: 10, dependsOnAnchor: true, maxValueLength: 128 }),
+    nameShape: newShape({ maxLength: 10, dependsOnAnchor: true, isDirect: true, maxValueLength: 128 }),
     check: (secret) => !isPlaceholder(secret),
   },
   {
     name: 'secret',
     anchors: [...secretNames, ...keyNames],
     pattern: assignment(String.raw`[A-Za-z0-9+/_.~%!@#$^*-]{16,4096}={0,2}`, { isQuoted: false }),
-    nameShape: newShape({ ...assigned, isToken: true, minValueLength: 16 }),
+    nameShape: newShape({ isToken: true, minValueLength: 16 }),
     check: looksRandom,
   },
   {
@@ -138,7 +144,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'secret',
     anchors: [...passwordNames, ...secretNames].filter((name) => /^[a-z-]+$/.test(name)),
     pattern: new RegExp(String.raw`((?<=--[a-z-]{0,24})[a-z-]{3,24} ["']?)([^\s"'\x60\\,;&(){}<>[\]$]{8,4096})${ends}`),
-    nameShape: newShape({ hasDots: false, maxLength: 24, joint: 'space', minValueLength: 8, dependsOnAnchor: true }),
+    nameShape: newShape({ maxLength: 24, joint: 'space', minValueLength: 8, dependsOnAnchor: true }),
     check: (secret) =>
       secret.length <= 64 && !secret.startsWith('-')
         ? looksLikePassword(secret) || looksRandom(secret)
@@ -163,14 +169,7 @@ function vendorFamily(name: string, names: string[], value: string): SecretFamil
       name,
       anchors,
       pattern: new RegExp(`(${lead})(${value})`),
-      nameShape: newShape({
-        hasDots: true,
-        maxLength: 60,
-        joint: 'assignment',
-        isToken: true,
-        minValueLength: 32,
-        dependsOnAnchor: false,
-      }),
+      nameShape: newShape({ hasDots: true, maxLength: 60, isToken: true, minValueLength: 32 }),
       check: (secret) => /\d/.test(secret) && !isPlaceholder(secret),
     },
   ]

@@ -16,9 +16,10 @@ export interface SecretFamily {
   readonly startsWord?: boolean
   /**
    * At most so many of these characters may stand right before the anchor. For patterns that go on for thousands of characters, among
-   * which there may be more anchors: without this, time would grow with the square of their length.
+   * which there may be more anchors: without this, time would grow with the square of their length. What stands behind all of them may
+   * be given, too.
    */
-  readonly maxRunBefore?: { readonly characters: CharacterSet; readonly length: number }
+  readonly maxRunBefore?: { readonly characters: CharacterSet; readonly length: number; readonly isFollowedBy?: string }
   /**
    * The pattern begins with a name, and whether it matches depends only on what follows that name. Lets the scanner reject an anchor
    * without running the pattern, and run the pattern once for a name that contains many anchors.
@@ -40,16 +41,18 @@ export interface NameShape {
   readonly dependsOnAnchor: boolean
   /** What stands between the name and its value: an assignment, or one space as after an option of a command. */
   readonly joint: 'assignment' | 'space'
+  /** An `=` follows the name, without a space. */
+  readonly isDirect: boolean
   /** The value consists of letters, digits and `+/_.~%!@#$^*=-`. */
-  readonly isToken?: boolean
-  /** The value stands between quotes. */
-  readonly isQuoted?: boolean
+  readonly isToken: boolean
+  /** The value stands between quotes, and has at most 128 characters. */
+  readonly isQuoted: boolean
   /** The same family was tried before for a value between quotes, and this one's check rejects all that the other rejects. */
-  readonly isAfterQuoted?: boolean
+  readonly isAfterQuoted: boolean
   /** Shorter values are not matched. A value has neither spaces, quotes nor backslashes. */
   readonly minValueLength: number
   /** If the value may itself contain names and signs: the longest that is matched. It has no spaces, quotes, brackets, `,;&\\$`. */
-  readonly maxValueLength?: number
+  readonly maxValueLength: number | undefined
 }
 
 /** How far before an anchor a pattern, or the search for a variable's name, may look. */

@@ -1,4 +1,4 @@
-import { charactersOf, isIn, type CharacterSet } from './character-set.ts'
+import { charactersOf, codeAt, isIn, type CharacterSet } from './character-set.ts'
 import type { NameShape } from './family.ts'
 
 /**
@@ -47,17 +47,28 @@ export class NameMemo {
   }
 
   #mayBeName(shape: NameShape, start: number): boolean {
-    const { maxLength, joint, minValueLength, isToken, isQuoted, isAfterQuoted } = shape
+    const { maxLength, joint, minValueLength, isAfterQuoted } = shape
     const end = this.#nameEndOf(shape, start)
     if (this.#isOpen(end)) return true
     if (end - start > maxLength || this.#unmatched[shape.index] === end + 1) return false
+    if (shape.isDirect && codeAt(this.#text, end) !== equals) return false
     const valueStart = joint === 'space' ? this.#afterSpace(end) : this.#afterSign(end)
     if (valueStart === 'none') return false
     if (valueStart === 'unknown') return true
-    if (isQuoted && !isIn(quotes, this.#text.charCodeAt(valueStart - 1))) return false
     if (isAfterQuoted && this.#wasRejected(valueStart)) return false
-    const valueEnd = (isToken ? this.#tokens : this.#words).endOf(valueStart)
+    const valueEnd = this.#valuesOf(shape).endOf(valueStart)
+    if (shape.isQuoted && !this.#isBetweenQuotes(valueStart, valueEnd)) return false
     return this.#isOpen(valueEnd) || valueEnd - valueStart >= minValueLength
+  }
+
+  #valuesOf({ isToken, maxValueLength }: NameShape): Runs {
+    if (isToken) return this.#tokens
+    return maxValueLength === undefined ? this.#words : this.#joined
+  }
+
+  #isBetweenQuotes(start: number, end: number): boolean {
+    if (!isIn(quotes, codeAt(this.#text, start - 1))) return false
+    return this.#isOpen(end) || (end - start <= maxQuoted && isIn(afterQuoted, codeAt(this.#text, end)))
   }
 
   /** Whether it was found between quotes, consists of characters that are allowed without them, too, and was rejected. */
@@ -66,8 +77,8 @@ export class NameMemo {
   }
 
   #afterSpace(nameEnd: number): ValueStart {
-    if (this.#text.charCodeAt(nameEnd) !== space) return 'none'
-    return isIn(quotes, this.#text.charCodeAt(nameEnd + 1)) ? nameEnd + 2 : nameEnd + 1
+    if (codeAt(this.#text, nameEnd) !== space) return 'none'
+    return isIn(quotes, codeAt(this.#text, nameEnd + 1)) ? nameEnd + 2 : nameEnd + 1
   }
 
   #afterSign(nameEnd: number): ValueStart {
@@ -83,7 +94,7 @@ export class NameMemo {
     const text = this.#text
     const sign = this.#skip(beforeSign, nameEnd, maxBeforeSign)
     if (this.#isOpen(sign)) return 'unknown'
-    if (!isIn(signs, text.charCodeAt(sign))) return 'none'
+    if (!isIn(signs, codeAt(text, sign))) return 'none'
     return this.#mayBeType(sign) ? 'unknown' : this.#skip(beforeValue, this.#skip(signs, sign, maxSign), maxBeforeSign)
   }
 
@@ -99,7 +110,7 @@ export class NameMemo {
 
   #skip(characters: CharacterSet, start: number, limit: number): number {
     let index = start
-    while (index - start < limit && isIn(characters, this.#text.charCodeAt(index))) index++
+    while (index - start < limit && isIn(characters, codeAt(this.#text, index))) index++
     return index
   }
 
@@ -195,7 +206,9 @@ const beforeValue = charactersOf(/[\\"'` \t]/)
 const quotes = charactersOf(/["'`]/)
 const spaces = charactersOf(/[ \t]/)
 const letters = charactersOf(/[A-Za-z]/)
-const space = 0x20
+const afterQuoted = charactersOf(/["'`\\]/)
+const [space, equals] = [0x20, 0x3d]
+const maxQuoted = 128
 /** Three backslashes, a quote, a bracket and sixteen spaces. */
 const maxBeforeSign = 21
 /** `===` */

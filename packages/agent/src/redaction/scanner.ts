@@ -1,7 +1,7 @@
-import { charactersOf, isIn } from './character-set.ts'
+import { charactersOf, codeAt, isIn, type CharacterSet } from './character-set.ts'
 import { AnchorAutomaton, type Hit } from './anchor-automaton.ts'
 import { families } from './families.ts'
-import { maxLookBehind, type SecretFamily } from './family.ts'
+import { maxLookBehind, type NameShape, type SecretFamily } from './family.ts'
 import { NameMemo } from './name-memo.ts'
 import { formsOf, minLength } from './known-values.ts'
 import { partialPattern } from './partial-pattern.ts'
@@ -32,12 +32,25 @@ export interface Scanned {
 
 /** What may stand at an anchor. */
 type Candidate =
-  | { type: 'family'; family: SecretFamily; whole: RegExp; partial: RegExp }
+  | FamilyCandidate
   | { type: 'value'; name: string; value: string }
   /** What was redacted before stays as it is, so that redacting twice changes nothing. */
   | { type: 'marker' }
 
-type FamilyCandidate = Candidate & { type: 'family' }
+/** A family as the scanner asks about it. All have all properties, for objects of many different forms are slow to ask. */
+interface FamilyCandidate {
+  type: 'family'
+  name: string
+  whole: RegExp
+  partial: RegExp
+  hasLead: boolean
+  startsWord: boolean
+  maxRunBefore: RunBefore | undefined
+  nameShape: NameShape | undefined
+  check: ((secret: string) => boolean) | undefined
+}
+
+type RunBefore = NonNullable<SecretFamily['maxRunBefore']>
 
 type Finding = { start: number; end: number; replacement: string | undefined }
 
@@ -64,13 +77,14 @@ export class Scanner {
     let copied = from
     let afterSecret = afterLast
     let state = 0
+    const runs: Place['runs'] = new Map()
     names.moveTo(text, { offset, isWhole })
     for (let index = automaton.skip(text, from); index < text.length; index++) {
       // Always within the table.
       state = next[(state << 7) | (text.charCodeAt(index) & 127)] as number
       if (canSkip && state === 0) index = automaton.skip(text, index + 1) - 1
       if (state < firstHit) continue
-      const finding = this.#look(automaton.hitsOf(state), { text, end: index + 1, afterSecret, isWhole, names })
+      const finding = this.#look(automaton.hitsOf(state), { text, end: index + 1, afterSecret, isWhole, names, runs })
       if (finding === 'open') {
         const end = index + 1 - automaton.depthOf(state)
         return { output: output + text.slice(copied, end), end, afterSecret }
@@ -119,21 +133,22 @@ export class Scanner {
   }
 
   #tryFamily(candidate: FamilyCandidate, start: number, place: Place): Finding | 'open' | undefined {
-    const { family, whole, partial } = candidate
+    const { maxRunBefore, nameShape, check } = candidate
     const { text, isWhole, afterSecret, names } = place
-    const { nameShape } = family
-    if (family.startsWord && afterSecret !== start && isInWord(text, start)) return undefined
-    if (family.maxRunBefore && isFarInside(family.maxRunBefore, { text, start, afterSecret })) return undefined
+    if (candidate.startsWord && afterSecret !== start && isInWord(text, start)) return undefined
+    if (maxRunBefore && isRunWrong(maxRunBefore, start, place)) return undefined
     if (nameShape && !names.mayMatch(nameShape, start)) return undefined
-    const match = matchAt(isWhole ? whole : partial, text, start)
+    const match = matchAt(isWhole ? candidate.whole : candidate.partial, text, start)
     if (match === null) {
       if (nameShape) names.unmatched(nameShape, start)
       return undefined
     }
-    const [all, lead = '', secret = all] = match
+    const all = match[0]
+    const lead = match[1] ?? ''
+    const secret = match[2] ?? all
     if (!isWhole && start + all.length === text.length) return 'open'
     const from = start + lead.length
-    if (family.check && !family.check(secret)) {
+    if (check && !check(secret)) {
       if (nameShape) names.rejected(nameShape, start, { start: from, end: from + secret.length })
       return undefined
     }
@@ -141,7 +156,7 @@ export class Scanner {
     return {
       start: from,
       end: from + secret.length,
-      replacement: isAllowed ? undefined : markerOf(kindOf(secret, family)),
+      replacement: isAllowed ? undefined : markerOf(kindOf(secret, candidate)),
     }
   }
 }
@@ -153,18 +168,27 @@ interface Place {
   afterSecret: number
   isWhole: boolean
   names: NameMemo
+  /** For characters that a family may not stand far behind: how many of them stand before the last anchor, and where they end. */
+  runs: Map<CharacterSet, { start: number; length: number; end: number }>
 }
 
 function markerOf(name: string): string {
   return `[redacted: ${name}]`
 }
 
-const familyCandidates = families.map((family) => ({
-  type: 'family' as const,
-  family,
-  whole: new RegExp(family.pattern, 'y'),
-  partial: new RegExp(partialPattern(family.pattern), 'y'),
-}))
+const familyCandidates = families.map(
+  ({ name, pattern, startsWord, maxRunBefore, nameShape, check }): FamilyCandidate => ({
+    type: 'family',
+    name,
+    whole: new RegExp(pattern, 'y'),
+    partial: new RegExp(partialPattern(pattern), 'y'),
+    hasLead: pattern.source.startsWith('(') && !pattern.source.startsWith('(?'),
+    startsWord: startsWord === true,
+    maxRunBefore,
+    nameShape,
+    check,
+  }),
+)
 
 /** What a user lets pass. */
 interface Allowances {
@@ -208,7 +232,7 @@ let sharedShapes: AnchorAutomaton<Candidate> | undefined
 function shapeAutomaton(): AnchorAutomaton<Candidate> {
   sharedShapes ??= new AnchorAutomaton<Candidate>([
     markerAnchor,
-    ...familyCandidates.flatMap((candidate) => candidate.family.anchors.map((anchor) => [anchor, candidate] as const)),
+    ...familyCandidates.flatMap((candidate, index) => anchorsOf(index).map((anchor) => [anchor, candidate] as const)),
   ])
   return sharedShapes
 }
@@ -231,26 +255,26 @@ function matchAt(pattern: RegExp, text: string, start: number): RegExpExecArray 
 }
 
 /** What it is by its own shape, where only its place gave it away. */
-function kindOf(secret: string, family: SecretFamily): string {
-  if (!hasLead(family)) return family.name
+function kindOf(secret: string, family: FamilyCandidate): string {
+  if (!family.hasLead) return family.name
   for (const { anchor, candidate } of shapesByStart.get(secret.slice(0, 2)) ?? []) {
     if (!secret.startsWith(anchor)) continue
-    if (matchAt(candidate.whole, secret, 0)?.[0].length === secret.length) return candidate.family.name
+    if (matchAt(candidate.whole, secret, 0)?.[0].length === secret.length) return candidate.name
   }
   return family.name
 }
 
-function hasLead({ pattern }: SecretFamily): boolean {
-  return pattern.source.startsWith('(') && !pattern.source.startsWith('(?')
-}
-
 /** What is known by its own shape, by the first two characters of its anchor. */
 const shapesByStart = Map.groupBy(
-  familyCandidates
-    .filter(({ family }) => !hasLead(family))
-    .flatMap((candidate) => candidate.family.anchors.map((anchor) => ({ anchor, candidate }))),
+  familyCandidates.flatMap((candidate, index) =>
+    candidate.hasLead ? [] : anchorsOf(index).map((anchor) => ({ anchor, candidate })),
+  ),
   ({ anchor }) => anchor.slice(0, 2),
 )
+
+function anchorsOf(index: number): readonly string[] {
+  return families[index]?.anchors ?? []
+}
 
 /** The name of the variable that has an anchor in it. */
 function nameAround(text: string, anchor: number): string {
@@ -259,14 +283,26 @@ function nameAround(text: string, anchor: number): string {
   return before + after
 }
 
-/** More than the allowed number of characters stand before; what belongs to a secret before does not count. */
-function isFarInside(
-  { characters, length }: NonNullable<SecretFamily['maxRunBefore']>,
-  { text, start, afterSecret }: { text: string; start: number; afterSecret: number },
-): boolean {
+/**
+ * More than the allowed number of characters stand before, not counting those of a secret, or something else than is asked for follows
+ * them. What was counted for the last anchor is not counted again: `-eyJ-eyJ-eyJ` has one at every fourth character.
+ */
+function isRunWrong({ characters, length, isFollowedBy }: RunBefore, start: number, place: Place): boolean {
+  const { text, afterSecret, isWhole, runs } = place
+  const before = runs.get(characters) ?? { start: -1, length: 0, end: -1 }
+  const isKnown = before.start > afterSecret && before.start <= start
+  const first = isKnown ? before.start : Math.max(afterSecret, 0)
   let from = start
-  while (start - from <= length && from > afterSecret && isIn(characters, text.charCodeAt(from - 1))) from--
-  return start - from > length
+  while (start - from <= length && from > first && isIn(characters, codeAt(text, from - 1))) from--
+  const run = { start, length: start - from + (isKnown && from === first ? before.length : 0), end: before.end }
+  runs.set(characters, run)
+  if (run.length > length) return true
+  if (isFollowedBy === undefined) return false
+  if (run.end < start) {
+    run.end = start
+    while (isIn(characters, codeAt(text, run.end))) run.end++
+  }
+  return run.end < text.length ? text[run.end] !== isFollowedBy : isWhole
 }
 
 const nameCharacters = charactersOf(/[A-Za-z0-9_-]/)
@@ -280,21 +316,21 @@ const [backslash, percent, dash, bracket, escape] = [0x5c, 0x25, 0x2d, 0x5b, 0x1
 /** A letter or digit stands before, unless it ends an escape: of a string, a URL or a terminal's colour. */
 function isInWord(text: string, start: number): boolean {
   if (start === 0) return false
-  const before = text.charCodeAt(start - 1)
+  const before = codeAt(text, start - 1)
   return isIn(nameCharacters, before) && before !== dash && !endsEscape(text, start)
 }
 
 /** `\n`, `\x41`, `\u0041`, `%41` or the end of a color, right before `end`. */
 function endsEscape(text: string, end: number): boolean {
-  const last = text.charCodeAt(end - 1)
-  if (isIn(escaped, last) && text.charCodeAt(end - 2) === backslash) return true
-  for (let digits = 1; digits <= 4 && isIn(hexDigits, text.charCodeAt(end - digits)); digits++) {
-    const sign = text.charCodeAt(end - digits - 1)
+  const last = codeAt(text, end - 1)
+  if (isIn(escaped, last) && codeAt(text, end - 2) === backslash) return true
+  for (let digits = 1; digits <= 4 && isIn(hexDigits, codeAt(text, end - digits)); digits++) {
+    const sign = codeAt(text, end - digits - 1)
     if (digits === 2 && sign === percent) return true
-    if (digits >= 2 && isIn(hexSigns, sign) && text.charCodeAt(end - digits - 2) === backslash) return true
+    if (digits >= 2 && isIn(hexSigns, sign) && codeAt(text, end - digits - 2) === backslash) return true
   }
   if (!isIn(letters, last)) return false
   let open = end - 2
-  while (end - 2 - open < 12 && isIn(colorDigits, text.charCodeAt(open))) open--
-  return text.charCodeAt(open) === bracket && text.charCodeAt(open - 1) === escape
+  while (end - 2 - open < 12 && isIn(colorDigits, codeAt(text, open))) open--
+  return codeAt(text, open) === bracket && codeAt(text, open - 1) === escape
 }

@@ -285,7 +285,7 @@ export const tokenFamilies: readonly SecretFamily[] = [
     pattern:
       /eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{0,8000}\.[A-Za-z0-9_-]{16,1500}(?:\.[A-Za-z0-9_-]{1,8000}\.[A-Za-z0-9_-]{1,64})?/,
     startsWord: true,
-    maxRunBefore: { characters: charactersOf(/[A-Za-z0-9_-]/), length: 24 },
+    maxRunBefore: { characters: charactersOf(/[A-Za-z0-9_-]/), length: 24, isFollowedBy: '.' },
     check: hasTokenHeader,
   },
 ]

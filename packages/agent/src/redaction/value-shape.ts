@@ -1,5 +1,5 @@
 import { AnchorAutomaton } from './anchor-automaton.ts'
-import { charactersOf, isIn } from './character-set.ts'
+import { charactersOf, codeAt, isIn } from './character-set.ts'
 
 /** What tells a random value from a word, a name in code, a path or a placeholder. */
 
@@ -54,8 +54,9 @@ export function isPlaceholder(value: string): boolean {
   const { next, firstHit } = placeholders
   let state = 0
   for (let index = 0; index < value.length; index++) {
-    // Always within the table.
-    state = next[(state << 7) | (folded[value.charCodeAt(index)] ?? 0)] as number
+    const code = value.charCodeAt(index)
+    // Always within the tables.
+    state = next[(state << 7) | (code < 128 ? (folded[code] as number) : 0)] as number
     if (state < firstHit) continue
     for (const { length, value: rest } of placeholders.hitsOf(state)) {
       if (rest === undefined) return true
@@ -160,12 +161,12 @@ function wordLetters(value: string): number {
   let count = 0
   let start = 0
   while (start < value.length) {
-    const isCapital = isIn(capitalLetters, value.charCodeAt(start))
+    const isCapital = isIn(capitalLetters, codeAt(value, start))
     let end = start + (isCapital ? 1 : 0)
-    while (isIn(smallLetters, value.charCodeAt(end))) end++
+    while (isIn(smallLetters, codeAt(value, end))) end++
     if (isCapital && end - start < 4) {
       end = start
-      while (isIn(capitalLetters, value.charCodeAt(end))) end++
+      while (isIn(capitalLetters, codeAt(value, end))) end++
     }
     const length = end - start
     if (length >= 4) {

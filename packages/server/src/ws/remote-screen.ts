@@ -169,7 +169,10 @@ export class RemoteScreen {
     this.#paceReading()
     const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
     const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }) }
-    const ack = await live.perform(id, connection.client.id, frame)
+    // Whatever goes wrong is the answer to this one command; it must not end the server.
+    const ack = await live
+      .perform(id, connection.client.id, frame)
+      .catch((error: unknown) => ({ id, ok: false as const, error: problemOf(error) }))
     connection.reply({ type: 'ack', data: ack })
     this.#underWay--
     this.#paceReading()

@@ -178,6 +178,15 @@ describe('a command', () => {
     expect(live.session.head).toEqual(head)
     expect(await queuer.command('q-2', 'rename', { name: 'mine' })).toMatchObject({ ok: true })
   })
+
+  test('that fails in a way nobody expected is answered, and the server goes on', async () => {
+    const { server, id } = await start()
+    const ear = await Ear.attached(server.dial(id, await server.token('drive')))
+    const live = await server.sessions.get(id)
+    vi.spyOn(live, 'perform').mockRejectedValueOnce(new Error('nobody expected this'))
+    expect(await ear.command('one', 'rename', { name: 'x' })).toMatchObject({ ok: false, error: { status: 500 } })
+    expect(await ear.command('two', 'rename', { name: 'x' })).toMatchObject({ ok: true })
+  })
 })
 
 describe('a WebSocket is refused', () => {

@@ -14,12 +14,17 @@ export function linesOfBlocks(blocks: readonly Token[], options: BlockOptions): 
 
 /** Text that cannot be read as Markdown within reason is one block, or one line, of plain text. */
 export function parseBlocks(text: string): Token[] {
-  if (deeplyNested.test(text) || (text.match(task)?.length ?? 0) > mostTasks) return asPlainText(text)
+  return parseWithinReason(text) ?? asPlainText(text)
+}
+
+/** Undefined if the text would take too long, or is nested too deep. */
+export function parseWithinReason(text: string): Token[] | undefined {
+  if (deeplyNested.test(text) || (text.match(task)?.length ?? 0) > mostTasks) return undefined
   try {
-    return withinTime({ parser: 'Markdown', text }, () => parsed(text)) ?? asPlainText(text)
+    return withinTime({ parser: 'Markdown', text }, () => parsed(text))
   } catch {
     // The parser calls itself for every level; what overflows the stack is still text.
-    return asPlainText(text)
+    return undefined
   }
 }
 
@@ -34,7 +39,7 @@ function parsed(text: string): Token[] {
   return blocks
 }
 
-function asPlainText(text: string): Token[] {
+export function asPlainText(text: string): Token[] {
   return [{ type: 'html', raw: text, text, block: true, pre: false }]
 }
 

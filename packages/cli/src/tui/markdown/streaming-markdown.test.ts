@@ -52,6 +52,55 @@ test('what is done is not drawn again', () => {
   expect(streaming.lines(text).at(-1)).toBe('  line 999')
 })
 
+test.each([
+  ['empty lines', '\n'.repeat(100_000)],
+  ['empty lines behind a word', `a${' \n'.repeat(50_000)}`],
+  ['empty lines of code', `\`\`\`\n${'\n'.repeat(100_000)}x`],
+  ['lines of code', `\`\`\`\n${'x\n'.repeat(50_000)}`],
+  ['items of a list', '- *a*\n'.repeat(8000)],
+  ['rows of a table', `| a |\n|---|\n${'| b |\n'.repeat(8000)}`],
+  ['quotations in quotations', `${'>'.repeat(50)} a\n${'b\n'.repeat(50_000)}`],
+])('%s that stream in take no longer than ten times as long as at once', (_, text) => {
+  const cpuMs = (work: () => void): number => {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1000
+  }
+  const options = { theme: plain, width: 40 }
+  let [whole, streamed] = [Infinity, Infinity]
+  for (let tries = 0; tries < 5; tries++) {
+    whole = Math.min(
+      whole,
+      cpuMs(() => markdownLines(shownText(text), options)),
+    )
+    streamed = Math.min(
+      streamed,
+      cpuMs(() => {
+        const streaming = new StreamingMarkdown(options)
+        for (let piece = 1; piece <= 40; piece++) streaming.lines(text.slice(0, (text.length / 40) * piece))
+      }),
+    )
+  }
+  expect(streamed / whole).toBeLessThan(10)
+})
+
+test('text that is nested too deep to be read stays plain text to its end', () => {
+  const text = `# Title\n\n${'>'.repeat(50)} a\n\n\n  b **c**\n\nend`
+  const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+  let lines: string[] = []
+  for (let end = 1; end <= text.length; end++) lines = streaming.lines(text.slice(0, end))
+  expect(lines).toEqual(['Title', '', '>'.repeat(40), `${'>'.repeat(10)} a`, '', '', '  b **c**', '', 'end'])
+})
+
+test('what comes to a very long list is plain text until the list is drawn again', () => {
+  const items = Array.from({ length: 2000 }, (_, index) => `- item ${index}\n`)
+  const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+  streaming.lines(items.slice(0, 1500).join(''))
+  expect(streaming.lines(items.slice(0, 1501).join('')).slice(-2)).toEqual(['• item 1499', '- item 1500'])
+  expect(streaming.lines(items.join('')).slice(-2)).toEqual(['• item 1998', '• item 1999'])
+})
+
 test('half a sign is not taken for another one', () => {
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   expect(streaming.lines('Points:\n-')).toEqual(['Points:'])
