@@ -99,7 +99,9 @@ export async function findSlowText({ random, tries, say }: SlowTextOptions): Pro
       found.problems.push(`slow text: ${what} took ${ratio.toFixed(1)} times as long as ordinary text`)
     }
   }
-  say(`${found.tried} hostile texts, the slowest ${found.slowest.toFixed(1)} times as slow as ordinary text: ${found.what}`)
+  say(
+    `${found.tried} hostile texts, the slowest ${found.slowest.toFixed(1)} times as slow as ordinary text: ${found.what}`,
+  )
   return found
 }
 

@@ -34,7 +34,7 @@ test('a text made to be slow takes little longer than ordinary text', () => {
   ]
   const ordinary = repeat('const token = await readToken(path) // see the docs: "first", second\n')
   const best = (text: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(text)))
-  best(ordinary)
+  for (const text of [ordinary, ...texts.map(repeat)]) best(text)
   const limit = 60 * Math.max(best(ordinary), 0.5)
   expect(texts.filter((text) => best(repeat(text)) > limit)).toEqual([])
 })
@@ -56,5 +56,6 @@ function repeat(text: string): string {
 function timeOf(text: string): number {
   const start = process.cpuUsage()
   redactor.text(text)
-  return process.cpuUsage(start).user / 1000
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
 }

@@ -2,7 +2,6 @@ import type { FakeAnswer } from '@tapetree/agent/testing'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from '../host/open-store.ts'
 import { SessionHost } from '../host/session-host.ts'
@@ -52,7 +51,9 @@ test('who owns the session stays until what others have asked for is done', asyn
   home.provider.script(say('Ours.', 'first'), say('Theirs.', 'second'))
   const owner = spawn(process.execPath, [bundle, 'run', '--jsonl', 'ours'], { cwd: home.cwd, env: home.env })
   owner.stdin.end()
-  const ended = Promise.all([once(owner, 'close'), text(owner.stderr)])
+  const ended = once(owner, 'close')
+  let said = ''
+  owner.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   const lines = createInterface({ input: owner.stdout })
   const [header] = (await once(lines, 'line')) as [string]
   const { id } = JSON.parse(header) as { id: string }
@@ -63,10 +64,10 @@ test('who owns the session stays until what others have asked for is done', asyn
   home.provider.release('first')
   await home.provider.request(2)
   await expect.poll(() => handle.transcript.lastRun?.outcome).toBe('completed')
+  await expect.poll(() => said).toContain('What others have asked for in this session is waited for')
   home.provider.release('second')
-  const [[code], err] = await ended
+  const [code] = await ended
   expect(code).toBe(0)
-  expect(err).toContain('What others have asked for in this session is waited for')
   const store = await openStore(placesOf(home))
   await using session = await store.open(id, { readOnly: true })
   expect(session.openRun).toBeNull()
