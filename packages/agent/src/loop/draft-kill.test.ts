@@ -21,7 +21,7 @@ setInterval(() => {
     each.draft.add({ type: 'delta', item: 'one', part: 0, kind: 'text', off: each.off, text, run: 'r' })
     each.off += text.length
   }
-  if (++rounds === 40) process.stdout.write('streaming')
+  if (++rounds === 120) process.stdout.write('streaming')
 }, 10)
 `
 

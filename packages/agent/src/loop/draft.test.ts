@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { LiveText } from '@tapetree/session'
@@ -47,6 +47,29 @@ describe('a draft', () => {
     await expect.poll(written).toContain('xxx')
     expect(await written()).not.toContain('y')
     await draft.close()
+  })
+
+  test('of each of many sessions is written, cleared and written again in this order', async () => {
+    const folders = Array.from({ length: 60 }, (_, index) => join(folder, `many-${index}`))
+    const drafts = await Promise.all(
+      folders.map(async (each) => {
+        await mkdir(each)
+        return openDraft(each)
+      }),
+    )
+    const textOf = async (each: string): Promise<unknown> => (await readDraft(each))?.content[0]
+    for (const round of ['one', 'two', 'three', 'four']) {
+      const half = `${round} and `
+      for (const [index, draft] of drafts.entries()) draft.add(live(half + index, 0, { item: round }))
+      await expect.poll(() => textOf(folders.at(-1) ?? '')).toMatchObject({ text: { content: `${half}59` } })
+      for (const [index, draft] of drafts.entries()) draft.add(live('!', `${half}${index}`.length, { item: round }))
+      if (round === 'four') break
+      await Promise.all(drafts.map((draft) => draft.clear()))
+      expect((await Promise.all(folders.map(textOf))).filter((text) => text !== undefined)).toEqual([])
+    }
+    await Promise.all(drafts.map((draft) => draft.close()))
+    for (const [index, each] of folders.entries())
+      expect(await textOf(each)).toMatchObject({ text: { content: `four and ${index}!` } })
   })
 
   test('is read back part by part', async () => {

@@ -1,5 +1,7 @@
+import { write } from 'node:fs'
 import { open, readFile, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import type { Content, LiveText } from '@tapetree/session'
 
 /** What is being streamed, kept beside the log until its entry is there: after a crash it shows how far the answer had come. */
@@ -38,8 +40,9 @@ class DraftFile implements Draft {
   #unwritten: Unwritten[] = []
   #length = 0
   #isEmpty = true
-  /** Writes of one file come after each other. They are not waited for while text streams. */
+  /** Writes to one file follow each other. Nobody waits for them while text streams. */
   #lastWork: Promise<void> = Promise.resolve()
+  #openWork = 0
 
   constructor(path: string) {
     this.#path = path
@@ -50,7 +53,7 @@ class DraftFile implements Draft {
     if (last && last.first.item === live.item && last.first.part === live.part) last.text += live.text
     else this.#unwritten.push({ first: live, text: live.text })
     this.#length += live.text.length
-    if (this.#length >= maxBehindLength) this.flush()
+    if (this.#length >= maxBehindLength) this.#flush()
     else unwrittenDrafts.add(this)
   }
 
@@ -63,18 +66,35 @@ class DraftFile implements Draft {
 
   async close(): Promise<void> {
     // Text that is still here belongs to an answer that could not be kept: the next process finds it.
-    if (this.#unwritten.length > 0) this.flush()
+    if (this.#unwritten.length > 0) this.#flush()
     await this.#lastWork
     await this.#file?.close().catch(() => undefined)
     this.#file = undefined
   }
 
-  /** Hands over what has not been written yet. */
-  flush(): void {
+  /** What is to be written to an open file that nothing else is being written to. Otherwise it writes by itself. */
+  takeUnwritten(): DraftWrite | undefined {
+    if (this.#file && this.#openWork === 0) return [this.#file.fd, this.#takeLines()]
+    this.#flush()
+    return undefined
+  }
+
+  /** Somebody else writes what was taken. */
+  follow(written: Promise<void>): void {
+    this.#openWork++
+    this.#lastWork = written.then(() => void this.#openWork--)
+  }
+
+  #flush(): void {
+    const lines = this.#takeLines()
+    void this.#do((file) => file.appendFile(lines))
+  }
+
+  #takeLines(): string {
     const lines = this.#unwritten.map(({ first, text }) => `${JSON.stringify(lineOf(first, text))}\n`).join('')
     this.#forget()
     this.#isEmpty = false
-    void this.#do((file) => file.appendFile(lines))
+    return lines
   }
 
   #forget(): void {
@@ -83,14 +103,16 @@ class DraftFile implements Draft {
     this.#length = 0
   }
 
-  /** Not in the event loop: a thousand sessions would hold it up with their writes. */
   #do(work: (file: FileHandle) => Promise<unknown>): Promise<void> {
+    this.#openWork++
     this.#lastWork = this.#lastWork.then(async () => {
       try {
         this.#file ??= await open(this.#path, 'a', 0o600)
         await work(this.#file)
       } catch {
         // A draft that cannot be written is done without.
+      } finally {
+        this.#openWork--
       }
     })
     return this.#lastWork
@@ -117,13 +139,80 @@ class UnwrittenDrafts {
   }
 
   #flushDue(): void {
+    const drafts: DraftFile[] = []
+    const writes: DraftWrite[] = []
     const due = performance.now() - maxBehindMs
     for (const [draft, since] of this.#since) {
-      if (since > due) return
-      draft.flush()
+      if (since > due) break
+      const write = draft.takeUnwritten()
+      if (!write) continue
+      drafts.push(draft)
+      writes.push(write)
     }
+    if (writes.length === 0) return
+    const thread = writes.length < manyDrafts ? undefined : (writerThread ??= new WriterThread())
+    const written = thread?.isReady ? thread.write(writes) : writeHere(writes)
+    for (const draft of drafts) draft.follow(written)
   }
 }
+
+/** A file descriptor, and what is appended to the file. */
+type DraftWrite = [fd: number, lines: string]
+
+/** A write costs this thread far more than handing it to another: with so many at once the other thread is worth its memory. */
+const manyDrafts = 20
+
+async function writeHere(writes: readonly DraftWrite[]): Promise<void> {
+  await Promise.all(writes.map(([fd, lines]) => new Promise<void>((resolve) => write(fd, lines, () => resolve()))))
+}
+
+const threadSource = `
+const { writeSync } = require('node:fs')
+const { parentPort } = require('node:worker_threads')
+parentPort.on('message', ({ id, writes }) => {
+  for (const [fd, lines] of writes) {
+    try {
+      writeSync(fd, lines)
+    } catch {
+      // A draft that cannot be written is done without.
+    }
+  }
+  parentPort.postMessage(id)
+})
+`
+
+/** Writes the drafts of many sessions, one message for all of them. */
+class WriterThread {
+  readonly #worker = new Worker(threadSource, { eval: true, name: 'drafts', stdin: true })
+  readonly #open = new Map<number, () => void>()
+  #sent = 0
+  /** Text does not wait for a thread that is still starting. */
+  isReady = false
+
+  constructor() {
+    this.#worker.unref()
+    this.#worker.once('online', () => (this.isReady = true))
+    this.#worker.on('message', (id: number) => this.#end(id))
+    this.#worker.on('error', () => undefined)
+    this.#worker.once('exit', () => {
+      writerThread = undefined
+      for (const id of [...this.#open.keys()]) this.#end(id)
+    })
+  }
+
+  write(writes: readonly DraftWrite[]): Promise<void> {
+    const id = ++this.#sent
+    this.#worker.postMessage({ id, writes })
+    return new Promise((resolve) => this.#open.set(id, resolve))
+  }
+
+  #end(id: number): void {
+    this.#open.get(id)?.()
+    this.#open.delete(id)
+  }
+}
+
+let writerThread: WriterThread | undefined
 
 const unwrittenDrafts = new UnwrittenDrafts()
 

@@ -60,6 +60,7 @@ export class Scanner {
   readonly #marker: MarkerPatterns
   readonly #allowances: Allowances
   readonly #names = new NameMemo()
+  readonly #runs: Place['runs'] = new Map()
 
   constructor(
     automaton: AnchorAutomaton<Candidate>,
@@ -77,7 +78,8 @@ export class Scanner {
     let copied = from
     let afterSecret = afterLast
     let state = 0
-    const runs: Place['runs'] = new Map()
+    const runs = this.#runs
+    if (runs.size > 0) runs.clear()
     names.moveTo(text, { offset, isWhole })
     for (let index = automaton.skip(text, from); index < text.length; index++) {
       // Always within the table.

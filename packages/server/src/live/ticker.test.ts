@@ -4,11 +4,14 @@ import { Ticker } from './ticker.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-test('each function is called once in a period, and few of them in the same turn', async () => {
+test.each([
+  { functions: 300, periodMs: 32 },
+  { functions: 1000, periodMs: 100 },
+])('$functions functions are each called every $periodMs ms, and few of them in the same turn', async (given) => {
   const ticker = new Ticker(32)
   let inThisTurn = 0
   let mostInATurn = 0
-  const counts = Array.from({ length: 1000 }, () => 0)
+  const counts = Array.from({ length: given.functions }, () => 0)
   const removes = counts.map((_, index) =>
     ticker.add(() => {
       counts[index] = (counts[index] ?? 0) + 1
@@ -16,7 +19,7 @@ test('each function is called once in a period, and few of them in the same turn
       mostInATurn = Math.max(mostInATurn, inThisTurn)
     }),
   )
-  for (let ms = 0; ms < 320; ms++) {
+  for (let ms = 0; ms < 10 * given.periodMs; ms++) {
     inThisTurn = 0
     await vi.advanceTimersByTimeAsync(1)
   }
