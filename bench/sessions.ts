@@ -123,7 +123,7 @@ class Pair implements AsyncDisposable {
   static async bare(context: FigureContext, sessions: number): Promise<Pair> {
     const pair = new Pair('bare', context, Child.start('sessions/bare-server.ts'))
     const { port: scriptPort } = await pair.#load.ask<{ port: number }>('listen')
-    const { port } = await pair.#server.ask<{ port: number }>('start', { scriptPort })
+    const { port } = await pair.#server.ask<{ port: number }>('start', { scriptPort, sessions })
     await pair.#load.ask('watchBare', { port, sessions })
     return pair
   }

@@ -6,11 +6,14 @@ import { answerParent } from '../wire/answer-parent.ts'
 import { measureLoop } from './measure-loop.ts'
 import { readScript } from './read-script.ts'
 
-/** That of the product. */
-const tickMs = 33
+/** Those of the product: with many sessions they come less often. */
+const shortestTickMs = 33
+const framesPerMs = 10
+let tickMs = shortestTickMs
 
 answerParent({
-  start: async ({ scriptPort }: { scriptPort: number }) => {
+  start: async ({ scriptPort, sessions }: { scriptPort: number; sessions: number }) => {
+    tickMs = Math.max(shortestTickMs, sessions / framesPerMs)
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false, clientTracking: false })
     server.on('connection', (socket, request) => {
       const index = Number(request.url?.slice(1))

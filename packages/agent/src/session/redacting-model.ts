@@ -18,35 +18,78 @@ export function redactingModel(model: Model, redactor: Redactor): Model {
 }
 
 /** A key may come in two pieces: a piece that could be the beginning of one is held back until that is clear. */
-async function* redactParts(parts: AsyncIterable<ModelPart>, redactor: Redactor): AsyncGenerator<ModelPart> {
-  const open = new Map<number, RedactingStream>()
-  try {
-    for await (const part of parts) {
-      if (part.type === 'text_delta') {
-        const stream = open.get(part.part) ?? redactor.stream()
-        open.set(part.part, stream)
-        const text = stream.write(part.text)
-        if (text !== '') yield { ...part, text }
-        continue
-      }
-      if (part.type === 'text_end') yield* rest(open, part.part)
-      if (part.type === 'finish') yield* restOfAll(open)
-      yield part
-    }
-  } catch (error) {
-    // What was said before it broke off is kept.
-    yield* restOfAll(open)
-    throw error
+function redactParts(parts: AsyncIterable<ModelPart>, redactor: Redactor): AsyncIterable<ModelPart> {
+  return { [Symbol.asyncIterator]: () => new RedactedParts(parts[Symbol.asyncIterator](), redactor) }
+}
+
+/** Not a generator: every word that a model says comes through here, and a generator costs several turns of the microtask queue for each. */
+class RedactedParts implements AsyncIterator<ModelPart> {
+  readonly #parts: AsyncIterator<ModelPart>
+  readonly #redactor: Redactor
+  readonly #open = new Map<number, RedactingStream>()
+  /** What is given out before anything else is read. */
+  readonly #ready: ModelPart[] = []
+  #end: { error?: unknown } | undefined
+
+  constructor(parts: AsyncIterator<ModelPart>, redactor: Redactor) {
+    this.#parts = parts
+    this.#redactor = redactor
   }
-  yield* restOfAll(open)
-}
 
-function* restOfAll(open: Map<number, RedactingStream>): Generator<ModelPart> {
-  for (const part of open.keys()) yield* rest(open, part)
-}
+  next(): Promise<IteratorResult<ModelPart>> {
+    const ready = this.#ready.shift()
+    if (ready) return Promise.resolve({ done: false, value: ready })
+    if (!this.#end) return this.#parts.next().then(this.#take, this.#fail)
+    if ('error' in this.#end) return Promise.reject(this.#end.error)
+    return Promise.resolve({ done: true, value: undefined })
+  }
 
-function* rest(open: Map<number, RedactingStream>, part: number): Generator<ModelPart> {
-  const text = open.get(part)?.end() ?? ''
-  open.delete(part)
-  if (text !== '') yield { type: 'text_delta', part, text }
+  async return(): Promise<IteratorResult<ModelPart>> {
+    await this.#parts.return?.()
+    return { done: true, value: undefined }
+  }
+
+  readonly #take = (
+    result: IteratorResult<ModelPart>,
+  ): IteratorResult<ModelPart> | Promise<IteratorResult<ModelPart>> => {
+    if (result.done) {
+      this.#giveAll()
+      this.#end = {}
+      return this.next()
+    }
+    const part = result.value
+    if (part.type === 'text_delta') {
+      const text = this.#streamOf(part.part).write(part.text)
+      if (text === part.text) return result
+      return text === '' ? this.next() : { done: false, value: { ...part, text } }
+    }
+    if (part.type === 'text_end') this.#give(part.part)
+    if (part.type === 'finish') this.#giveAll()
+    if (this.#ready.length === 0) return result
+    this.#ready.push(part)
+    return this.next()
+  }
+
+  /** What was said before it broke off is kept. */
+  readonly #fail = (error: unknown): Promise<IteratorResult<ModelPart>> => {
+    this.#giveAll()
+    this.#end = { error }
+    return this.next()
+  }
+
+  #streamOf(part: number): RedactingStream {
+    let stream = this.#open.get(part)
+    if (!stream) this.#open.set(part, (stream = this.#redactor.stream()))
+    return stream
+  }
+
+  #giveAll(): void {
+    for (const part of this.#open.keys()) this.#give(part)
+  }
+
+  #give(part: number): void {
+    const text = this.#open.get(part)?.end() ?? ''
+    this.#open.delete(part)
+    if (text !== '') this.#ready.push({ type: 'text_delta', part, text })
+  }
 }
