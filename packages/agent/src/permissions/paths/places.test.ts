@@ -129,9 +129,10 @@ interface PlannedEntry {
   target: string
 }
 
-/** What cannot be made, because something else is in its place, is left out. */
+/** What cannot be made, because something else is in its place, is left out, and so is what a link would put outside of the root. */
 function make(root: string, { place, kind, target }: PlannedEntry): void {
   const path = `${root}/${place}`
+  if (!isInside(root, path)) return
   try {
     mkdirSync(path.slice(0, path.lastIndexOf('/')), { recursive: true })
     if (kind === 'folder') mkdirSync(path)
@@ -140,6 +141,13 @@ function make(root: string, { place, kind, target }: PlannedEntry): void {
   } catch {
     // another entry came first
   }
+}
+
+/** By the nearest folder above the path that exists. */
+function isInside(root: string, path: string): boolean {
+  const above = path.slice(0, path.lastIndexOf('/'))
+  const real = kernelPath(above)
+  return real === undefined ? isInside(root, above) : real === root || real.startsWith(`${root}/`)
 }
 
 function kernelPath(path: string): string | undefined {

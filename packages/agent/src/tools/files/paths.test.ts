@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { execFileSync } from 'node:child_process'
 import { mkdir, symlink } from 'node:fs/promises'
@@ -34,7 +35,14 @@ describe('realPathOf', () => {
   test.runIf(process.platform === 'linux')(
     'agrees with realpath on random paths through links and through what is missing',
     async () => {
-      await using folder = await TestFolder.make({ 'a/c/file': '', 'b/file': '', 'outside/secret': '' })
+      // So deep that no path climbs out of it to what other tests have made.
+      const deep = 'd/'.repeat(10)
+      await using folder = await TestFolder.make({
+        [`${deep}a/c/file`]: '',
+        [`${deep}b/file`]: '',
+        [`${deep}outside/secret`]: '',
+      })
+      const cwd = folder.at(deep)
       const links = {
         in: 'a',
         'a/up': '..',
@@ -42,9 +50,9 @@ describe('realPathOf', () => {
         gone: 'missing/x',
         chain: 'gone/y',
         'b/root': '/',
-        'a/far': folder.at('outside'),
+        'a/far': join(cwd, 'outside'),
       }
-      for (const [name, target] of Object.entries(links)) await symlink(target, folder.at(name))
+      for (const [name, target] of Object.entries(links)) await symlink(target, join(cwd, name))
       const parts = [
         'a',
         'b',
@@ -70,11 +78,11 @@ describe('realPathOf', () => {
       const seed = Math.floor(Math.random() * 2 ** 31)
       const paths = fc.sample(path, { numRuns: 1000, seed })
       const expected = execFileSync('realpath', ['-m', '-L', '-z', '--', ...paths], {
-        cwd: folder.path,
+        cwd,
         encoding: 'utf8',
       })
       const known = expected.split('\0').slice(0, -1)
-      const differing = paths.filter((given, index) => realPathOf(given, { cwd: folder.path }) !== known[index])
+      const differing = paths.filter((given, index) => realPathOf(given, { cwd }) !== known[index])
       expect({ seed, differing }).toEqual({ seed, differing: [] })
     },
   )
