@@ -174,4 +174,5 @@ export {
   type ToolOptions,
   type ToolOutput,
 } from './tools/tool.ts'
+export type { InputSchema, JsonSchema, StandardSchema, ToolInput } from './tools/tool-input.ts'
 export { writeTool } from './tools/write.ts'

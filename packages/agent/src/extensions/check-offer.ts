@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
 import { addProvider } from '../registry/provider-additions.ts'
+import { readToolInput } from '../tools/tool-input.ts'
 import type { HookName } from './extension.ts'
 import type { Offer } from './runner.ts'
 
@@ -63,13 +64,7 @@ const ownModels = z.array(
 export function checkOffer(offer: Offer, cwd: string): Offer {
   const result = offerSchema.safeParse(offer)
   if (!result.success) throw new TypeError(`What it registers is not valid. ${z.prettifyError(result.error)}`)
-  for (const { name, inputSchema } of offer.tools) {
-    try {
-      z.fromJSONSchema(inputSchema)
-    } catch (cause) {
-      throw new TypeError(`The input schema of the tool ${name} is not understood: ${String(cause)}`, { cause })
-    }
-  }
+  for (const { name, inputSchema } of offer.tools) readToolInput({ name, schema: inputSchema })
   for (const provider of offer.providers) {
     if (isAdded(provider)) addProvider(provider.id, provider, undefined)
     else if (!ownModels.safeParse(provider.models).success)

@@ -132,6 +132,12 @@ describe('an extension that does not load is reported, and the others are there'
         `export default (api: any) => api.registerTool({ name: 'a', ${tool}, more() {}, run() {} })`,
         /could not be cloned/,
       ],
+      [
+        `export default (api: any) => api.registerTool({
+          name: 'a', description: 'c', inputSchema: { type: 'object', required: 'path' }, run() {}
+        })`,
+        /The input schema of the tool a cannot be used: #\/required must be a list\./,
+      ],
       [`process.exit(1)`, /^It could not be loaded: It ended its thread\.$/],
     ]
     await using opened = await openHost({

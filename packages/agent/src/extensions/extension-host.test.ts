@@ -97,6 +97,25 @@ describe('tools', () => {
     expect(count!.check('text', { cwd: '/' })).toMatch(/^The input of count is not valid\./)
   })
 
+  test('are protected by every keyword of their schema, also where no type stands beside it', async () => {
+    await using opened = await openHost({
+      files: {
+        'count.ts': `export default (api: any) => api.registerTool({
+          name: 'count', description: 'counts', run: () => 'never',
+          inputSchema: {
+            type: 'object',
+            properties: { lines: { type: 'array', minItems: 1 }, mode: { not: { const: 'all' } } },
+            anyOf: [{ required: ['path'] }, { required: ['lines'] }],
+          },
+        })`,
+      },
+    })
+    const [count] = opened.host.withTools([])
+    for (const input of [{}, { lines: [] }, { path: 'a', mode: 'all' }])
+      expect(count!.check(input, { cwd: '/' })).toMatch(/^The input of count is not valid\./)
+    expect(count!.check({ lines: [1] }, { cwd: '/' })).toMatchObject({ access: [{ name: 'count' }] })
+  })
+
   test('touch who knows what, unless they say what it is', async () => {
     await using plain = await openHost({ files: tool(`run: () => ''`) })
     expect(accessOf(plain.host.withTools([])[0]!, { path: 'a' }, { cwd: '/' })).toEqual([

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { realPathOf } from '../tools/files/paths.ts'
+import { readToolInput } from '../tools/tool-input.ts'
 import { ToolProblem } from '../tools/tool-problem.ts'
 import type { Access, CheckedCall, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 import { ExtensionFailure } from './extension-failure.ts'
@@ -19,18 +19,18 @@ export function extensionTool(
   sessionOf: (id: string) => HookSession | undefined,
 ): Tool {
   const { name, description, readOnly = false, replay = 'never', deadlineMs = defaultDeadlineMs } = offered
-  const inputSchema = z.fromJSONSchema(offered.inputSchema)
+  const { inputSchema, parse } = readToolInput({ name, schema: offered.inputSchema })
   return {
     name,
     description,
-    inputSchema: offered.inputSchema,
+    inputSchema,
     readOnly,
     replay,
     deadlineMs,
     check: (given, place): CheckedCall | string => {
-      const parsed = inputSchema.safeParse(given)
-      if (!parsed.success) return `The input of ${name} is not valid. ${z.prettifyError(parsed.error)}`
-      const input = given as Record<string, unknown>
+      const parsed = parse(given)
+      if (typeof parsed === 'string') return parsed
+      const { input } = parsed
       try {
         return { access: accessOf(offered, input, place), run: (context) => run(input, context) }
       } catch (error) {

@@ -1,6 +1,6 @@
 import type { BlobReference, Content, RecordDraft, ToolDefinition, ToolStartRecord } from '@tapetree/session'
-import { z } from 'zod'
 import type { Clock } from '../clock.ts'
+import { readToolInput, type InputSchema, type JsonSchema, type ToolInput } from './tool-input.ts'
 
 /** Something a model may ask for. */
 export interface Tool {
@@ -90,29 +90,36 @@ export interface ToolOutput {
   isError?: boolean
 }
 
-export interface ToolOptions<Schema extends z.ZodType> {
+export interface ToolOptions<Schema extends InputSchema> {
   name: string
   description: string
+  /** A Standard Schema (zod, valibot, ArkType) or plain JSON Schema. Inputs that do not fit it never reach `run`. */
   schema: Schema
+  /** What the model is sent instead of the JSON Schema of `schema`. Required if the library of `schema` gives none. */
+  inputSchema?: JsonSchema | undefined
   readOnly?: boolean
   replay?: Tool['replay']
   deadlineMs?: number
   /** What the call would touch. */
-  access: (input: z.output<Schema>, place: { cwd: string }) => readonly Access[]
+  access: (input: ToolInput<Schema>, place: { cwd: string }) => readonly Access[]
   /** Why the call cannot work, as a sentence for the model. Changes nothing, and reads no files but those in `judged`. */
-  preflight?: (input: z.output<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<string | undefined>
-  start?: (input: z.output<Schema>, context: ToolContext) => Promise<StartDetails> | StartDetails
+  preflight?: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<string | undefined>
+  start?: (input: ToolInput<Schema>, context: ToolContext) => Promise<StartDetails> | StartDetails
   /** `judged` is what `access` gave: where a path has come to lead elsewhere since, this is what was allowed. */
-  run: (input: z.output<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<ToolOutput>
+  run: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<ToolOutput>
   settled?: (start: StartDetails, context: ToolContext) => Promise<void>
-  reattach?: (input: z.output<Schema>, start: ToolStartRecord['toolStart'], context: ToolContext) => Promise<ToolOutput>
+  reattach?: (
+    input: ToolInput<Schema>,
+    start: ToolStartRecord['toolStart'],
+    context: ToolContext,
+  ) => Promise<ToolOutput>
 }
 
 const defaultDeadlineMs = 10 * 60 * 1000
 
-export function defineTool<Schema extends z.ZodType>(options: ToolOptions<Schema>): Tool {
-  const { schema, preflight, start, settled, reattach } = options
-  const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' })
+export function defineTool<const Schema extends InputSchema>(options: ToolOptions<Schema>): Tool {
+  const { preflight, start, settled, reattach } = options
+  const { inputSchema, parse } = readToolInput(options)
   return {
     name: options.name,
     description: options.description,
@@ -121,9 +128,9 @@ export function defineTool<Schema extends z.ZodType>(options: ToolOptions<Schema
     replay: options.replay ?? 'never',
     deadlineMs: options.deadlineMs ?? defaultDeadlineMs,
     check: (given, place) => {
-      const parsed = schema.safeParse(given)
-      if (!parsed.success) return `The input of ${options.name} is not valid. ${z.prettifyError(parsed.error)}`
-      const input = parsed.data
+      const parsed = parse(given)
+      if (typeof parsed === 'string') return parsed
+      const { input } = parsed
       const access = options.access(input, place)
       return {
         access,

@@ -1,0 +1,164 @@
+import type { ToolDefinition } from '@tapetree/session'
+import { z } from 'zod'
+import { jsonSchemaCheck, type Issue, type JsonSchemaCheck } from './json-schema-check.ts'
+
+/** What describes the input of a tool. */
+export type InputSchema = StandardSchema | JsonSchema
+
+/**
+ * A schema of any library that implements Standard Schema (standardschema.dev), such as zod, valibot or ArkType. Validation must be
+ * synchronous.
+ */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+    /** Standard JSON Schema: the same schema as JSON Schema. */
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
+      | undefined
+  }
+}
+
+type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] }
+
+/** JSON Schema (2020-12) of an object, as a plain value. */
+export interface JsonSchema {
+  readonly type?: unknown
+  readonly properties?: unknown
+}
+
+/** What `run` is given: the output of a Standard Schema, or the values that a JSON Schema allows as far as types can tell. */
+export type ToolInput<Schema extends InputSchema> =
+  Schema extends StandardSchema<infer Output> ? Output : ObjectOf<Schema>
+
+type ObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
+  ? { [Name in keyof Properties as Name extends RequiredOf<Schema> ? Name : never]: ValueOf<Properties[Name]> } & {
+      [Name in keyof Properties as Name extends RequiredOf<Schema> ? never : Name]?: ValueOf<Properties[Name]>
+    } & Record<string, unknown>
+  : Record<string, unknown>
+
+/** Nothing if the names are not known as literals. */
+type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] }
+  ? string extends Name
+    ? never
+    : Name
+  : never
+
+type ValueOf<Schema> = Schema extends { readonly const: infer Value }
+  ? Value
+  : Schema extends { readonly enum: readonly (infer Value)[] }
+    ? Value
+    : Schema extends { readonly type: infer Type }
+      ? OfType<Type extends readonly (infer Name)[] ? Name : Type, Schema>
+      : unknown
+
+type OfType<Type, Schema> = Type extends 'string'
+  ? string
+  : Type extends 'number' | 'integer'
+    ? number
+    : Type extends 'boolean'
+      ? boolean
+      : Type extends 'null'
+        ? null
+        : Type extends 'array'
+          ? ItemOf<Schema>[]
+          : Type extends 'object'
+            ? ObjectOf<Schema>
+            : unknown
+
+type ItemOf<Schema> = Schema extends { readonly prefixItems: unknown }
+  ? unknown
+  : Schema extends { readonly items: infer Items }
+    ? ValueOf<Items>
+    : unknown
+
+export interface ToolInputOptions<Schema extends InputSchema> {
+  name: string
+  schema: Schema
+  inputSchema?: JsonSchema | undefined
+}
+
+export interface ToolInputReader<Input> {
+  /** What the provider is sent. */
+  inputSchema: ToolDefinition['inputSchema']
+  /** The validated input, or a sentence for the model on what is wrong with it. */
+  parse: (given: unknown) => { input: Input } | string
+}
+
+/** Reads a schema once, when its tool is defined. Throws if it cannot be enforced or sent. */
+export function readToolInput<Schema extends InputSchema>(
+  options: ToolInputOptions<Schema>,
+): ToolInputReader<ToolInput<Schema>> {
+  const { name, schema } = options
+  const standard = isStandard(schema) ? schema : fromJsonSchema(name, objectSchema(name, schema))
+  const sent = options.inputSchema ?? (isStandard(schema) ? toJsonSchema(name, schema) : schema)
+  return {
+    inputSchema: objectSchema(name, sent),
+    parse: (given) => {
+      const result = standard['~standard'].validate(given)
+      if ('then' in result) {
+        result.catch(() => undefined)
+        throw new TypeError(`The schema of the tool ${name} validates asynchronously, which tools do not support.`)
+      }
+      if (result.issues) return `The input of ${name} is not valid. ${z.prettifyError({ issues: result.issues })}`
+      return { input: result.value as ToolInput<Schema> }
+    },
+  }
+}
+
+/** Schemas of ArkType are functions. */
+function isStandard(schema: InputSchema): schema is StandardSchema {
+  return '~standard' in schema
+}
+
+function fromJsonSchema(name: string, schema: ToolDefinition['inputSchema']): StandardSchema {
+  let check: JsonSchemaCheck
+  try {
+    check = jsonSchemaCheck(schema)
+  } catch (cause) {
+    throw new TypeError(`The input schema of the tool ${name} cannot be used: ${messageOf(cause)}`, { cause })
+  }
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'json-schema',
+      validate: (value) => {
+        const issues = check(value)
+        return issues.length > 0 ? { issues } : { value }
+      },
+    },
+  }
+}
+
+function toJsonSchema(name: string, schema: StandardSchema): JsonSchema {
+  const { vendor, jsonSchema } = schema['~standard']
+  const hint = 'Pass one as `inputSchema` beside `schema`.'
+  try {
+    if (jsonSchema) return jsonSchema.input({ target: 'draft-2020-12' })
+    // zod 4.0 and 4.1 are not converters themselves.
+    if ('_zod' in schema) return z.toJSONSchema(schema as unknown as z.ZodType, { io: 'input' })
+  } catch (cause) {
+    throw new TypeError(`The schema of the tool ${name} has no JSON Schema. ${messageOf(cause)} ${hint}`, { cause })
+  }
+  throw new TypeError(`The schema of the tool ${name} is of ${vendor}, which gives no JSON Schema for it. ${hint}`)
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Providers accept only objects at the top, and do not expect `$schema`. */
+function objectSchema(name: string, schema: JsonSchema): ToolDefinition['inputSchema'] {
+  const { $schema: _, ...members } = schema as Record<string, unknown>
+  if (members['type'] === undefined) return { type: 'object', ...members }
+  if (members['type'] !== 'object')
+    throw new TypeError(
+      `The input schema of the tool ${name} must be of type object, not ${JSON.stringify(members['type'])}.`,
+    )
+  return members
+}
