@@ -10,7 +10,9 @@ test('every name that can be imported is on the page', () => {
   const sources = [
     'index.ts',
     'testing/index.ts',
-    ...['anthropic', 'google', 'openai', 'openai-compatible'].map((provider) => `models/providers/${provider}.ts`),
+    ...['ai-sdk', 'anthropic', 'google', 'openai', 'openai-compatible'].map(
+      (provider) => `models/providers/${provider}.ts`,
+    ),
   ]
   const names = sources.flatMap((source) => exportsOf(sourceAt(source)))
   expect(names).toContain('run')

@@ -1,4 +1,9 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4FunctionTool,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider'
 import { systemClock, type Clock } from '../clock.ts'
 import { markPrompt, markTools } from './cache-markers.ts'
 import { defaultIdle, type IdleLimits } from './idle-timeout.ts'
@@ -21,6 +26,8 @@ export interface AiSdkModelOptions {
   clock?: Clock | undefined
   /** Sent with every request of this model, beside what the facts ask for. */
   promptCacheKey?: string | undefined
+  /** Provider options that mark the end of what should be cached. Default: those of Anthropic. */
+  cacheMarker?: SharedV4ProviderOptions | undefined
 }
 
 const adapter = 'ai-sdk'
@@ -81,7 +88,7 @@ function defaultOutputTokens(level: ThinkingLevel): number {
 function callOf(
   request: ModelRequest,
   params: CallParams,
-  { provider, languageModel, facts, limits }: AiSdkModelOptions & { limits: ModelLimits },
+  { provider, languageModel, facts, limits, cacheMarker }: AiSdkModelOptions & { limits: ModelLimits },
 ): LanguageModelV4CallOptions {
   const { modelId } = languageModel
   const prompt = toPrompt(request, { provider, modelId, facts, hasImages: limits.hasImages !== false })
@@ -89,8 +96,8 @@ function callOf(
   const reasoning = facts.thinking(params.thinkingLevel, modelId)
   const providerOptions = facts.options({ modelId, reasoning, promptCacheKey: params.promptCacheKey })
   return {
-    prompt: facts.hasCacheMarkers ? markPrompt(prompt) : prompt,
-    ...(tools.length > 0 && { tools: facts.hasCacheMarkers ? markTools(tools) : tools }),
+    prompt: facts.hasCacheMarkers ? markPrompt(prompt, cacheMarker) : prompt,
+    ...(tools.length > 0 && { tools: facts.hasCacheMarkers ? markTools(tools, cacheMarker) : tools }),
     maxOutputTokens: params.maxOutputTokens,
     ...(params.temperature !== undefined && { temperature: params.temperature }),
     ...(reasoning !== undefined && { reasoning }),
