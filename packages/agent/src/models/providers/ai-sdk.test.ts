@@ -1,10 +1,17 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type {
+  EmbeddingModelV4,
+  LanguageModelV2,
+  LanguageModelV3,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createGoogle } from '@ai-sdk/google'
 import { createOpenAI } from '@ai-sdk/openai'
 import { text, type Message } from '@tapetree/session'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { createAgent } from '../../session/create-agent.ts'
 import { startFakeProvider, type FakeApi } from '../../testing/fake-provider/index.ts'
@@ -479,6 +486,14 @@ describe('facts', () => {
       expect(budgetTokens > 0).toBe(thinkingLevel !== 'off')
       expect((call.maxOutputTokens ?? 0) + budgetTokens).toBeLessThanOrEqual(limit)
     }
+  })
+
+  test('a model of every specification fits by its type, and no other value does', () => {
+    expectTypeOf<LanguageModelV2>().toExtend<AiSdkLanguageModel>()
+    expectTypeOf<LanguageModelV3>().toExtend<AiSdkLanguageModel>()
+    expectTypeOf<LanguageModelV4>().toExtend<AiSdkLanguageModel>()
+    expectTypeOf<EmbeddingModelV4>().not.toExtend<AiSdkLanguageModel>()
+    expectTypeOf<Model>().not.toExtend<AiSdkLanguageModel>()
   })
 
   test('a model of an unknown specification is refused', () => {
