@@ -78,6 +78,32 @@ describe('classifyError', () => {
     )
   })
 
+  test('a status outranks codes that say little', () => {
+    const vague = ['api_error', 'internal_server_error', 'server_error', 'invalid_request_error', 'not_found_error']
+    for (let status = 400; status < 600; status += 1) {
+      for (const code of vague)
+        expect([status, code, kindOf({ status, codes: [code] })]).toEqual([status, code, kindOf({ status })])
+    }
+  })
+
+  test.each([
+    'https://console.example.com/settings/billing',
+    'https://example.com/account/credits',
+    'https://example.com/docs/usage-limits',
+  ])('a link to %s does not turn a rate limit into a quota', (link) => {
+    const text = `Rate limit reached, please try again in 4.77s. Need more tokens? Upgrade today at ${link}`
+    expect(kindOf({ status: 429, text })).toBe('rate-limited')
+  })
+
+  test('a name with the word billing in a wrong request is no quota', () => {
+    expect(kindOf({ status: 400, text: 'tools.3.create_billing_entry: invalid schema' })).toBe('invalid-request')
+  })
+
+  test('a malformed tool call of the model is worth another attempt', () => {
+    const codes = ['invalid_request_error', 'tool_use_failed']
+    expect(kindOf({ status: 400, codes, text: 'Tool call validation failed' })).toBe('overloaded')
+  })
+
   test('a server that fails because of the length is not asked again with the same', () => {
     expect(kindOf({ status: 500, text: 'the request exceeds the available context size, try increasing it' })).toBe(
       'context-overflow',

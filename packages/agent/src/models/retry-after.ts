@@ -24,12 +24,29 @@ function fromHeader(value: string | undefined, now: number): number | undefined 
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-/** Google: `"retryDelay": "34.07s"`. OpenAI: `Please try again in 6m0.5s.` or `in 20ms.` */
+/**
+ * Google sends `"retryDelay": "34.07s"`. Others write it in a sentence: `try again in 6m0.5s`, `in 20ms`, `retry after 58
+ * seconds`, `try again after 1 seconds`. A number without a unit is not a wait.
+ */
 function fromWords(text: string): number | undefined {
   const google = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(text)
   if (google) return Math.ceil(Number(google[1]) * 1000)
-  const openai = /try again in (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?/i.exec(text)
-  if (!openai?.slice(1).some(Boolean)) return undefined
-  const [hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = openai.slice(1).map((each) => Number(each ?? 0))
-  return Math.ceil(((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds)
+  const sentence = /\b(?:try again|retry) (?:in|after) ((?:\d{1,9}(?:\.\d{1,9})? ?[a-z]{1,12}[ ,]{0,2}){1,4})/i.exec(
+    text,
+  )
+  let waitMs: number | undefined
+  for (const [, amount, unit = ''] of (sentence?.[1] ?? '').matchAll(/(\d+(?:\.\d+)?) ?([a-z]+)/gi)) {
+    const unitMs = unitsInMs.find(([pattern]) => pattern.test(unit))?.[1]
+    if (unitMs === undefined) break
+    waitMs = (waitMs ?? 0) + Number(amount) * unitMs
+  }
+  return waitMs === undefined ? undefined : Math.ceil(waitMs)
 }
+
+const unitsInMs: readonly [unit: RegExp, ms: number][] = [
+  [/^(?:ms|milliseconds?)$/i, 1],
+  [/^(?:s|secs?|seconds?)$/i, 1000],
+  [/^(?:m|mins?|minutes?)$/i, 60_000],
+  [/^(?:h|hrs?|hours?)$/i, 3_600_000],
+  [/^(?:d|days?)$/i, 86_400_000],
+]
