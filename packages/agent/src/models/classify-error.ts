@@ -70,7 +70,7 @@ const preciseCodes = codeTable({
   ],
   refused: ['1301', 'content_filter', 'content_policy_violation', 'invalid_prompt', 'responsibleaipolicyviolation'],
   // Groq answers 400 when the model wrote a malformed tool call. The request was fine, and another attempt may succeed.
-  overloaded: ['tool_use_failed', 'output_parse_failed'],
+  overloaded: ['tool_use_failed'],
 })
 
 /** Codes of a limit. The wording tells whether waiting helps. */

@@ -2,6 +2,7 @@ export { FakeClock } from './fake-clock.ts'
 export {
   FakeProvider,
   startFakeProvider,
+  type BrokenRule,
   type FakeAnswer,
   type FakeApi,
   type FakeContent,
@@ -9,6 +10,8 @@ export {
   type FakeErrorKind,
   type FakeFailure,
   type FakeFinish,
+  type FakeHost,
+  type FakeProviderOptions,
   type FakeRequest,
   type FakeResponder,
   type FakeStep,

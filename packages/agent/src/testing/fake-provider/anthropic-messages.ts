@@ -1,10 +1,12 @@
+import { anthropicRules } from './anthropic-rules.ts'
 import type { FakeErrorKind, FakeFinish } from './fake-script.ts'
 import { sseFrame, type FrameWriter, type SpokenContent, type WholeAnswer, type WireFormat } from './wire-format.ts'
 
 export const anthropicMessages: WireFormat = {
   api: 'anthropic-messages',
   basePath: '/v1',
-  isPath: (path) => path === '/v1/messages',
+  route: (path) => (path === '/v1/messages' ? {} : undefined),
+  rules: anthropicRules,
   frames: (answer) => new MessageFrames(answer),
   keepAlive: event({ type: 'ping' }),
   error: (kind, message) => {

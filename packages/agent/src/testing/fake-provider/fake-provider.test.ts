@@ -14,6 +14,14 @@ const paths: Record<FakeApi, string> = {
   google: '/models/gemini-3:streamGenerateContent?alt=sse',
 }
 
+/** The smallest request that each API accepts. */
+const bodies: Record<FakeApi, Record<string, unknown>> = {
+  anthropic: { model: 'claude-opus-5', max_tokens: 100, messages: [{ role: 'user', content: 'go' }] },
+  openai: { model: 'gpt-5.5', input: [{ role: 'user', content: 'go' }] },
+  openaiCompatible: { model: 'any', messages: [{ role: 'user', content: 'go' }] },
+  google: { contents: [{ role: 'user', parts: [{ text: 'go' }] }] },
+}
+
 describe('FakeProvider', () => {
   test('takes its steps one after the other, and then asks the function', async () => {
     provider.script(say('one'), say('two'))
@@ -58,7 +66,7 @@ describe('FakeProvider', () => {
       body: { model: 'claude' },
       headers: { 'content-type': 'application/json' },
     })
-    expect(Buffer.from(request!.bytes).toString()).toBe('{"model":"claude"}')
+    expect(Buffer.from(request!.bytes).toString()).toBe(JSON.stringify({ ...bodies.anthropic, model: 'claude' }))
     expect(await request!.closed).toBe('complete')
   })
 
@@ -86,6 +94,49 @@ describe('FakeProvider', () => {
     )
     expect(eventsIn(said!).join(' ')).toBe(events)
     expect(again).toBe(said)
+  })
+
+  test('rejects a request that breaks a rule, in the error format of the provider, and keeps the step for the next', async () => {
+    provider.script(say('ok'))
+    const rejected = await post('anthropic', { messages: [] })
+    expect([rejected.status, await rejected.json()]).toEqual([
+      400,
+      {
+        type: 'error',
+        error: {
+          type: 'invalid_request_error',
+          message: 'messages: At least one message is required. (rule messages-not-empty)',
+        },
+        request_id: 'req_fake',
+      },
+    ])
+    expect(provider.requests[0]?.broken.map(({ rule }) => rule)).toEqual(['messages-not-empty'])
+    expect(await (await post('anthropic', {})).text()).toContain('ok')
+  })
+
+  test('answers a request that breaks a rule if it is not strict, and still says which rule', async () => {
+    await using lenient = await startFakeProvider({ strict: false })
+    lenient.script(say('ok'))
+    expect((await post('openai', { input: [] }, lenient)).status).toBe(200)
+    expect(lenient.requests[0]?.broken.map(({ rule }) => rule)).toEqual(['input-not-empty'])
+  })
+
+  test.each([
+    ['groq', { reasoning: 'hm' }],
+    ['deepseek', { reasoning_content: 'hm' }],
+    ['openrouter', { reasoning: 'hm', reasoning_details: [{ type: 'reasoning.text', text: 'hm', index: 0 }] }],
+    ['mistral', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] }],
+  ] as const)('streams reasoning as %s does', async (host, delta) => {
+    provider.script({ type: 'answer', content: [{ type: 'reasoning', chunks: ['hm'] }] })
+    const url = `${provider.baseUrl('openaiCompatible', { host })}/chat/completions`
+    const answer = await fetch(url, { method: 'POST', body: JSON.stringify(bodies.openaiCompatible) })
+    expect(await answer.text()).toContain(`"delta":${JSON.stringify(delta)}`)
+    expect(provider.requests[0]?.host).toBe(host)
+  })
+
+  test('has nothing at a host that it does not know', async () => {
+    const url = `${provider.url}/elsewhere/v1/chat/completions`
+    expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(404)
   })
 
   test('stops at a gate until it is released, with all that came before it sent', async () => {
@@ -122,9 +173,10 @@ function say(...chunks: string[]): FakeAnswer {
   return { type: 'answer', content: [{ type: 'text', chunks }] }
 }
 
-function post(api: FakeApi, body: unknown, to = provider): Promise<Response> {
+function post(api: FakeApi, more: Record<string, unknown>, to = provider): Promise<Response> {
   const headers = { 'content-type': 'application/json' }
-  return fetch(`${to.baseUrl(api)}${paths[api]}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  const body = JSON.stringify({ ...bodies[api], ...more })
+  return fetch(`${to.baseUrl(api)}${paths[api]}`, { method: 'POST', headers, body })
 }
 
 /** The kind of each event, or its first member where the format has no kinds. */

@@ -12,7 +12,9 @@ import { anthropicMessages } from './anthropic-messages.ts'
 import type { FakeAnswer, FakeContent, FakeEnding, FakeFailure, FakeStep } from './fake-script.ts'
 import { gemini } from './gemini.ts'
 import { openaiChat } from './openai-chat.ts'
+import type { FakeHost } from './openai-chat-rules.ts'
 import { openaiResponses } from './openai-responses.ts'
+import { brokenRules, type BrokenRule } from './request-rule.ts'
 import { wholeAnswer, type FrameWriter, type SpokenContent, type WireFormat } from './wire-format.ts'
 
 /** A request as it came in. */
@@ -20,6 +22,11 @@ export interface FakeRequest {
   /** Counted from 1. */
   number: number
   api: string
+  /** The compatible host that the request was sent to, if its base URL names one. */
+  host: string | undefined
+  model: string
+  /** The rules of the provider that the request breaks. */
+  broken: readonly BrokenRule[]
   path: string
   headers: IncomingHttpHeaders
   body: Record<string, unknown>
@@ -33,18 +40,30 @@ export type FakeResponder = (request: FakeRequest) => FakeStep | Promise<FakeSte
 const formats = { anthropic: anthropicMessages, openai: openaiResponses, google: gemini, openaiCompatible: openaiChat }
 export type FakeApi = keyof typeof formats
 
-/** A provider that does as it is told: a real HTTP server on this machine, which speaks the formats of four. */
-export async function startFakeProvider(options: { port?: number } = {}): Promise<FakeProvider> {
+export interface FakeProviderOptions {
+  /** A free port if absent. */
+  port?: number
+  /**
+   * Whether requests that the real provider would reject are answered with 400 and the broken rule: true if absent. A rejected
+   * request takes no step of the script.
+   */
+  strict?: boolean
+}
+
+/** A provider that follows a script: a real HTTP server on this machine, with the wire formats and the rules of four APIs. */
+export async function startFakeProvider(options: FakeProviderOptions = {}): Promise<FakeProvider> {
+  const { port = 0, strict = true } = options
   const server = createServer()
-  server.listen(options.port ?? 0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
-  return new FakeProvider(server)
+  return new FakeProvider(server, { strict })
 }
 
 export class FakeProvider implements AsyncDisposable {
   readonly url: string
   readonly requests: FakeRequest[] = []
   readonly #server: Server
+  readonly #isStrict: boolean
   readonly #steps: FakeStep[] = []
   #responder: FakeResponder | undefined
   readonly #gates = new Map<string, Gate>()
@@ -53,16 +72,20 @@ export class FakeProvider implements AsyncDisposable {
   readonly #settled = new Map<number, Gate>()
   #connections = 0
 
-  constructor(server: Server) {
+  constructor(server: Server, { strict }: { strict: boolean }) {
     this.#server = server
+    this.#isStrict = strict
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     server.on('connection', () => (this.#connections += 1))
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response))
   }
 
-  /** What a provider package has to be given as `baseURL`. */
-  baseUrl(api: FakeApi): string {
-    return `${this.url}${formats[api].basePath}`
+  /**
+   * What a provider package has to be given as `baseURL`. With a host, `openaiCompatible` has the rules of that host and streams
+   * reasoning as it does.
+   */
+  baseUrl(api: FakeApi, { host }: { host?: FakeHost } = {}): string {
+    return `${this.url}${host === undefined ? '' : `/${host}`}${formats[api].basePath}`
   }
 
   /** Steps for the requests to come, one each, or a function that makes them once the steps are used up. */
@@ -120,12 +143,14 @@ export class FakeProvider implements AsyncDisposable {
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = new URL(incoming.url ?? '/', this.url).pathname
-    const format = Object.values(formats).find((each) => each.isPath(path))
+    const format = Object.values(formats).find((each) => each.route(path))
     try {
       const bytes = await readAll(incoming)
       if (!format) return sendJson(response, 404, { error: { message: `The fake provider has nothing at ${path}.` } })
       const request = this.#take({ format, path, bytes, incoming, response })
-      await this.#answer(await this.#next(request), { format, request, response })
+      const [broken] = this.#isStrict ? request.broken : []
+      const step = broken ? rejection(broken) : await this.#next(request)
+      await this.#answer(step, { format, request, response })
       this.#idleGate(request.number).open()
     } catch (error) {
       // A client that goes away is what many tests are about. Anything else is a mistake in a script, and must be seen.
@@ -143,12 +168,17 @@ export class FakeProvider implements AsyncDisposable {
     response: ServerResponse
   }): FakeRequest {
     const { format, path, bytes, incoming, response } = from
+    const body = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
+    const { host, model = typeof body['model'] === 'string' ? body['model'] : 'fake' } = format.route(path) ?? {}
     const request: FakeRequest = {
       number: this.requests.length + 1,
       api: format.api,
+      host,
+      model,
+      broken: brokenRules(format.rules, { body, model, host }),
       path,
       headers: incoming.headers,
-      body: JSON.parse(bytes.toString('utf8')) as Record<string, unknown>,
+      body,
       bytes,
       closed: new Promise((resolve) => {
         response.on('close', () => resolve(response.writableFinished ? 'complete' : 'cut'))
@@ -184,8 +214,8 @@ export class FakeProvider implements AsyncDisposable {
 
   async #stream(answer: FakeAnswer, { format, request, response }: Exchange): Promise<void> {
     const { ending = { type: 'complete' }, paceMs = 0 } = answer
-    const model = typeof request.body['model'] === 'string' ? request.body['model'] : 'fake'
-    const whole = wholeAnswer(answer, { number: request.number, model })
+    const { number, model, host } = request
+    const whole = wholeAnswer(answer, { number, model, host })
     const frames = format.frames(whole)
     const isComplete = ending.type === 'complete'
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
@@ -206,6 +236,10 @@ export class FakeProvider implements AsyncDisposable {
     }
     await end(ending, { frames, format, response })
   }
+}
+
+function rejection({ rule, at, demand }: BrokenRule): FakeFailure {
+  return { type: 'failure', error: 'invalid-request', message: `${at}: ${demand} (rule ${rule})` }
 }
 
 interface Exchange {

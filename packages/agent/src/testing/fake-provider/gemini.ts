@@ -1,10 +1,15 @@
 import type { FakeErrorKind, FakeFinish } from './fake-script.ts'
+import { geminiRules } from './gemini-rules.ts'
 import { sseFrame, type FrameWriter, type SpokenContent, type WholeAnswer, type WireFormat } from './wire-format.ts'
 
 export const gemini: WireFormat = {
   api: 'google-generate-content',
   basePath: '/v1beta',
-  isPath: (path) => /^\/v1beta\/models\/[^/]+:streamGenerateContent$/.test(path),
+  route: (path) => {
+    const model = /^\/v1beta\/models\/([^/]+):streamGenerateContent$/.exec(path)?.[1]
+    return model === undefined ? undefined : { model }
+  },
+  rules: geminiRules,
   frames: (answer) => new GeminiFrames(answer),
   keepAlive: ': keep-alive\n\n',
   error: (kind, message) => {

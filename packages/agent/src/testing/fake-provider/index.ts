@@ -1,4 +1,11 @@
-export { FakeProvider, startFakeProvider, type FakeApi, type FakeRequest, type FakeResponder } from './fake-provider.ts'
+export {
+  FakeProvider,
+  startFakeProvider,
+  type FakeApi,
+  type FakeProviderOptions,
+  type FakeRequest,
+  type FakeResponder,
+} from './fake-provider.ts'
 export type {
   FakeAnswer,
   FakeContent,
@@ -9,3 +16,5 @@ export type {
   FakeStep,
   FakeUsage,
 } from './fake-script.ts'
+export type { FakeHost } from './openai-chat-rules.ts'
+export type { BrokenRule } from './request-rule.ts'

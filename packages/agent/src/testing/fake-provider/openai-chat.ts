@@ -1,4 +1,5 @@
 import type { FakeFinish } from './fake-script.ts'
+import { chatHost, openaiChatRules, type FakeChatHost } from './openai-chat-rules.ts'
 import { openaiErrors } from './openai-errors.ts'
 import {
   created,
@@ -12,7 +13,13 @@ import {
 export const openaiChat: WireFormat = {
   api: 'openai-chat-completions',
   basePath: '/v1',
-  isPath: (path) => path === '/v1/chat/completions',
+  route: (path) => {
+    const route = /^(?:\/([a-z]+))?\/v1\/chat\/completions$/.exec(path)
+    if (!route) return undefined
+    const [, host] = route
+    return host === undefined ? {} : chatHost(host) && { host }
+  },
+  rules: openaiChatRules,
   frames: (answer) => new ChatFrames(answer),
   keepAlive: ': keep-alive\n\n',
   error: (kind, message) => {
@@ -38,9 +45,11 @@ const chatErrors: typeof openaiErrors = {
 class ChatFrames implements FrameWriter {
   readonly #answer: WholeAnswer
   readonly #calls: SpokenContent[]
+  readonly #host: FakeChatHost | undefined
 
   constructor(answer: WholeAnswer) {
     this.#answer = answer
+    this.#host = chatHost(answer.host)
     this.#calls = answer.content.filter(({ type }) => type === 'tool_call')
   }
 
@@ -56,19 +65,21 @@ class ChatFrames implements FrameWriter {
 
   chunk(content: SpokenContent, _: number, text: string): string[] {
     if (content.type === 'text') return [this.#delta({ content: text })]
-    if (content.type === 'reasoning') return [this.#delta({ reasoning_content: text })]
+    if (content.type === 'reasoning') return [this.#delta(this.#reasoning(text))]
     return [this.#delta({ tool_calls: [{ index: this.#calls.indexOf(content), function: { arguments: text } }] })]
   }
 
-  close(): string[] {
-    return []
+  close(content: SpokenContent): string[] {
+    const signature = content.type === 'reasoning' ? content.signature : undefined
+    if (signature === undefined || this.#host?.reasoning !== 'reasoning_details') return []
+    return [this.#delta({ reasoning_details: [{ type: 'reasoning.encrypted', data: signature, index: 1 }] })]
   }
 
   end(): string[] {
     const { usage, finish } = this.#answer
     const counts = {
       prompt_tokens: usage.input,
-      completion_tokens: usage.output,
+      completion_tokens: usage.output - (this.#host?.countsReasoningApart ? usage.reasoning : 0),
       total_tokens: usage.input + usage.output,
       prompt_tokens_details: { cached_tokens: usage.cacheRead },
       completion_tokens_details: { reasoning_tokens: usage.reasoning },
@@ -78,6 +89,22 @@ class ChatFrames implements FrameWriter {
       this.#chunk([], { usage: counts }),
       'data: [DONE]\n\n',
     ]
+  }
+
+  #reasoning(text: string): Record<string, unknown> {
+    const kind = this.#host?.reasoning ?? 'reasoning_content'
+    switch (kind) {
+      case 'reasoning_content':
+      case 'reasoning':
+        return { [kind]: text }
+      case 'reasoning_details':
+        return { reasoning: text, reasoning_details: [{ type: 'reasoning.text', text, index: 0 }] }
+      case 'thinking-parts':
+        return { content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] }
+      default:
+        kind satisfies never
+        return {}
+    }
   }
 
   #delta(delta: Record<string, unknown>): string {

@@ -1,5 +1,6 @@
 import type { FakeErrorKind } from './fake-script.ts'
 import { openaiErrors } from './openai-errors.ts'
+import { openaiResponsesRules } from './openai-responses-rules.ts'
 import {
   created,
   sseFrame,
@@ -12,7 +13,8 @@ import {
 export const openaiResponses: WireFormat = {
   api: 'openai-responses',
   basePath: '/v1',
-  isPath: (path) => path === '/v1/responses',
+  route: (path) => (path === '/v1/responses' ? {} : undefined),
+  rules: openaiResponsesRules,
   frames: (answer) => new ResponseFrames(answer),
   keepAlive: ': keep-alive\n\n',
   error: (kind, message) => {

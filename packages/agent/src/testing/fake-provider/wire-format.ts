@@ -1,4 +1,5 @@
 import type { FakeAnswer, FakeContent, FakeErrorKind, FakeFinish, FakeUsage } from './fake-script.ts'
+import type { RuleTable } from './request-rule.ts'
 
 /** How one provider speaks HTTP. Frames are written as they are, one after the other. */
 export interface WireFormat {
@@ -6,13 +7,23 @@ export interface WireFormat {
   api: string
   /** What a provider package has to be given as the base of its URLs. */
   basePath: string
-  isPath(path: string): boolean
+  /** Reads the path of a request; undefined if another format serves it. */
+  route(path: string): Route | undefined
+  /** What the real provider demands of a request. */
+  rules: RuleTable
   /** A piece of an answer. Pieces of one kind of content come open, chunks, close. */
   frames(answer: WholeAnswer): FrameWriter
   keepAlive: string
   error(kind: FakeErrorKind, message?: string): { status: number; body: unknown }
   /** An error in the stream. */
   errorFrame(kind: FakeErrorKind, message?: string): string
+}
+
+interface Route {
+  /** The compatible host that the base URL names. */
+  host?: string
+  /** The model, if the path names it and not the body. */
+  model?: string
 }
 
 export interface FrameWriter {
@@ -30,17 +41,20 @@ export interface WholeAnswer {
   /** Counted from 1, for ids that are the same in every run. */
   number: number
   model: string
+  host: string | undefined
   content: SpokenContent[]
   usage: Required<FakeUsage>
   finish: FakeFinish
 }
 
-export function wholeAnswer(answer: FakeAnswer, { number, model }: { number: number; model: string }): WholeAnswer {
+export function wholeAnswer(
+  answer: FakeAnswer,
+  request: { number: number; model: string; host: string | undefined },
+): WholeAnswer {
   const content = answer.content.filter((each) => each.type !== 'keep_alive' && each.type !== 'wait')
   const hasCalls = content.some(({ type }) => type === 'tool_call')
   return {
-    number,
-    model,
+    ...request,
     content,
     usage: { cacheRead: 0, cacheWrite: 0, reasoning: 0, ...(answer.usage ?? { input: 10, output: 5 }) },
     finish: answer.finish ?? (hasCalls ? 'tool-calls' : 'stop'),

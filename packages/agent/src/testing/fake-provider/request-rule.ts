@@ -1,0 +1,105 @@
+/** A request, as the rules of its format check it. */
+export interface CheckedRequest {
+  body: Json
+  model: string
+  /** The compatible host that the provider imitates, such as `groq`. */
+  host: string | undefined
+}
+
+/** Something that a provider demands of every request. */
+interface RequestRule {
+  /** What the provider demands, in one sentence. */
+  demand: string
+  /** Returns the path of the first member that breaks the rule, or undefined if the request keeps it. */
+  violation: (request: CheckedRequest) => string | undefined
+}
+
+export type RuleTable = Readonly<Record<string, RequestRule>>
+
+export interface BrokenRule {
+  /** The key of the rule in the table of its format. */
+  rule: string
+  /** The path of the member that breaks it. */
+  at: string
+  demand: string
+}
+
+export function brokenRules(rules: RuleTable, request: CheckedRequest): BrokenRule[] {
+  return Object.entries(rules).flatMap(([rule, { demand, violation }]) => {
+    const at = violation(request)
+    return at === undefined ? [] : [{ rule, at, demand }]
+  })
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** A member of a list with its path in the request. */
+export interface Placed {
+  at: string
+  value: Json
+}
+
+/** The objects of a list with their paths. Anything that is not a list is empty. */
+export function placed(list: unknown, at: string): Placed[] {
+  return Array.isArray(list) ? list.map((value, index) => ({ at: `${at}.${index}`, value: asObject(value) })) : []
+}
+
+export function firstAt<Item extends { at: string }>(
+  items: readonly Item[],
+  isBroken: (item: Item) => boolean,
+): string | undefined {
+  return items.find(isBroken)?.at
+}
+
+/** The first path that `find` gives. */
+export function firstOf(
+  items: Placed[],
+  find: (item: Placed, place: number) => string | undefined,
+): string | undefined {
+  for (const [place, item] of items.entries()) {
+    const at = find(item, place)
+    if (at !== undefined) return at
+  }
+  return undefined
+}
+
+/** The path of the first item whose key an earlier item has as well. */
+export function firstRepeated<Item extends { at: string }>(
+  items: readonly Item[],
+  keyOf: (item: Item) => unknown,
+): string | undefined {
+  const seen = new Set<unknown>()
+  return firstAt(items, (item) => {
+    const key = keyOf(item)
+    if (key === undefined) return false
+    const isRepeated = seen.has(key)
+    seen.add(key)
+    return isRepeated
+  })
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export function asObject(value: unknown): Json {
+  return isObject(value) ? value : {}
+}
+
+export function isEmptyList(value: unknown): boolean {
+  return !Array.isArray(value) || value.length === 0
+}
+
+export function matches(pattern: RegExp, value: unknown): boolean {
+  return typeof value === 'string' && pattern.test(value)
+}
+
+/** Whether a string is the JSON of an object. */
+export function isJsonOfObject(text: unknown): boolean {
+  if (typeof text !== 'string') return false
+  try {
+    return isObject(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
