@@ -5,6 +5,7 @@ export {
   type BrokenRule,
   type FakeAnswer,
   type FakeApi,
+  type FakeBytes,
   type FakeContent,
   type FakeEnding,
   type FakeErrorKind,

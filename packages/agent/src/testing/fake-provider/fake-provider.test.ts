@@ -158,6 +158,16 @@ describe('FakeProvider', () => {
     expect(said.indexOf('before')).toBeLessThan(said.indexOf('after'))
   })
 
+  test('sends bytes exactly as given, and breaks the connection after them', async () => {
+    const chunks = ['da', 'ta: {"a', '":1}\r\n'].map((each) => Buffer.from(each))
+    const headers = { 'content-type': 'text/plain' }
+    provider.script({ type: 'bytes', chunks }, { type: 'bytes', chunks, status: 500, headers, ending: 'cut' })
+    expect(await (await post('openai', {})).text()).toBe('data: {"a":1}\r\n')
+    const broken = await post('openai', {})
+    expect([broken.status, broken.headers.get('content-type')]).toEqual([500, 'text/plain'])
+    await expect(broken.text()).rejects.toThrow('terminated')
+  })
+
   test('closes while an answer hangs', async () => {
     provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['a'] }], ending: { type: 'hang' } })
     const response = await post('anthropic', {})

@@ -7,9 +7,9 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { anthropicMessages } from './anthropic-messages.ts'
-import type { FakeAnswer, FakeContent, FakeEnding, FakeFailure, FakeStep } from './fake-script.ts'
+import type { FakeAnswer, FakeBytes, FakeContent, FakeEnding, FakeFailure, FakeStep } from './fake-script.ts'
 import { gemini } from './gemini.ts'
 import { openaiChat } from './openai-chat.ts'
 import type { FakeHost } from './openai-chat-rules.ts'
@@ -202,6 +202,8 @@ export class FakeProvider implements AsyncDisposable {
         return this.#stream(step, exchange)
       case 'failure':
         return fail(step, exchange)
+      case 'bytes':
+        return sendBytes(step, exchange)
       case 'cut':
         exchange.response.destroy()
         return
@@ -293,10 +295,7 @@ async function end(
       response.end()
       return
     case 'cut':
-      // What was said before must have left.
-      await new Promise<void>((resolve) => response.write('', () => resolve()))
-      response.destroy()
-      return
+      return breakOff(response)
     case 'hang':
       return
     case 'error':
@@ -317,6 +316,27 @@ function fail(failure: FakeFailure, { format, response }: Exchange): void {
   sendJson(response, failure.status ?? status, body, retryHeaders(failure.retryAfter))
 }
 
+async function sendBytes(
+  { chunks, status = 200, headers, ending = 'complete' }: FakeBytes,
+  { response }: Exchange,
+): Promise<void> {
+  response.socket?.setNoDelay(true)
+  response.writeHead(status, headers ?? { 'content-type': 'text/event-stream' })
+  for (const chunk of chunks) {
+    await write(response, [chunk])
+    // Without this, chunks that are written together arrive together.
+    await nextTurn()
+  }
+  if (ending === 'complete') response.end()
+  if (ending === 'cut') await breakOff(response)
+}
+
+/** Breaks the connection when everything that was written has left. */
+async function breakOff(response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => response.write('', () => resolve()))
+  response.destroy()
+}
+
 function retryHeaders(retryAfter: FakeFailure['retryAfter']): Record<string, string> {
   if (!retryAfter) return {}
   if ('ms' in retryAfter) return { 'retry-after-ms': String(retryAfter.ms) }
@@ -330,7 +350,7 @@ function sendJson(response: ServerResponse, status: number, body: unknown, heade
 }
 
 /** Waits for a slow reader, and gives up on one that went away. */
-async function write(response: ServerResponse, frames: readonly string[]): Promise<void> {
+async function write(response: ServerResponse, frames: readonly (string | Uint8Array)[]): Promise<void> {
   for (const frame of frames) {
     if (response.destroyed) throw new Error('The client went away.')
     if (!response.write(frame)) await drained(response)

@@ -1,5 +1,5 @@
 /** What the fake provider does with one request. Plain data, the same for every wire format. */
-export type FakeStep = FakeAnswer | FakeFailure | { type: 'hang' } | { type: 'cut' }
+export type FakeStep = FakeAnswer | FakeFailure | FakeBytes | { type: 'hang' } | { type: 'cut' }
 
 /** A streamed answer. */
 export interface FakeAnswer {
@@ -57,6 +57,18 @@ export interface FakeFailure {
   status?: number
   message?: string
   retryAfter?: { seconds: number } | { ms: number } | { date: Date }
+}
+
+/** A response that is sent exactly as given, chunk by chunk: for what the other steps cannot express. */
+export interface FakeBytes {
+  type: 'bytes'
+  chunks: readonly Uint8Array[]
+  /** 200 if absent. */
+  status?: number
+  /** `content-type: text/event-stream` if absent. */
+  headers?: Record<string, string>
+  /** `complete` if absent. `cut` breaks the connection after the last chunk, `hang` leaves it open. */
+  ending?: 'complete' | 'cut' | 'hang'
 }
 
 export type FakeErrorKind =

@@ -8,6 +8,7 @@ export {
 } from './fake-provider.ts'
 export type {
   FakeAnswer,
+  FakeBytes,
   FakeContent,
   FakeEnding,
   FakeErrorKind,
