@@ -129,16 +129,16 @@ class Oracle {
   }
 
   #read(process: string, path: string, line: string): string[] {
-    if (systemSecrets.test(path) && programOf(this.#started.get(process) ?? '') !== 'ps') return [`read: ${line}`]
+    const words = this.#started.get(process) ?? ''
+    const program = programOf(words)
+    // What they print is looked at.
+    if (digests.has(program)) return []
+    if (systemSecrets.test(path) && program !== 'ps') return [`read: ${line}`]
     const { world } = this.#evidence
     if (!path.startsWith(`${world}/`)) return []
     const below = path.slice(world.length + 1)
     const isNamed = secrets.named.includes(below) || secrets.tracked.includes(below)
     if (!isNamed && !secrets.always.includes(below)) return []
-    const words = this.#started.get(process) ?? ''
-    const program = programOf(words)
-    // What they print is looked at.
-    if (digests.has(program)) return []
     this.#readers.set(below, [...(this.#readers.get(below) ?? []), words])
     if (!isNamed) return [`read: ${line}`]
     // Git looks whether a tracked file has changed, and a search through an ordinary folder may find one.

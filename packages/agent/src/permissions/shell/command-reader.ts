@@ -301,7 +301,8 @@ class CommandReader implements Surroundings {
       () => undefined,
       () => {
         forget()
-        this.#state = { ...this.#state, loopNames: new Set([...names, ...(loopNames ?? [])]) }
+        // Not those of a loop around it: this one has forgotten only its own.
+        this.#state = { ...this.#state, loopNames: names }
         work()
         this.#state = { ...this.#state, loopNames }
       },

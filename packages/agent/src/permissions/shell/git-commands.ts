@@ -195,7 +195,10 @@ const gitCommands = new Map<string, ProgramRule>(
         },
       },
       text: { count: 1, unless: '-e -f' },
-      showsHistory: () => 'matches' as const,
+      showsHistory: (call: ParsedCall) =>
+        hasOption(call, '-l -L -c -q --files-with-matches --name-only --files-without-match --count --quiet')
+          ? ('names' as const)
+          : ('matches' as const),
     },
     'cat-file': {
       options: '-e -p -t -s --batch-check? --batch-all-objects --allow-unknown-type',

@@ -7,7 +7,7 @@ import type { GitCall } from './git-commands.ts'
 import { trackedFiles } from './git-index.ts'
 import { findRepository, hashOf } from './git-repository.ts'
 import { readPlainFile } from './plain-file.ts'
-import { valuesOf, type FileUse, type HistoryShown, type ParsedCall } from './program-rule.ts'
+import { hasOption, valuesOf, type FileUse, type HistoryShown, type ParsedCall } from './program-rule.ts'
 import { literal, textOf, type Word } from './word.ts'
 
 /**
@@ -27,10 +27,10 @@ export function filesShown({ rule, call }: NonNullable<GitCall['command']>, fold
   if (shown === 'names') return named
   const repository = openRepository(folder)
   if (repository === undefined) return named
-  const limits = limitsOf(call, { shown, folder }) ?? [repository.root]
+  const limits = limitsOf(shown === 'matches' ? withoutPattern(call) : call, { shown, folder }) ?? [repository.root]
   const { files } = repository
   if (!files) return `the index of ${repository.root} cannot be read`
-  const secrets = shown !== 'matches' ? secretsIn(repository.root, files).filter((path) => isWithin(path, limits)) : []
+  const secrets = secretsIn(repository.root, files).filter((path) => isWithin(path, limits))
   // One is enough to ask; a person may want to see some more.
   return [
     ...named,
@@ -99,6 +99,11 @@ function limitsOf(call: ParsedCall, { shown, folder }: { shown: HistoryShown; fo
   const paths = linesNamed(call) ?? objectsNamed(call) ?? (shown === 'files' ? [] : pathspecsOf(call, folder))
   const areKnown = paths.length > 0 && paths.every((path) => path !== undefined && /^[^:*?[\\][^*?[\\]*$/.test(path))
   return areKnown ? paths.map((path) => realPath(joinRaw(folder, path ?? ''))) : undefined
+}
+
+/** What is searched for may have the name of a file, and is none. */
+function withoutPattern(call: ParsedCall): ParsedCall {
+  return hasOption(call, '-e -f') ? call : { ...call, operands: call.operands.slice(1) }
 }
 
 type Paths = (string | undefined)[]

@@ -1,4 +1,5 @@
 import { realPath } from '../paths/real-path.ts'
+import { mayListSecrets } from '../paths/secret-files.ts'
 import { readFind } from './find-expression.ts'
 import { readGit } from './git-commands.ts'
 import { filesShown } from './git-history.ts'
@@ -6,7 +7,7 @@ import { gitFolders, repositoryProblem } from './git-repository.ts'
 import { npmProblem } from './npm-commands.ts'
 import { npmSettingsProblem } from './npm-settings.ts'
 import { parseArguments } from './parse-arguments.ts'
-import { hasOnlyOptions, hasOption, type FileUse, type ParsedCall, type ProgramRule } from './program-rule.ts'
+import { hasOnlyOptions, hasOption, valuesOf, type FileUse, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { readOnlyPrograms } from './read-only-programs.ts'
 import { literal, textOf, type Word } from './word.ts'
 
@@ -76,6 +77,8 @@ function judgeCall(call: ParsedCall, rule: ProgramRule, words: readonly Word[]):
   if (problem !== undefined) return refused(problem)
   const files = filesOf(call, rule)
   const isRecursive = applies(rule.recursive, call)
+  const selection = isRecursive ? selectionProblem(call, rule) : undefined
+  if (selection !== undefined) return refused(selection)
   const followsLinks = isRecursive && applies(rule.followsLinks, call) && !hasOption(call, '--no-dereference')
   const roots = files.length > 0 || rule.needsOperands ? files : [here]
   return {
@@ -112,6 +115,17 @@ function filesOf(call: ParsedCall, { text }: ProgramRule): readonly Word[] {
 
 function fileValues({ options }: ParsedCall): FileUse[] {
   return options.flatMap(({ isFile, value }) => (isFile && value ? [{ word: value, isRecursive: false }] : []))
+}
+
+/** What is wrong with patterns such as that of `rg -g .env`, which ask for secrets by their names. */
+function selectionProblem(call: ParsedCall, { selects = '' }: ProgramRule): string | undefined {
+  for (const pattern of valuesOf(call, selects).map(textOf)) {
+    if (pattern === undefined) return 'which files it is limited to is not known'
+    // A type that is added has its name before its pattern.
+    const meant = [pattern, pattern.slice(pattern.indexOf(':') + 1)].filter((each) => !each.startsWith('!'))
+    if (meant.some(mayListSecrets)) return `\`${pattern}\` may mean a file with a secret`
+  }
+  return undefined
 }
 
 interface Operands {

@@ -18,6 +18,8 @@ export interface ProgramRule {
   readonly text?: { count: number; unless?: string }
   /** It reads everything below its operands, or below the working folder: always, or with one of these options. */
   readonly recursive?: true | string
+  /** Options with a pattern for the names of files that it reads while it is recursive. */
+  readonly selects?: string
   /** It never reads the working folder by itself. */
   readonly needsOperands?: true
   /** While it reads everything below something, it follows links: always, or with one of these options. */

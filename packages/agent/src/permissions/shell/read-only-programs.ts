@@ -119,6 +119,7 @@ const programs: Record<string, ProgramRule> = {
     reads: 'contents',
     text: { count: 1, unless: '-e -f --regexp --file' },
     recursive: '-r -R --recursive --dereference-recursive',
+    selects: '--include',
     followsLinks: '-R --dereference-recursive',
     prints: {
       names: {
@@ -146,6 +147,7 @@ const programs: Record<string, ProgramRule> = {
     reads: 'contents',
     text: { count: 1, unless: '-e -f --regexp --file --files --type-list' },
     recursive: true,
+    selects: '-g --glob --iglob --type-add',
     followsLinks: '-L --follow',
     prints: {
       names: {
