@@ -26,7 +26,7 @@ describe('prepare', () => {
     expect(reference).toEqual({
       sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
       adapter: 'ai-sdk',
-      adapterVersion: '1',
+      adapterVersion: '2',
       params: { thinkingLevel: 'high', maxOutputTokens: 100, temperature: 0.5 },
     })
   })

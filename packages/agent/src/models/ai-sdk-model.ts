@@ -32,7 +32,7 @@ export interface AiSdkModelOptions {
 
 const adapter = 'ai-sdk'
 /** To be raised when the same request becomes another call, so that older hashes are known to be of the older way. */
-const adapterVersion = '1'
+const adapterVersion = '2'
 
 /** A model of a provider package of the Vercel AI SDK, called directly and not through the SDK's own loop. */
 export function aiSdkModel(options: AiSdkModelOptions): Model {
@@ -53,7 +53,7 @@ export function aiSdkModel(options: AiSdkModelOptions): Model {
         stream: (signal) => streamParts({ provider, languageModel, facts, limits, idle, clock, call }, signal),
       }
     },
-    ...(prices && { costOf: (usage) => costAt(prices, usage) }),
+    ...(prices && { costOf: (usage) => usage.cost ?? costAt(prices, usage) }),
   }
 }
 
@@ -68,9 +68,10 @@ interface CallParams extends Record<string, unknown> {
 
 function paramsOf(
   request: ModelRequest,
-  { limits, promptCacheKey }: AiSdkModelOptions & { limits: ModelLimits },
+  { facts, limits, promptCacheKey }: AiSdkModelOptions & { limits: ModelLimits },
 ): CallParams {
-  const { thinkingLevel, temperature, maxOutputTokens = defaultOutputTokens(thinkingLevel) } = request
+  const { thinkingLevel, temperature } = request
+  const { maxOutputTokens = facts.defaultOutputTokens ?? defaultOutputTokens(thinkingLevel) } = request
   return {
     thinkingLevel,
     maxOutputTokens: Math.min(maxOutputTokens, limits.outputTokens),

@@ -19,14 +19,21 @@ export function withAcceptedCallIds(messages: readonly Message[], accepted: RegE
 }
 
 function acceptedId(id: string, { accepted, sent }: { accepted: RegExp; sent: Set<string> }): string {
-  let candidate = accepted.test(id) ? id : hashedId(id)
-  for (let use = 2; sent.has(candidate); use += 1) candidate = hashedId(`${id} ${use}`)
+  let candidate = accepted.test(id) ? id : hashedId(id, accepted)
+  for (let use = 2; sent.has(candidate); use += 1) candidate = hashedId(`${id} ${use}`, accepted)
   sent.add(candidate)
   return candidate
 }
 
-function hashedId(id: string): string {
-  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 24)}`
+/** The longest form of the hash that fits the pattern: a few hosts take short ids, or letters and digits only. */
+function hashedId(id: string, accepted: RegExp): string {
+  const hash = createHash('sha256').update(id).digest('hex')
+  const usual = `call_${hash.slice(0, 24)}`
+  if (accepted.test(usual)) return usual
+  for (let length = 24; length > 0; length -= 1) {
+    if (accepted.test(hash.slice(0, length))) return hash.slice(0, length)
+  }
+  return usual
 }
 
 function withIds(message: Message, ids: ReadonlyMap<string, string>): Message {

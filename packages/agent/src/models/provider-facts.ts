@@ -1,4 +1,5 @@
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import { hostOf, type ReportedCost, type ReturnedReasoning } from './hosts.ts'
 import type { ThinkingLevel } from './model.ts'
 import { nearestLevel, reasoningOf, type Reasoning } from './thinking-levels.ts'
 
@@ -20,6 +21,20 @@ export interface ProviderFacts {
   marksFailedResults: boolean
   /** The call ids it accepts. */
   callIds: RegExp
+  /** How an assistant message takes its reasoning back: as native blocks if absent. */
+  reasoning?: ReturnedReasoning | undefined
+  /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
+  needsReasoning?: boolean | undefined
+  /** Reasoning comes within the text, between `<think>` tags. */
+  hasThinkTags?: boolean | undefined
+  /** `beside`: its usage counts reasoning tokens on top of completion tokens, even if no total says so. */
+  reasoningTokens?: 'inside' | 'beside' | undefined
+  /** Where its usage tells the cost of a request. */
+  cost?: ReportedCost | undefined
+  /** The answer limit of a request that names none. */
+  defaultOutputTokens?: number | undefined
+  /** It drops input that does not fit without saying so. */
+  cutsSilently?: boolean | undefined
   thinking(level: ThinkingLevel, modelId: string): Reasoning
   options(call: ProviderCall): SharedV4ProviderOptions | undefined
 }
@@ -40,7 +55,7 @@ export const anthropicFacts: ProviderFacts = {
   resultImages: 'anywhere',
   fetchesImages: true,
   marksFailedResults: true,
-  callIds: /^[a-zA-Z0-9_-]{1,64}$/,
+  callIds: hostOf({ id: 'anthropic' })?.callIds ?? anyId,
   thinking: (level, modelId) => {
     // Models before 3.7 do not know the parameter.
     if (/claude-(?:instant|2|3(?!-7))/.test(modelId)) return undefined
@@ -63,7 +78,7 @@ export const openaiFacts: ProviderFacts = {
   fetchesImages: true,
   // The provider package would send it as JSON in JSON.
   marksFailedResults: false,
-  callIds: /^[^]{1,64}$/,
+  callIds: hostOf({ id: 'openai' })?.callIds ?? anyId,
   thinking: (level, modelId) => {
     const accepted = openaiEfforts.find(({ models }) => models.test(modelId))?.levels
     if (!accepted) return reasoningOf(level)
@@ -112,12 +127,14 @@ export const googleFacts: ProviderFacts = {
       : { google: { thinkingConfig: { includeThoughts: true } } },
 }
 
-/** Servers of many makers: what is not known to work everywhere is left out. */
+/** Facts of a host in the table; of any other server, only what works with most of them. */
 export function openaiCompatibleFacts(options: {
   name: string
+  baseUrl?: string
   thinkingLevels?: readonly ThinkingLevel[]
 }): ProviderFacts {
   const { name, thinkingLevels = ['low', 'medium', 'high'] } = options
+  const host = hostOf({ id: name, ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }) })
   return {
     api: 'openai-chat-completions',
     namespace: name,
@@ -126,7 +143,14 @@ export function openaiCompatibleFacts(options: {
     resultImages: 'never',
     fetchesImages: true,
     marksFailedResults: true,
-    callIds: anyId,
+    callIds: host?.callIds ?? anyId,
+    reasoning: host?.reasoning ?? 'reasoning_content',
+    needsReasoning: host?.needsReasoning,
+    hasThinkTags: host?.hasThinkTags ?? host === undefined,
+    reasoningTokens: host?.reasoningTokens,
+    cost: host?.cost,
+    defaultOutputTokens: host?.defaultOutputTokens,
+    cutsSilently: host?.cutsSilently,
     thinking: (level) => {
       if (level === 'off') return thinkingLevels.includes('off') ? 'none' : undefined
       const nearest = nearestLevel(level, thinkingLevels)

@@ -6,6 +6,7 @@ import { imagePart } from './image-part.ts'
 import type { ModelRequest, ProviderMetadata } from './model.ts'
 import type { ProviderFacts } from './provider-facts.ts'
 import { putSignature } from './reasoning-signature.ts'
+import { assistantMessage } from './returned-reasoning.ts'
 import { toolResultOutput, type ResultRules } from './tool-result-output.ts'
 import { tellBranch, tellCommand, tellCompaction } from './user-words.ts'
 
@@ -83,7 +84,8 @@ class PromptWriter {
     const isOwn = message.provider === this.#reader.provider && message.model === this.#reader.modelId
     const content = message.content.flatMap((block) => this.#assistantPart(block, { message, isOwn }))
     // Reasoning alone is no answer.
-    if (content.some(({ type }) => type !== 'reasoning')) this.prompt.push({ role: 'assistant', content })
+    if (content.some(({ type }) => type !== 'reasoning'))
+      this.prompt.push(assistantMessage(content, this.#reader.facts))
   }
 
   #assistantPart(block: Content, { message, isOwn }: { message: Message; isOwn: boolean }): AssistantContent {

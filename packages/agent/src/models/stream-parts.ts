@@ -106,7 +106,7 @@ function patienceAfter({ type }: LanguageModelV4StreamPart, { firstMs, laterMs }
 function* lastParts(finish: FinishPart | undefined, reader: PartReader, options: StreamOptions): Generator<ModelPart> {
   const { provider, limits } = options
   if (!finish) throw new ModelError('network', `${provider} ended the answer in the middle.`)
-  const usage = usageOf(finish.usage)
+  const usage = usageOf(finish.usage, options.facts)
   if (Object.keys(usage).length > 0) yield { type: 'usage', usage }
   const { finishReason: reason } = finish
   yield { type: 'finish', reason: finishOf({ provider, reason, usage, limits, hasCalls: reader.hasCalls }) }

@@ -1,8 +1,8 @@
+import { hosts, type Host, type ProviderApi } from '../models/hosts.ts'
 import { knownModels, type KnownModel } from '../models/known-models.ts'
 import type { ModelInfo } from './model-info.ts'
 
-/** Which of the provider files makes its models. */
-export type ProviderApi = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+export type { ProviderApi } from '../models/hosts.ts'
 
 /** Who serves models, and how it is reached. */
 export interface ModelProvider {
@@ -21,71 +21,24 @@ export interface ModelProvider {
   defaultModel?: string
 }
 
-/**
- * The default models are chosen by hand: the current generation, good at coding with tools, at a middle price. When `known-models.ts`
- * is written anew, go through them again.
- */
-export const catalogueProviders: readonly (ModelProvider & { defaultModel: string })[] = [
-  {
-    id: 'anthropic',
-    name: 'Anthropic',
-    api: 'anthropic',
-    baseUrl: 'https://api.anthropic.com/v1',
-    keyVariables: ['ANTHROPIC_API_KEY'],
-    pricesId: 'anthropic',
-    defaultModel: 'claude-sonnet-5-5',
-  },
-  {
-    id: 'openai',
-    name: 'OpenAI',
-    api: 'openai',
-    baseUrl: 'https://api.openai.com/v1',
-    keyVariables: ['OPENAI_API_KEY'],
-    pricesId: 'openai',
-    defaultModel: 'gpt-6.1-sol',
-  },
-  {
-    id: 'google',
-    name: 'Google',
-    api: 'google',
-    baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
-    keyVariables: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'],
-    pricesId: 'google',
-    defaultModel: 'gemini-4-argon',
-  },
-  compatible('xai', 'xAI', 'https://api.x.ai/v1', {
-    keyVariables: ['XAI_API_KEY'],
-    pricesId: 'x-ai',
-    defaultModel: 'grok-4.7',
-  }),
-  compatible('deepseek', 'DeepSeek', 'https://api.deepseek.com/v1', {
-    keyVariables: ['DEEPSEEK_API_KEY'],
-    defaultModel: 'deepseek-v4-pro',
-  }),
-  compatible('mistral', 'Mistral', 'https://api.mistral.ai/v1', {
-    keyVariables: ['MISTRAL_API_KEY'],
-    defaultModel: 'mistral-large-4',
-  }),
-  compatible('moonshotai', 'Moonshot AI', 'https://api.moonshot.ai/v1', {
-    keyVariables: ['MOONSHOT_API_KEY'],
-    defaultModel: 'kimi-k3.1-pro',
-  }),
-  compatible('zai', 'Z.ai', 'https://api.z.ai/api/paas/v4', { keyVariables: ['ZAI_API_KEY'], defaultModel: 'glm-5.3' }),
-  compatible('groq', 'Groq', 'https://api.groq.com/openai/v1', {
-    keyVariables: ['GROQ_API_KEY'],
-    defaultModel: 'qwen/qwen3.8-27b',
-  }),
-  compatible('cerebras', 'Cerebras', 'https://api.cerebras.ai/v1', {
-    keyVariables: ['CEREBRAS_API_KEY'],
-    defaultModel: 'qwen-3.8-27b',
-  }),
-  compatible('openrouter', 'OpenRouter', 'https://openrouter.ai/api/v1', {
-    keyVariables: ['OPENROUTER_API_KEY'],
-    defaultModel: 'anthropic/claude-sonnet-5.5',
-    // Its list of models is open to everybody.
-    keyCheckPath: '/key',
-  }),
-]
+/** The hosts whose models are listed. */
+export const catalogueProviders: readonly (ModelProvider & { defaultModel: string })[] = hosts.flatMap((host) =>
+  host.defaultModel === undefined ? [] : [{ ...providerOf(host), defaultModel: host.defaultModel }],
+)
+
+/** A host as the registry knows it, without the facts that only the adapter needs. */
+export function providerOf(host: Host): ModelProvider {
+  const { id, name, api, baseUrl, keyVariables, keyCheckPath, pricesId } = host
+  return {
+    id,
+    name,
+    api,
+    baseUrl,
+    keyVariables,
+    ...(keyCheckPath !== undefined && { keyCheckPath }),
+    ...(pricesId !== undefined && { pricesId }),
+  }
+}
 
 /** Without prices: they depend on the day. */
 export function catalogueModels(provider: ModelProvider): ModelInfo[] {
@@ -105,13 +58,4 @@ function infoOf(known: KnownModel, provider: ModelProvider): ModelInfo {
     ...(keyVariable !== undefined && { keyVariable }),
     source: 'catalogue',
   }
-}
-
-function compatible(
-  id: string,
-  name: string,
-  baseUrl: string,
-  more: Pick<ModelProvider, 'keyVariables'> & { defaultModel: string } & Partial<ModelProvider>,
-): ModelProvider & { defaultModel: string } {
-  return { id, name, api: 'openai-compatible', baseUrl, pricesId: id, ...more }
 }

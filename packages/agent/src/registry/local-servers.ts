@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.ts'
+import { hosts } from '../models/hosts.ts'
 import type { ThinkingLevel } from '../models/model.ts'
 import { providerFetch } from '../models/provider-fetch.ts'
 import { limitedJson } from './limited-json.ts'
 import { modelIdPattern } from './provider-additions.ts'
 
-export type LocalServerId = 'ollama' | 'lmstudio' | 'llamacpp'
+const localServerIds = ['ollama', 'lmstudio', 'llamacpp'] as const
+export type LocalServerId = (typeof localServerIds)[number]
 
 export interface LocalServer {
   id: LocalServerId
@@ -13,11 +15,10 @@ export interface LocalServer {
   port: number
 }
 
-export const localServers: readonly LocalServer[] = [
-  { id: 'ollama', name: 'Ollama', port: 11434 },
-  { id: 'lmstudio', name: 'LM Studio', port: 1234 },
-  { id: 'llamacpp', name: 'llama.cpp', port: 8080 },
-]
+export const localServers: readonly LocalServer[] = localServerIds.flatMap((id) => {
+  const { name, localPort } = hosts.find((host) => host.id === id) ?? {}
+  return name === undefined || localPort === undefined ? [] : [{ id, name, port: localPort }]
+})
 
 export interface FoundServer extends LocalServer {
   baseUrl: string

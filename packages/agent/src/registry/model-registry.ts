@@ -1,10 +1,11 @@
 import { systemClock, type Clock } from '../clock.ts'
+import { hosts } from '../models/hosts.ts'
 import type { IdleLimits } from '../models/idle-timeout.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { costAt } from '../models/model-prices.ts'
 import { providerFetch } from '../models/provider-fetch.ts'
 import { nearestLevel } from '../models/thinking-levels.ts'
-import { catalogueModels, catalogueProviders, type ModelProvider } from './catalogue.ts'
+import { catalogueModels, catalogueProviders, providerOf, type ModelProvider } from './catalogue.ts'
 import { loadCataloguePrices, type CataloguePrices } from './catalogue-prices.ts'
 import { checkKey, type KeyCheck } from './key-check.ts'
 import { discoverLocalServers, localServers, type FoundServer, type LocalServer } from './local-servers.ts'
@@ -86,7 +87,7 @@ class Registry implements ModelRegistry {
     for (const provider of catalogueProviders) this.#add(provider, catalogueModels(provider))
     for (const server of this.#localServers) this.#add(localProvider(server), [])
     for (const [id, addition] of Object.entries(options.providers ?? {})) {
-      const { provider, models } = addProvider(id, addition, this.#providers.get(id))
+      const { provider, models } = addProvider(id, addition, this.#providers.get(id) ?? configuredHost(id))
       this.#add(provider, models)
     }
   }
@@ -145,7 +146,8 @@ class Registry implements ModelRegistry {
     })
     const costOf: Model['costOf'] = (usage) => {
       const current = this.#priced(resolved, prices).prices
-      return current && costAt(current, usage)
+      // What the host says that it charges counts for more than what the prices say.
+      return usage.cost ?? (current && costAt(current, usage))
     }
     return { model: { ...withLevels(model, info.thinkingLevels), costOf }, info }
   }
@@ -323,6 +325,12 @@ class Registry implements ModelRegistry {
   #loadPrices(): Promise<CataloguePrices> {
     return (this.#prices ??= loadCataloguePrices())
   }
+}
+
+/** A host that is known, but whose models only the user can name. */
+function configuredHost(id: string): ModelProvider | undefined {
+  const host = hosts.find((each) => each.id === id)
+  return host && providerOf(host)
 }
 
 /** A level that the model does not know becomes the nearest one that it does. */

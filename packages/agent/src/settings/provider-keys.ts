@@ -1,24 +1,13 @@
-/** Variables that hold the keys of model providers. What a project starts never gets them. */
+import { hosts } from '../models/hosts.ts'
+
+/** Variables that hold the keys of model providers. Commands that a project starts never get them. */
 export const providerKeyVariables: readonly string[] = [
-  'ANTHROPIC_API_KEY',
+  ...hosts.flatMap(({ keyVariables }) => keyVariables),
+  // Keys for services that are reached through a provider package or a configured base URL.
   'ANTHROPIC_AUTH_TOKEN',
   'AWS_BEARER_TOKEN_BEDROCK',
   'AZURE_API_KEY',
   'AZURE_OPENAI_API_KEY',
-  'CEREBRAS_API_KEY',
   'COHERE_API_KEY',
-  'DEEPSEEK_API_KEY',
-  'FIREWORKS_API_KEY',
-  'GEMINI_API_KEY',
   'GOOGLE_API_KEY',
-  'GOOGLE_GENERATIVE_AI_API_KEY',
-  'GROQ_API_KEY',
-  'MISTRAL_API_KEY',
-  'MOONSHOT_API_KEY',
-  'OPENAI_API_KEY',
-  'OPENROUTER_API_KEY',
-  'PERPLEXITY_API_KEY',
-  'TOGETHER_API_KEY',
-  'XAI_API_KEY',
-  'ZAI_API_KEY',
 ]
