@@ -155,6 +155,7 @@ const messageShape = shape({
   runId: true,
   submissionId: true,
   durationMs: true,
+  skipped: true,
   bashExecution: shape({
     command: true,
     output: true,

@@ -23,6 +23,8 @@ export interface Message {
   /** The waiting message that this one delivers: delivering and dequeuing are one line. */
   submissionId?: string
   durationMs?: number
+  /** Content that the provider sent and the writer of this line does not know, by kind, and how often it came. */
+  skipped?: Record<string, number>
   /** Only with role `bashExecution`. */
   bashExecution?: BashExecution
 }

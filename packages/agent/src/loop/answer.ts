@@ -25,6 +25,8 @@ export class Answer {
   readonly #runId: string
   readonly #blocks: Block[] = []
   usage: Usage | undefined
+  /** Content that the model adapter does not know, by kind, and how often it came. */
+  skipped: Record<string, number> | undefined
   finish: FinishReason | undefined
 
   constructor(item: string, runId: string) {
@@ -50,6 +52,9 @@ export class Answer {
         return this.#addInput(part.part, part.text)
       case 'tool_call':
         return this.#takeCall(part)
+      case 'skipped':
+        this.skipped = part.kinds
+        return undefined
       case 'usage':
         this.usage = part.usage
         return undefined

@@ -95,7 +95,7 @@ class Said {
   }
 
   async #append(stopReason: string): Promise<void> {
-    const { item, content } = this.answer
+    const { item, content, skipped } = this.answer
     const usage = this.#usage()
     const message: Message = {
       role: 'assistant',
@@ -108,6 +108,7 @@ class Said {
       runId: this.#context.runId,
       durationMs: this.#context.clock.now() - this.#startedAt,
       ...(usage && { usage }),
+      ...(skipped && { skipped }),
     }
     await this.#context.append({ type: 'message', id: item, message }, this.#reference)
   }

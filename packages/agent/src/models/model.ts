@@ -60,6 +60,8 @@ export type ModelPart =
       input: string
       providerMetadata?: ProviderMetadata
     }
+  /** Kinds of content that the adapter does not know and left out, such as `block:hologram`, with how often each came. */
+  | { type: 'skipped'; kinds: Record<string, number> }
   /** May come more than once; the last one counts. */
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason }

@@ -1,4 +1,5 @@
 import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import type { ResponseNotes } from './events/event-reader.ts'
 import type { ModelPart, ProviderMetadata } from './model.ts'
 import type { ProviderFacts } from './provider-facts.ts'
 import { takeSignature } from './reasoning-signature.ts'
@@ -14,6 +15,8 @@ export class PartReader {
   readonly #facts: ProviderFacts
   readonly #open = new Map<string, OpenBlock>()
   #blocks = 0
+  /** The last block of reasoning. */
+  #reasoning: number | undefined
   #calls = 0
 
   constructor(facts: ProviderFacts) {
@@ -22,6 +25,15 @@ export class PartReader {
 
   get hasCalls(): boolean {
     return this.#calls > 0
+  }
+
+  /** What came beside the parts of the provider package. */
+  *readNotes({ reasoningDetails, skipped }: ResponseNotes): Generator<ModelPart> {
+    if (this.#facts.reasoning === 'reasoning_details' && reasoningDetails.length > 0) {
+      const part = this.#reasoning ?? this.#blocks++
+      yield { type: 'reasoning_end', part, providerMetadata: { [this.#facts.namespace]: { reasoningDetails } } }
+    }
+    if (skipped.size > 0) yield { type: 'skipped', kinds: Object.fromEntries(skipped) }
   }
 
   read(part: LanguageModelV4StreamPart): ModelPart | undefined {
@@ -39,6 +51,7 @@ export class PartReader {
       }
       case 'reasoning-end': {
         const { part: place, metadata } = this.#end(part)
+        this.#reasoning = place
         return { type: 'reasoning_end', part: place, ...takeSignature(metadata, this.#facts) }
       }
       case 'tool-input-start': {

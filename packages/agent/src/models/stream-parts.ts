@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Clock } from '../clock.ts'
+import { ResponseNotes, withNotes } from './events/event-reader.ts'
 import { finishOf } from './finish.ts'
 import { IdleTimeout, type IdleLimits } from './idle-timeout.ts'
 import type { ModelLimits, ModelPart } from './model.ts'
@@ -32,9 +33,10 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
   const over = new AbortController()
   const ended = AbortSignal.any([signal, timeout.signal, over.signal])
   const reader = new PartReader(options.facts)
+  const notes = new ResponseNotes()
   let finish: FinishPart | undefined
   try {
-    const stream = await openStream(options, ended)
+    const stream = await withNotes(notes, () => openStream(options, ended))
     for (let next = await stream.read(); !next.done; next = await stream.read()) {
       const part = next.value
       if (part.type === 'error') throw toModelError(part.error, { provider, now: clock.now() })
@@ -62,6 +64,7 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
     timeout.close()
     over.abort()
   }
+  yield* reader.readNotes(notes)
   yield* lastParts(finish, reader, options)
 }
 

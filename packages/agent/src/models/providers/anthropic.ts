@@ -9,6 +9,6 @@ export type { ProviderOptions } from './provider-options.ts'
 
 /** A model of Anthropic, by the Messages API. The key is taken from `ANTHROPIC_API_KEY` if none is given. */
 export function anthropic(options: ProviderOptions): Model {
-  const languageModel = createAnthropic(connectionOf(options)).languageModel(options.model)
+  const languageModel = createAnthropic(connectionOf(options, { api: 'anthropic' })).languageModel(options.model)
   return aiSdkModel({ ...options, provider: 'anthropic', languageModel, facts: anthropicFacts })
 }

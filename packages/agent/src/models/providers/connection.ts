@@ -1,4 +1,5 @@
 import { providerFetch } from '../provider-fetch.ts'
+import { readableFetch, type ResponseFormat } from '../readable-response.ts'
 import type { ProviderOptions } from './provider-options.ts'
 
 interface Connection {
@@ -9,11 +10,12 @@ interface Connection {
 }
 
 /** Where and how to connect, under the names of the provider packages. */
-export function connectionOf({ apiKey, baseUrl, headers, fetch = providerFetch }: ProviderOptions): Connection {
+export function connectionOf(options: ProviderOptions, format: ResponseFormat): Connection {
+  const { apiKey, baseUrl, headers, fetch = providerFetch } = options
   return {
     ...(apiKey !== undefined && { apiKey }),
     ...(baseUrl !== undefined && { baseURL: baseUrl }),
     ...(headers && { headers }),
-    fetch,
+    fetch: readableFetch(fetch, format),
   }
 }

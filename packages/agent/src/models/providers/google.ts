@@ -9,6 +9,6 @@ export type { ProviderOptions } from './provider-options.ts'
 
 /** A model of Google, by the Gemini API. The key is taken from `GOOGLE_GENERATIVE_AI_API_KEY` if none is given. */
 export function google(options: ProviderOptions): Model {
-  const languageModel = createGoogle(connectionOf(options)).languageModel(options.model)
+  const languageModel = createGoogle(connectionOf(options, { api: 'google' })).languageModel(options.model)
   return aiSdkModel({ ...options, provider: 'google', languageModel, facts: googleFacts })
 }

@@ -16,7 +16,8 @@ export interface OpenaiCompatibleOptions extends ProviderOptions {
 /** A model behind any server that speaks OpenAI's Chat Completions: Ollama, llama.cpp, vLLM, OpenRouter, Groq and many more. */
 export function openaiCompatible(options: OpenaiCompatibleOptions): Model {
   const { name, model, baseUrl } = options
-  const server = createOpenAICompatible({ ...connectionOf(options), name, baseURL: baseUrl, includeUsage: true })
   const facts = openaiCompatibleFacts(options)
+  const connection = connectionOf(options, { api: 'openai-compatible', hasThinkTags: facts.hasThinkTags })
+  const server = createOpenAICompatible({ ...connection, name, baseURL: baseUrl, includeUsage: true })
   return aiSdkModel({ ...options, provider: name, languageModel: server.chatModel(model), facts })
 }

@@ -12,6 +12,6 @@ export interface OpenaiOptions extends ProviderOptions {
 
 /** A model of OpenAI, by the Responses API; nothing is stored there. The key is taken from `OPENAI_API_KEY` if none is given. */
 export function openai(options: OpenaiOptions): Model {
-  const languageModel = createOpenAI(connectionOf(options)).responses(options.model)
+  const languageModel = createOpenAI(connectionOf(options, { api: 'openai' })).responses(options.model)
   return aiSdkModel({ ...options, provider: 'openai', languageModel, facts: openaiFacts })
 }

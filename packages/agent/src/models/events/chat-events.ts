@@ -1,0 +1,198 @@
+import {
+  asJson,
+  counts,
+  defined,
+  errorText,
+  listOf,
+  numberIn,
+  textIn,
+  type EventReader,
+  type Json,
+  type ResponseNotes,
+} from './event-reader.ts'
+import { ThinkTags } from './think-tags.ts'
+
+const knownMembers = new Set([
+  ...[
+    'role',
+    'content',
+    'refusal',
+    'reasoning',
+    'reasoning_content',
+    'reasoning_details',
+    'tool_calls',
+    'function_call',
+  ],
+  // What hosts add and no answer needs.
+  ...[
+    'index',
+    'annotations',
+    'audio',
+    'channel',
+    'executed_tools',
+    'name',
+    'provider_metadata',
+    'token_id',
+    'tool_call_id',
+  ],
+])
+
+/** Makes chunks of the many servers that imitate Chat Completions into chunks that the provider package accepts. */
+export class ChatEvents implements EventReader {
+  readonly #notes: ResponseNotes
+  readonly #tags: ThinkTags | undefined
+  #hasCalls = false
+  #hasFunctionCall = false
+  #isFinished = false
+  #hasFailed = false
+
+  constructor(notes: ResponseNotes, { hasThinkTags = false }: { hasThinkTags?: boolean | undefined } = {}) {
+    this.#notes = notes
+    this.#tags = hasThinkTags ? new ThinkTags() : undefined
+  }
+
+  read(chunk: Json): Json[] {
+    const { error } = chunk
+    if (error !== undefined && error !== null) {
+      this.#hasFailed = true
+      return [{ error: errorOf(error) }]
+    }
+    const choice = listOf(chunk['choices']).find(({ index }) => (numberIn(index) ?? 0) === 0)
+    const usage = usageOf(chunk['usage'])
+    if (!choice && !usage) return []
+    const chunks = choice ? this.#choices(choice) : []
+    return (chunks.length > 0 ? chunks : [undefined]).map((made, index, { length }) => ({
+      ...defined({ id: textIn(chunk['id']), model: textIn(chunk['model']), created: numberIn(chunk['created']) }),
+      choices: made ? [made] : [],
+      ...(usage && index === length - 1 && { usage }),
+    }))
+  }
+
+  end(isDone: boolean): Json[] {
+    const held = this.#held()
+    // A server that says `[DONE]` has finished, even if it gave no reason.
+    if (!isDone || this.#isFinished || this.#hasFailed) return held
+    return [...held, { choices: [{ index: 0, delta: {}, finish_reason: this.#hasCalls ? 'tool_calls' : 'stop' }] }]
+  }
+
+  #choices(choice: Json): Json[] {
+    const delta = this.#delta(asJson(choice['delta'] ?? choice['message']))
+    const reason = textIn(choice['finish_reason'])
+    if (!reason) return [{ index: 0, delta }]
+    this.#isFinished = true
+    const held = this.#tags?.flush()
+    const rest = defined({ content: held?.text || undefined, reasoning_content: held?.reasoning || undefined })
+    if (Object.keys(rest).length === 0) return [{ index: 0, delta, finish_reason: reason }]
+    return [
+      { index: 0, delta },
+      { index: 0, delta: rest, finish_reason: reason },
+    ]
+  }
+
+  #held(): Json[] {
+    const held = this.#tags?.flush()
+    const delta = defined({ content: held?.text || undefined, reasoning_content: held?.reasoning || undefined })
+    return Object.keys(delta).length > 0 ? [{ choices: [{ index: 0, delta }] }] : []
+  }
+
+  #delta(delta: Json): Json {
+    for (const name of Object.keys(delta)) if (!knownMembers.has(name)) this.#notes.skip(`delta:${name}`)
+    for (const detail of listOf(delta['reasoning_details'])) addDetail(this.#notes.reasoningDetails, detail)
+    const reasoning = textIn(delta['reasoning_content']) ?? textIn(delta['reasoning'])
+    return {
+      ...(delta['role'] === 'assistant' && { role: 'assistant' }),
+      ...defined({ reasoning_content: reasoning, refusal: textIn(delta['refusal']) }),
+      ...this.#content(delta['content']),
+      ...this.#calls(delta),
+    }
+  }
+
+  #content(content: unknown): Json {
+    if (Array.isArray(content)) return { content: listOf(content).filter((part) => this.#isKnownPart(part)) }
+    if (typeof content !== 'string') return {}
+    const { reasoning, text } = this.#tags?.read(content) ?? { reasoning: '', text: content }
+    return { ...(reasoning !== '' && { reasoning_content: reasoning }), content: text }
+  }
+
+  #isKnownPart({ type }: Json): boolean {
+    if (type === 'text' || type === 'thinking') return true
+    this.#notes.skip(`part:${String(type)}`)
+    return false
+  }
+
+  #calls(delta: Json): Json {
+    const calls = listOf(delta['tool_calls']).map((call) => callOf(call))
+    const before = asJson(delta['function_call'])
+    if (Object.keys(before).length > 0) {
+      // The format that tools replaced: one call, without an id.
+      const first = this.#hasFunctionCall ? {} : { id: 'call_0', type: 'function' }
+      this.#hasFunctionCall = true
+      calls.push({ index: 0, ...first, function: functionOf(before) })
+    }
+    if (calls.length === 0) return {}
+    this.#hasCalls = true
+    return { tool_calls: calls }
+  }
+}
+
+function callOf(call: Json): Json {
+  const extra = textIn(asJson(asJson(call['extra_content'])['google'])['thought_signature'])
+  return {
+    ...defined({ index: numberIn(call['index']), id: textIn(call['id']) || undefined, type: textIn(call['type']) }),
+    function: functionOf(asJson(call['function'])),
+    ...(extra !== undefined && { extra_content: { google: { thought_signature: extra } } }),
+  }
+}
+
+function functionOf(given: Json): Json {
+  const input = given['arguments']
+  const isObject = typeof input === 'object' && input !== null
+  return defined({ name: textIn(given['name']), arguments: isObject ? JSON.stringify(input) : textIn(input) })
+}
+
+/** The pieces of one detail come with the same type and index: words are appended, a signature comes with the last piece. */
+function addDetail(details: Json[], piece: Json): void {
+  const last = details.at(-1)
+  if (!last || last['type'] !== piece['type'] || last['index'] !== piece['index']) {
+    details.push({ ...piece })
+    return
+  }
+  for (const [name, value] of Object.entries(piece)) {
+    const before = last[name]
+    const isAppended = name === 'text' || name === 'summary' || name === 'data'
+    if (isAppended && typeof before === 'string' && typeof value === 'string') last[name] = before + value
+    else if (value !== null && value !== undefined) last[name] = value
+  }
+}
+
+function errorOf(error: unknown): Json {
+  const given = asJson(error)
+  const { code } = given
+  const isCode = typeof code === 'string' || typeof code === 'number'
+  return { ...given, message: errorText(error), type: textIn(given['type']), code: isCode ? code : undefined }
+}
+
+/** All members stay, as hosts report their cost here. */
+function usageOf(given: unknown): Json | undefined {
+  if (typeof given !== 'object' || given === null) return undefined
+  const usage = asJson(given)
+  const details = (name: string): Json | undefined => {
+    const value = usage[name]
+    if (typeof value !== 'object' || value === null) return undefined
+    return { ...value, ...counts(value, Object.keys(value)) }
+  }
+  const { prompt_tokens_details: _, completion_tokens_details: __, ...rest } = usage
+  return {
+    ...rest,
+    ...tokenCounts(usage),
+    ...defined({
+      prompt_tokens_details: details('prompt_tokens_details'),
+      completion_tokens_details: details('completion_tokens_details'),
+    }),
+  }
+}
+
+function tokenCounts(usage: Json): Json {
+  const names = ['prompt_tokens', 'completion_tokens', 'total_tokens']
+  return Object.fromEntries(names.map((name) => [name, numberIn(usage[name])]))
+}

@@ -1,0 +1,238 @@
+import { AnthropicEvents } from './events/anthropic-events.ts'
+import { ChatEvents } from './events/chat-events.ts'
+import {
+  asJson,
+  currentNotes,
+  listOf,
+  textIn,
+  type EventReader,
+  type Json,
+  type ResponseNotes,
+} from './events/event-reader.ts'
+import { GeminiEvents } from './events/gemini-events.ts'
+import { ResponsesEvents } from './events/responses-events.ts'
+import type { ProviderApi } from './hosts.ts'
+import { ModelError } from './model-error.ts'
+
+export interface ResponseFormat {
+  api: ProviderApi
+  hasThinkTags?: boolean | undefined
+}
+
+/**
+ * A `fetch` whose answers the provider package can read. Kinds of events, blocks and members that this version does not know are
+ * skipped and counted. A successful answer that is not a stream of events becomes one, or an error with what the server said.
+ */
+export function readableFetch(fetch: typeof globalThis.fetch, format: ResponseFormat): typeof globalThis.fetch {
+  return async (input, init) => {
+    const notes = currentNotes()
+    const response = await fetch(input, init)
+    if (!response.ok || !response.body) return response
+    const source = new BodyReader(response.body)
+    const reader = readerFor(format, notes)
+    const first = await source.firstCharacter()
+    const body =
+      first === '{' || first === '[' || first === '<'
+        ? eventsOfDocument(await source.rest(longestDocument), reader, response.url)
+        : source.map(new EventStream(reader))
+    if (body instanceof Response) return body
+    return new Response(body, { status: response.status, headers: plainHeaders(response.headers) })
+  }
+}
+
+const longestDocument = 16 * 1024 * 1024
+
+function readerFor({ api, hasThinkTags }: ResponseFormat, notes: ResponseNotes): EventReader {
+  switch (api) {
+    case 'anthropic':
+      return new AnthropicEvents(notes)
+    case 'openai':
+      return new ResponsesEvents(notes)
+    case 'google':
+      return new GeminiEvents(notes)
+    case 'openai-compatible':
+      return new ChatEvents(notes, { hasThinkTags })
+    default:
+      return api satisfies never
+  }
+}
+
+/** Body and length are other ones now. */
+function plainHeaders(headers: Headers): [string, string][] {
+  return [...headers].filter(([name]) => !/^content-(?:length|encoding|type)$/i.test(name))
+}
+
+/** Reads text from a body, of which the beginning can be looked at first. */
+class BodyReader {
+  readonly #body: ReadableStreamDefaultReader<Uint8Array>
+  readonly #decoder = new TextDecoder()
+  #read = ''
+  #isOver = false
+
+  constructor(body: ReadableStream<Uint8Array>) {
+    this.#body = body.getReader()
+  }
+
+  async firstCharacter(): Promise<string> {
+    while (!this.#isOver && this.#read.trim() === '') await this.#readMore()
+    return this.#read.trimStart().charAt(0)
+  }
+
+  async rest(maxLength: number): Promise<string> {
+    while (!this.#isOver && this.#read.length < maxLength) await this.#readMore()
+    if (!this.#isOver) await this.#body.cancel()
+    return this.#read
+  }
+
+  map(stream: EventStream): ReadableStream<Uint8Array> {
+    const encoder = new TextEncoder()
+    return new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        let made = ''
+        while (made === '') {
+          const text = this.#read
+          this.#read = ''
+          made = stream.read(text)
+          if (this.#isOver && made === '') {
+            made = stream.end()
+            if (made !== '') controller.enqueue(encoder.encode(made))
+            controller.close()
+            return
+          }
+          if (made === '') await this.#readMore()
+        }
+        controller.enqueue(encoder.encode(made))
+      },
+      cancel: (reason) => this.#body.cancel(reason),
+    })
+  }
+
+  async #readMore(): Promise<void> {
+    const { done, value } = await this.#body.read()
+    this.#isOver = done
+    this.#read += this.#decoder.decode(value, { stream: !done })
+  }
+}
+
+/** Server-sent events in, and those that the reader makes of them out. Lines end with LF, CR LF or CR. */
+class EventStream {
+  readonly #reader: EventReader
+  #line = ''
+  #data: string[] = []
+  #name = ''
+  #isDone = false
+  /** The last character was CR: an LF that follows belongs to it. */
+  #wasReturn = false
+
+  constructor(reader: EventReader) {
+    this.#reader = reader
+  }
+
+  read(text: string): string {
+    let made = ''
+    let begin = 0
+    for (let at = 0; at < text.length; at += 1) {
+      const character = text[at]
+      if (character !== '\n' && character !== '\r') {
+        this.#wasReturn = false
+        continue
+      }
+      const isSecondHalf = character === '\n' && this.#wasReturn && at === begin
+      if (!isSecondHalf) made += this.#readLine(this.#line + text.slice(begin, at))
+      if (!isSecondHalf) this.#line = ''
+      this.#wasReturn = character === '\r'
+      begin = at + 1
+    }
+    this.#line += text.slice(begin)
+    return made
+  }
+
+  /** An event that no blank line ended was cut off, and is dropped. */
+  end(): string {
+    return this.#isDone ? '' : written(this.#reader.end?.(false) ?? [])
+  }
+
+  #readLine(line: string): string {
+    if (line === '') return this.#readEvent()
+    const colon = line.indexOf(':')
+    if (colon === 0) return '' // a comment
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (field === 'data') this.#data.push(value)
+    if (field === 'event') this.#name = value
+    return ''
+  }
+
+  #readEvent(): string {
+    const data = this.#data.join('\n')
+    const name = this.#name
+    this.#data = []
+    this.#name = ''
+    if (data.trim() === '' || this.#isDone) return ''
+    if (data.trim() === '[DONE]') {
+      this.#isDone = true
+      return `${written(this.#reader.end?.(true) ?? [])}data: [DONE]\n\n`
+    }
+    const event = parsed(data)
+    // What is not JSON was damaged on its way: the provider package says so.
+    if (!event) return `data: ${data.replaceAll('\n', ' ')}\n\n`
+    const isBareError = name === 'error' && event['error'] === undefined && event['type'] !== 'error'
+    return written(this.#reader.read(isBareError ? { type: 'error', error: event } : event))
+  }
+}
+
+function written(events: readonly Json[]): string {
+  return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An answer in one piece: events if it holds an answer, else an error. */
+function eventsOfDocument(text: string, reader: EventReader, url: string): ReadableStream<Uint8Array> | Response {
+  const document = text.trimStart().startsWith('<') ? undefined : parsedDocument(text)
+  if (document === undefined) throw notAnAnswer(text, url)
+  const answers = Array.isArray(document) ? listOf(document) : [asJson(document)]
+  const isAnswer = answers.some(({ choices, candidates }) => Array.isArray(choices) || Array.isArray(candidates))
+  if (!isAnswer) return errorResponse(asJson(answers[0]), text)
+  const events = answers.flatMap((answer) => reader.read(answer))
+  const last = reader.end?.(true) ?? []
+  return new Response(written([...events, ...last])).body ?? new ReadableStream()
+}
+
+function parsedDocument(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** As if the server had given the status that fits its words, so that the error is classified like any other. */
+function errorResponse(document: Json, text: string): Response {
+  const error = asJson(document['error'])
+  const given = [error['code'], error['status'], document['code'], document['status']].map(Number)
+  const status = given.find((each) => each >= 400 && each <= 599) ?? 500
+  return new Response(text, { status, headers: { 'content-type': 'application/json' } })
+}
+
+function notAnAnswer(text: string, url: string): ModelError {
+  const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim()
+  const words = text
+    .replace(/<(script|style)[^>]*>[^]*?<\/\1>/gi, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+  const said = (textIn(title) || words).slice(0, 300)
+  const where = URL.canParse(url) ? new URL(url).host : 'The server'
+  return new ModelError(
+    'invalid-request',
+    `${where} sent a page instead of an answer: ${said === '' ? '(empty)' : said}. Check the base URL and any proxy.`,
+  )
+}
