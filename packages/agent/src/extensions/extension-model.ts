@@ -88,7 +88,7 @@ const partSchema = z.discriminatedUnion('type', [
     input: z.string(),
   }),
   z.looseObject({ type: z.literal('usage'), usage: z.record(z.string(), z.number()) }),
-  z.looseObject({ type: z.literal('finish'), reason: z.enum(['stop', 'tool-calls', 'length', 'other']) }),
+  z.looseObject({ type: z.literal('finish'), reason: z.enum(['stop', 'tool-calls', 'length', 'pause', 'other']) }),
 ])
 
 function readPart(given: unknown): ModelPart {
@@ -105,6 +105,7 @@ const kinds: Record<ModelErrorKind, true> = {
   auth: true,
   quota: true,
   refused: true,
+  'empty-answer': true,
   'invalid-request': true,
   unknown: true,
 }

@@ -16,6 +16,7 @@ export const words = {
   nothing: '(no output)',
   unreadable: (type: string) => `The tool returned a value of type ${type} that cannot be shown.`,
   leftOut: (count: number) => `(${count} more images were left out.)`,
+  paused: 'Continue.',
   cutOff: (name: string, isLength: boolean) =>
     `Your call of ${name} was not carried out: its input ended before it was whole` +
     `${isLength ? ', because the answer reached its greatest length' : ''}. Send it again${isLength ? ', in smaller parts' : ''}.`,

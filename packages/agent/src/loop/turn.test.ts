@@ -3,7 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../clock.ts'
+import { defaultRetry } from '../session/recovery.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 
@@ -31,4 +33,53 @@ test.each<[string, (written: () => Promise<void>) => ScriptBuilder, string]>([
   expect(draft()).toBe('')
   await agent.close()
   await store.close()
+})
+
+describe('an empty answer', () => {
+  const settings = { retry: { ...defaultRetry, baseMs: 0 } }
+  const empty: [string, () => ScriptBuilder][] = [
+    ['nothing', () => script().finish('stop')],
+    ['white space', () => script().text('\n ').finish('stop')],
+    ['reasoning alone', () => script().reasoning('Hm.', 'sig').finish('stop')],
+    ['reasoning up to its greatest length', () => script().reasoning('Hm.').finish('length')],
+    ['calls that are not there', () => script().finish('tool-calls')],
+  ]
+
+  test.each(empty)('(%s) is retried once', async (_, answer) => {
+    const agent = await TestAgent.open({
+      model: scriptedModel([...answer().step().build(), ...script().text('Hello.').build()]),
+      settings,
+      clock: systemClock,
+    })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual(['user: go', 'assistant: Hello.'])
+    expect(await agent.lineTypes()).toContain('attempt')
+    await agent.close()
+  })
+
+  test.each(empty)('(%s) twice ends the run and says so', async (_, answer) => {
+    const agent = await TestAgent.open({
+      model: scriptedModel([...answer().step().build(), ...answer().step().text('late').build()]),
+      settings,
+      clock: systemClock,
+    })
+    const end = await agent.prompt('go')
+    expect(end).toMatchObject({ outcome: 'failed', reason: 'empty-answer' })
+    expect(end.message).toMatch(/ended its answer and .+ A second try did not help\.$/)
+    expect(await agent.path()).toEqual(['user: go'])
+    await agent.close()
+  })
+})
+
+test('a turn that the provider pauses is continued', async () => {
+  const paused = script().text('Let me search.').finish('pause').step().text('Found.')
+  const agent = await TestAgent.open({ model: scriptedModel(paused) })
+  expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+  expect(await agent.path()).toEqual([
+    'user: go',
+    'assistant: Let me search.',
+    'custom: Continue.',
+    'assistant: Found.',
+  ])
+  await agent.close()
 })

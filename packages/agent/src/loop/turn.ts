@@ -1,4 +1,4 @@
-import { newId, text, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
+import { newId, text, type Content, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
 import type { Model, ModelCall } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { Answer } from './answer.ts'
@@ -24,6 +24,7 @@ export async function turn(context: LoopContext): Promise<Position> {
       context.observe(live)
     }
     context.signal.throwIfAborted()
+    said.throwIfEmpty()
   } catch (error) {
     await (context.signal.aborted ? said.keepAborted() : said.keepFailed(error))
     await context.draft.clear()
@@ -61,7 +62,17 @@ class Said {
     const cutOff = calls.find((call) => call.partialInput !== undefined)
     if (cutOff) return this.#keepCutOff(cutOff)
     await this.#append(finish ?? 'other')
+    if (finish === 'pause' && calls.length === 0) return this.#continuePaused()
     return { openCalls: calls, isSettled: calls.length === 0 }
+  }
+
+  /** An answer without text and calls, with or without reasoning, is a failed attempt: there is nothing to show or to carry out. */
+  throwIfEmpty(): void {
+    const { content, finish } = this.answer
+    const isEmpty = content.every((block) => !isSaid(block))
+    if (!isEmpty) return
+    const reason = finish === 'length' ? 'reached its greatest length before it said anything' : 'said nothing'
+    throw new ModelError('empty-answer', `${this.#model.provider} ended its answer and ${reason}.`)
   }
 
   /** Nothing that was said is taken back: it stays on the path, and every call it makes has its answer. */
@@ -83,6 +94,13 @@ class Said {
     if (this.#wasTold(told))
       throw new ModelError('invalid-request', `${call.name} was called twice without a whole input.`)
     const content = [text(told)]
+    await this.#context.append({ type: 'message', message: { role: 'custom', content, runId: this.#context.runId } })
+    return { openCalls: [], isSettled: false }
+  }
+
+  /** The provider gave the turn back in the middle of its own work, and goes on when it is asked again. */
+  async #continuePaused(): Promise<Position> {
+    const content = [text(words.paused)]
     await this.#context.append({ type: 'message', message: { role: 'custom', content, runId: this.#context.runId } })
     return { openCalls: [], isSettled: false }
   }
@@ -128,4 +146,8 @@ class Said {
     const cost = usage && this.#model.costOf?.(usage)
     return cost === undefined ? usage : { ...usage, cost }
   }
+}
+
+function isSaid(block: Content): boolean {
+  return block.type === 'text' ? block.text.content.trim() !== '' : block.type !== 'reasoning'
 }

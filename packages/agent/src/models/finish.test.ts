@@ -24,11 +24,18 @@ describe('finishOf', () => {
     expect(() => finish({ reason: { unified, raw } })).toThrow(expect.objectContaining({ kind }))
   })
 
-  test('more input than the window holds was cut off without a word', () => {
-    expect(() => finish({ usage: { inputTokens: 1001, outputTokens: 50 } })).toThrow(
-      expect.objectContaining({ kind: 'context-overflow' }),
-    )
-    expect(finish({ usage: { inputTokens: 1000, outputTokens: 50 } })).toBe('stop')
+  test('more input than the window holds is an overflow only at hosts that drop input silently', () => {
+    const usage = { inputTokens: 1001, outputTokens: 50 }
+    expect(() => finish({ usage, cutsSilently: true })).toThrow(expect.objectContaining({ kind: 'context-overflow' }))
+    expect(finish({ usage: { ...usage, inputTokens: 1000 }, cutsSilently: true })).toBe('stop')
+    // Usage of an answer that took several steps on the server is the sum of all of them.
+    expect(finish({ usage })).toBe('stop')
+  })
+
+  test('a turn that the provider pauses is to be continued, unless it has calls', () => {
+    const reason = { unified: 'stop', raw: 'pause_turn' } as const
+    expect(finish({ reason })).toBe('pause')
+    expect(finish({ reason, hasCalls: true })).toBe('tool-calls')
   })
 
   test('no room for an answer is an overflow, but a short limit of output is not', () => {

@@ -9,6 +9,8 @@ export interface Ending {
   usage: Usage
   limits: ModelLimits
   hasCalls: boolean
+  /** The host drops input that does not fit without saying so. */
+  cutsSilently?: boolean | undefined
 }
 
 /** Why the answer ended; throws where the end is a failure. */
@@ -24,6 +26,7 @@ export function finishOf(ending: Ending): FinishReason {
   switch (reason.unified) {
     case 'stop':
     case 'other':
+      if (reason.raw === 'pause_turn' && !ending.hasCalls) return 'pause'
       // Some servers end an answer with calls as if it had none.
       return ending.hasCalls ? 'tool-calls' : reason.unified
     case 'length':
@@ -54,9 +57,12 @@ const failedEndings = new Map<string, ModelErrorKind>([
   ['unexpected_tool_call', 'overloaded'], // Google
 ])
 
-/** Some servers cut off what is too long and answer the rest, or have no room left for an answer. */
-function isSilentOverflow({ reason, usage, limits }: Ending): boolean {
+/**
+ * A few hosts drop what is too long and answer the rest; some have no room left for an answer. More input than the window holds proves
+ * nothing of other hosts: their usage may sum several steps, or the window may be larger than we know.
+ */
+function isSilentOverflow({ reason, usage, limits, cutsSilently = false }: Ending): boolean {
   const { inputTokens = 0, outputTokens } = usage
-  if (inputTokens > limits.contextTokens) return true
+  if (cutsSilently && inputTokens > limits.contextTokens) return true
   return reason.unified === 'length' && outputTokens === 0 && inputTokens >= 0.9 * limits.contextTokens
 }

@@ -7,6 +7,7 @@ export type ModelErrorKind =
   | 'auth'
   | 'quota'
   | 'refused'
+  | 'empty-answer' // neither text nor a call
   | 'invalid-request'
   | 'unknown'
 

@@ -66,8 +66,8 @@ export type ModelPart =
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason }
 
-/** `length`: the answer reached its limit. `other`: the provider gave a reason that has no name here. */
-export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'other'
+/** `length`: the answer reached its limit. `pause`: the provider wants to be asked to continue. `other`: the provider gave a reason that has no name here. */
+export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'pause' | 'other'
 
 /** Opaque to us, kept with the content and sent back with it to the same model. */
 export type ProviderMetadata = Record<string, unknown>

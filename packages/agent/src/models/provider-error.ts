@@ -117,6 +117,7 @@ const happened: Record<ModelErrorKind, string> = {
   auth: 'does not accept the API key',
   quota: 'says that the quota or the credit is used up',
   refused: 'refused to answer',
+  'empty-answer': 'gave an empty answer',
   'invalid-request': 'does not accept the request',
   unknown: 'failed',
 }

@@ -107,10 +107,13 @@ function patienceAfter({ type }: LanguageModelV4StreamPart, { firstMs, laterMs }
 }
 
 function* lastParts(finish: FinishPart | undefined, reader: PartReader, options: StreamOptions): Generator<ModelPart> {
-  const { provider, limits } = options
+  const { provider, limits, facts } = options
   if (!finish) throw new ModelError('network', `${provider} ended the answer in the middle.`)
-  const usage = usageOf(finish.usage, options.facts)
+  const usage = usageOf(finish.usage, facts)
   if (Object.keys(usage).length > 0) yield { type: 'usage', usage }
   const { finishReason: reason } = finish
-  yield { type: 'finish', reason: finishOf({ provider, reason, usage, limits, hasCalls: reader.hasCalls }) }
+  yield {
+    type: 'finish',
+    reason: finishOf({ provider, reason, usage, limits, hasCalls: reader.hasCalls, cutsSilently: facts.cutsSilently }),
+  }
 }

@@ -17,6 +17,12 @@ describe('recovery', () => {
     expect(recoverFrom(failure(kind), fresh, defaultRetry)).toEqual({ type: 'give-up', message: 'It failed.' })
   })
 
+  test('retries an empty answer once, whatever was retried before it', () => {
+    expect(recoverFrom(failure('empty-answer'), after(1), defaultRetry)).toMatchObject({ type: 'retry' })
+    const again = recoverFrom(failure('empty-answer'), { ...after(1), hadEmptyAnswer: true }, defaultRetry)
+    expect(again).toEqual({ type: 'give-up', message: 'It failed. A second try did not help.' })
+  })
+
   test('compacts once when the context does not fit', () => {
     expect(recoverFrom(failure('context-overflow'), fresh, defaultRetry)).toEqual({ type: 'compact' })
     const again = recoverFrom(failure('context-overflow'), { ...fresh, wasCompacted: true }, defaultRetry)

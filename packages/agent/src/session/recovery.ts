@@ -23,6 +23,8 @@ export interface RecoveryHistory {
   retries: number
   /** The context was made smaller because it did not fit. */
   wasCompacted: boolean
+  /** An empty answer was retried. */
+  hadEmptyAnswer?: boolean
   /** Another model may step in. */
   hasFallback?: boolean
   /** In [0, 1), for the jitter. */
@@ -35,7 +37,7 @@ export type RecoveryStep =
   | { type: 'fallback' }
   | { type: 'give-up'; message: string }
 
-const passing = new Set<ModelErrorKind>(['rate-limited', 'overloaded', 'network'])
+const passing = new Set<ModelErrorKind>(['rate-limited', 'overloaded', 'network', 'empty-answer'])
 
 /** What is to be done about a model call that failed. Pure. */
 export function recoverFrom(error: ModelError, history: RecoveryHistory, policy: RetryPolicy): RecoveryStep {
@@ -43,6 +45,8 @@ export function recoverFrom(error: ModelError, history: RecoveryHistory, policy:
     if (!history.wasCompacted) return { type: 'compact' }
     return { type: 'give-up', message: `The context does not fit, and compacting it did not help. ${error.message}` }
   }
+  if (error.kind === 'empty-answer' && history.hadEmptyAnswer)
+    return { type: 'give-up', message: `${error.message} A second try did not help.` }
   if (error.kind === 'quota' && history.hasFallback) return { type: 'fallback' }
   if (!passing.has(error.kind)) return { type: 'give-up', message: error.message }
   const { retryAfterMs = 0 } = error

@@ -233,6 +233,7 @@ async function recover(
       history.retries = 0
       return (await context.fallBack()) ? undefined : error.message
     case 'retry': {
+      if (error.kind === 'empty-answer') history.hadEmptyAnswer = true
       const attempt = ++history.retries
       const { kind, message } = error
       context.observe({ type: 'auto_retry_start', runId, attempt, delayMs: step.delayMs, error: { kind, message } })
