@@ -13,6 +13,7 @@ import { costAt, type ModelPrices } from './model-prices.ts'
 import type { ProviderFacts } from './provider-facts.ts'
 import { toPrompt } from './provider-prompt.ts'
 import { hashOf } from './request-hash.ts'
+import { lacksThinking } from './returned-reasoning.ts'
 import { streamParts } from './stream-parts.ts'
 
 export interface AiSdkModelOptions {
@@ -94,7 +95,8 @@ function callOf(
   const { modelId } = languageModel
   const prompt = toPrompt(request, { provider, modelId, facts, hasImages: limits.hasImages !== false })
   const tools = request.tools.map(functionTool)
-  const reasoning = facts.thinking(params.thinkingLevel, modelId)
+  const isUnthought = facts.needsThinkingBeforeCalls?.(modelId) === true && lacksThinking(prompt)
+  const reasoning = facts.thinking(isUnthought ? 'off' : params.thinkingLevel, modelId)
   const providerOptions = facts.options({ modelId, reasoning, promptCacheKey: params.promptCacheKey })
   return {
     prompt: facts.hasCacheMarkers ? markPrompt(prompt, cacheMarker) : prompt,

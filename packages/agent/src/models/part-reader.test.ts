@@ -57,6 +57,24 @@ describe('PartReader', () => {
     ).toEqual([{ type: 'tool_call', part: 1, callId: 'a', name: 'read', input: '{"path":"a"}' }])
   })
 
+  test('the second call with the same id gets another one', () => {
+    const call = (input: string): LanguageModelV4StreamPart[] => [
+      { type: 'tool-input-start', id: 'a', toolName: 'read' },
+      { type: 'tool-call', toolCallId: 'a', toolName: 'read', input },
+    ]
+    expect(read([...call('{"path":"a"}'), ...call('{"path":"b"}')])).toMatchObject([
+      { type: 'tool_input_start', part: 0, callId: 'a' },
+      { type: 'tool_call', part: 0, callId: 'a', input: '{"path":"a"}' },
+      { type: 'tool_input_start', part: 1, callId: 'a_2' },
+      { type: 'tool_call', part: 1, callId: 'a_2', input: '{"path":"b"}' },
+    ])
+  })
+
+  test('a control token behind the name of a tool is not part of the name', () => {
+    const toolName = 'read<|channel|>commentary'
+    expect(read([{ type: 'tool-call', toolCallId: 'a', toolName, input: '{}' }])).toMatchObject([{ name: 'read' }])
+  })
+
   test('what signs reasoning is kept apart from other metadata, wherever it came', () => {
     expect(
       read([

@@ -8,12 +8,15 @@ import { takeSignature } from './reasoning-signature.ts'
 interface OpenBlock {
   part: number
   metadata: ProviderMetadata
+  /** Of a call. */
+  callId?: string
 }
 
 /** Turns the parts of a provider package into ours. What has no place with us is dropped: files, sources, kinds to come. */
 export class PartReader {
   readonly #facts: ProviderFacts
   readonly #open = new Map<string, OpenBlock>()
+  readonly #callIds = new Set<string>()
   #blocks = 0
   /** The last block of reasoning. */
   #reasoning: number | undefined
@@ -57,8 +60,13 @@ export class PartReader {
       case 'tool-input-start': {
         // A tool that the provider runs by itself is none of ours.
         if (part.providerExecuted) return undefined
-        const { part: place } = this.#block(part)
-        return { type: 'tool_input_start', part: place, callId: part.id, name: part.toolName }
+        const block = this.#block(part)
+        return {
+          type: 'tool_input_start',
+          part: block.part,
+          callId: this.#callId(block, part.id),
+          name: plainName(part.toolName),
+        }
       }
       case 'tool-input-delta': {
         const block = this.#open.get(keyOf(part))
@@ -82,10 +90,21 @@ export class PartReader {
 
   #readCall(call: LanguageModelV4StreamPart & { type: 'tool-call' }): ModelPart {
     this.#calls += 1
-    const { toolCallId: callId, toolName: name, input, providerMetadata } = call
-    const block = this.#end({ type: 'tool-call', id: callId, providerMetadata })
+    const { toolCallId, input, providerMetadata } = call
+    const block = this.#end({ type: 'tool-call', id: toolCallId, providerMetadata })
+    const [callId, name] = [this.#callId(block, toolCallId), plainName(call.toolName)]
     const metadata = hasMembers(block.metadata) && { providerMetadata: block.metadata }
     return { type: 'tool_call', part: block.part, callId, name, input, ...metadata }
+  }
+
+  /** Results are matched by id, so the second call with the same one gets another. */
+  #callId(block: OpenBlock, given: string): string {
+    if (block.callId !== undefined) return block.callId
+    let id = given
+    for (let use = 2; this.#callIds.has(id); use += 1) id = `${given}_${use}`
+    this.#callIds.add(id)
+    block.callId = id
+    return id
   }
 
   /** An id may be used again once its block has ended. */
@@ -107,6 +126,11 @@ export class PartReader {
     if (part.providerMetadata) block.metadata = merge(block.metadata, part.providerMetadata)
     return block
   }
+}
+
+/** Open models sometimes write a control token behind the name: `read<|channel|>commentary`. */
+function plainName(name: string): string {
+  return name.replace(/<\|[^]*$/, '').trim() || name
 }
 
 interface BlockPart {

@@ -35,6 +35,8 @@ export interface ProviderFacts {
   defaultOutputTokens?: number | undefined
   /** It drops input that does not fit without saying so. */
   cutsSilently?: boolean | undefined
+  /** With thinking on, it refuses a turn that goes on after calls without the thinking before them. */
+  needsThinkingBeforeCalls?(modelId: string): boolean
   thinking(level: ThinkingLevel, modelId: string): Reasoning
   options(call: ProviderCall): SharedV4ProviderOptions | undefined
 }
@@ -63,6 +65,7 @@ export const anthropicFacts: ProviderFacts = {
     // What a higher level would spend on thinking leaves next to nothing for the answer.
     return reasoningOf(level === 'xhigh' || level === 'max' ? 'high' : level)
   },
+  needsThinkingBeforeCalls: (modelId) => thinksByBudget.test(modelId),
   options: () => undefined,
 }
 

@@ -286,6 +286,22 @@ describe('Chat Completions', () => {
     })
   })
 
+  test('null for no arguments is an empty input, and null within arguments stays', async () => {
+    const start = (input: string): Json => ({
+      index: 0,
+      id: 'a',
+      type: 'function',
+      function: { name: 'ls', arguments: input },
+    })
+    const none = [chunk({ tool_calls: [start('null')] }), chunk({}, 'tool_calls')]
+    expect((await answerTo('chat', bytesOf('chat', none))).content).toMatchObject([{ toolUse: { input: {} } }])
+    const pieces = ['null', '}'].map((piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }))
+    const within = [chunk({ tool_calls: [start('{"a":')] }), ...pieces, chunk({}, 'tool_calls')]
+    expect((await answerTo('chat', bytesOf('chat', within))).content).toMatchObject([
+      { toolUse: { input: { a: null } } },
+    ])
+  })
+
   test('<think> tags are reasoning, wherever the deltas are cut', async () => {
     const whole = '\n<think>\nHm.\n</think>\n\nHello <b>.'
     for (let at = 1; at < whole.length; at += 1) {

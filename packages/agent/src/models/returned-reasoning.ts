@@ -1,4 +1,4 @@
-import type { JSONValue, LanguageModelV4Message } from '@ai-sdk/provider'
+import type { JSONValue, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { ProviderFacts } from './provider-facts.ts'
 
 type AssistantMessage = LanguageModelV4Message & { role: 'assistant' }
@@ -52,4 +52,41 @@ function membersOf(
       place satisfies never
       return undefined
   }
+}
+
+/**
+ * Whether a turn that is still going on has calls without the signed thinking that came before them: another model made them, or the
+ * answer was aborted. A user message after the results begins a new turn.
+ */
+export function lacksThinking(prompt: LanguageModelV4Prompt): boolean {
+  const blocks = blocksOf(prompt)
+  return blocks.some(({ isAssistant, parts }, place) => {
+    if (!isAssistant || !parts.some(({ type }) => type === 'tool-call')) return false
+    const isOver = blocks.slice(place + 2).some((later) => !later.isAssistant && later.parts.some(isFromUser))
+    return !isOver && !isSigned(parts[0])
+  })
+}
+
+type Part = Exclude<LanguageModelV4Message['content'], string>[number]
+
+/** Messages of the same side that follow each other are sent as one. */
+function blocksOf(prompt: LanguageModelV4Prompt): { isAssistant: boolean; parts: Part[] }[] {
+  const blocks: { isAssistant: boolean; parts: Part[] }[] = []
+  for (const message of prompt) {
+    if (message.role === 'system') continue
+    const isAssistant = message.role === 'assistant'
+    const last = blocks.at(-1)
+    if (last?.isAssistant === isAssistant) last.parts.push(...message.content)
+    else blocks.push({ isAssistant, parts: [...message.content] })
+  }
+  return blocks
+}
+
+function isFromUser({ type }: Part): boolean {
+  return type !== 'tool-result'
+}
+
+function isSigned(part: Part | undefined): boolean {
+  const { signature, redactedData } = part?.providerOptions?.['anthropic'] ?? {}
+  return part?.type === 'reasoning' && (signature !== undefined || redactedData !== undefined)
 }

@@ -18,7 +18,7 @@ export async function checkKey(
   const { name, baseUrl, keyCheckPath = '/models', headers } = provider
   let response: Response
   try {
-    response = await fetch(`${baseUrl}${keyCheckPath}`, {
+    response = await fetch(urlBelow(baseUrl, keyCheckPath), {
       redirect: 'manual',
       signal,
       headers: { ...headers, ...keyHeaders(provider, key) },
@@ -36,6 +36,12 @@ export async function checkKey(
     type: 'unreachable',
     message: `${name} answered with status ${response.status}, which says nothing of the key.`,
   }
+}
+
+/** A query of the base URL stays behind the path. */
+function urlBelow(baseUrl: string, path: string): string {
+  const [address = '', query] = baseUrl.split(/(?=\?)/)
+  return `${address}${path}${query ?? ''}`
 }
 
 function keyHeaders({ api }: ModelProvider, key: string | undefined): Record<string, string> {

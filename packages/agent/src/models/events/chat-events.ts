@@ -145,9 +145,11 @@ function callOf(call: Json): Json {
 }
 
 function functionOf(given: Json): Json {
-  const input = given['arguments']
+  const name = textIn(given['name'])
+  // With the name, `null` means no arguments; later it may be a piece of them.
+  const input = name !== undefined && given['arguments'] === 'null' ? '' : given['arguments']
   const isObject = typeof input === 'object' && input !== null
-  return defined({ name: textIn(given['name']), arguments: isObject ? JSON.stringify(input) : textIn(input) })
+  return defined({ name, arguments: isObject ? JSON.stringify(input) : textIn(input) })
 }
 
 /** The pieces of one detail come with the same type and index: words are appended, a signature comes with the last piece. */

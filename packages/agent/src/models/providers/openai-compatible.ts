@@ -15,9 +15,30 @@ export interface OpenaiCompatibleOptions extends ProviderOptions {
 
 /** A model behind any server that speaks OpenAI's Chat Completions: Ollama, llama.cpp, vLLM, OpenRouter, Groq and many more. */
 export function openaiCompatible(options: OpenaiCompatibleOptions): Model {
-  const { name, model, baseUrl } = options
+  const { name, model } = options
+  const { baseURL, queryParams } = splitQuery(options.baseUrl)
   const facts = openaiCompatibleFacts(options)
-  const connection = connectionOf(options, { api: 'openai-compatible', hasThinkTags: facts.hasThinkTags })
-  const server = createOpenAICompatible({ ...connection, name, baseURL: baseUrl, includeUsage: true })
+  const connection = connectionOf(withAzureKey(options), { api: 'openai-compatible', hasThinkTags: facts.hasThinkTags })
+  const server = createOpenAICompatible({
+    ...connection,
+    name,
+    baseURL,
+    ...(queryParams && { queryParams }),
+    includeUsage: true,
+  })
   return aiSdkModel({ ...options, provider: name, languageModel: server.chatModel(model), facts })
+}
+
+/** Azure before its v1 API takes a key only in a header of its own. */
+function withAzureKey(options: OpenaiCompatibleOptions): OpenaiCompatibleOptions {
+  const { apiKey, baseUrl, headers } = options
+  const isAzure = URL.canParse(baseUrl) && new URL(baseUrl).hostname.endsWith('.azure.com')
+  return isAzure && apiKey !== undefined ? { ...options, headers: { 'api-key': apiKey, ...headers } } : options
+}
+
+/** A query belongs behind the path of each request: `…/deployments/gpt?api-version=…` of Azure before its v1 API. */
+function splitQuery(baseUrl: string): { baseURL: string; queryParams?: Record<string, string> } {
+  const at = baseUrl.indexOf('?')
+  if (at === -1) return { baseURL: baseUrl }
+  return { baseURL: baseUrl.slice(0, at), queryParams: Object.fromEntries(new URLSearchParams(baseUrl.slice(at))) }
 }
