@@ -21,7 +21,7 @@ interface FailureBody {
   waitMs?: number
 }
 
-const failures: Record<Exclude<ModelErrorKind, 'unknown'>, FailureBody[]> = {
+const failures: Record<Exclude<ModelErrorKind, 'unknown' | 'empty-answer'>, FailureBody[]> = {
   'rate-limited': [
     {
       host: 'anthropic',

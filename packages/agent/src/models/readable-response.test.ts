@@ -263,6 +263,10 @@ describe('Chat Completions', () => {
     expect(await answerTo('chat', calling)).toMatchObject({ finish: 'tool-calls' })
   })
 
+  test('[DONE] alone is no answer', async () => {
+    await expect(answerTo('chat', bytesOf('chat', []))).rejects.toMatchObject({ kind: 'network' })
+  })
+
   test('what comes after [DONE] is ignored', async () => {
     const bytes = `${bytesOf('chat', answers.chat)}data: {"late":true}\n\n`
     expect(await answerTo('chat', bytes)).toMatchObject({ finish: 'tool-calls' })
@@ -405,7 +409,7 @@ describe('a successful answer that is no stream', () => {
   test('says what the page says', async () => {
     const page = '<!DOCTYPE html><html><head><title>Sign in to the network</title></head><body>…</body></html>'
     const error = (await answerTo('chat', page).catch((thrown: unknown) => thrown)) as ModelError
-    expect(error).toMatchObject({ kind: 'invalid-request' })
+    expect(error).toMatchObject({ kind: 'network' })
     expect(error.message).toContain('Sign in to the network')
   })
 

@@ -232,7 +232,7 @@ function notAnAnswer(text: string, url: string): ModelError {
   const said = (textIn(title) || words).slice(0, 300)
   const where = URL.canParse(url) ? new URL(url).host : 'The server'
   return new ModelError(
-    'invalid-request',
+    'network',
     `${where} sent a page instead of an answer: ${said === '' ? '(empty)' : said}. Check the base URL and any proxy.`,
   )
 }

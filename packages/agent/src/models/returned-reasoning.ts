@@ -87,6 +87,9 @@ function isFromUser({ type }: Part): boolean {
 }
 
 function isSigned(part: Part | undefined): boolean {
-  const { signature, redactedData } = part?.providerOptions?.['anthropic'] ?? {}
-  return part?.type === 'reasoning' && (signature !== undefined || redactedData !== undefined)
+  if (part?.type !== 'reasoning') return false
+  // The key depends on the service through which Claude is reached.
+  return Object.values(part.providerOptions ?? {}).some(
+    ({ signature, redactedData }) => signature !== undefined || redactedData !== undefined,
+  )
 }

@@ -43,6 +43,7 @@ export class ChatEvents implements EventReader {
   readonly #tags: ThinkTags | undefined
   #hasCalls = false
   #hasFunctionCall = false
+  #hasBegun = false
   #isFinished = false
   #hasFailed = false
 
@@ -60,6 +61,7 @@ export class ChatEvents implements EventReader {
     const choice = listOf(chunk['choices']).find(({ index }) => (numberIn(index) ?? 0) === 0)
     const usage = usageOf(chunk['usage'])
     if (!choice && !usage) return []
+    if (choice) this.#hasBegun = true
     const chunks = choice ? this.#choices(choice) : []
     return (chunks.length > 0 ? chunks : [undefined]).map((made, index, { length }) => ({
       ...defined({ id: textIn(chunk['id']), model: textIn(chunk['model']), created: numberIn(chunk['created']) }),
@@ -70,8 +72,8 @@ export class ChatEvents implements EventReader {
 
   end(isDone: boolean): Json[] {
     const held = this.#held()
-    // A server that says `[DONE]` has finished, even if it gave no reason.
-    if (!isDone || this.#isFinished || this.#hasFailed) return held
+    // A server that says `[DONE]` after an answer has finished it, even if it gave no reason.
+    if (!isDone || !this.#hasBegun || this.#isFinished || this.#hasFailed) return held
     return [...held, { choices: [{ index: 0, delta: {}, finish_reason: this.#hasCalls ? 'tool_calls' : 'stop' }] }]
   }
 

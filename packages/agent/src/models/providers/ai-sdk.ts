@@ -146,6 +146,7 @@ function bedrockFacts(modelId: string, outputTokens: number): Family {
   return {
     ...facts,
     thinking,
+    needsThinkingBeforeCalls: (id) => anthropicFacts.needsThinkingBeforeCalls?.(id) === true,
     ...(isCached && { cacheMarker: { bedrock: { cachePoint: { type: 'default' } } } }),
     // Only models that are given a budget have no level above `high`.
     ...(thinking('max', modelId) === 'high' && budgetFacts(outputTokens)),
