@@ -1,0 +1,122 @@
+import type { ReadBlock, Reading } from './read-bytes.ts'
+import type { Subject } from './subjects.ts'
+
+/** An assistant message as a line of the log has it. */
+export interface LoggedMessage {
+  role: string
+  content: Record<string, unknown>[]
+  usage?: Record<string, number>
+}
+
+/** Where the log differs from an independent reading of the bytes. */
+export function compareAnswer(reading: Reading, message: LoggedMessage, { api }: Subject): string[] {
+  const logged = api === 'openai' ? mergeSummaries(message.content.map(blockOf)) : message.content.map(blockOf)
+  return [
+    ...compareBlocks(
+      reading.blocks,
+      logged.map(({ block }) => block),
+    ),
+    ...(message.usage ? compareUsage(reading, message.usage) : []),
+  ]
+}
+
+interface LoggedBlock {
+  block: ReadBlock
+  itemId: string | undefined
+}
+
+function blockOf(content: Record<string, unknown>): LoggedBlock {
+  const inner = content[content['type'] as string] as LoggedContent
+  const { anthropic, openai, google } = inner.provider_metadata ?? {}
+  const itemId = openai?.['itemId']
+  switch (content['type']) {
+    case 'text':
+      return { block: { type: 'text', text: inner.content ?? '' }, itemId }
+    case 'reasoning': {
+      const { text = '', signature } = inner
+      const redacted = anthropic?.['redactedData']
+      return {
+        block: { type: 'reasoning', text, ...(signature && { signature }), ...(redacted && { redacted }) },
+        itemId,
+      }
+    }
+    default: {
+      const { id, name = '', input, partial_input: partial } = inner
+      const signature = google?.['thoughtSignature']
+      const block = { type: 'call' as const, id, name, input: partial ?? JSON.stringify(input) }
+      return { block: { ...block, ...(signature && { signature }) }, itemId }
+    }
+  }
+}
+
+/** The members of text, reasoning and calls in the log. */
+interface LoggedContent {
+  content?: string
+  text?: string
+  signature?: string
+  id?: string
+  name?: string
+  input?: unknown
+  partial_input?: string
+  provider_metadata?: Record<string, Record<string, string> | undefined>
+}
+
+/** The log has a block for each summary of an item. */
+function mergeSummaries(blocks: LoggedBlock[]): LoggedBlock[] {
+  const merged: LoggedBlock[] = []
+  for (const each of blocks) {
+    const last = merged.at(-1)
+    if (each.block.type === 'reasoning' && last?.block.type === 'reasoning' && last.itemId === each.itemId) {
+      last.block = { ...last.block, ...each.block, text: last.block.text + each.block.text }
+    } else merged.push({ ...each })
+  }
+  return merged
+}
+
+function compareBlocks(read: ReadBlock[], logged: ReadBlock[]): string[] {
+  const kinds = (blocks: ReadBlock[]): string => blocks.map(({ type }) => type).join(' ')
+  if (kinds(read) !== kinds(logged)) return [`the log has ${kinds(logged) || 'nothing'} for ${kinds(read)}`]
+  return read.flatMap((block, place) => {
+    // The agent drops line ends at the very beginning of an answer.
+    const isFirstText = place === 0 && block.type === 'text'
+    return compareBlock(
+      isFirstText ? withoutLeadingLines(block, logged[0] as ReadBlock) : block,
+      logged[place] as ReadBlock,
+    )
+  })
+}
+
+function withoutLeadingLines(read: ReadBlock & { type: 'text' }, logged: ReadBlock): ReadBlock {
+  const text = read.text.replace(/^\n+/, '')
+  return logged.type === 'text' && logged.text.replace(/^\n+/, '') === text ? logged : read
+}
+
+function compareBlock(read: ReadBlock, logged: ReadBlock): string[] {
+  const differences = Object.entries(read).flatMap(([member, value]) => {
+    const have = (logged as unknown as Record<string, unknown>)[member]
+    const isSame = member === 'input' ? isSameJson(String(value), String(have)) : value === undefined || value === have
+    return isSame ? [] : [`${read.type} ${member} is ${JSON.stringify(have)} for ${JSON.stringify(value)}`]
+  })
+  return differences
+}
+
+function isSameJson(left: string, right: string): boolean {
+  try {
+    return JSON.stringify(JSON.parse(left)) === JSON.stringify(JSON.parse(right))
+  } catch {
+    return left === right
+  }
+}
+
+function compareUsage({ usage }: Reading, logged: Record<string, number>): string[] {
+  if (!usage) return []
+  const pairs: [string, number | undefined][] = [
+    ['input_tokens', usage.input],
+    ['output_tokens', usage.output],
+    ['cache_read_tokens', usage.cacheRead],
+    ['reasoning_tokens', usage.reasoning],
+  ]
+  return pairs.flatMap(([member, count]) =>
+    count === undefined || (logged[member] ?? 0) === count ? [] : [`usage ${member} is ${logged[member]} for ${count}`],
+  )
+}

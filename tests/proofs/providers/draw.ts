@@ -1,0 +1,64 @@
+/** Draws from one source of random numbers. */
+export class Draw {
+  readonly #random: () => number
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  chance(probability: number): boolean {
+    return this.#random() < probability
+  }
+
+  /** An integer from `least` to `most`. */
+  integer(least: number, most: number): number {
+    return least + Math.floor(this.#random() * (most - least + 1))
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[this.integer(0, items.length - 1)] as Item
+  }
+
+  /** Some of the entries. */
+  some(members: Record<string, unknown>, probability = 0.3): Record<string, unknown> {
+    return Object.fromEntries(Object.entries(members).filter(() => this.chance(probability)))
+  }
+
+  /** Text with characters that are easily broken: several bytes, several code units, line ends, quotes. */
+  text(mark: string): string {
+    const count = this.integer(1, 5)
+    return `${Array.from({ length: count }, () => this.pick(pieces)).join('')}${mark}${this.chance(0.3) ? this.pick(pieces) : ''}`
+  }
+
+  /** The text in pieces, never in the middle of a character. */
+  pieces(text: string): string[] {
+    const parts: string[] = []
+    const characters = [...text]
+    for (let at = 0; at < characters.length;) {
+      const size = this.integer(1, 24)
+      parts.push(characters.slice(at, at + size).join(''))
+      at += size
+    }
+    return parts
+  }
+
+  letters(alphabet: string, length: number): string {
+    return Array.from({ length }, () => alphabet[this.integer(0, alphabet.length - 1)]).join('')
+  }
+}
+
+const pieces = [
+  'Hello ',
+  'ünïcode ',
+  '日本語',
+  '👩‍👩‍👧 ',
+  '\n',
+  '\n\n',
+  '"quoted" ',
+  '\\n',
+  '\u2028',
+  'a: b\r\nc',
+  ' ',
+  '{"a":1}',
+  '</x> ',
+]
