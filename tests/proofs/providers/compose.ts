@@ -646,8 +646,8 @@ function chatUsage({ hasReasoning, subject }: Wish, draw: Draw): Json {
     completion_tokens: isApart ? said : said + reasoning,
     total_tokens: prompt + said + reasoning,
     ...(isApart || draw.chance(0.7) ? { completion_tokens_details: { reasoning_tokens: reasoning } } : {}),
+    ...cachedTokens(subject, { prompt, cached: draw.integer(0, prompt) }),
     ...draw.some({
-      prompt_tokens_details: { cached_tokens: draw.integer(0, prompt) },
       cost: 0.001,
       cost_details: { upstream_inference_cost: null },
       is_byok: false,
@@ -660,6 +660,18 @@ function chatUsage({ hasReasoning, subject }: Wish, draw: Draw): Json {
       cost_in_usd_ticks: 10_000_000,
       service_tier: 'default',
     }),
+  }
+}
+
+/** Hosts count tokens that were read from a cache in different places. */
+function cachedTokens({ host }: Subject, { prompt, cached }: { prompt: number; cached: number }): Json {
+  switch (host) {
+    case 'deepseek':
+      return { prompt_cache_hit_tokens: cached, prompt_cache_miss_tokens: prompt - cached }
+    case 'moonshotai':
+      return { cached_tokens: cached }
+    default:
+      return { prompt_tokens_details: { cached_tokens: cached } }
   }
 }
 

@@ -263,7 +263,7 @@ function chatUsage(usage: Loose): ReadUsage {
   return {
     input,
     output: isApart ? completion + reasoning : completion,
-    cacheRead: usage.prompt_tokens_details?.cached_tokens,
+    cacheRead: usage.prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
     reasoning,
   }
 }
