@@ -337,7 +337,7 @@ function composeOpenai(wish: Wish, draw: Draw): Composer {
       send('response.reasoning_part.done', { ...at, part: { type: 'reasoning_text', text } })
     })
   }
-  if (draw.chance(0.15)) composeForeignItem(item, send, { draw, mark, place: () => place })
+  if (draw.chance(0.3)) composeForeignItem(item, send, { draw, mark, place: () => place })
   if (wish.calls === 0 || draw.chance(0.6)) {
     const id = `msg_${mark}`
     const text = draw.text(mark)

@@ -7,7 +7,7 @@ import { composeStream } from './compose.ts'
 import { compareAnswer, type LoggedMessage } from './compare.ts'
 import type { Draw } from './draw.ts'
 import { readBytes, type Reading } from './read-bytes.ts'
-import { openSubject, subjects, type Subject } from './subjects.ts'
+import { nameOf, openSubject, pairs, subjects, type Subject } from './subjects.ts'
 
 export interface ConversationResult {
   problems: string[]
@@ -27,8 +27,11 @@ interface Delivered {
 }
 
 /** One session with a few prompts, each to a model that is drawn, against a strict provider that streams what is drawn. */
-export async function converse(fake: FakeProvider, draw: Draw): Promise<ConversationResult> {
-  const conversation = new Conversation(fake, draw)
+export async function converse(
+  fake: FakeProvider,
+  { seed, draw }: { seed: number; draw: Draw },
+): Promise<ConversationResult> {
+  const conversation = new Conversation(fake, { seed, draw })
   await conversation.play()
   return conversation.result()
 }
@@ -36,6 +39,8 @@ export async function converse(fake: FakeProvider, draw: Draw): Promise<Conversa
 class Conversation {
   readonly #fake: FakeProvider
   readonly #draw: Draw
+  /** The first prompt goes to the first of them, the second prompt to the other one. */
+  readonly #pair: [Subject, Subject]
   readonly #problems: string[] = []
   readonly #kinds = new Set<string>()
   readonly #switches = new Set<string>()
@@ -54,15 +59,17 @@ class Conversation {
   #hadMalformedCall = false
   #onAbort: () => void = () => undefined
 
-  constructor(fake: FakeProvider, draw: Draw) {
+  constructor(fake: FakeProvider, { seed, draw }: { seed: number; draw: Draw }) {
     this.#fake = fake
     this.#draw = draw
+    this.#pair = pairs[seed % pairs.length] as [Subject, Subject]
     this.#firstRequest = fake.requests.length
   }
 
   async play(): Promise<void> {
     const draw = this.#draw
-    const [first, fallback] = [draw.pick(subjects), draw.pick(subjects)]
+    const [first] = this.#pair
+    const fallback = draw.pick(subjects)
     this.#fallback = fallback
     const clock = new RetryClock()
     const look = lookTool(draw)
@@ -86,7 +93,8 @@ class Conversation {
     })
     this.#fake.script((request) => this.#answer(request))
     try {
-      for (let count = draw.integer(2, 3); count > 0; count -= 1) await this.#prompt(agent)
+      const prompts = draw.integer(2, 3)
+      for (let place = 0; place < prompts; place += 1) await this.#prompt(agent, place)
       await this.#check(agent)
     } finally {
       await agent.close()
@@ -107,14 +115,13 @@ class Conversation {
     }
   }
 
-  async #prompt(agent: AgentSession): Promise<void> {
+  async #prompt(agent: AgentSession, place: number): Promise<void> {
     const draw = this.#draw
-    if (draw.chance(0.6)) {
-      const subject = draw.pick(subjects)
-      await agent.setModel(subject.provider, subject.model)
-    }
+    const next = place === 1 ? this.#pair[1] : place > 1 && draw.chance(0.6) ? draw.pick(subjects) : undefined
+    if (next) await agent.setModel(next.provider, next.model)
     this.#callsLeft = draw.integer(0, 2)
-    this.#failuresLeft = draw.chance(0.2) ? 1 : 0
+    // A fallback in the first prompt would spoil the pair.
+    this.#failuresLeft = place > 0 && draw.chance(0.3) ? 1 : 0
     this.#cutsLeft = 2
     this.#isAborting = draw.chance(0.12)
     const aborted = Promise.withResolvers<void>()
@@ -213,10 +220,6 @@ function subjectOf(provider: string, model: string): Subject {
   const found = subject ?? subjects.find((each) => each.model === model)
   if (!found) throw new Error(`There is no subject ${provider}/${model}.`)
   return found
-}
-
-function nameOf({ provider, model }: Subject): string {
-  return `${provider}/${model}`
 }
 
 /** Claude with a thinking budget begins every answer with thinking. */

@@ -29,7 +29,7 @@ export async function runJob({ seeds }: Job): Promise<Tally> {
     await using fake = await startFakeProvider()
     for (let seed = rest.shift(); seed !== undefined; seed = rest.shift()) {
       try {
-        const played = await converse(fake, new Draw(randomFrom(seed)))
+        const played = await converse(fake, { seed, draw: new Draw(randomFrom(seed)) })
         for (const text of played.problems) problems.push({ seed, text })
         for (const kind of played.kinds) kinds.add(kind)
         for (const each of played.switches) switches.add(each)

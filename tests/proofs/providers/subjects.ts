@@ -36,6 +36,11 @@ export const subjects: readonly Subject[] = [
   hosted('vllm', 'Qwen/Qwen3-32B'),
 ]
 
+/** Every way to switch from one to another. */
+export const pairs: readonly [from: Subject, to: Subject][] = subjects.flatMap((from) =>
+  subjects.flatMap((to): [Subject, Subject][] => (from === to ? [] : [[from, to]])),
+)
+
 function hosted(host: FakeHost, model: string): Subject {
   return { api: 'openaiCompatible', provider: host, model, host }
 }
@@ -52,4 +57,8 @@ export function openSubject({ api, model, provider: name, host }: Subject, fake:
     default:
       return openaiCompatible({ ...options, name })
   }
+}
+
+export function nameOf({ provider, model }: Subject): string {
+  return `${provider}/${model}`
 }
