@@ -223,7 +223,10 @@ function hostRows(): string[] {
     host.reasoningTokens === undefined ? 'told by the total' : `${host.reasoningTokens} output`,
     code(host.cachedTokens),
     code(host.cost) || 'no',
-    (host.refuses ?? []).map(code).join(', '),
+    [
+      ...(host.refuses ?? []).map(code),
+      ...(host.needsAnswerAfterResults ? ['a prompt directly after tool results'] : []),
+    ].join(', '),
   ])
   return [header, header.map(() => '---'), ...cells].map(
     (row) => `|${row.map((cell) => (cell === '' ? ' ' : ` ${cell} `)).join('|')}|`,

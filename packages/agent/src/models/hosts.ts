@@ -25,6 +25,8 @@ export interface Host {
   reasoning: ReturnedReasoning
   /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
   needsReasoning?: true
+  /** A user message must not follow tool results directly. */
+  needsAnswerAfterResults?: true
   /** Models of this host write their reasoning into the text, between `<think>` tags. */
   hasThinkTags?: true
   /** The call ids that it accepts, if it does not accept every string. */
@@ -142,6 +144,7 @@ export const hosts: readonly Host[] = [
     pricesId: 'mistral',
     defaultModel: 'mistral-large-4',
     reasoning: 'thinking-parts',
+    needsAnswerAfterResults: true,
     callIds: /^[a-zA-Z0-9]{9}$/,
     refuses: ['reasoning_content', 'max_completion_tokens', 'seed', 'user'],
   },

@@ -25,6 +25,8 @@ export interface ProviderFacts {
   reasoning?: ReturnedReasoning | undefined
   /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
   needsReasoning?: boolean | undefined
+  /** A user message must not follow tool results directly. */
+  needsAnswerAfterResults?(modelId: string): boolean
   /** Reasoning comes within the text, between `<think>` tags. */
   hasThinkTags?: boolean | undefined
   /** `beside`: its usage counts reasoning tokens on top of completion tokens, even if no total says so. */
@@ -149,6 +151,7 @@ export function openaiCompatibleFacts(options: {
     callIds: host?.callIds ?? anyId,
     reasoning: host?.reasoning ?? 'reasoning_content',
     needsReasoning: host?.needsReasoning,
+    needsAnswerAfterResults: (modelId) => host?.needsAnswerAfterResults ?? mistralModels.test(modelId),
     hasThinkTags: host?.hasThinkTags ?? host === undefined,
     reasoningTokens: host?.reasoningTokens,
     cost: host?.cost,
@@ -162,3 +165,6 @@ export function openaiCompatibleFacts(options: {
     options: () => undefined,
   }
 }
+
+/** Their chat templates refuse a user message directly after tool results, whoever serves them. */
+const mistralModels = /(?:mistral|ministral|magistral|devstral|codestral)/i

@@ -68,7 +68,11 @@ class PromptWriter {
   }
 
   #addUser(content: UserContent): void {
-    if (content.length > 0) this.prompt.push({ role: 'user', content })
+    if (content.length === 0) return
+    const { facts, modelId } = this.#reader
+    if (this.prompt.at(-1)?.role === 'tool' && facts.needsAnswerAfterResults?.(modelId))
+      this.prompt.push({ role: 'assistant', content: [{ type: 'text', text: 'I have read the results.' }] })
+    this.prompt.push({ role: 'user', content })
   }
 
   #userContent(blocks: readonly Content[]): UserContent {
@@ -84,8 +88,7 @@ class PromptWriter {
     const isOwn = message.provider === this.#reader.provider && message.model === this.#reader.modelId
     const content = message.content.flatMap((block) => this.#assistantPart(block, { message, isOwn }))
     // Reasoning alone is no answer.
-    if (content.some(({ type }) => type !== 'reasoning'))
-      this.prompt.push(assistantMessage(content, this.#reader.facts))
+    if (content.some(({ type }) => type !== 'reasoning')) this.prompt.push(assistantMessage(content, this.#reader))
   }
 
   #assistantPart(block: Content, { message, isOwn }: { message: Message; isOwn: boolean }): AssistantContent {

@@ -3,12 +3,17 @@ import type { ProviderFacts } from './provider-facts.ts'
 
 type AssistantMessage = LanguageModelV4Message & { role: 'assistant' }
 
+interface MessageReader {
+  facts: ProviderFacts
+  modelId: string
+}
+
 /**
  * An assistant message with its reasoning in the place where the host wants it back. Hosts of Chat Completions disagree about that
  * place, and some refuse a request that uses another one.
  */
-export function assistantMessage(content: AssistantMessage['content'], facts: ProviderFacts): AssistantMessage {
-  const members = membersOf(content, facts)
+export function assistantMessage(content: AssistantMessage['content'], reader: MessageReader): AssistantMessage {
+  const members = membersOf(content, reader)
   if (!members) return { role: 'assistant', content }
   return {
     role: 'assistant',
@@ -21,8 +26,9 @@ export function assistantMessage(content: AssistantMessage['content'], facts: Pr
 /** The members that stand for the reasoning; undefined if the provider package writes it by itself. */
 function membersOf(
   content: AssistantMessage['content'],
-  { reasoning: place = 'blocks', needsReasoning, namespace }: ProviderFacts,
+  { facts, modelId }: MessageReader,
 ): Record<string, JSONValue> | undefined {
+  const { reasoning: place = 'blocks', needsReasoning, namespace } = facts
   const text = content.map((part) => (part.type === 'reasoning' ? part.text : '')).join('')
   const hasCalls = content.some(({ type }) => type === 'tool-call')
   const isNeeded = text !== '' || (needsReasoning === true && hasCalls)
@@ -46,11 +52,24 @@ function membersOf(
         return Array.isArray(own) ? own : []
       })
       if (details.length > 0) return { reasoning_details: details }
+      const call = content.find((part) => part.type === 'tool-call')
+      if (call && /gemini-[3-9]/.test(modelId)) return { reasoning_details: [unsignedCall(call.toolCallId)] }
       return isNeeded ? { reasoning: text } : {}
     }
     default:
       place satisfies never
       return undefined
+  }
+}
+
+/** Gemini 3 and later refuse calls without a signature, except with this one, which Google documents for calls of other models. */
+function unsignedCall(id: string): JSONValue {
+  return {
+    type: 'reasoning.encrypted',
+    data: 'skip_thought_signature_validator',
+    id,
+    format: 'google-gemini-v1',
+    index: 0,
   }
 }
 
