@@ -103,6 +103,7 @@ const entries: Example[] = [
       run_id: 'r',
       submission_id: 'q',
       duration_ms: 8,
+      skipped: { 'block:some_kind': 2, 'delta:otherKind': 1 },
       bash_execution: {
         command: 'ls',
         output: 'o',
@@ -126,6 +127,7 @@ const entries: Example[] = [
       runId: 'r',
       submissionId: 'q',
       durationMs: 8,
+      skipped: { 'block:some_kind': 2, 'delta:otherKind': 1 },
       bashExecution: {
         command: 'ls',
         output: 'o',

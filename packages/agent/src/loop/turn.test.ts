@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../clock.ts'
+import type { Model, ModelPart } from '../models/model.ts'
 import { defaultRetry } from '../session/recovery.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
@@ -81,5 +82,25 @@ test('a turn that the provider pauses is continued', async () => {
     'custom: Continue.',
     'assistant: Found.',
   ])
+  await agent.close()
+})
+
+test('an answer says in the log what was skipped of it', async () => {
+  const scripted = scriptedModel(script().text('Hello.'))
+  const model: Model = {
+    ...scripted,
+    prepare: (request) => {
+      const call = scripted.prepare(request)
+      const skipping = async function* (signal: AbortSignal): AsyncGenerator<ModelPart> {
+        yield { type: 'skipped', kinds: { 'block:hologram': 2 } }
+        yield* call.stream(signal)
+      }
+      return { reference: call.reference, stream: skipping }
+    },
+  }
+  const agent = await TestAgent.open({ model })
+  await agent.prompt('go')
+  const path = await agent.session.getContextPath()
+  expect(path.at(-1)).toMatchObject({ message: { role: 'assistant', skipped: { 'block:hologram': 2 } } })
   await agent.close()
 })

@@ -1,3 +1,4 @@
+import { findProvider } from '@pydantic/genai-prices'
 import { expect, test } from 'vitest'
 import { knownLimits } from './known-limits.ts'
 
@@ -13,4 +14,46 @@ test('the maker before a slash does not matter', () => {
 
 test('a model that nobody knows has limits that are small enough for most', () => {
   expect(knownLimits('my-own-finetune')).toEqual({ contextTokens: 128_000, outputTokens: 16_384 })
+})
+
+test.each(['anthropic', 'openai', 'google', 'mistral', 'x-ai', 'deepseek', 'moonshotai', 'perplexity'])(
+  'the guessed window of a model of %s is not larger than the published one',
+  (providerId) => {
+    const { models = [] } = findProvider({ providerId }) ?? {}
+    // A million is often written for 2 to the power of 20, and models that do not chat are none of ours.
+    const published = models.flatMap(({ id, context_window: window }) =>
+      window ? [{ id, window: window * 1.06 }] : [],
+    )
+    const chatting = published.filter(
+      ({ id }) => !/embed|tts|image|audio|realtime|transcribe|ocr|voxtral|computer/.test(id),
+    )
+    expect(chatting.length).toBeGreaterThan(2)
+    expect(chatting.filter(({ id, window }) => knownLimits(id).contextTokens > window)).toEqual([])
+  },
+)
+
+test.each([
+  ['claude-3-haiku-20240307', 4096],
+  ['claude-3-5-sonnet-20241022', 8192],
+  ['gpt-4-turbo', 4096],
+  ['gemini-2.0-flash', 8192],
+  ['deepseek-chat', 8192],
+])('%s is not asked for more output than it has', (id, outputTokens) => {
+  expect(knownLimits(id).outputTokens).toBeLessThanOrEqual(outputTokens)
+})
+
+test.each([
+  ['deepseek-chat', false],
+  ['Qwen3-235B-A22B', false],
+  ['qwen3-vl-30b', true],
+  ['kimi-k2-instruct', false],
+  ['kimi-k2.5', true],
+  ['llama3.1:8b', false],
+  ['llama-4-scout', true],
+  ['glm-4.6', false],
+  ['glm-4.5v', true],
+  ['grok-3-mini', false],
+  ['gpt-4o', true],
+])('%s takes images: %s', (id, hasImages) => {
+  expect(knownLimits(id).hasImages ?? true).toBe(hasImages)
 })
