@@ -1,3 +1,4 @@
+import type { FakeApi } from '@tapetree/agent/testing'
 import type { ReadBlock, Reading } from './read-bytes.ts'
 import type { Subject } from './subjects.ts'
 
@@ -6,20 +7,41 @@ export interface LoggedMessage {
   role: string
   content: Record<string, unknown>[]
   usage?: Record<string, number>
+  /** Of the error, if the answer failed and lies beside the path. */
+  kind?: string | undefined
 }
 
 /** Where the log differs from an independent reading of the bytes. */
 export function compareAnswer(reading: Reading, message: LoggedMessage, { api }: Subject): string[] {
+  const problems = compareBlocks(reading.blocks, loggedBlocks(message, api))
+  return message.usage ? [...problems, ...compareUsage(reading, message.usage)] : problems
+}
+
+/** Where what the log has of a broken or aborted answer is not the beginning of the whole answer. */
+export function compareBeginning(reading: Reading, message: LoggedMessage, { api }: Subject): string[] {
+  const logged = loggedBlocks(message, api)
+  const last = logged.length - 1
+  return logged.flatMap((block, place) => {
+    const whole = reading.blocks[place]
+    if (whole?.type !== block.type) return [`the log has ${block.type} for ${whole?.type ?? 'nothing'} at ${place}`]
+    return place < last || !isBeginning(block, whole) ? compareBlocks([whole], [block]) : []
+  })
+}
+
+function isBeginning(block: ReadBlock, whole: ReadBlock): boolean {
+  if (block.type === 'call' || whole.type === 'call') {
+    return (
+      block.type === 'call' && whole.type === 'call' && block.name === whole.name && whole.input.startsWith(block.input)
+    )
+  }
+  const dropped = /^\n*/.exec(whole.text)?.[0].length ?? 0
+  return whole.text.startsWith(block.text) || whole.text.slice(dropped).startsWith(block.text)
+}
+
+function loggedBlocks(message: LoggedMessage, api: FakeApi): ReadBlock[] {
   const blocks = message.content.map(blockOf)
-  const logged =
-    api === 'openai' ? mergeSummaries(blocks) : api === 'openaiCompatible' ? blocks.filter(hasText) : blocks
-  return [
-    ...compareBlocks(
-      reading.blocks,
-      logged.map(({ block }) => block),
-    ),
-    ...(message.usage ? compareUsage(reading, message.usage) : []),
-  ]
+  const kept = api === 'openai' ? mergeSummaries(blocks) : api === 'openaiCompatible' ? blocks.filter(hasText) : blocks
+  return kept.map(({ block }) => block)
 }
 
 interface LoggedBlock {

@@ -4,7 +4,7 @@ import type { FakeBytes, FakeProvider, FakeRequest, FakeStep } from '@tapetree/a
 import { memoryStore } from '@tapetree/session'
 import { z } from 'zod'
 import { composeStream } from './compose.ts'
-import { compareAnswer, type LoggedMessage } from './compare.ts'
+import { compareAnswer, compareBeginning, type LoggedMessage } from './compare.ts'
 import type { Draw } from './draw.ts'
 import { readBytes, type Reading } from './read-bytes.ts'
 import { nameOf, openSubject, pairs, subjects, type Subject } from './subjects.ts'
@@ -183,29 +183,32 @@ class Conversation {
   }
 
   async #check(agent: AgentSession): Promise<void> {
-    const logged: LoggedMessage[] = []
+    const messages: LoggedMessage[] = []
+    const attempts: LoggedMessage[] = []
     for await (const line of agent.session.lines()) {
       if (line.type !== 'line') continue
       const { message, attempt } = JSON.parse(line.text) as { message?: LoggedMessage; attempt?: LoggedAttempt }
-      if (message?.role === 'assistant') logged.push(message)
-      // An answer with a malformed call is kept beside the path.
-      if (attempt?.error?.kind === 'cut-off-call') logged.push({ role: 'assistant', content: attempt.content })
+      if (message?.role === 'assistant') messages.push(message)
+      if (attempt) attempts.push({ role: 'assistant', content: attempt.content, kind: attempt.error?.kind })
     }
-    for (const { mark, subject, whole, fate } of this.#delivered) {
-      const found = logged.filter((message) => JSON.stringify(message.content).includes(mark))
-      if (found.length > 1)
-        this.#problems.push(`${nameOf(subject)}: answer ${mark} is in the log ${found.length} times.`)
-      const [message] = found
-      if (fate === 'complete' && !message) {
-        this.#problems.push(`${nameOf(subject)}: answer ${mark} is not in the log.`)
-      }
-      // What was cut or aborted is in the log only as far as it came.
-      if (fate !== 'complete' || !message) continue
-      for (const problem of compareAnswer(whole, message, subject)) {
-        this.#problems.push(`${nameOf(subject)}: answer ${mark}: ${problem}`)
+    for (const delivered of this.#delivered) {
+      const found = [...messages, ...attempts].filter(({ content }) => JSON.stringify(content).includes(delivered.mark))
+      for (const problem of problemsOf(delivered, found)) {
+        this.#problems.push(`${nameOf(delivered.subject)}: answer ${delivered.mark}: ${problem}`)
       }
     }
   }
+}
+
+/** What is wrong with the log about one answer. */
+function problemsOf({ whole, fate, subject }: Delivered, found: LoggedMessage[]): string[] {
+  const [message] = found
+  if (found.length > 1) return [`the log has it ${found.length} times`]
+  if (!message) return fate === 'complete' ? ['the log does not have it'] : []
+  if (fate !== 'complete') return compareBeginning(whole, message, subject)
+  // An answer with a malformed call is kept beside the path, whole.
+  const isKept = message.kind === undefined || message.kind === 'cut-off-call'
+  return isKept ? compareAnswer(whole, message, subject) : [`it failed as ${message.kind}`]
 }
 
 interface LoggedAttempt {
