@@ -34,8 +34,8 @@ function isBeginning(block: ReadBlock, whole: ReadBlock): boolean {
       block.type === 'call' && whole.type === 'call' && block.name === whole.name && whole.input.startsWith(block.input)
     )
   }
-  const dropped = /^\n*/.exec(whole.text)?.[0].length ?? 0
-  return whole.text.startsWith(block.text) || whole.text.slice(dropped).startsWith(block.text)
+  // The agent drops line ends at the very beginning of an answer.
+  return whole.text.replace(/^\n+/, '').startsWith(block.text.replace(/^\n+/, ''))
 }
 
 function loggedBlocks(message: LoggedMessage, api: FakeApi): ReadBlock[] {
@@ -90,12 +90,13 @@ function hasText({ block }: LoggedBlock): boolean {
   return block.type !== 'reasoning' || block.text !== ''
 }
 
-/** The log has a block for each summary of an item. */
+/** The log has a block for each summary of an item. The last one of a broken answer does not name its item. */
 function mergeSummaries(blocks: LoggedBlock[]): LoggedBlock[] {
   const merged: LoggedBlock[] = []
   for (const each of blocks) {
     const last = merged.at(-1)
-    if (each.block.type === 'reasoning' && last?.block.type === 'reasoning' && last.itemId === each.itemId) {
+    const isSameItem = last?.itemId === each.itemId || each.itemId === undefined
+    if (each.block.type === 'reasoning' && last?.block.type === 'reasoning' && isSameItem) {
       last.block = { ...last.block, ...each.block, text: last.block.text + each.block.text }
     } else merged.push({ ...each })
   }

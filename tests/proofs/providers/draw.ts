@@ -26,8 +26,9 @@ export class Draw {
 
   /** Text with characters that are easily broken: several bytes, several code units, line ends, quotes. */
   text(mark: string): string {
-    const count = this.integer(1, 5)
-    return `${Array.from({ length: count }, () => this.pick(pieces)).join('')}${mark}${this.chance(0.3) ? this.pick(pieces) : ''}`
+    const said = Array.from({ length: this.integer(1, 6) }, () => this.pick(pieces))
+    said.splice(this.integer(0, said.length), 0, mark)
+    return said.join('')
   }
 
   /** The text in pieces, never in the middle of a character. */
