@@ -76,7 +76,7 @@ function report({ counts, kinds, switches, problems }: Tally, { say }: FigureCon
   const shown = Map.groupBy(problems, ({ text }) => {
     return text
       .replace(/"runId":"[^"]+"/, '')
-      .replace(/\bm\d+x/g, 'm')
+      .replace(/\bmark\d+x/g, 'mark')
       .replace(/\d+/g, 'n')
       .slice(0, 160)
   })

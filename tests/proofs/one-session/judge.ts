@@ -64,7 +64,7 @@ function runsHaveOneEnd(lines: readonly Line[], evidence: Evidence): string[] {
       const { runId, outcome } = line.runEnd
       if (open?.runId !== runId) problems.push(`run ${runId} ended without being open`)
       const from = open?.seq ?? 0
-      if (outcome === 'aborted' && !wasStopped(evidence, { runId, seq: line.seq, isResumed: resumed.has(runId) }))
+      if (outcome === 'aborted' && !wasStopped(evidence, { runId, from, seq: line.seq, isResumed: resumed.has(runId) }))
         problems.push(`run ${runId} ended as aborted, and nobody stopped it`)
       if (outcome === 'abandoned' && !hadDeath(evidence, from, line.seq))
         problems.push(`live run ${runId} was abandoned`)
@@ -156,14 +156,16 @@ function hadDeath({ stops }: Evidence, from: number, to: number): boolean {
 /** By an abort, or because the owner that started it was closed: the run ended while that was under way. */
 function wasStopped(
   { stops, messages }: Evidence,
-  { runId, seq, isResumed }: { runId: string; seq: number; isResumed: boolean },
+  { runId, from: began, seq, isResumed }: { runId: string; from: number; seq: number; isResumed: boolean },
 ): boolean {
   const started = messages.find((message) => message.runId === runId && message.told === 'started')
   // Whoever resumed it is its owner.
   const starter = isResumed ? undefined : started?.owner
   return stops.some(({ type, owner, from, to }) => {
-    if (from >= seq || to < seq) return false
-    return type === 'abort' || (type === 'close' && (starter === undefined || starter === owner))
+    if (from >= seq) return false
+    // Who asks another process to abort has its answer before the end is written.
+    if (type === 'abort') return to >= began
+    return to >= seq && type === 'close' && (starter === undefined || starter === owner)
   })
 }
 

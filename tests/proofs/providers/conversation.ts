@@ -159,7 +159,7 @@ class Conversation {
     }
     const calls = this.#callsLeft > 0 ? draw.integer(1, 3) : 0
     this.#marks += 1
-    const mark = `m${this.#marks}x`
+    const mark = `mark${this.#marks}x`
     const hasReasoning = mustThink(request) || (mayThink(request) && draw.chance(0.6))
     const isMalformed = calls > 0 && !this.#hadMalformedCall && draw.chance(0.05)
     const wish = { subject, mark, calls, hasReasoning, isMalformed, hasUnknown: draw.chance(0.5) }
