@@ -215,7 +215,9 @@ describe.each(subjects)('a model of $name', (subject) => {
 
   test('sends images of the user', async () => {
     provider.script(say('A dot.'))
-    await answer(make(), { messages: [{ role: 'user', content: [text('What is it?'), image] }] })
+    await answer(make({ limits: { hasImages: true } }), {
+      messages: [{ role: 'user', content: [text('What is it?'), image] }],
+    })
     expect(rawBody()).toContain(dot)
   })
 
