@@ -194,3 +194,23 @@ test('the lock is released also where closing fails', async () => {
   await expect(log.close()).rejects.toMatchObject({ code: 'EIO' })
   expect(released()).toBe(1)
 })
+
+test('a log that is closed waits for the read under way, and reads nothing after it', async () => {
+  const { disk, log } = readable('one\ntwo\n')
+  const gate = Promise.withResolvers<void>()
+  const read = disk.read.bind(disk)
+  disk.read = async (...given) => {
+    await gate.promise
+    return read(...given)
+  }
+  const reading = log.readAt([{ at: 0, size: 3 }])
+  const lines = log.lines(0)[Symbol.asyncIterator]()
+  const closing = log.close()
+  expect(disk.calls.filter((call) => call.startsWith('close'))).toEqual([])
+  gate.resolve()
+  expect(texts(await reading)).toEqual(['one'])
+  await closing
+  expect(disk.calls.at(-1)).toMatch(/^close/)
+  await expect(lines.next()).rejects.toMatchObject({ code: 'session-closed' })
+  await expect(log.readAt([{ at: 0, size: 3 }])).rejects.toMatchObject({ code: 'session-closed' })
+})

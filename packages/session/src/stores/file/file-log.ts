@@ -14,7 +14,7 @@ import type {
 import type { BlobReference } from '../../message.ts'
 import type { SealedLine } from '../../seal-line.ts'
 import { getBlobFile, putBlobFile, replaceFile } from './blob-files.ts'
-import type { FilePort } from './file-port.ts'
+import type { FilePort, ReadPort } from './file-port.ts'
 import type { LogFile } from './log-file.ts'
 import type { LogPaths } from './log-paths.ts'
 import { scanLines, seekLine } from './log-scan.ts'
@@ -28,11 +28,13 @@ export class ReadableFileLog implements ReadableLog {
   protected readonly port: FilePort
   protected readonly paths: LogPaths
   readonly #fd: number
+  readonly #reads: Reads
 
   constructor(port: FilePort, paths: LogPaths) {
     this.port = port
     this.paths = paths
     this.#fd = port.openRead(paths.log)
+    this.#reads = new Reads(port)
   }
 
   get localFolder(): string | undefined {
@@ -40,11 +42,11 @@ export class ReadableFileLog implements ReadableLog {
   }
 
   lines(from: number): AsyncIterable<StoredLine[]> {
-    return scanLines(this.port, this.#fd, from)
+    return scanLines(this.#reads, this.#fd, from)
   }
 
   async seek(seq: number): Promise<number | undefined> {
-    return seekLine(this.port, this.#fd, seq)
+    return seekLine(this.#reads, this.#fd, seq)
   }
 
   /** Lines that lie close together are read together. */
@@ -53,15 +55,15 @@ export class ReadableFileLog implements ReadableLog {
     for (const group of neighbours(positions)) {
       const from = (group[0] as Position).at
       const to = endOf(group.at(-1) as Position)
-      const bytes = await readRange(this.port, this.#fd, { from, to })
+      const bytes = await readRange(this.#reads, this.#fd, { from, to })
       for (const position of group) lines.set(position, bytes.subarray(position.at - from, endOf(position) - from))
     }
     return positions.map((position) => lines.get(position) as Uint8Array)
   }
 
   async unfinishedBytes(): Promise<number> {
-    const size = this.port.size(this.#fd)
-    return size - (await endOfLastLine(this.port, this.#fd, size))
+    const size = this.#reads.size(this.#fd)
+    return size - (await endOfLastLine(this.#reads, this.#fd, size))
   }
 
   async changed(signal: AbortSignal): Promise<void> {
@@ -98,7 +100,47 @@ export class ReadableFileLog implements ReadableLog {
   }
 
   async close(): Promise<void> {
+    await this.#reads.end()
     this.port.close(this.#fd)
+  }
+}
+
+/**
+ * The reads of a log. Closing it waits for those under way, and refuses any other: as soon as a file is closed its number may be that
+ * of another file.
+ */
+class Reads implements ReadPort {
+  readonly #port: ReadPort
+  readonly #underWay = new Set<Promise<unknown>>()
+  #hasEnded = false
+
+  constructor(port: ReadPort) {
+    this.#port = port
+  }
+
+  size(fd: number): number {
+    this.#refuseEnded()
+    return this.#port.size(fd)
+  }
+
+  async read(fd: number, bytes: Uint8Array, position: number): Promise<number> {
+    this.#refuseEnded()
+    const reading = this.#port.read(fd, bytes, position)
+    this.#underWay.add(reading)
+    try {
+      return await reading
+    } finally {
+      this.#underWay.delete(reading)
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#hasEnded = true
+    if (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+  }
+
+  #refuseEnded(): void {
+    if (this.#hasEnded) throw new SessionError('session-closed', 'The session was closed while it was read.')
   }
 }
 

@@ -26,3 +26,6 @@ export interface FilePort {
   /** Resolves when the file may have grown, or the signal aborts. */
   changed(path: string, signal: AbortSignal): Promise<void>
 }
+
+/** What it takes to read a file that is open. */
+export type ReadPort = Pick<FilePort, 'read' | 'size'>

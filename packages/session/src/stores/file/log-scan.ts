@@ -1,14 +1,14 @@
 import { maxReadLineBytes } from '../../line.ts'
 import type { StoredLine } from '../../log-store.ts'
 import { parseLine } from '../../parse-line.ts'
-import type { FilePort } from './file-port.ts'
+import type { ReadPort } from './file-port.ts'
 
 /**
  * The complete lines of a file from an offset on, without the empty ones. Split on byte 0x0A only. Who expects to need only the first
  * of them says how much to read at first; the next chunks grow.
  */
 export async function* scanLines(
-  port: FilePort,
+  port: ReadPort,
   fd: number,
   from: number,
   firstBytes = chunkBytes,
@@ -31,7 +31,7 @@ export async function* scanLines(
 
 /** No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it. */
 async function readChunk(
-  port: FilePort,
+  port: ReadPort,
   fd: number,
   { position, size }: { position: number; size: number },
 ): Promise<Uint8Array> {
@@ -88,7 +88,7 @@ class PartialLine {
 }
 
 /** Where the line with a seq begins, or the first after it, by halving: a long log costs a few reads more than a short one. */
-export async function seekLine(port: FilePort, fd: number, seq: number): Promise<number | undefined> {
+export async function seekLine(port: ReadPort, fd: number, seq: number): Promise<number | undefined> {
   let low = 0
   let high = port.size(fd)
   while (high - low > bisectBytes) {
@@ -116,7 +116,7 @@ const probeBytes = 8 * 1024
 
 /** The first line that begins after an offset and proves its seq: one that only says it would send the search astray. */
 async function firstNumbered(
-  port: FilePort,
+  port: ReadPort,
   fd: number,
   after: number,
   before: number,

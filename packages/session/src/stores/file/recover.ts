@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { parseLine, splitMerged } from '../../parse-line.ts'
-import type { FilePort } from './file-port.ts'
+import type { FilePort, ReadPort } from './file-port.ts'
 
 export interface Mended {
   tornBytes: number
@@ -36,7 +36,7 @@ export async function mendTail(port: FilePort, path: string, fd: number, { isLoc
 }
 
 /** The offset after the last newline; bytes behind it are unfinished. */
-export async function endOfLastLine(port: FilePort, fd: number, size: number): Promise<number> {
+export async function endOfLastLine(port: ReadPort, fd: number, size: number): Promise<number> {
   for (let to = size; to > 0; to -= chunkBytes) {
     const from = Math.max(0, to - chunkBytes)
     const chunk = await readRange(port, fd, { from, to })
@@ -46,7 +46,7 @@ export async function endOfLastLine(port: FilePort, fd: number, size: number): P
   return 0
 }
 
-export async function readRange(port: FilePort, fd: number, { from, to }: Range): Promise<Uint8Array> {
+export async function readRange(port: ReadPort, fd: number, { from, to }: Range): Promise<Uint8Array> {
   const bytes = new Uint8Array(to - from)
   let filled = 0
   while (filled < bytes.length) {
@@ -68,7 +68,7 @@ const newline = Uint8Array.of(0x0a)
 const maxMendedBytes = 256 * 1024
 
 /** Length of the sealed line that the unfinished bytes are, with at most one stray byte behind it; 0 if they are none. */
-async function wholeLineAt(port: FilePort, fd: number, range: Range): Promise<number> {
+async function wholeLineAt(port: ReadPort, fd: number, range: Range): Promise<number> {
   if (range.to - range.from > maxMendedBytes) return 0
   const bytes = await readRange(port, fd, range)
   const candidate = [...splitMerged(bytes)][0]?.bytes ?? bytes
