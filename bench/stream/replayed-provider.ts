@@ -38,7 +38,7 @@ export class ReplayedProvider implements AsyncDisposable {
 
 /** An answer of these words, a delta each, as Anthropic's Messages API would send it. */
 async function recordAnswer(chunks: string[]): Promise<Buffer> {
-  await using provider = await startFakeProvider()
+  await using provider = await startFakeProvider({ strict: false })
   provider.script({ type: 'answer', content: [{ type: 'text', chunks }] })
   const answer = await fetch(`${provider.baseUrl('anthropic')}/messages`, { method: 'POST', body: '{}' })
   return Buffer.from(await answer.arrayBuffer())
