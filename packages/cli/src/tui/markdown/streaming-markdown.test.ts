@@ -113,3 +113,27 @@ test('another text wants another object', () => {
   streaming.lines('# a\n\nb')
   expect([streaming.continues('# a\n\nb c'), streaming.continues('# other')]).toEqual([true, false])
 })
+
+test('a very long block that changed in the middle is a different text', () => {
+  const items = Array.from({ length: 1500 }, (_, index) => `- item ${index}\n`).join('')
+  const changed = items.replace('item 7\n', 'item X\n')
+  const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+  streaming.lines(items)
+  expect([streaming.continues(`${items}- more`), streaming.continues(`${changed}- more`)]).toEqual([true, false])
+})
+
+test('a text continues the drawn one exactly if it begins with all of it', () => {
+  const piece = fc.constantFrom('# a\n\n', 'b ', '- c\n', '\n\n', '```\n', '- long\n'.repeat(2000))
+  fc.assert(
+    fc.property(
+      fc.array(piece, { minLength: 1, maxLength: 6 }),
+      fc.array(piece, { minLength: 1, maxLength: 6 }),
+      (before, after) => {
+        const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
+        streaming.lines(before.join(''))
+        expect(streaming.continues(after.join(''))).toBe(after.join('').startsWith(before.join('')))
+      },
+    ),
+    { numRuns: 50 },
+  )
+})

@@ -18,19 +18,22 @@ export class StreamingMarkdown {
   #isPlain = false
   #long: LongBlock | undefined
   #wholeLines: { text: string; lines: string[] } = { text: '', lines: [] }
+  /** The text of the last call, kept or not: the lines of a long block also stand for text behind `#done`. */
+  #drawn = ''
 
   /** For one width. */
   constructor(options: BlockOptions) {
     this.#options = options
   }
 
-  /** False: this is another text, and wants another object. */
+  /** Whether the text begins with everything drawn so far. If not, draw it with a new object. */
   continues(text: string): boolean {
-    return text.startsWith(this.#done)
+    return text.startsWith(this.#drawn)
   }
 
   /** All lines of the text, of which what was given before is the beginning. */
   lines(text: string): string[] {
+    this.#drawn = text
     const raw = withoutBlankEnd(text.slice(this.#done.length))
     if (this.#long && raw.length < this.#long.length * (1 + longMayGrow)) return this.#longLines(this.#long, raw)
     const tail = withoutHalfSigns(shownText(raw))
