@@ -14,8 +14,9 @@ const arrows: Record<string, string[]> = {
   web: ['client', 'session'],
 }
 
-/** What each folder of the agent may import of the others; `redaction` is for everybody, and tests may import all. */
+/** What each folder of the agent may import of the others. All may import `redaction` and `util`, and tests may import all. */
 const agentArrows: Record<string, string[]> = {
+  util: [],
   redaction: [],
   models: [],
   tools: [],
@@ -30,8 +31,9 @@ const agentArrows: Record<string, string[]> = {
   testing: ['models', 'tools', 'permissions', 'loop', 'session'],
 }
 
-/** The same for the server. Its files beside the folders put it together and may use all of them. */
+/** The same for the server; all may import `util`. Its files beside the folders put it together and may use all of them. */
 const serverArrows: Record<string, string[]> = {
+  util: [],
   live: [],
   auth: ['live'],
   observe: ['live'],
@@ -44,6 +46,7 @@ const serverArrows: Record<string, string[]> = {
  * what runs them: so it is the same for a session here and for one on another machine.
  */
 const cliArrows: Record<string, string[]> = {
+  util: [],
   tui: [],
   host: [],
   print: ['host'],
@@ -123,7 +126,7 @@ function checkAgentArrow({ file, line, specifier, targets }: Import): string[] {
   if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
   return targets.flatMap(({ file: target }) => {
     const to = agentFolderOf(target)
-    if (to === undefined || to === from || to === 'redaction' || allowed.includes(to)) return []
+    if (to === undefined || to === from || to === 'util' || to === 'redaction' || allowed.includes(to)) return []
     return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
   })
 }
@@ -138,7 +141,9 @@ function checkServerArrow({ file, line, specifier, targets }: Import): string[] 
     if (packageOf(target) !== 'server') return []
     const to = serverFolderOf(target)
     if (to === undefined) return [`${file}:${line}: ${specifier}: ${from} may not import what puts the server together`]
-    return to === from || allowed.includes(to) ? [] : [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
+    return to === from || to === 'util' || allowed.includes(to)
+      ? []
+      : [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
   })
 }
 
@@ -151,7 +156,7 @@ function checkCliArrow({ file, line, specifier, targets }: Import): string[] {
     const isOutside = from === 'tui' && !knownToScreens.includes(packageOf(target) ?? '')
     if (isOutside) return [`${file}:${line}: ${specifier}: the screen knows only ${knownToScreens.join(', ')}`]
     const to = cliFolderOf(target)
-    if (to === undefined || to === from || allowed.includes(to)) return []
+    if (to === undefined || to === from || to === 'util' || allowed.includes(to)) return []
     return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
   })
 }

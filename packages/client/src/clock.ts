@@ -1,3 +1,5 @@
+import { wait } from '@tapetree/session/util/wait'
+
 /** Time as the client knows it, so that tests need not wait for it. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -6,22 +8,7 @@ export interface Clock {
   wait(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  wait: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      const stop = (): void => {
-        clearTimeout(timer)
-        reject(signal?.reason as Error)
-      }
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', stop)
-        resolve()
-      }, ms)
-      if (signal?.aborted) stop()
-      else signal?.addEventListener('abort', stop, { once: true })
-    }),
-}
+export const systemClock: Clock = { now: () => Date.now(), wait }
 
 /** Waits, and says whether it was the time that came to an end. */
 export async function waitOut(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {

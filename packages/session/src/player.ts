@@ -1,5 +1,6 @@
 import { eventsOf, type PlaybackEvent, type PlaybackEventOf, type PlaybackEventType } from './event.ts'
 import type { Line } from './line.ts'
+import { wait } from './util/wait.ts'
 
 /** `seq` and `time` mean the first event at or after them; past the last one is the end. */
 export type PlayerPosition = { index: number } | { seq: number } | { time: string | Date }
@@ -117,30 +118,7 @@ export class Player {
   }
 }
 
-/** The timers of Node and of browsers, which fire at once when they are set for longer than this. */
-const maxTimerMs = 2 ** 31 - 1
-
-const systemClock: PlayerClock = {
-  now: () => performance.now(),
-  async sleep(ms, signal) {
-    for (let left = ms; left > 0; left -= maxTimerMs) await wait(Math.min(left, maxTimerMs), signal)
-  },
-}
-
-function wait(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted()
-    const stop = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', stop, { once: true })
-  })
-}
+const systemClock: PlayerClock = { now: () => performance.now(), sleep: wait }
 
 function isOfType<T extends PlaybackEventType>(
   event: PlaybackEvent,
