@@ -1,4 +1,5 @@
 import { newId, type DiskLine, type Transcript } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
 import { Conversation, type Connect, type Socket } from './conversation.ts'
 import type { Incoming } from './incoming.ts'
@@ -62,7 +63,8 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   readonly #rest: RestClient
   readonly #replica = new Replica()
   readonly #pending: Unacknowledged
-  readonly #listeners = new Set<(change: SessionChange) => void>()
+  /** A broken screen is its own problem: what comes over the wire goes on. */
+  readonly #listeners = new Listeners<SessionChange>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #closing = new AbortController()
   #status: ConnectionStatus = { type: 'connecting' }
@@ -114,8 +116,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   }
 
   subscribe(listener: (change: SessionChange) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
@@ -390,16 +391,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   }
 
   #tell(change: SessionChange): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(change)
-      } catch (error) {
-        // A broken screen is its own problem: what comes over the wire goes on.
-        queueMicrotask(() => {
-          throw error
-        })
-      }
-    }
+    this.#listeners.notify(change)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { SessionFeedEvent, SessionSummary } from './protocol/rest.ts'
 import { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
 import { SkippingClock } from './testing/skipping-clock.ts'
@@ -101,6 +101,29 @@ describe('the list of sessions', () => {
     server.tell({ type: 'session_removed', session_id: 'a' })
     await until(sessions, () => ids(sessions).join() === 'c,b')
     expect(sessions.sessions[1]?.status).toBe('running')
+  })
+
+  test('is told to every listener, also if one of them throws', async () => {
+    const uncaught: unknown[] = []
+    const server = await ListServer.open()
+    server.sessions = [session('a', 1)]
+    const sessions = follow(server)
+    await until(sessions, () => isAttached(sessions))
+    const inTime = queueMicrotask
+    const spied = vi
+      .spyOn(globalThis, 'queueMicrotask')
+      .mockImplementation((work) =>
+        inTime(() => void Promise.try(work).catch((error: unknown) => uncaught.push(error))),
+      )
+    const stop = sessions.subscribe(() => {
+      throw new Error('broken listener')
+    })
+    server.tell({ type: 'session_changed', session: session('b', 3) })
+    await until(sessions, () => ids(sessions).join() === 'b,a')
+    stop()
+    spied.mockRestore()
+    expect(isAttached(sessions)).toBe(true)
+    expect(uncaught).toContainEqual(new Error('broken listener'))
   })
 
   test('takes what the feed tells while it is read for newer', async () => {

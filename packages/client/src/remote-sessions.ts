@@ -1,3 +1,4 @@
+import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, waitOut, type Clock } from './clock.ts'
 import { readEventStream } from './event-stream.ts'
 import { liveness } from './liveness.ts'
@@ -22,7 +23,7 @@ export interface RemoteSessionsOptions extends ServerAddress {
 export class RemoteSessions {
   readonly #options: RemoteSessionsOptions & { clock: Clock; random: () => number }
   readonly #rest: RestClient
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Listeners<void>()
   readonly #closing = new AbortController()
   #sessions: readonly SessionSummary[] = []
   #cursor: string | undefined
@@ -57,8 +58,7 @@ export class RemoteSessions {
   }
 
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   async loadMore(): Promise<void> {
@@ -196,7 +196,7 @@ export class RemoteSessions {
   }
 
   #tell(): void {
-    for (const listener of this.#listeners) listener()
+    this.#listeners.notify()
   }
 }
 

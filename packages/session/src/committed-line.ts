@@ -1,6 +1,7 @@
 import { fromDisk } from './codec.ts'
 import type { Committed } from './group-commit.ts'
 import type { Line } from './line.ts'
+import type { Listeners } from './util/listeners.ts'
 
 /** A line that just became durable. */
 export interface CommittedLine {
@@ -13,11 +14,11 @@ export interface CommittedLine {
 
 export type CommitListener = (line: CommittedLine) => void
 
-/** Tells everybody who listens. Nothing is made for nobody. */
-export function announce(lines: readonly Committed[], listeners: ReadonlySet<CommitListener>): void {
+/** Decodes lines only if there are listeners. */
+export function announce(lines: readonly Committed[], listeners: Listeners<CommittedLine>): void {
   if (listeners.size === 0) return
   for (const { line, sealed } of lines) {
     const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
-    for (const tell of listeners) tell(committed)
+    listeners.notify(committed)
   }
 }

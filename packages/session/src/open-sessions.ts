@@ -1,8 +1,9 @@
-import type { CommitListener } from './committed-line.ts'
+import type { CommittedLine } from './committed-line.ts'
 import type { Owner, WritableLog } from './log-store.ts'
 import type { SessionInboxParts } from './session-inbox.ts'
 import type { SessionReader } from './session-reader.ts'
 import type { SessionWriter } from './session-writer.ts'
+import type { Listeners } from './util/listeners.ts'
 
 /** What all openers of one session in this process share. */
 export interface HeldSession {
@@ -10,7 +11,7 @@ export interface HeldSession {
   reader: SessionReader
   writer: SessionWriter
   log: WritableLog
-  listeners: Set<CommitListener>
+  listeners: Listeners<CommittedLine>
   /** Waiting messages that are being delivered or removed, until that is over. */
   taken: SessionInboxParts['taken']
   /** Changes of the waiting messages that are on their way to the disk, by the id of their line. */

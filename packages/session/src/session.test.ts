@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { AppendResult, Claim, LogStore, WritableLog } from './log-store.ts'
 import { localScope } from './log-store.ts'
 import type { DiskLine } from './line.ts'
@@ -175,6 +175,26 @@ describe('what a reader is shown', () => {
     await user(other, 'two')
     expect(heard).toEqual(['writer', '2', 'message', '3'])
     await other.close()
+  })
+
+  test('a listener that throws does not fail the append, and the others hear the line', async () => {
+    const later: (() => void)[] = []
+    vi.stubGlobal('queueMicrotask', (work: () => void) => later.push(work))
+    try {
+      const session = await memoryStore().create()
+      const heard: string[] = []
+      session.subscribe(() => {
+        throw new Error('broken listener')
+      })
+      session.subscribe(({ line }) => heard.push(line.type))
+      await user(session, 'one')
+      await user(session, 'two')
+      expect(heard).toEqual(['writer', 'message', 'message'])
+      for (const work of later) expect(work).toThrow('broken listener')
+      expect(later).toHaveLength(3)
+    } finally {
+      vi.unstubAllGlobals()
+    }
   })
 
   test('a permission that waits is shown as it was asked, and a grant stays', async () => {

@@ -1,5 +1,5 @@
 import { checkLine } from './check-line.ts'
-import type { CommitListener, CommittedLine } from './committed-line.ts'
+import type { CommitListener } from './committed-line.ts'
 import type { Context, ReasoningPolicy } from './context.ts'
 import { buildContext } from './context.ts'
 import type { Cause, Entry, Header } from './entry.ts'
@@ -371,13 +371,11 @@ export class Session {
   /** Tells of every line when it is durable. */
   subscribe(listener: CommitListener): () => void {
     const { listeners } = this.#writableSession()
-    // A function of its own, so that the same listener may subscribe twice.
-    const tell = (line: CommittedLine): void => listener(line)
+    const remove = listeners.add(listener)
     const stop = (): void => {
-      listeners.delete(tell)
+      remove()
       this.#unsubscribe.delete(stop)
     }
-    listeners.add(tell)
     this.#unsubscribe.add(stop)
     return stop
   }

@@ -20,6 +20,7 @@ import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } f
 import { SessionMaker, type HeaderOptions } from './session-maker.ts'
 import { SessionReader } from './session-reader.ts'
 import { SessionWriter } from './session-writer.ts'
+import { Listeners } from './util/listeners.ts'
 import { verifyLog, type VerifyReport } from './verify.ts'
 
 export interface CreateOptions extends HeaderOptions {
@@ -240,7 +241,7 @@ export class SessionStore {
 
   async #hold(log: WritableLog): Promise<HeldSession> {
     const reader = await openReader(log)
-    const listeners: HeldSession['listeners'] = new Set()
+    const listeners: HeldSession['listeners'] = new Listeners()
     const planned: HeldSession['planned'] = new Map()
     const writer = new SessionWriter({
       log,

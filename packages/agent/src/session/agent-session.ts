@@ -8,6 +8,7 @@ import {
   type Session,
   type WaitingMessage,
 } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 import type { Hooks } from '../extensions/hooks.ts'
 import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
@@ -53,7 +54,8 @@ export type PromptOutcome =
 /** One agent at work on one session at a time. It holds nothing itself: the log does, and each job has a file of its own. */
 export class AgentSession {
   readonly #options: AgentSessionOptions
-  readonly #listeners = new Set<AgentListener>()
+  /** An error of a listener must not stop the run. */
+  readonly #listeners = new Listeners<AgentEvent>(() => undefined)
   readonly #closing = new AbortController()
   #conversation: Conversation
 
@@ -310,9 +312,7 @@ export class AgentSession {
 
   /** Every event from now on. One that throws is no harm to the others. */
   subscribe(listener: AgentListener): () => void {
-    const tell: AgentListener = (event) => listener(event)
-    this.#listeners.add(tell)
-    return () => void this.#listeners.delete(tell)
+    return this.#listeners.add(listener)
   }
 
   /** Stops what this agent session runs, and closes it. A run that another one has started in this process goes on. */
@@ -357,13 +357,7 @@ export class AgentSession {
   }
 
   readonly #tell = (event: AgentEvent): void => {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event)
-      } catch {
-        // Whoever watches cannot stop what is watched.
-      }
-    }
+    this.#listeners.notify(event)
   }
 
   #converse(session: Session, choice: ModelChoice): Conversation {

@@ -14,11 +14,13 @@ import {
   type StateValues,
 } from '@tapetree/client'
 import { newId, type Transcript } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 
 /** One session for a screen, wherever it is just now: at its owner, and here when that one has gone. */
 export class MovingSession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
-  readonly #listeners = new Set<(change: SessionChange) => void>()
+  /** A screen that throws is reported, and the session goes on. */
+  readonly #listeners = new Listeners<SessionChange>((error) => process.emitWarning(error as Error))
   #current: SessionHandle
   #stop: () => void
   #presence: PresenceNews | undefined
@@ -52,8 +54,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
   }
 
   subscribe(listener: (change: SessionChange) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /**
@@ -126,7 +127,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
   }
 
   #tell(change: SessionChange): void {
-    for (const listener of this.#listeners) listener(change)
+    this.#listeners.notify(change)
   }
 }
 

@@ -2,7 +2,7 @@ import { FakeClock } from '@tapetree/agent/testing'
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { TokenStore } from './token-store.ts'
 
 let folder: string
@@ -84,6 +84,21 @@ describe('a token', () => {
     expect(told).toEqual([record.id])
     expect(await store.revoke(record.id, 'a')).toBe(false)
     expect((await TokenStore.open({ file })).verify(token)).toBeUndefined()
+  })
+
+  test('that is revoked is told to everyone who listens, also if one of them throws', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const store = await TokenStore.open({ file })
+    const { record } = await store.create({ tenant: 'a', role: 'view' })
+    const told: string[] = []
+    store.onRevoked(() => {
+      throw new Error('broken listener')
+    })
+    store.onRevoked((id) => told.push(id))
+    expect(await store.revoke(record.id, 'a')).toBe(true)
+    expect(told).toEqual([record.id])
+    expect(warned.mock.calls.map(([warning]) => (warning as Error).message)).toEqual(['broken listener'])
+    warned.mockRestore()
   })
 
   test('of many that are made and revoked at once is kept exactly if it was not revoked', async () => {

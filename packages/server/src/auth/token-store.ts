@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent'
 import { acquireWriterLock, type WriterLock } from '@tapetree/session/stores/file'
+import { Listeners } from '@tapetree/session/util/listeners'
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
@@ -7,6 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { ProblemError } from '../live/problem-error.ts'
+import { emitWarning } from '../util/emit-warning.ts'
 import { roles, type Role } from './role.ts'
 
 /** What is known of a token. The token itself is known to its holder alone. */
@@ -48,7 +50,7 @@ export class TokenStore {
   #version: string | undefined
   /** Those that were revoked here. They stay so, also if the file could not be written. */
   readonly #revoked = new Set<string>()
-  readonly #listeners = new Set<(tokenId: string) => void>()
+  readonly #listeners = new Listeners<string>(emitWarning)
   #firstToken: string | undefined
   #writing = Promise.resolve()
 
@@ -111,8 +113,7 @@ export class TokenStore {
 
   /** Told of each token that is revoked: at once if it was here, and by `refresh` if it was in another process. */
   onRevoked(listener: (tokenId: string) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** Reads the file again if another process has changed it. Costs one `stat` if none has. A file that is gone or broken has no tokens. */
@@ -163,7 +164,7 @@ export class TokenStore {
     const before = this.#tokens
     this.#tokens = new Map([...tokens].filter(([id]) => !this.#revoked.has(id)))
     for (const id of before.keys()) {
-      if (!this.#tokens.has(id)) for (const listener of this.#listeners) listener(id)
+      if (!this.#tokens.has(id)) this.#listeners.notify(id)
     }
   }
 

@@ -8,6 +8,8 @@ import {
   type SubmissionChange,
   type WaitingMessage,
 } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
 import { findAnswer } from './find-answer.ts'
 import { ProblemError } from './problem-error.ts'
@@ -29,7 +31,7 @@ interface Submission {
 export class AgentDriver implements SessionDriver {
   readonly #agent: AgentSession
   readonly #options: AgentDriverOptions
-  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  readonly #listeners = new Listeners<DriverEvent>(emitWarning)
   readonly #stop: () => void
 
   constructor(options: AgentDriverOptions) {
@@ -63,8 +65,7 @@ export class AgentDriver implements SessionDriver {
   }
 
   subscribe(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   async canResume(): Promise<boolean> {
@@ -234,7 +235,7 @@ export class AgentDriver implements SessionDriver {
   }
 
   #tell(event: DriverEvent): void {
-    for (const listener of this.#listeners) listener(event)
+    this.#listeners.notify(event)
   }
 }
 

@@ -310,3 +310,23 @@ test.each(['with the id of an earlier one', 'made again on another branch'])(
     expect(JSON.stringify(flying())).not.toContain('first')
   },
 )
+
+test('an observer that throws fails neither a command nor the other observers', async () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  const live = await open(script().text('Hello.'))
+  const seen: string[] = []
+  const broken = (): never => {
+    throw new Error('broken observer')
+  }
+  const stops = [live.onCommand(broken), live.onLine(broken)]
+  live.onCommand(({ op }) => seen.push(op))
+  live.onLine(({ type }) => seen.push(type))
+  const ack = await live.perform('a', 'screen', { op: 'queue.add', args: { message: 'later' } })
+  expect(ack).toMatchObject({ ok: true })
+  expect(seen).toEqual(expect.arrayContaining(['queue.add', 'submission']))
+  expect(new Set(warned.mock.calls.map(([warning]) => (warning as Error).message))).toEqual(
+    new Set(['broken observer']),
+  )
+  for (const stop of stops) stop()
+  warned.mockRestore()
+})

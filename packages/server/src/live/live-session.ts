@@ -23,6 +23,8 @@ import {
   type Session,
   type SessionSnapshot,
 } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
@@ -86,8 +88,8 @@ export class LiveSession {
   readonly #clock: Clock
   readonly #tickMs: number
   readonly #stops: (() => void)[]
-  readonly #commandListeners = new Set<(done: PerformedCommand) => void>()
-  readonly #lineListeners = new Set<(line: Line) => void>()
+  readonly #commandListeners = new Listeners<PerformedCommand>(emitWarning)
+  readonly #lineListeners = new Listeners<Line>(emitWarning)
   readonly #options: LiveSessionOptions
   #driver: SessionDriver
   /** Of the driver there is now. */
@@ -234,7 +236,7 @@ export class LiveSession {
     const [oldest] = this.#acks.keys()
     if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
     const done = await ack
-    for (const listener of this.#commandListeners) listener({ op: frame.op, ack: done })
+    this.#commandListeners.notify({ op: frame.op, ack: done })
     // What was refused had no effect: it may be tried again.
     if (!done.ok) this.#acks.delete(id)
     return done
@@ -242,14 +244,12 @@ export class LiveSession {
 
   /** Tells of every command once, when it has its answer. */
   onCommand(listener: (done: PerformedCommand) => void): () => void {
-    this.#commandListeners.add(listener)
-    return () => void this.#commandListeners.delete(listener)
+    return this.#commandListeners.add(listener)
   }
 
   /** Tells of every line, whoever wrote it. */
   onLine(listener: (line: Line) => void): () => void {
-    this.#lineListeners.add(listener)
-    return () => void this.#lineListeners.delete(listener)
+    return this.#lineListeners.add(listener)
   }
 
   /**
@@ -395,7 +395,7 @@ export class LiveSession {
     this.inFlight.land(line)
     // As the specification has it, a message has left the queue before it is said.
     for (const notice of this.#queueNotices.take(line)) this.#notify(notice, line.seq - 1)
-    for (const listener of this.#lineListeners) listener(line)
+    this.#lineListeners.notify(line)
   }
 
   #takeLine(committed: CommittedLine): void {

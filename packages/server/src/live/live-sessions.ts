@@ -1,6 +1,8 @@
 import { systemClock, type Clock } from '@tapetree/agent'
 import { closeCodes } from '@tapetree/client'
 import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import { ClientIds } from './client-ids.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
@@ -61,7 +63,7 @@ export class LiveSessions {
   /** Those on their way out: who asks for one waits, and gets a new one. */
   readonly #leaving = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
-  readonly #listeners = new Set<(sessionId: string) => void>()
+  readonly #listeners = new Listeners<string>(emitWarning)
 
   constructor(options: LiveSessionsOptions) {
     this.store = options.store
@@ -123,8 +125,7 @@ export class LiveSessions {
 
   /** Calls back when something about a session has changed that a list shows. */
   onChange(listener: (sessionId: string) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** Closes one, as before it is deleted. */
@@ -223,7 +224,7 @@ export class LiveSessions {
   }
 
   #tell(sessionId: string): void {
-    for (const listener of this.#listeners) listener(sessionId)
+    this.#listeners.notify(sessionId)
   }
 
   /** The one that nobody has wanted for longest goes. */

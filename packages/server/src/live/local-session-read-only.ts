@@ -12,7 +12,8 @@ import {
   type StateValues,
 } from '@tapetree/client'
 import { checksum, type DiskLine, type Session, type Transcript } from '@tapetree/session'
-import { Listeners } from './local-session-listeners.ts'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import { linesBefore } from './local-session-lines.ts'
 
 export interface ReadOnlySessionOptions {
@@ -33,7 +34,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
   readonly #options: ReadOnlySessionOptions
   readonly #replica = new Replica()
-  readonly #listeners: Listeners
+  readonly #listeners: Listeners<SessionChange>
   #status: ConnectionStatus = { type: 'attached' }
   #timer: NodeJS.Timeout | undefined
   #reading: Promise<void> = Promise.resolve()
@@ -41,7 +42,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   private constructor(options: ReadOnlySessionOptions) {
     super()
     this.#options = options
-    this.#listeners = new Listeners(options.onProblem)
+    this.#listeners = new Listeners(options.onProblem ?? emitWarning)
     this.sessionId = options.session.id
   }
 
@@ -165,6 +166,6 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   }
 
   #tell(change: SessionChange): void {
-    this.#listeners.tell(change)
+    this.#listeners.notify(change)
   }
 }

@@ -21,10 +21,11 @@ import {
   type StateValues,
 } from '@tapetree/client'
 import { newId, type Transcript } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import type { Connection } from './connection.ts'
 import type { LiveSession } from './live-session.ts'
 import type { LiveSessions } from './live-sessions.ts'
-import { Listeners } from './local-session-listeners.ts'
 import { lineAt, linesBefore } from './local-session-lines.ts'
 import { LocalSink } from './local-session-sink.ts'
 import { ProblemError as ServerProblem } from './problem-error.ts'
@@ -55,7 +56,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
   readonly #options: LocalSessionOptions
   readonly #client: AttachRequest['client']
   readonly #replica = new Replica()
-  readonly #listeners: Listeners
+  readonly #listeners: Listeners<SessionChange>
   #status: ConnectionStatus = { type: 'connecting' }
   #attachment: Attachment | undefined
   #presence: PresenceNews | undefined
@@ -65,7 +66,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     super()
     this.#options = options
     this.sessionId = options.sessionId
-    this.#listeners = new Listeners(options.onProblem)
+    this.#listeners = new Listeners(options.onProblem ?? emitWarning)
     const { id = `c-${newId()}`, ...client } = options.client ?? {}
     this.#client = { id, ...client }
   }
@@ -295,7 +296,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
   }
 
   #tell(change: SessionChange): void {
-    this.#listeners.tell(change)
+    this.#listeners.notify(change)
   }
 }
 

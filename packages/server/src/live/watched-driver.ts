@@ -1,6 +1,8 @@
 import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent'
 import type { WireStateValues } from '@tapetree/client'
 import { SessionError, type LogLine, type Owner, type Session, type SessionStore } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
 import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
 import { ProblemError } from './problem-error.ts'
 
@@ -30,7 +32,7 @@ export class WatchedDriver implements SessionDriver {
   readonly #closing = new AbortController()
   /** Items of the draft whose line is in the log. */
   readonly #landed = new Set<string>()
-  readonly #listeners = new Set<(event: DriverEvent) => void>()
+  readonly #listeners = new Listeners<DriverEvent>(emitWarning)
   #owner: Owner | undefined
   #chosen: Record<string, unknown> = {}
   #following: Promise<void> = Promise.resolve()
@@ -78,8 +80,7 @@ export class WatchedDriver implements SessionDriver {
   }
 
   subscribe(listener: (event: DriverEvent) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   async perform(): Promise<never> {
@@ -200,6 +201,6 @@ export class WatchedDriver implements SessionDriver {
   }
 
   #tell(event: DriverEvent): void {
-    for (const listener of this.#listeners) listener(event)
+    this.#listeners.notify(event)
   }
 }

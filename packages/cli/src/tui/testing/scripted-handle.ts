@@ -22,6 +22,7 @@ import {
   type Transcript,
   type TranscriptInput,
 } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 
 /** What a test says a command comes to. */
 export type Reply = (op: Operation, args: unknown) => unknown
@@ -39,7 +40,7 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
   #transcript: Transcript = emptyTranscript()
   #status: ConnectionStatus = { type: 'attached' }
   #state = new Map<StateKey, unknown>()
-  #listeners = new Set<(change: SessionChange) => void>()
+  readonly #listeners = new Listeners<SessionChange>()
   #seq = 0
 
   constructor(sessionId = 'scripted') {
@@ -60,8 +61,7 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
   }
 
   subscribe(listener: (change: SessionChange) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   async run<Op extends Operation>(op: Op, args: Arguments<Op>): Promise<unknown> {
@@ -152,6 +152,6 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
   }
 
   #tell(change: SessionChange): void {
-    for (const listener of this.#listeners) listener(change)
+    this.#listeners.notify(change)
   }
 }
