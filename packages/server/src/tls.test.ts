@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeCertificate } from './self-signed.ts'
 import { loadTls } from './tls.ts'
@@ -32,6 +34,18 @@ describe('a certificate of our own making', () => {
   test('can be made for longer than 2049', () => {
     const certificate = new X509Certificate(makeCertificate(['localhost'], Date.parse('2055-05-05')).cert)
     expect(certificate.validTo).toContain('2056')
+  })
+
+  test('leaves no key behind where the disk has no room for it', async () => {
+    const module = new URL('./tls.ts', import.meta.url).href
+    const names = Array.from({ length: 200 }, (_, index) => `host-${index}.example`)
+    const program = `import { loadTls } from ${JSON.stringify(module)}
+      const options = { selfSigned: { folder: ${JSON.stringify(folder)} } }
+      await loadTls(options, ${JSON.stringify(names)}, Date.now()).catch((error) => console.log(error.code))`
+    const flags = ['-C', '@tapetree/source', '--input-type=module', '-e', program]
+    const limited = ['-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, ...flags]
+    expect((await promisify(execFile)('sh', limited)).stdout).toBe('EFBIG\n')
+    expect(await readdir(folder)).toEqual([])
   })
 
   test('stays the same from start to start, until it ends or the names are others', async () => {

@@ -1,5 +1,6 @@
+import { replaceFile } from '@tapetree/session/util/replace-file'
 import { X509Certificate } from 'node:crypto'
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { makeCertificate } from './self-signed.ts'
@@ -50,11 +51,7 @@ async function makeAndKeep(
 ): Promise<{ cert: string; key: string }> {
   const made = makeCertificate(names, now)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const temporary = join(folder, `${fileName}.${crypto.randomUUID()}.tmp`)
-  await using handle = await open(temporary, 'wx', 0o600)
-  await handle.writeFile(made.key + made.cert)
-  await handle.sync()
-  await rename(temporary, join(folder, fileName))
+  await replaceFile(join(folder, fileName), made.key + made.cert)
   return made
 }
 

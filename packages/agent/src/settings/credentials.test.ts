@@ -173,3 +173,12 @@ describe('the keyring of the system', () => {
     ])
   })
 })
+
+test('keys that several processes store at once are all kept', async () => {
+  await using folder = await TestFolder.make()
+  const names = Array.from({ length: 12 }, (_, index) => `provider-${index}`)
+  const store = (name: string): Promise<unknown> =>
+    new Credentials({ env: {}, configFolder: folder.path }).store(name, fake(name))
+  await Promise.all(names.map(store))
+  expect(Object.keys(JSON.parse(await folder.read('credentials.json')) as object).sort()).toEqual(names.sort())
+})

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { readBounded } from './bounded-file.ts'
 import type { Environment } from './config-folder.ts'
 import { KeyringProblem, type Keyring } from './keyring.ts'
-import { writePrivateFile } from './private-file.ts'
+import { changePrivateFile, writePrivateFile } from './private-file.ts'
 import { SettingsError } from './settings-error.ts'
 
 /** A key that is never printed by accident: only `reveal` says it. */
@@ -168,9 +168,11 @@ export class Credentials {
 
   /** Writes only if something changed, and never over a file that could not be read. */
   async #changeFile(change: (keys: Map<string, string>) => boolean): Promise<boolean> {
-    const keys = await this.#readFile()
-    if (!change(keys)) return false
-    await writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(keys), undefined, 2)}\n`)
-    return true
+    return changePrivateFile(this.#file, async () => {
+      const keys = await this.#readFile()
+      if (!change(keys)) return false
+      await writePrivateFile(this.#file, `${JSON.stringify(Object.fromEntries(keys), undefined, 2)}\n`)
+      return true
+    })
   }
 }

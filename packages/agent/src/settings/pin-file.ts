@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Pin, PinStore } from '../mcp/pinned-tools.ts'
 import { readBounded } from './bounded-file.ts'
-import { writePrivateFile } from './private-file.ts'
+import { changePrivateFile, writePrivateFile } from './private-file.ts'
 
 const pinsSchema = z.record(
   z.string(),
@@ -14,8 +14,6 @@ const maxBytes = 4 * 1024 * 1024
 /** What MCP servers are known by, in a file of the user's own. */
 export class PinFile implements PinStore {
   readonly #path: string
-  /** One change after the other: each writes the whole file. */
-  #changed: Promise<unknown> = Promise.resolve()
 
   constructor(configFolder: string) {
     this.#path = join(configFolder, 'mcp-pins.json')
@@ -26,13 +24,11 @@ export class PinFile implements PinStore {
   }
 
   async set(server: string, pin: Pin): Promise<void> {
-    const change = this.#changed.then(async () => {
+    await changePrivateFile(this.#path, async () => {
       const pins = await this.#read()
       pins.set(server, pin)
       await writePrivateFile(this.#path, `${JSON.stringify(Object.fromEntries(pins), undefined, 1)}\n`)
     })
-    this.#changed = change.catch(() => undefined)
-    await change
   }
 
   /** A file that cannot be read knows nobody: then servers are new, and not believed. */

@@ -1,26 +1,17 @@
-import { randomBytes } from 'node:crypto'
-import { constants } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { replaceFile } from '@tapetree/session/util/replace-file'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 
-/** Replaces a file that only its owner may read. Whoever reads it meanwhile sees the old content or the new, never a part. */
+/** Replaces a file that only its owner may read, and makes its folder if it is missing. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const folder = dirname(path)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const draft = join(folder, `.${randomBytes(12).toString('hex')}.draft`)
-  const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
-  try {
-    const file = await open(draft, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o600)
-    try {
-      await file.chmod(0o600)
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await rename(draft, path)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await replaceFile(path, text)
+}
+
+/** Reads, changes and replaces a private file while no other process does, so that no change is lost. */
+export async function changePrivateFile<T>(path: string, change: () => Promise<T>): Promise<T> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  // Loaded when it is needed: importing the agent must stay cheap.
+  const { withFileLock } = await import('@tapetree/session/stores/file')
+  return withFileLock(path, change)
 }

@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { withFileLock } from '@tapetree/session/stores/file'
+import { replaceFile } from '@tapetree/session/util/replace-file'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { exitCodes } from '../exit-code.ts'
@@ -46,25 +47,26 @@ export class KnownServers {
   }
 
   async remember(server: KnownServer): Promise<void> {
-    await this.#write([...(await this.#without(server.url)), server])
+    await this.#change((servers) => [...servers.filter(({ url }) => url !== server.url), server])
   }
 
   /** False where it was not known. */
   async forget(url: string): Promise<boolean> {
-    const isKnown = (await this.find(url)) !== undefined
-    if (isKnown) await this.#write(await this.#without(url))
+    let isKnown = false
+    await this.#change((servers) => {
+      isKnown = servers.some((server) => server.url === url)
+      return isKnown ? servers.filter((server) => server.url !== url) : undefined
+    })
     return isKnown
   }
 
-  async #without(url: string): Promise<KnownServer[]> {
-    return (await this.list()).filter((server) => server.url !== url)
-  }
-
-  async #write(servers: KnownServer[]): Promise<void> {
+  /** Under a lock: other processes pair and forget too. Nothing is written if `change` gives undefined. */
+  async #change(change: (servers: KnownServer[]) => KnownServer[] | undefined): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const temporary = `${this.#file}.${randomBytes(6).toString('hex')}.tmp`
-    await writeFile(temporary, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
-    await rename(temporary, this.#file)
+    await withFileLock(this.#file, async () => {
+      const servers = change(await this.list())
+      if (servers) await replaceFile(this.#file, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`)
+    })
   }
 }
 

@@ -1,11 +1,11 @@
 import { systemClock, type Clock } from '@tapetree/agent'
-import { acquireWriterLock, type WriterLock } from '@tapetree/session/stores/file'
+import { FileLockedError, withFileLock } from '@tapetree/session/stores/file'
 import { Listeners } from '@tapetree/session/util/listeners'
+import { replaceFile } from '@tapetree/session/util/replace-file'
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { z } from 'zod'
 import { ProblemError } from '../live/problem-error.ts'
 import { emitWarning } from '../util/emit-warning.ts'
@@ -180,8 +180,7 @@ export class TokenStore {
 
   async #changeFile(change: (tokens: Map<string, StoredToken>, file: { isNew: boolean }) => unknown): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    const lock = await lockFile(`${this.#file}.lock`)
-    try {
+    await withFileLock(this.#file, async () => {
       const text = await readFile(this.#file, 'utf8').catch(absent)
       const stored = text === undefined ? [] : parseTokens(this.#file, text)
       const tokens = new Map(stored.map((token) => [token.id, token]))
@@ -189,12 +188,10 @@ export class TokenStore {
       for (const id of this.#revoked) tokens.delete(id)
       if (hasChanged === false) return
       await removeLeftovers(this.#file)
-      await replaceFile(this.#file, `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`)
+      await writeTokens(this.#file, `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`)
       this.#version = versionOf(this.#file)
       this.#take(tokens)
-    } finally {
-      lock.release()
-    }
+    }).catch(unlessLocked)
   }
 }
 
@@ -265,38 +262,19 @@ async function removeLeftovers(file: string): Promise<void> {
   for (const name of (await readdir(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
 }
 
-/** Whoever reads it sees the old file or the new one. The name of the temporary one cannot be guessed. */
-async function replaceFile(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${randomBytes(8).toString('hex')}.tmp`
-  try {
-    await using handle = await open(temporary, 'wx', 0o600)
-    await handle.chmod(0o600)
-    await handle.writeFile(text)
-    // The system may give two files that are written in quick succession one time, and one inode after the other.
-    const before = statSync(file, { throwIfNoEntry: false })
-    const seconds = Math.max(Date.now(), Math.floor(before?.mtimeMs ?? 0) + 1) / 1000
-    await handle.utimes(seconds, seconds)
-    await handle.sync()
-    await rename(temporary, file)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
+/** Replaces the file and gives it a time of its own: the system may give two files written in quick succession one time and one inode. */
+async function writeTokens(file: string, text: string): Promise<void> {
+  await replaceFile(file, text, {
+    prefix: `${basename(file)}.`,
+    prepare: async (handle) => {
+      const before = statSync(file, { throwIfNoEntry: false })
+      const seconds = Math.max(Date.now(), Math.floor(before?.mtimeMs ?? 0) + 1) / 1000
+      await handle.utimes(seconds, seconds)
+    },
+  })
 }
 
-/** Others hold it for the time of one small write. */
-const lockPatienceMs = 10_000
-const lockRetryMs = 10
-
-async function lockFile(path: string): Promise<WriterLock> {
-  const until = Date.now() + lockPatienceMs
-  for (;;) {
-    const attempt = await acquireWriterLock(path)
-    if (attempt.type === 'locked') return attempt.lock
-    if (attempt.type === 'unavailable') throw new Error(attempt.reason)
-    if (Date.now() > until) {
-      throw new ProblemError(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
-    }
-    await wait(lockRetryMs * (1 + Math.random()))
-  }
+function unlessLocked(error: unknown): never {
+  if (!(error instanceof FileLockedError)) throw error
+  throw new ProblemError(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
 }

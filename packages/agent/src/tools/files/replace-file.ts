@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
-import { open, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { replaceFile as replaceAt } from '@tapetree/session/util/replace-file'
+import type { Stats } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import type { HeldFolder } from './held-folder.ts'
-
-const { O_CREAT, O_EXCL, O_WRONLY } = constants
-const flags = O_WRONLY | O_CREAT | O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
 export interface NewContent {
   folder: HeldFolder
@@ -21,26 +18,14 @@ export interface NewContent {
  * old file keep the old content.
  */
 export async function replaceFile({ folder, name, bytes, before, confirm }: NewContent): Promise<void> {
-  const temporary = folder.entry(`.tapetree-${randomBytes(8).toString('hex')}.tmp`)
-  // The content of a private file must not be readable by others, not even for a moment.
-  const file = await open(temporary, flags, before ? 0o600 : 0o666)
-  try {
-    try {
-      await file.writeFile(bytes)
+  await replaceAt(folder.entry(name), bytes, {
+    // The content of a private file must not be readable by others, not even for a moment.
+    mode: before ? 0o600 : 0o666,
+    prepare: async (file) => {
       if (before) await keepOwnerAndMode(file, before)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await confirm()
-    await rename(temporary, folder.entry(name))
-  } catch (error) {
-    await unlink(temporary).catch(() => {
-      // What went wrong before is what counts.
-    })
-    throw error
-  }
-  await folder.sync()
+    },
+    confirm,
+  })
 }
 
 async function keepOwnerAndMode(file: FileHandle, before: Stats): Promise<void> {

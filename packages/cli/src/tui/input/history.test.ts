@@ -41,3 +41,16 @@ test('the file stays bounded', async () => {
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
   expect([lines.length, lines.at(-1), history.entries.length]).toEqual([1000, '"new"', 1000])
 })
+
+test('what other terminals typed stays when the file is shortened', async () => {
+  const file = join(folder, 'shared.jsonl')
+  await writeFile(file, Array.from({ length: 1990 }, (_, index) => `"old ${index}"\n`).join(''))
+  const terminals = [new History(file), new History(file), new History(file)]
+  for (const terminal of terminals) terminal.load()
+  const typed = Array.from({ length: 60 }, (_, index) => `typed ${index}`)
+  await Promise.all(typed.map(async (text, index) => terminals[index % terminals.length]?.add(text)))
+  const next = new History(file)
+  next.load()
+  expect(next.entries.filter((text) => text.startsWith('typed')).sort()).toEqual(typed.sort())
+  expect(next.entries.length).toBeLessThanOrEqual(1000)
+})

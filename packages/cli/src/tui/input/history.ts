@@ -1,5 +1,6 @@
+import { replaceFile } from '@tapetree/session/util/replace-file'
 import { readFileSync } from 'node:fs'
-import { appendFile, mkdir, rename, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const maxEntries = 1000
@@ -25,9 +26,7 @@ export class History {
   /** At once, so that it is there for the first key. A file that cannot be read is an empty one: nobody is kept from typing by it. */
   load(): void {
     if (this.#file === undefined) return
-    const lines = textOf(this.#file)
-      .split('\n')
-      .filter((line) => line !== '')
+    const lines = linesOf(this.#file)
     this.#lines = lines.length
     this.#entries = [...lines.slice(-maxEntries).flatMap(read), ...this.#entries]
   }
@@ -40,20 +39,32 @@ export class History {
     await this.#writing
   }
 
+  /** Under a lock: other terminals add to the file too, and would lose what they add while it is shortened. */
   async #write(text: string): Promise<void> {
-    if (this.#file === undefined) return
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    await appendFile(this.#file, `${JSON.stringify(text)}\n`, { mode: 0o600 })
-    this.#lines++
-    if (this.#lines > 2 * maxEntries) await this.#shorten(this.#file)
+    const file = this.#file
+    if (file === undefined) return
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+    // Loaded when it is needed: the screen must appear quickly.
+    const { withFileLock } = await import('@tapetree/session/stores/file')
+    await withFileLock(file, async () => {
+      await appendFile(file, `${JSON.stringify(text)}\n`, { mode: 0o600 })
+      this.#lines++
+      if (this.#lines > 2 * maxEntries) await this.#shorten(file)
+    })
   }
 
+  /** Keeps the last entries of the file, whichever terminal added them. */
   async #shorten(file: string): Promise<void> {
-    const kept = this.#entries.map((entry) => `${JSON.stringify(entry)}\n`)
-    await writeFile(`${file}.new`, kept.join(''), { mode: 0o600 })
-    await rename(`${file}.new`, file)
+    const kept = linesOf(file).flatMap(read).slice(-maxEntries)
+    await replaceFile(file, kept.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
     this.#lines = kept.length
   }
+}
+
+function linesOf(file: string): string[] {
+  return textOf(file)
+    .split('\n')
+    .filter((line) => line !== '')
 }
 
 function textOf(file: string): string {
