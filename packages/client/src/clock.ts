@@ -1,3 +1,4 @@
+import { withDeadline } from '@tapetree/session/util/deadline'
 import { wait } from '@tapetree/session/util/wait'
 
 /** Time as the client knows it, so that tests need not wait for it. */
@@ -20,17 +21,8 @@ export async function waitOut(clock: Clock, ms: number, signal: AbortSignal): Pr
 
 /** Does something that must not take longer than this: its signal is aborted then, and when the given one is. */
 export async function within<T>(
-  { clock, ms, signal }: { clock: Clock; ms: number; signal: AbortSignal },
+  limit: { clock: Clock; ms: number; signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const over = new AbortController()
-  const both = AbortSignal.any([signal, over.signal])
-  void waitOut(clock, ms, both).then((isLate) => {
-    if (isLate) over.abort(new Error(`It took longer than ${ms} ms.`))
-  })
-  try {
-    return await work(both)
-  } finally {
-    over.abort()
-  }
+  return withDeadline({ ...limit, late: () => new Error(`It took longer than ${limit.ms} ms.`) }, work)
 }

@@ -1,3 +1,4 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Server } from 'node:http'
 
 /** A server is down within 5 s, whatever hangs; the rest of them is for cutting whoever did not go. */
@@ -24,16 +25,12 @@ export async function shutDown({ servers, finish, graceMs }: Shutdown): Promise<
   const orderly = finish().then(async () => {
     for (const server of servers) server.closeIdleConnections()
     await closed
-    return 'in time' as const
   })
-  // After the deadline nobody listens to it any more.
-  orderly.catch(() => undefined)
-  const deadline = Promise.withResolvers<'cut'>()
-  const timer = setTimeout(() => deadline.resolve('cut'), graceMs)
   try {
-    return await Promise.race([orderly, deadline.promise])
+    if ((await settledWithin(orderly, { ms: graceMs })) === 'late') return 'cut'
+    await orderly
+    return 'in time'
   } finally {
-    clearTimeout(timer)
     for (const server of servers) server.closeAllConnections()
   }
 }

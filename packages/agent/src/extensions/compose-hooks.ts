@@ -1,3 +1,4 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
 import type { HookEvents, HookName, HookResults } from './extension.ts'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'
 import { readResult } from './handler-results.ts'
@@ -143,16 +144,7 @@ async function callHandler<Name extends HookName>(
       if (!(signal?.aborted && failure.kind === 'threw')) extension.fail(hook, failure)
       return undefined
     })
-  const result = signal && !isWaitedFor ? await Promise.race([call, whenAborted(signal, call)]) : await call
+  const isLeftAlone = !isWaitedFor && (await settledWithin(call, { signal })) === 'aborted'
+  const result = isLeftAlone ? undefined : await call
   return (result ?? undefined) as Exclude<HookResults[Name], void> | undefined
-}
-
-/** Listens no longer than the work takes. */
-async function whenAborted(signal: AbortSignal, work: Promise<unknown>): Promise<undefined> {
-  const { promise, resolve } = Promise.withResolvers<undefined>()
-  const stop = (): void => resolve(undefined)
-  signal.addEventListener('abort', stop, { once: true })
-  if (signal.aborted) stop()
-  void work.finally(() => signal.removeEventListener('abort', stop))
-  return promise
 }

@@ -1,7 +1,7 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { setTimeout as wait } from 'node:timers/promises'
 import { readProcess } from '../tools/commands/process-table.ts'
 import { endTree, findTree, markVariable } from '../tools/commands/process-tree.ts'
 import { ExtensionFailure } from './extension-failure.ts'
@@ -60,12 +60,9 @@ export async function runHookCommand(
   const { pid } = process
   const tree = pid === undefined ? undefined : { pid, groupId: pid, mark, since: readProcess(pid)?.startTime ?? '0' }
   const stop = AbortSignal.any([signal, tooMuch.signal])
-  const stopped = Promise.withResolvers<void>()
-  stop.addEventListener('abort', () => stopped.resolve(), { once: true })
-  if (stop.aborted) stopped.resolve()
   try {
-    await Promise.race([ended.promise, stopped.promise])
-    if (!stop.aborted) await Promise.race([closed, wait(drainMs)])
+    if ((await settledWithin(ended.promise, { signal: stop })) === 'settled') await ended.promise
+    if (!stop.aborted) await settledWithin(closed, { ms: drainMs })
   } finally {
     if (tree) await endTree(() => findTree(tree), graceMs)
     for (const stream of [process.stdin, process.stdout, process.stderr]) stream.destroy()

@@ -7,6 +7,7 @@ import {
   UnauthorizedError,
   type RequestOptions,
 } from '@modelcontextprotocol/client'
+import { untilAborted, withDeadline } from '@tapetree/session/util/deadline'
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { withoutHidden } from './foreign-text.ts'
@@ -16,7 +17,6 @@ import type { ResolvedServer } from './resolve-server.ts'
 import { ServerProblem, SessionForgotten } from './server-problem.ts'
 import { SignIn, type SignInOptions } from './sign-in.ts'
 import { StdioTransport } from './stdio-transport.ts'
-import { untilAborted, withinLimit } from './time-limit.ts'
 
 export interface ConnectionOptions {
   /** As the user calls the server. */
@@ -104,9 +104,13 @@ export class McpConnection {
   ): Promise<void> {
     try {
       const late = `Nobody signed in to ${name} in time.`
-      const answer = await withinLimit({ ms: limits.signInMs, clock, signal, late }, () => authProvider.answer())
+      const answer = await withDeadline({ ms: limits.signInMs, clock, signal, late: problem(late) }, () =>
+        authProvider.answer(),
+      )
       const slow = `${name} did not accept the sign-in in time.`
-      await withinLimit({ ms: limits.connectMs, clock, signal, late: slow }, () => transport.finishAuth(answer))
+      await withDeadline({ ms: limits.connectMs, clock, signal, late: problem(slow) }, () =>
+        transport.finishAuth(answer),
+      )
     } catch (error) {
       signal.throwIfAborted()
       // Nobody is sent to their browser again by a mere repetition.
@@ -130,7 +134,7 @@ export class McpConnection {
     client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
     const late = `${name} did not answer within ${limits.connectMs / 1000} seconds.`
     try {
-      await withinLimit({ ms: limits.connectMs, clock, signal, late }, (given) =>
+      await withDeadline({ ms: limits.connectMs, clock, signal, late: problem(late) }, (given) =>
         client.connect(transport, { signal: given, timeout: noTimeout }),
       )
       return connection
@@ -156,7 +160,9 @@ export class McpConnection {
     const { name, limits, clock } = this.#options
     const late = `${name} did not list its tools within ${limits.listMs / 1000} seconds.`
     try {
-      return await withinLimit({ ms: limits.listMs, clock, signal, late }, (given) => this.#listPages(given))
+      return await withDeadline({ ms: limits.listMs, clock, signal, late: problem(late) }, (given) =>
+        this.#listPages(given),
+      )
     } catch (error) {
       throw this.#problem(error, signal)
     }
@@ -276,4 +282,8 @@ function reasonOf(error: unknown): string {
 function bounded(text: string): string {
   const clean = withoutHidden(text).trim()
   return clean.length <= maxReasonLength ? clean : `${clean.slice(0, maxReasonLength)}…`
+}
+
+function problem(message: string): () => ServerProblem {
+  return () => new ServerProblem(message)
 }

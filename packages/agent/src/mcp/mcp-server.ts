@@ -1,3 +1,4 @@
+import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Clock } from '../clock.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { CallResult, McpConnection } from './connection.ts'
@@ -10,7 +11,6 @@ import { resolveServer, type ServerPlace } from './resolve-server.ts'
 import { ServerProblem, SessionForgotten } from './server-problem.ts'
 import type { McpServerSettings } from './server-settings.ts'
 import type { SignInOptions } from './sign-in.ts'
-import { untilAborted } from './time-limit.ts'
 
 export type McpServerState =
   | { type: 'starting' }

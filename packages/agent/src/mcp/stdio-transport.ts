@@ -1,8 +1,8 @@
 import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import { setTimeout as wait } from 'node:timers/promises'
 import { readProcess } from '../tools/commands/process-table.ts'
 import { endTree, findTree, markVariable, type TreeRoot } from '../tools/commands/process-tree.ts'
 import { withoutHidden } from './foreign-text.ts'
@@ -147,7 +147,7 @@ export class StdioTransport implements Transport {
   async #processEnded(process: ServerProcess, how: string): Promise<void> {
     if (this.#state.type === 'closed') return
     // What it wrote last is still in the pipe; somebody else may hold the pipe open for ever.
-    await Promise.race([new Promise((resolve) => process.once('close', resolve)), wait(drainMs)])
+    await settledWithin(new Promise((resolve) => process.once('close', resolve)), { ms: drainMs })
     this.#end ??= `It ended (${how}).`
     await this.close()
   }
@@ -155,10 +155,7 @@ export class StdioTransport implements Transport {
 
 async function exited(process: ServerProcess, withinMs: number): Promise<void> {
   if (process.exitCode !== null || process.signalCode !== null) return
-  const stop = new AbortController()
-  const late = wait(withinMs, undefined, { signal: stop.signal }).catch(() => undefined)
-  await Promise.race([new Promise((resolve) => process.once('exit', resolve)), late])
-  stop.abort()
+  await settledWithin(new Promise((resolve) => process.once('exit', resolve)), { ms: withinMs })
 }
 
 function couldNotStart(file: string, error: Error): ServerProblem {

@@ -1,4 +1,5 @@
 import type { EntryDraft, Session } from '@tapetree/session'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
 import { systemClock, type Clock } from '../clock.ts'
 import { noHooks, type Hooks } from '../extensions/hooks.ts'
@@ -220,10 +221,7 @@ function distinct(tools: readonly Tool[]): readonly Tool[] {
 const finishMs = 2500
 const stopMs = 1000
 
-/** Waits for the work, and no longer than this. */
+/** Waits for the work, and no longer than this. Rejects if the work does. */
 async function within(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
-  const done = new AbortController()
-  const late = clock.wait(ms, done.signal).catch(() => undefined)
-  await Promise.race([work, late])
-  done.abort()
+  if ((await settledWithin(work, { ms, clock })) === 'settled') await work
 }

@@ -1,3 +1,4 @@
+import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Model, ModelPart } from '../models/model.ts'
 import type { Gate } from '../tools/gate.ts'
 
@@ -54,16 +55,9 @@ export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
   return {
     admit: async (call, signal) => {
       leaving.throwIfAborted()
-      const left = Promise.withResolvers<never>()
-      const leave = (): void => left.reject(leaving.reason as Error)
-      leaving.addEventListener('abort', leave, { once: true })
-      try {
-        const verdict = await Promise.race([gate.admit(call, AbortSignal.any([signal, leaving])), left.promise])
-        leaving.throwIfAborted()
-        return verdict
-      } finally {
-        leaving.removeEventListener('abort', leave)
-      }
+      const verdict = await untilAborted(gate.admit(call, AbortSignal.any([signal, leaving])), leaving)
+      leaving.throwIfAborted()
+      return verdict
     },
   }
 }

@@ -1,9 +1,10 @@
 import type { Content, Line, Session } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 
 /** Calls that have started and have no result yet, as the log says. */
 export class RunningCalls {
   readonly #toolOf = new Map<string, string>()
-  readonly #waiting = new Set<() => void>()
+  readonly #changes = new Listeners<void>()
   readonly #stop: () => void
 
   constructor(session: Session) {
@@ -14,8 +15,9 @@ export class RunningCalls {
   async until(isSo: (tools: readonly string[]) => boolean): Promise<void> {
     while (!isSo([...this.#toolOf.values()])) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      this.#waiting.add(resolve)
+      const stop = this.#changes.add(resolve)
       await promise
+      stop()
     }
   }
 
@@ -27,8 +29,7 @@ export class RunningCalls {
     if (line.type === 'tool_start') this.#toolOf.set(line.toolStart.callId, line.toolStart.name)
     else if (line.type === 'message') this.#takeResults(line.message.content)
     else return
-    for (const look of this.#waiting) look()
-    this.#waiting.clear()
+    this.#changes.notify()
   }
 
   #takeResults(content: readonly Content[]): void {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, text, type Session, type SessionStore } from '@tapetree/session'
+import { memoryStore, newId, text, type Session, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -12,6 +12,7 @@ import { defineTool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
+import { Subagents } from './subagents.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -157,6 +158,40 @@ describe('a subagent', () => {
     const said = await prompt(agent, 'go')
     expect(most).toBe(4)
     expect(said.filter((line) => line.startsWith('tool: did task'))).toHaveLength(6)
+  })
+
+  test('that is aborted while it waits for its turn does not use up the turn of the next one', async () => {
+    const store = memoryStore()
+    const parent = await store.create()
+    const opened: { sessionId: string; end: (error: Error) => void }[] = []
+    let onOpen = (): void => undefined
+    const open = ({ sessionId }: { sessionId: string }): Promise<AgentSession> => {
+      const { promise, reject } = Promise.withResolvers<AgentSession>()
+      opened.push({ sessionId, end: reject })
+      onOpen()
+      return promise
+    }
+    const nextOpened = (): Promise<void> => new Promise((resolve) => (onOpen = resolve))
+    const subagents = new Subagents({ store, parent, cwd: '/', open, tools: () => [], gate: openGate, maxAtOnce: 1 })
+    const work = (id: string, signal: AbortSignal): Promise<unknown> =>
+      subagents.work(id, { description: id, prompt: id }, signal)
+    const [first, second, third] = [newId(), newId(), newId()]
+    const { signal } = new AbortController()
+    const impatient = new AbortController()
+    const firstOpened = nextOpened()
+    const firstWork = work(first, signal)
+    await firstOpened
+    const secondWork = work(second, impatient.signal)
+    const thirdWork = work(third, signal)
+    impatient.abort(new Error('not any more'))
+    await expect(secondWork).rejects.toThrow('not any more')
+    const thirdOpened = nextOpened()
+    opened[0]?.end(new Error('first is over'))
+    await expect(firstWork).rejects.toThrow('first is over')
+    await thirdOpened
+    opened[1]?.end(new Error('third is over'))
+    await expect(thirdWork).rejects.toThrow('third is over')
+    expect(opened.map(({ sessionId }) => sessionId)).toEqual([first, third])
   })
 
   test('can be steered and aborted while it works', async () => {

@@ -1,4 +1,5 @@
 import { fromDisk, SessionError, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { untilAborted } from '@tapetree/session/util/deadline'
 import type { RunEnd } from '../loop/loop-context.ts'
 import type { Gate } from '../tools/gate.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -47,7 +48,8 @@ export const taskToolName = 'task'
 export class Subagents<A extends Subagent = Subagent> {
   readonly #options: SubagentsOptions<A>
   readonly #running = new Map<string, A>()
-  readonly #waiting: (() => void)[] = []
+  /** Wake those who wait, the first one first. */
+  readonly #waiting = new Set<() => void>()
   #atWork = 0
 
   constructor(options: SubagentsOptions<A>) {
@@ -66,7 +68,8 @@ export class Subagents<A extends Subagent = Subagent> {
       return await this.#workWith(await this.#open(childId, task), task, signal)
     } finally {
       this.#atWork--
-      this.#waiting.shift()?.()
+      const [wakeNext] = this.#waiting
+      wakeNext?.()
     }
   }
 
@@ -104,11 +107,14 @@ export class Subagents<A extends Subagent = Subagent> {
   async #waitForRoom(signal: AbortSignal): Promise<void> {
     const { maxAtOnce = defaultAtOnce } = this.#options
     while (this.#atWork >= maxAtOnce) {
-      signal.throwIfAborted()
       const { promise, resolve } = Promise.withResolvers<void>()
-      this.#waiting.push(resolve)
-      signal.addEventListener('abort', () => resolve(), { once: true })
-      await promise
+      this.#waiting.add(resolve)
+      try {
+        await untilAborted(promise, signal)
+      } finally {
+        // One that has gone must not be woken in the place of one that waits.
+        this.#waiting.delete(resolve)
+      }
     }
     signal.throwIfAborted()
     this.#atWork++

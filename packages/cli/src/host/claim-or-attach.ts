@@ -1,5 +1,6 @@
 import { RemoteSession, type ServerAddress } from '@tapetree/client'
 import type { Owner, Session } from '@tapetree/session'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { once } from 'node:events'
 import { lstat } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -92,7 +93,6 @@ const attachMs = 5000
 
 /** False as soon as the connection is cut: its owner may be another one by then. */
 async function becomesReady(handle: RemoteSession): Promise<boolean> {
-  const over = new AbortController()
   const { promise: isCut, resolve: cut } = Promise.withResolvers<false>()
   const stop = handle.subscribe(() => {
     if (handle.status.type === 'waiting') cut(false)
@@ -102,11 +102,10 @@ async function becomesReady(handle: RemoteSession): Promise<boolean> {
     () => !handle.state('read_only'),
     () => false,
   )
-  const isLate = wait(attachMs, false, { signal: over.signal }).catch(() => false)
   try {
-    return await Promise.race([isReady, isCut, isLate])
+    const known = Promise.race([isReady, isCut])
+    return (await settledWithin(known, { ms: attachMs })) === 'settled' && (await known)
   } finally {
     stop()
-    over.abort()
   }
 }

@@ -1,5 +1,6 @@
 import type { PromptOutcome, SessionHandle } from '@tapetree/client'
 import { newId } from '@tapetree/session'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Failure } from '../failure.ts'
 import type { Refusal } from './refuse-requests.ts'
 import { failureOfRun, stoppedFailure, type StopReason } from './run-failure.ts'
@@ -105,14 +106,8 @@ export class PrintSession {
   }
 
   async #unlessStopped<T>(work: Promise<T>): Promise<T> {
-    const stopped = Promise.withResolvers<never>()
-    const stop = (): void => stopped.reject(this.stopFailure)
-    this.signal.addEventListener('abort', stop, { once: true })
-    try {
-      return await Promise.race([work, stopped.promise])
-    } finally {
-      this.signal.removeEventListener('abort', stop)
-    }
+    if ((await settledWithin(work, { signal: this.signal })) === 'aborted') this.#throwIfStopped()
+    return work
   }
 
   #throwIfStopped(): void {

@@ -1,3 +1,4 @@
+import { untilAborted } from '@tapetree/session/util/deadline'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ToolProblem } from '../tool-problem.ts'
@@ -19,13 +20,9 @@ export async function htmlToMarkdown({ html, url }: HtmlPage, signal: AbortSigna
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: maxMemoryMb },
   })
-  const stopped = Promise.withResolvers<never>()
-  const stop = (): void => stopped.reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
   try {
-    return await Promise.race([stopped.promise, answerOf(worker)])
+    return await untilAborted(answerOf(worker), signal)
   } finally {
-    signal.removeEventListener('abort', stop)
     await worker.terminate()
   }
 }

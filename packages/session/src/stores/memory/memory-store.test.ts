@@ -47,6 +47,7 @@ describe('memory log store', () => {
     const aborted = log.changed(stop.signal)
     stop.abort()
     await expect(aborted).resolves.toBeUndefined()
+    await expect(log.changed(stop.signal)).resolves.toBeUndefined()
   })
 
   test('refuses a batch that is not chained to its last line, and says where a session is', async () => {

@@ -19,6 +19,8 @@ import { sessionInfoOf } from '../../session-info.ts'
 import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../session-list.ts'
 import { SessionReader } from '../../session-reader.ts'
 import { SessionStore, type SessionStoreOptions } from '../../store.ts'
+import { settledWithin } from '../../util/deadline.ts'
+import { Listeners } from '../../util/listeners.ts'
 import { pageOf } from '../list-page.ts'
 import { newestHits, searchLog } from '../search-log.ts'
 
@@ -112,7 +114,7 @@ class StoredSession {
   place: Place = 'active'
   term = 0
   owner: number | undefined
-  #watchers = new Set<() => void>()
+  readonly #changes = new Listeners<void>()
 
   /** The number of stored lines is their head: seq has no gaps here. */
   get head(): number {
@@ -130,16 +132,15 @@ class StoredSession {
     const last = this.lines.at(-1)
     const line = { at: last ? nextPosition(last) : 0, size: bytes.length, bytes }
     this.lines.push(line)
-    for (const wake of this.#watchers) wake()
-    this.#watchers.clear()
+    this.#changes.notify()
     return { at: line.at, size: line.size }
   }
 
-  changed(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      this.#watchers.add(resolve)
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+  async changed(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = this.#changes.add(resolve)
+    await settledWithin(promise, { signal })
+    stop()
   }
 
   /** The index of the first line at or after a position. */
