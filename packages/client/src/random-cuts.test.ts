@@ -1,8 +1,8 @@
 import { text, type Session } from '@tapetree/session'
+import { randomFrom } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import type { RemoteSession } from './remote-session.ts'
 import { caughtUp, foldOf, openSession, serve, shown } from './testing/opened-sessions.ts'
-import { randomFrom } from './testing/random-numbers.ts'
 import type { Script, ScriptedServer } from './testing/scripted-server.ts'
 
 const histories = Number(process.env['HISTORIES'] ?? 40)

@@ -5,6 +5,7 @@ import type { ReadableLog, StoredLine } from './log-store.ts'
 import { checksum, sealLine } from './seal-line.ts'
 import { Session } from './session.ts'
 import { SessionReader } from './session-reader.ts'
+import { randomFrom } from './testing/random-from.ts'
 import { randomLog } from './testing/random-log.ts'
 
 describe('a quick open', () => {
@@ -12,7 +13,7 @@ describe('a quick open', () => {
     const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     let quick = 0
     for (let index = 0; index < 2000; index++) {
-      const random = generator(seed + index)
+      const random = randomFrom(seed + index)
       const damage = index % 2 === 0 ? 0 : 0.05
       const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage })
       const log = new TextLog(lines, await checkpointOf(lines, 2 + Math.floor(random() * (lines.length - 2))))
@@ -30,7 +31,7 @@ describe('a quick open', () => {
     const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     let brief = 0
     for (let index = 0; index < 1000; index++) {
-      const random = generator(seed + index)
+      const random = randomFrom(seed + index)
       const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0 : 0.05 })
       const at = 2 + Math.floor(random() * (lines.length - 2))
       const newestNodes = 1 + Math.floor(random() * 6)
@@ -66,7 +67,7 @@ describe('a quick open', () => {
   })
 
   test('says what a whole read says where a compaction keeps from a line that was lost', async () => {
-    const random = generator(1920355143)
+    const random = randomFrom(1920355143)
     const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })
     const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 30)))
     const whole = await SessionReader.open(new TextLog(lines), { whole: true })
@@ -74,7 +75,7 @@ describe('a quick open', () => {
   })
 
   test('believes no checkpoint that is changed, cut, of another version or of another log', async () => {
-    const lines = randomLog(generator(7), { lines: 40 })
+    const lines = randomLog(randomFrom(7), { lines: 40 })
     const reader = await SessionReader.open(new TextLog(lines), { whole: true })
     const checkpoint = writeCheckpoint(reader.state)
     const body = checkpoint.slice(checkpoint.indexOf('\n') + 1)
@@ -87,7 +88,7 @@ describe('a quick open', () => {
     expect(await isQuick('')).toBe(false)
     expect(await isQuick(body)).toBe(false)
     expect(await isQuick(checkpoint, lines.slice(0, 20))).toBe(false)
-    expect(await isQuick(checkpoint, randomLog(generator(8), { lines: 40 }))).toBe(false)
+    expect(await isQuick(checkpoint, randomLog(randomFrom(8), { lines: 40 }))).toBe(false)
   })
 
   test('believes no checkpoint that has a right checksum and makes no sense', async () => {
@@ -230,15 +231,4 @@ class TextLog implements ReadableLog {
   }
 
   async close(): Promise<void> {}
-}
-
-/** Small numbers from a seed, the same on every machine. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let value = Math.imul(state ^ (state >>> 15), state | 1)
-    value ^= value + Math.imul(value ^ (value >>> 7), value | 61)
-    return ((value ^ (value >>> 14)) >>> 0) / 4294967296
-  }
 }

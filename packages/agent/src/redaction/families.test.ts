@@ -1,10 +1,10 @@
+import { randomFrom } from '@tapetree/session/testing'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { families } from './families.ts'
 import { createRedactor } from './redactor.ts'
 import { plant, secretShapes } from './testing/planted-secrets.ts'
-import { randomFrom } from './testing/random-from.ts'
 
 const redactor = createRedactor()
 

@@ -1,9 +1,9 @@
+import { randomFrom } from '@tapetree/session/testing'
 import { describe, expect, it, test } from 'vitest'
 import { createRedactor } from './redactor.ts'
 import { allowanceOf } from './redaction-policy.ts'
 import { secretsOf } from './known-values.ts'
 import { pick, plant, secretShapes } from './testing/planted-secrets.ts'
-import { randomFrom } from './testing/random-from.ts'
 
 // In pieces, so that no scanner takes this file for a key.
 const privateKey = ['PRIVATE', 'KEY'].join(' ')

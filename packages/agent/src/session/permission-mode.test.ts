@@ -1,5 +1,6 @@
 import { memoryStore, SessionError, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
+import { randomFrom } from '@tapetree/session/testing'
 import { MemoryDisk } from '@tapetree/session/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { isWider, narrowest, permissionModes, type PermissionMode } from '../permissions/modes.ts'
@@ -165,7 +166,7 @@ test('a change that cannot be stored is reported; a narrower mode holds all the 
 test('after any crash the mode is the last one that was acknowledged or one asked for later, over 100 histories', async () => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   for (let index = 0; index < 100; index++) {
-    const random = generator(seed + index)
+    const random = randomFrom(seed + index)
     const pick = (): PermissionMode => permissionModes[Math.floor(random() * permissionModes.length)] as PermissionMode
     const seen = `seed ${seed + index}`
     let disk = new MemoryDisk()
@@ -202,13 +203,3 @@ test('after any crash the mode is the last one that was acknowledged or one aske
 })
 
 const plain = { models: onlyModel(scriptedModel(script())), tools: () => [], hasSubagents: false }
-
-function generator(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

@@ -1,3 +1,4 @@
+import { randomFrom } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { checkSettings } from './check-settings.ts'
 import { readSettingsText } from './settings-text.ts'
@@ -99,16 +100,5 @@ function isJson(text: string): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32). */
-function randomFrom(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -1,3 +1,4 @@
+import { randomFrom } from '@tapetree/session/testing'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -152,13 +153,3 @@ test('two servers that issue, revoke, pair and die at random agree with a model 
   }
   expect(known.length).toBeGreaterThan(rounds)
 }, 120_000)
-
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

@@ -7,5 +7,6 @@ export {
   type DiskStep,
   type MemoryDiskOptions,
 } from './memory-disk.ts'
+export { randomFrom } from './random-from.ts'
 export { randomLog } from './random-log.ts'
 export { testSessionStore, type ContractRunner, type StoreUnderTest } from './store-contract.ts'
