@@ -1,7 +1,7 @@
+import { isInside } from '@tapetree/agent/util/is-inside'
 import type { SessionStore } from '@tapetree/session'
 import { lstatSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
-import { isInside } from './http/files-inside.ts'
 
 /**
  * The sessions of a store that work inside these folders, wherever links lead. For everything that is handed this store the others

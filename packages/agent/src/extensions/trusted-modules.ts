@@ -1,6 +1,7 @@
 import { registerHooks } from 'node:module'
-import { dirname, extname, resolve, sep } from 'node:path'
+import { dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { isInside } from '../util/is-inside.ts'
 
 /** The code of a project as the user has trusted it. */
 export interface TrustedModules {
@@ -17,26 +18,25 @@ export interface TrustedModules {
  * concerns modules only: the code may read and run any file by itself.
  */
 export function loadOnlyTrusted({ root, files, packages }: TrustedModules): void {
-  const isInside = (path: string): boolean => path.startsWith(root + sep)
+  const isOfProject = (path: string | undefined): boolean => path !== undefined && isInside(path, root)
   registerHooks({
     resolve(specifier, context, next) {
       const parent = context.parentURL?.startsWith('file:') ? fileURLToPath(context.parentURL) : undefined
       const found = next(specifier, context)
       if (!found.url.startsWith('file:')) return found
       const path = fileURLToPath(found.url)
-      const isOurs = isInside(path) || (parent !== undefined && isInside(parent))
-      if (!isOurs && !isInside(pathMeant(specifier, parent) ?? '')) return found
+      const isOurs = isOfProject(path) || isOfProject(parent)
+      if (!isOurs && !isOfProject(pathMeant(specifier, parent))) return found
       // A path of the project must lead into the project: a link that leads out was not there when it was trusted.
-      const mustBeInside =
-        isInside(pathMeant(specifier, parent) ?? '') || packages.some((name) => isOf(specifier, name))
-      if (isInside(path) ? !files.has(path) : mustBeInside) {
+      const mustBeInside = isOfProject(pathMeant(specifier, parent)) || packages.some((name) => isOf(specifier, name))
+      if (isOfProject(path) ? !files.has(path) : mustBeInside) {
         throw new Error(`${path} is not part of what you trusted. Only modules that static imports name can be loaded.`)
       }
       return found
     },
     load(url, context, next) {
-      const path = url.startsWith('file:') ? fileURLToPath(url) : ''
-      if (!isInside(path)) return next(url, context)
+      const path = url.startsWith('file:') ? fileURLToPath(url) : undefined
+      if (path === undefined || !isOfProject(path)) return next(url, context)
       const bytes = files.get(path)
       if (!bytes) throw new Error(`${path} is not part of what you trusted.`)
       const source = Buffer.from(bytes).toString('utf8')

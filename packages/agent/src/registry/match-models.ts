@@ -1,4 +1,4 @@
-import { editDistance } from '../edit-distance.ts'
+import { editDistance } from '../util/edit-distance.ts'
 import { referenceOf } from './model-info.ts'
 
 interface Named {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isInside } from '../util/is-inside.ts'
 import { loadInstructions, type Instructions } from './instructions.ts'
-import { isInside } from './real-place.ts'
 import type { Skill, SkillPlace } from './skills.ts'
 import type { Template, TemplatePlace } from './templates.ts'
 import { listTrusted, type TrustedContent } from './trusted-content.ts'

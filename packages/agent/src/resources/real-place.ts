@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises'
-import { isAbsolute, relative, sep } from 'node:path'
+import { isInside } from '../util/is-inside.ts'
 import { oneLine } from './one-line.ts'
 
 export type RealPlace = { type: 'found'; realPath: string } | { type: 'missing' } | { type: 'refused'; problem: string }
@@ -14,12 +14,6 @@ export async function realPlaceOf(path: string, within?: string): Promise<RealPl
   }
   if (within === undefined || isInside(realPath, within)) return { type: 'found', realPath }
   return { type: 'refused', problem: `${oneLine(path)} was left out: it leads out of ${oneLine(within)}.` }
-}
-
-/** Also true of the folder itself. */
-export function isInside(path: string, folder: string): boolean {
-  const way = relative(folder, path)
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 export function isMissing(error: unknown): boolean {

@@ -3,7 +3,7 @@ import { isAbsolute, delimiter, join, parse } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { findRepository, repositoryProblem, type Repository } from '../permissions/shell/git-repository.ts'
 import { readLimited } from '../resources/read-limited.ts'
-import { isInside } from '../resources/real-place.ts'
+import { isInside } from '../util/is-inside.ts'
 
 export interface GitState {
   /** Absent where no branch is checked out. */

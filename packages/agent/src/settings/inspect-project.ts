@@ -1,10 +1,11 @@
 import { lstat, realpath } from 'node:fs/promises'
 import { relative, resolve, sep } from 'node:path'
+import { isInside } from '../util/is-inside.ts'
 import { readBounded } from './bounded-file.ts'
 import { projectCommands, type ProjectCommand } from './project-commands.ts'
 import { parseSettingsFile, projectSettingsFiles, type FileSettings } from './project-settings.ts'
 import { readModules, type ProjectModules } from './project-modules.ts'
-import { isWithin, readProject, sha256Of, type ProjectContent } from './project.ts'
+import { readProject, sha256Of, type ProjectContent } from './project.ts'
 import { summariseProject } from './summarise-project.ts'
 import { visibleName } from './visible-name.ts'
 
@@ -110,7 +111,7 @@ async function filesNamed(
   for (const path of new Set(words.flatMap((word) => folders.map((folder) => resolve(root, folder, word))))) {
     try {
       const real = await realpath(path)
-      if (isWithin(real, root) && (await lstat(real)).isFile()) found.add(real)
+      if (isInside(real, root) && (await lstat(real)).isFile()) found.add(real)
     } catch {
       // There is no file of this name.
     }

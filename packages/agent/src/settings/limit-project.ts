@@ -1,10 +1,11 @@
 import { resolve } from 'node:path'
 import type { McpServerSettings } from '../mcp/server-settings.ts'
 import { isWider } from '../permissions/modes.ts'
+import { isInside } from '../util/is-inside.ts'
 import type { Settings } from './built-in.ts'
 import type { SettingFault } from './check-settings.ts'
 import { providerKeyVariables } from './provider-keys.ts'
-import { isWithin, type ProjectContent } from './project.ts'
+import type { ProjectContent } from './project.ts'
 import type { CheckedSettings } from './schema.ts'
 
 /**
@@ -99,14 +100,14 @@ function refusalOf(
   const own = Object.values(user.providers).flatMap(({ keyVariable }) => keyVariable ?? [])
   const key = server.env.pass.find((variable) => [...providerKeyVariables, ...own].includes(variable))
   if (key !== undefined) return `A project cannot pass on ${key}, the key of a provider.`
-  const isOutside = server.cwd !== undefined && !isWithin(resolve(root, server.cwd), root)
+  const isOutside = server.cwd !== undefined && !isInside(resolve(root, server.cwd), root)
   return isOutside ? 'A project cannot start a server outside of itself.' : undefined
 }
 
 function isCovered(path: string, { root, files }: Pick<ProjectContent, 'root' | 'files'>, refuse: () => void): boolean {
   const whole = resolve(root, '.tapetree', path)
   const isThere =
-    !path.startsWith('~') && files.some((file) => isWithin(resolve(root, file.path), whole)) && whole !== root
+    !path.startsWith('~') && files.some((file) => isInside(resolve(root, file.path), whole)) && whole !== root
   if (!isThere) refuse()
   return isThere
 }

@@ -1,4 +1,4 @@
-import { editDistance } from '../edit-distance.ts'
+import { editDistance } from '../util/edit-distance.ts'
 
 /** The known name that was probably meant: about a third of its letters may differ. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {

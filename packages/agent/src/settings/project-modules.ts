@@ -2,8 +2,9 @@ import { realpath } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isInside } from '../util/is-inside.ts'
 import { readBounded } from './bounded-file.ts'
-import { isWithin, sha256Of, type ProjectContent, type ProjectFile } from './project.ts'
+import { sha256Of, type ProjectContent, type ProjectFile } from './project.ts'
 
 /** The code that extensions of a project import, as bytes that were read once. */
 export interface ProjectModules {
@@ -58,7 +59,7 @@ class ModuleReader {
   /** Undefined if it was read before, is not there or is not code. */
   async #read(path: string): Promise<ProjectFile | undefined> {
     const real = /\.(?:[cm]?[jt]s|json)$/.test(path) ? await realpath(path).catch(() => undefined) : undefined
-    if (real === undefined || this.#seen.has(real) || !isWithin(real, this.#root)) return undefined
+    if (real === undefined || this.#seen.has(real) || !isInside(real, this.#root)) return undefined
     this.#seen.add(real)
     const known = this.#known.get(real)
     if (known) return known
@@ -85,14 +86,14 @@ class ModuleReader {
     if (isBuiltin(specifier)) return []
     if (/^(?:\.{1,2}\/|\/|file:)/.test(specifier)) {
       const paths = pathsMeant(specifier, realPath)
-      if (!paths.some((each) => isWithin(each, this.#root))) {
+      if (!paths.some((each) => isInside(each, this.#root))) {
         this.found.uncovered.push(`${path} imports ${specifier} from outside of the repository`)
       }
       return paths.flatMap(probed)
     }
     const [, name, rest = ''] = /^((?:@[^/]+\/)?[^/]+)(?:\/(.*))?$/.exec(specifier) ?? []
     if (name === undefined || /^[#.]|[\\%\0]/.test(name)) return []
-    for (let folder = dirname(realPath); isWithin(folder, this.#root); folder = dirname(folder)) {
+    for (let folder = dirname(realPath); isInside(folder, this.#root); folder = dirname(folder)) {
       const place = join(folder, 'node_modules', name)
       const manifest = await readManifest(place)
       if (manifest === undefined) continue

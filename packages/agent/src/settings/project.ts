@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
+import { isInside } from '../util/is-inside.ts'
 import { readBounded } from './bounded-file.ts'
 
 export interface ProjectFile {
@@ -69,13 +70,8 @@ export function sha256Of(content: Uint8Array | string): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-/** Whether a path lies at or below a folder; both without links. */
-export function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep)
-}
-
 function foldersBetween(root: string, cwd: string): string[] {
-  if (!isWithin(cwd, root)) return ['']
+  if (!isInside(cwd, root)) return ['']
   const names = relative(root, cwd).split(sep).filter(Boolean)
   return ['', ...names.map((_, index) => names.slice(0, index + 1).join('/'))]
 }
@@ -128,7 +124,7 @@ class ProjectReader {
     if (!stats) return undefined
     try {
       const real = await realpath(whole)
-      if (isWithin(real, this.#root)) return real
+      if (isInside(real, this.#root)) return real
       this.#leaveOut(path, 'It is a link that leaves the repository.')
     } catch (error) {
       const isCircle = (error as NodeJS.ErrnoException).code === 'ELOOP'

@@ -1,5 +1,6 @@
+import { isInside } from '@tapetree/agent/util/is-inside'
 import { realpath, stat } from 'node:fs/promises'
-import { isAbsolute, resolve, sep } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { ProblemError } from '../live/problem-error.ts'
 
 /** The real place of a folder that lies inside one of the roots. What lies outside is not even asked for. */
@@ -16,11 +17,6 @@ export async function folderInside(path: string, roots: readonly string[]): Prom
   // A link inside of a root may lead out of it.
   if (!realRoots.some((root) => isInside(real, root))) throw outside(path)
   return real
-}
-
-/** By whole names: `/home/me-too` is not inside `/home/me`. */
-export function isInside(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
 }
 
 export async function realOr<T>(path: string, otherwise: T): Promise<string | T> {

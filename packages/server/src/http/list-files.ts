@@ -1,9 +1,10 @@
+import { isInside } from '@tapetree/agent/util/is-inside'
 import type { fileListSchema, folderListSchema } from '@tapetree/client'
 import type { Dirent } from 'node:fs'
 import { opendir, stat } from 'node:fs/promises'
 import { basename, dirname, join, posix, resolve } from 'node:path'
 import type { z } from 'zod'
-import { folderInside, isInside, realOr } from './files-inside.ts'
+import { folderInside, realOr } from './files-inside.ts'
 
 type FolderList = z.infer<typeof folderListSchema>
 type FileList = z.infer<typeof fileListSchema>

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { isInside } from '../../util/is-inside.ts'
 import { isSecretPath } from './secret-files.ts'
 import { realPath } from './real-path.ts'
 
@@ -32,7 +33,6 @@ export function survey(roots: readonly string[], options: SurveyOptions = {}): S
   const { isFlat = false, wants = () => true, skipped = [] } = options
   const found: Survey = { isPlain: true, hasDash: false, links: [], secrets: [] }
   const places = roots.map(realPath)
-  const isInside = (path: string): boolean => places.some((place) => path === place || path.startsWith(`${place}/`))
   let left = maxEntries
   const folders = [...roots]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -47,7 +47,7 @@ export function survey(roots: readonly string[], options: SurveyOptions = {}): S
         if (!isFlat && !skipped.includes(name)) folders.push(path)
       } else if (wants(name)) {
         if (isSecretPath(path)) found.secrets.push(path)
-        if (entry.isSymbolicLink() && isElsewhere(path, isInside)) found.links.push(path)
+        if (entry.isSymbolicLink() && isElsewhere(path, places)) found.links.push(path)
       }
     }
   }
@@ -59,9 +59,9 @@ export function isPlainName(name: string): boolean {
   return !/[\s'"\\*?[\]\p{C}]/u.test(name)
 }
 
-function isElsewhere(link: string, isInside: (path: string) => boolean): boolean {
+function isElsewhere(link: string, places: readonly string[]): boolean {
   const real = realPath(link)
-  return !isInside(real) || isSecretPath(real)
+  return !places.some((place) => isInside(real, place)) || isSecretPath(real)
 }
 
 interface Entry {

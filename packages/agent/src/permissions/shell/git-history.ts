@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { isInside } from '../../util/is-inside.ts'
 import { exactPath } from '../paths/path-pattern.ts'
 import { joinRaw, realPath } from '../paths/real-path.ts'
 import { isSecretPath, mayBeSecret, mayListSecrets } from '../paths/secret-files.ts'
@@ -30,7 +31,7 @@ export function filesShown({ rule, call }: NonNullable<GitCall['command']>, fold
   const limits = limitsOf(shown === 'matches' ? withoutPattern(call) : call, { shown, folder }) ?? [repository.root]
   const { files } = repository
   if (!files) return `the index of ${repository.root} cannot be read`
-  const secrets = secretsIn(repository.root, files).filter((path) => isWithin(path, limits))
+  const secrets = secretsIn(repository.root, files).filter((path) => limits.some((limit) => isInside(path, limit)))
   // One is enough to ask; a person may want to see some more.
   return [
     ...named,
@@ -143,10 +144,6 @@ function secretsIn(root: string, files: readonly string[]): string[] {
     .filter((name) => isSecretPath(`/${name}`))
     .map((name) => `${root}/${name}`)
     .filter((path) => !isProjectSettings(path))
-}
-
-function isWithin(path: string, places: readonly string[]): boolean {
-  return places.some((place) => path === place || path.startsWith(`${place}/`))
 }
 
 /** Many projects track settings of their package manager, which are no secret as long as no credential is among them. */

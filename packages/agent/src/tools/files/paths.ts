@@ -1,7 +1,8 @@
 import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
+import { isInside } from '../../util/is-inside.ts'
 import type { Access } from '../tool.ts'
 
 export const pathSchema = z
@@ -38,10 +39,8 @@ export function judgedPath(judged: readonly Access[], type: 'read' | 'write'): s
 
 /** As the model would write it: relative where it lies below the working folder. */
 export function shownPath(path: string, place: { cwd: string }): string {
-  const fromHere = relative(realPathOf('.', place), path)
-  if (fromHere === '') return '.'
-  const isBelow = fromHere !== '..' && !fromHere.startsWith(`..${sep}`) && !isAbsolute(fromHere)
-  return shownName(isBelow ? fromHere : path)
+  const here = realPathOf('.', place)
+  return path === here ? '.' : shownName(isInside(path, here) ? relative(here, path) : path)
 }
 
 /** A name with line breaks or other control characters is quoted, so that it cannot pass for something else. */

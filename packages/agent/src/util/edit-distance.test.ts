@@ -1,0 +1,37 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { editDistance } from './edit-distance.ts'
+
+test.each([
+  ['', '', 0],
+  ['', 'abc', 3],
+  ['kitten', 'sitting', 3],
+  ['sessoins', 'sessions', 1],
+  ['ab', 'ba', 1],
+  ['', '😀', 1],
+  ['a😀b', 'ab', 1],
+])('from %j to %j it is %i', (from, to, distance) => {
+  expect([editDistance(from, to), editDistance(to, from)]).toEqual([distance, distance])
+})
+
+/** As the distance is defined, without remembering anything. */
+function slowDistance(from: readonly string[], to: readonly string[]): number {
+  if (from.length === 0 || to.length === 0) return from.length + to.length
+  const [a, b] = [from.slice(1), to.slice(1)]
+  const isSwap = from.length > 1 && to.length > 1 && from[0] === to[1] && from[1] === to[0]
+  return Math.min(
+    slowDistance(a, b) + (from[0] === to[0] ? 0 : 1),
+    slowDistance(a, to) + 1,
+    slowDistance(from, b) + 1,
+    isSwap ? slowDistance(from.slice(2), to.slice(2)) + 1 : Infinity,
+  )
+}
+
+test('it is the least number of changes', () => {
+  const word = fc.stringMatching(/^[abc]{0,5}$/)
+  fc.assert(
+    fc.property(word, word, (from, to) => {
+      expect(editDistance(from, to)).toBe(slowDistance([...from], [...to]))
+    }),
+  )
+})
