@@ -1,6 +1,7 @@
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Model, ModelPart } from '../models/model.ts'
 import type { Gate } from '../tools/gate.ts'
+import { derivedIterable } from '../util/derived-iterable.ts'
 
 /** The same model, until the signal is aborted: then no call is begun, and one that goes on ends with the reason. */
 export function untilLeaving(model: Model, leaving: AbortSignal): Model {
@@ -21,33 +22,21 @@ export function untilLeaving(model: Model, leaving: AbortSignal): Model {
   }
 }
 
-/**
- * However a provider puts it that it was stopped; an answer that is whole is kept. Not a generator: every word that a model says comes
- * through here, and a generator costs several turns of the microtask queue for each.
- */
+/** However a provider puts it that it was stopped; an answer that is whole is kept. */
 function partsUntil(leaving: AbortSignal, parts: AsyncIterable<ModelPart>): AsyncIterable<ModelPart> {
-  return {
-    [Symbol.asyncIterator]: () => {
-      const iterator = parts[Symbol.asyncIterator]()
-      let isWhole = false
-      const pass = (result: IteratorResult<ModelPart>): IteratorResult<ModelPart> => {
-        if (result.done && !isWhole) leaving.throwIfAborted()
-        isWhole ||= !result.done && result.value.type === 'finish'
-        return result
-      }
-      const fail = (error: unknown): never => {
-        leaving.throwIfAborted()
-        throw error
-      }
-      return {
-        next: () => iterator.next().then(pass, fail),
-        return: async () => {
-          await iterator.return?.()
-          return { done: true, value: undefined }
-        },
-      }
-    },
-  }
+  return derivedIterable(parts, (iterator) => {
+    let isWhole = false
+    const pass = (result: IteratorResult<ModelPart>): IteratorResult<ModelPart> => {
+      if (result.done && !isWhole) leaving.throwIfAborted()
+      isWhole ||= !result.done && result.value.type === 'finish'
+      return result
+    }
+    const fail = (error: unknown): never => {
+      leaving.throwIfAborted()
+      throw error
+    }
+    return () => iterator.next().then(pass, fail)
+  })
 }
 
 /** The same gate, until the signal is aborted: then nobody passes, and a question that waits for its answer is not withdrawn. */

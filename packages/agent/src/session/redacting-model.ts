@@ -1,6 +1,7 @@
 import type { Model, ModelPart } from '../models/model.ts'
 import type { RedactingStream } from '../redaction/redacting-stream.ts'
 import type { Redactor } from '../redaction/redactor.ts'
+import { derivedIterable } from '../util/derived-iterable.ts'
 
 /** The same model, whose text is redacted as it comes in, so that draft, screens and log all hold the same. */
 export function redactingModel(model: Model, redactor: Redactor): Model {
@@ -19,11 +20,13 @@ export function redactingModel(model: Model, redactor: Redactor): Model {
 
 /** A key may come in two pieces: a piece that could be the beginning of one is held back until that is clear. */
 function redactParts(parts: AsyncIterable<ModelPart>, redactor: Redactor): AsyncIterable<ModelPart> {
-  return { [Symbol.asyncIterator]: () => new RedactedParts(parts[Symbol.asyncIterator](), redactor) }
+  return derivedIterable(parts, (iterator) => {
+    const redacted = new RedactedParts(iterator, redactor)
+    return () => redacted.next()
+  })
 }
 
-/** Not a generator: every word that a model says comes through here, and a generator costs several turns of the microtask queue for each. */
-class RedactedParts implements AsyncIterator<ModelPart> {
+class RedactedParts {
   readonly #parts: AsyncIterator<ModelPart>
   readonly #redactor: Redactor
   readonly #open = new Map<number, RedactingStream>()
@@ -42,11 +45,6 @@ class RedactedParts implements AsyncIterator<ModelPart> {
     if (!this.#end) return this.#parts.next().then(this.#take, this.#fail)
     if ('error' in this.#end) return Promise.reject(this.#end.error)
     return Promise.resolve({ done: true, value: undefined })
-  }
-
-  async return(): Promise<IteratorResult<ModelPart>> {
-    await this.#parts.return?.()
-    return { done: true, value: undefined }
   }
 
   readonly #take = (
