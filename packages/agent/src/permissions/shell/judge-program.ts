@@ -80,7 +80,9 @@ function judgeCall(call: ParsedCall, rule: ProgramRule, words: readonly Word[]):
   const selection = isRecursive ? selectionProblem(call, rule) : undefined
   if (selection !== undefined) return refused(selection)
   const followsLinks = isRecursive && applies(rule.followsLinks, call) && !hasOption(call, '--no-dereference')
-  const roots = files.length > 0 || rule.needsOperands ? files : [here]
+  // The only word may be the text after all, and then the working folder is read.
+  const isHere = files.length === 0 || files.length === textCount(call, rule)
+  const roots = rule.needsOperands || !isHere ? files : [...files, here]
   return {
     reads: [
       ...(rule.reads ? (isRecursive ? roots : files).map((word) => ({ word, isRecursive, followsLinks })) : []),
@@ -106,11 +108,16 @@ function withDash(words: readonly Word[], { startsWithLetters }: ProgramRule): r
   return letters !== undefined && startsWithLetters?.test(letters) ? [literal(`-${letters}`), ...rest] : words
 }
 
-function filesOf(call: ParsedCall, { text }: ProgramRule): readonly Word[] {
-  if (!text || (text.unless !== undefined && hasOption(call, text.unless))) return call.operands
+function filesOf(call: ParsedCall, rule: ProgramRule): readonly Word[] {
+  const count = textCount(call, rule)
   // A word that may become several, or an option, leaves open which one is the text.
-  const isCertain = call.operands.slice(0, text.count).every((word) => !word.isSeveral)
-  return isCertain ? call.operands.slice(text.count) : call.operands
+  const isCertain = call.operands.slice(0, count).every((word) => !word.isSeveral)
+  return isCertain ? call.operands.slice(count) : call.operands
+}
+
+/** How many operands at the start are text and not files. */
+function textCount(call: ParsedCall, { text }: ProgramRule): number {
+  return !text || (text.unless !== undefined && hasOption(call, text.unless)) ? 0 : text.count
 }
 
 function fileValues({ options }: ParsedCall): FileUse[] {

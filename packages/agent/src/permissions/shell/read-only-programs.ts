@@ -275,9 +275,11 @@ const programs: Record<string, ProgramRule> = {
     options: `-n: -t: -e: -a -d -f -o -w -s: -# --all --data --print-file-name --bytes= --radix= --encoding= --include-all-whitespace
       --output-separator= --version`,
     reads: 'contents',
-    // It takes options and names from a file that is named like this.
-    check: ({ operands }) =>
-      operands.every((word) => /^[^@]/.test(startOf(word))) ? undefined : 'it may read the names in a file',
+    // Every argument that begins with `@`, the value of an option too, names a file with more arguments.
+    check: ({ operands, options }) =>
+      [...operands, ...options.flatMap(({ value }) => value ?? [])].every((word) => /^[^@]/.test(startOf(word)))
+        ? undefined
+        : 'it may read more arguments from a file',
   },
   base64: { options: '-d -D -w: --decode --wrap=', reads: 'contents', maxOperands: 1 },
   od: {
