@@ -1,10 +1,12 @@
 import { startFakeProvider } from '@tapetree/agent/testing'
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { startTerminal } from '../terminal/terminal.ts'
+import { startTerminal, type Terminal } from '../terminal/terminal.ts'
 import { dialogues } from './quickstart/dialogues.ts'
 import { pageCommands } from './quickstart/page-commands.ts'
 
@@ -24,11 +26,11 @@ export async function run({ say, temporaryFolder }: FigureContext): Promise<Figu
   const problems: string[] = []
   for (const { line, command } of commands) {
     const begun = performance.now()
-    const typed = command.replace(pageAddress, provider.baseUrl('openaiCompatible'))
+    const typed = await withFreePort(command.replace(pageAddress, provider.baseUrl('openaiCompatible')))
     // Packing is done in the clone, as the page says; all else in the empty folder.
     const cwd = typed.startsWith('npm pack') ? process.cwd() : user.cwd
     const env = typed.startsWith('npm ') ? { ...networkOfNpm(), ...user.env } : user.env
-    const problem = await attempt(typed, { cwd, env })
+    const problem = await attempt(typed, { cwd, env, dialogue: dialogues[command] })
     say(`${page}:${line}: ${((performance.now() - begun) / 1000).toFixed(1)} s: ${command}`)
     if (problem === undefined) continue
     problems.push(`${page}:${line}: \`${command}\`: ${problem}`)
@@ -62,9 +64,26 @@ function networkOfNpm(): Record<string, string> {
   return { ...Object.fromEntries(known), ...quick }
 }
 
+/** The page uses the default port. If another program on this machine has it, the server takes any free one. */
+async function withFreePort(command: string): Promise<string> {
+  if (command !== 'tapetree serve') return command
+  const server = createServer().listen(8787, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+    return command
+  } catch {
+    return `${command} --port 0`
+  } finally {
+    server.close()
+  }
+}
+
+interface Attempt extends User {
+  dialogue: ((terminal: Terminal) => Promise<void>) | undefined
+}
+
 /** What went wrong, if anything did. */
-async function attempt(command: string, { cwd, env }: User): Promise<string | undefined> {
-  const dialogue = dialogues[command]
+async function attempt(command: string, { cwd, env, dialogue }: Attempt): Promise<string | undefined> {
   try {
     if (dialogue) {
       await using terminal = startTerminal({ home: { cwd, env }, command: ['bash', '-c', `exec ${command}`] })
