@@ -1,23 +1,30 @@
-// Runs every check in turn, also after one has failed, and says how long each took.
-import { spawnSync } from 'node:child_process'
+// Runs every check, also after one has failed, and prints how long each took. The static checks run one after another beside the tests.
 import { readFileSync } from 'node:fs'
+import { type Check, type CheckResult, report, runCheck } from './run-checks.ts'
 
-const checks = ['format:check', 'lint', 'types', 'arrows', 'unused', 'lockcheck', 'leaks', 'test']
+const advice: Record<string, string> = {
+  'format:check': 'run `npm run format`',
+  unused: 'remove the export, file or dependency, or use it',
+}
+/** The longest first, so that no single one is left when the tests are over. */
+const staticChecks = ['lint', 'types', 'unused', 'arrows', 'format:check', 'leaks', 'lockcheck']
 
-function verify(): void {
+async function verify(): Promise<void> {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
-  const results = checks.map((name) => runCheck(name, scripts[name] ?? `echo no script ${name} && exit 1`))
-  for (const { name, ok, ms } of results) {
-    console.log(`${ok ? 'ok  ' : 'FAIL'} ${name.padEnd(14)} ${(ms / 1000).toFixed(1)} s`)
+  const checkOf = (name: string): Check => ({
+    name,
+    command: scripts[name] ?? `echo no script ${name} && exit 1`,
+    advice: advice[name] ?? `run \`npm run ${name}\` alone to see it again`,
+  })
+  const tests = runCheck(checkOf('test'), { isShown: true })
+  const results: CheckResult[] = []
+  for (const name of staticChecks) {
+    const result = await runCheck(checkOf(name))
+    console.log(`> ${name}: ${result.check.command}\n${result.output.trimEnd()}`)
+    results.push(result)
   }
-  process.exitCode = results.every((result) => result.ok) ? 0 : 1
+  results.push(await tests)
+  process.exitCode = report(results) ? 0 : 1
 }
 
-function runCheck(name: string, command: string): { name: string; ok: boolean; ms: number } {
-  console.log(`> ${name}: ${command}`)
-  const start = performance.now()
-  const { status } = spawnSync(command, { shell: true, stdio: 'inherit' })
-  return { name, ok: status === 0, ms: performance.now() - start }
-}
-
-verify()
+await verify()
