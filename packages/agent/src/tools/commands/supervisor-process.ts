@@ -57,8 +57,8 @@ export async function dismissSupervisor(): Promise<void> {
 
 /** In a session and group of its own, so that nothing that ends the agent ends it too, and without the agent's environment. */
 function spawnSupervisor(): Supervisor {
-  const { PATH, TMPDIR, [markVariable]: marks } = process.env
-  const env = { PATH, TMPDIR, [markVariable]: marks }
+  const { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks } = process.env
+  const env = { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks }
   const [file, args] = asSubreaper(process.execPath, programPath())
   const supervisor = spawn(file, args, { cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   supervisor.on('error', () => undefined) // it closes too, and that is heard
