@@ -8,7 +8,7 @@ export interface FakeHome extends AsyncDisposable {
   /** An empty folder to work in. */
   readonly cwd: string
   readonly home: string
-  /** The environment of a command: its own `TAPETREE_HOME`, the path of this process and nothing else. */
+  /** The environment of a command: its own `TAPETREE_HOME`, the path and the compile cache of this process, and nothing else. */
   readonly env: Record<string, string>
 }
 
@@ -28,6 +28,7 @@ export async function fakeHome({ settings = {} }: FakeHomeOptions = {}): Promise
   for (const folder of [home, cwd, config]) await mkdir(folder, { mode: 0o700 })
   const written = { ...fakeSettings(provider), ...settings }
   await writeFile(join(config, 'settings.json'), JSON.stringify(written, null, 2), { mode: 0o600 })
+  const compileCache = process.env['NODE_COMPILE_CACHE']
   const env = {
     HOME: home,
     TAPETREE_HOME: config,
@@ -35,6 +36,7 @@ export async function fakeHome({ settings = {} }: FakeHomeOptions = {}): Promise
     PATH: process.env['PATH'] ?? '',
     TERM: 'xterm-256color',
     FAKE_API_KEY: 'no-secret',
+    ...(compileCache !== undefined && { NODE_COMPILE_CACHE: compileCache }),
   }
   return {
     provider,
