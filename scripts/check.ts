@@ -11,7 +11,10 @@ import { UsedFiles } from './used-files.ts'
 async function check(paths: string[]): Promise<boolean> {
   const named = paths.map((path) => relative('.', path))
   const missing = named.filter((path) => !existsSync(path))
-  if (missing.length > 0) throw new Error(`There is no ${missing.join(', ')}. Pass paths of files that exist.`)
+  if (missing.length > 0) {
+    console.error(`There is no ${missing.join(', ')}. Pass paths of files that exist.`)
+    return false
+  }
   const changed = named.length > 0 ? named : changedSinceMain()
   if (changed.length === 0) {
     console.log('Nothing differs from main. Pass paths to check them, or run `npm run verify` to check everything.')
