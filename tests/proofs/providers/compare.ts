@@ -34,8 +34,7 @@ function isBeginning(block: ReadBlock, whole: ReadBlock): boolean {
       block.type === 'call' && whole.type === 'call' && block.name === whole.name && whole.input.startsWith(block.input)
     )
   }
-  // The agent drops line ends at the very beginning of an answer.
-  return whole.text.replace(/^\n+/, '').startsWith(block.text.replace(/^\n+/, ''))
+  return whole.text.startsWith(block.text)
 }
 
 function loggedBlocks(message: LoggedMessage, api: FakeApi): ReadBlock[] {
@@ -106,19 +105,7 @@ function mergeSummaries(blocks: LoggedBlock[]): LoggedBlock[] {
 function compareBlocks(read: ReadBlock[], logged: ReadBlock[]): string[] {
   const kinds = (blocks: ReadBlock[]): string => blocks.map(({ type }) => type).join(' ')
   if (kinds(read) !== kinds(logged)) return [`the log has ${kinds(logged) || 'nothing'} for ${kinds(read)}`]
-  return read.flatMap((block, place) => {
-    // The agent drops line ends at the very beginning of an answer.
-    const isFirstText = place === 0 && block.type === 'text'
-    return compareBlock(
-      isFirstText ? withoutLeadingLines(block, logged[0] as ReadBlock) : block,
-      logged[place] as ReadBlock,
-    )
-  })
-}
-
-function withoutLeadingLines(read: ReadBlock & { type: 'text' }, logged: ReadBlock): ReadBlock {
-  const text = read.text.replace(/^\n+/, '')
-  return logged.type === 'text' && logged.text.replace(/^\n+/, '') === text ? logged : read
+  return read.flatMap((block, place) => compareBlock(block, logged[place] as ReadBlock))
 }
 
 function compareBlock(read: ReadBlock, logged: ReadBlock): string[] {

@@ -23,12 +23,10 @@ describe('an answer', () => {
     ])
   })
 
-  test('leaves out the empty line that some models begin with, and no other', () => {
-    const answer = answerOf(
-      { type: 'text_delta', part: 0, text: '\nHello' },
-      { type: 'text_delta', part: 0, text: '\nyou' },
-    )
-    expect(answer.content).toEqual([{ type: 'text', text: { content: 'Hello\nyou' } }])
+  test('keeps every line break of a text, however the text is split into deltas', () => {
+    const deltas = ['\n', '\n', '\nHello', '\nyou']
+    const answer = answerOf(...deltas.map((text): ModelPart => ({ type: 'text_delta', part: 0, text })))
+    expect(answer.content).toEqual([{ type: 'text', text: { content: deltas.join('') } }])
   })
 
   test('tells what is new, by offset', () => {

@@ -78,12 +78,10 @@ export class Answer {
 
   #addText(part: number, type: 'text' | 'reasoning', text: string): LiveText | undefined {
     const block = this.#textBlock(part, type)
-    // Some models begin with an empty line.
-    const added = type === 'text' && part === 0 && block.text === '' ? text.replace(/^\n/, '') : text
-    if (added === '') return undefined
+    if (text === '') return undefined
     const off = block.text.length
-    block.text += added
-    return { type: 'delta', item: this.item, part, kind: type, off, text: added, run: this.#runId }
+    block.text += text
+    return { type: 'delta', item: this.item, part, kind: type, off, text, run: this.#runId }
   }
 
   #addInput(part: number, text: string): LiveText | undefined {
