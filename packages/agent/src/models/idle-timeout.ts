@@ -10,12 +10,15 @@ export interface IdleLimits {
 
 export const defaultIdle: IdleLimits = { firstMs: 300_000, laterMs: 120_000 }
 
+/** Why a wait ended early. The default reason is an exception whose stack trace is expensive. */
+const cutShort = new Error('The wait was cut short.')
+
 /** Aborts a stream in which the model says nothing for too long. Whoever reads it says when something came. */
 export class IdleTimeout {
   readonly #clock: Clock
   readonly #provider: string
   readonly #idle = new AbortController()
-  readonly #closed = new AbortController()
+  #isClosed = false
   #limitMs: number
   /** When something came last; undefined while the reader is busy with it, for that silence is not the model's. */
   #since: number | undefined
@@ -43,16 +46,16 @@ export class IdleTimeout {
     this.#since = this.#clock.now()
     if (limitMs === this.#limitMs) return
     this.#limitMs = limitMs
-    this.#wait.abort()
+    this.#wait.abort(cutShort)
   }
 
   close(): void {
-    this.#closed.abort()
-    this.#wait.abort()
+    this.#isClosed = true
+    this.#wait.abort(cutShort)
   }
 
   async #watch(): Promise<void> {
-    while (!this.#closed.signal.aborted) {
+    while (!this.#isClosed) {
       const now = this.#clock.now()
       const leftMs = (this.#since ?? now) + this.#limitMs - now
       if (leftMs <= 0) break
@@ -60,7 +63,7 @@ export class IdleTimeout {
       // A wait that is cut short means a new limit, or the end.
       await this.#clock.wait(leftMs, this.#wait.signal).catch(() => undefined)
     }
-    if (this.#closed.signal.aborted) return
+    if (this.#isClosed) return
     const seconds = Math.round(this.#limitMs / 1000)
     this.#idle.abort(new ModelError('network', `${this.#provider} said nothing for ${seconds} seconds.`))
   }

@@ -62,6 +62,7 @@ export class Conversation {
   readonly #stop: () => void
   readonly #leaving = new AbortController()
   readonly #runningCalls: RunningCalls
+  #exitPlan: Tool | undefined
 
   constructor({ session, choice, options, cwd, observe, openChild }: ConversationParts) {
     this.session = session
@@ -129,9 +130,13 @@ export class Conversation {
   /** All that the model is offered in the mode of now. */
   tools(): readonly Tool[] {
     const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
-    const exitPlan = exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
+    // Its schema is converted once: tools are asked for in every turn.
+    this.#exitPlan ??= exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
     const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
-    return toolsFor(this.mode, distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), exitPlan]))
+    return toolsFor(
+      this.mode,
+      distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), this.#exitPlan]),
+    )
   }
 
   /** Stops what this one runs, and leaves alone what other agent sessions run. */

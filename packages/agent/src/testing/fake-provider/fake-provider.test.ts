@@ -51,6 +51,53 @@ describe('FakeProvider', () => {
     expect(await response.text()).toContain('my mistake')
   })
 
+  describe('without a socket', () => {
+    const url = (api: FakeApi): string => `${provider.baseUrl(api)}${paths[api]}`
+    const send = (api: FakeApi, signal?: AbortSignal): Promise<Response> =>
+      provider.fetch(url(api), { method: 'POST', body: JSON.stringify(bodies[api]), ...(signal && { signal }) })
+    const chunks = ['data: a', 'b\n\n', 'c'].map((chunk) => Buffer.from(chunk))
+
+    test.each(Object.keys(paths) as FakeApi[])('answers %s as it does by a socket', async (api) => {
+      provider.script(say('one'), say('one'))
+      const bySocket = await (await post(api, {})).text()
+      const withoutSocket = await (await send(api)).text()
+      expect(withoutSocket.replaceAll(/fake[-_]\d/g, '')).toBe(bySocket.replaceAll(/fake[-_]\d/g, ''))
+    })
+
+    test('gives the chunks of a script as they are, and ends or breaks as it says', async () => {
+      provider.script({ type: 'bytes', chunks }, { type: 'bytes', chunks, ending: 'cut' })
+      const read: string[] = []
+      for await (const chunk of (await send('openai')).body ?? []) read.push(Buffer.from(chunk).toString())
+      expect(read).toEqual(['data: a', 'b\n\n', 'c'])
+      expect(await provider.requests[0]?.closed).toBe('complete')
+      const reader = (await send('openai')).body?.getReader()
+      for (const chunk of chunks) expect(await reader?.read()).toEqual({ done: false, value: chunk })
+      await expect(reader?.read()).rejects.toThrow('terminated')
+      expect(await provider.requests[1]?.closed).toBe('cut')
+      expect(provider.connections).toBe(0)
+    })
+
+    test('an abort and the end of the provider break an answer that hangs', async () => {
+      provider.script({ type: 'hang' }, { type: 'bytes', chunks, ending: 'hang' }, { type: 'hang' })
+      const controller = new AbortController()
+      const waiting = send('openai', controller.signal)
+      await provider.request(1)
+      controller.abort(new Error('enough'))
+      await expect(waiting).rejects.toThrow('enough')
+      const second = new AbortController()
+      const body = (await send('openai', second.signal)).text()
+      await provider.idle(2)
+      second.abort(new Error('enough'))
+      await expect(body).rejects.toThrow('enough')
+      const open = send('openai')
+      await provider.request(3)
+      const failed = expect(open).rejects.toThrow('terminated')
+      await provider.close()
+      await failed
+      provider = await startFakeProvider()
+    })
+  })
+
   test('has nothing at other paths', async () => {
     expect((await fetch(`${provider.url}/v1/models`)).status).toBe(404)
   })

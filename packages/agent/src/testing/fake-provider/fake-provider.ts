@@ -7,13 +7,14 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { anthropicMessages } from './anthropic-messages.ts'
 import type { FakeAnswer, FakeBytes, FakeContent, FakeEnding, FakeFailure, FakeStep } from './fake-script.ts'
 import { gemini } from './gemini.ts'
 import { openaiChat } from './openai-chat.ts'
 import type { FakeHost } from './openai-chat-rules.ts'
 import { openaiResponses } from './openai-responses.ts'
+import { HttpReply, MemoryReply, type Reply } from './reply.ts'
 import { brokenRules, type BrokenRule } from './request-rule.ts'
 import { wholeAnswer, type FrameWriter, type SpokenContent, type WireFormat } from './wire-format.ts'
 
@@ -71,13 +72,31 @@ export class FakeProvider implements AsyncDisposable {
   #onRequest: (() => void)[] = []
   readonly #settled = new Map<number, Gate>()
   #connections = 0
+  /** The open answers of `fetch`. */
+  readonly #replies = new Set<MemoryReply>()
 
   constructor(server: Server, { strict }: { strict: boolean }) {
     this.#server = server
     this.#isStrict = strict
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     server.on('connection', () => (this.#connections += 1))
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#handle(request, response))
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const { url = '/', headers } = request
+      void this.#handle({ url, headers, bytes: readAll(request) }, new HttpReply(response))
+    })
+  }
+
+  /** Reaches this provider without a socket, for tests with very many requests. The client reads exactly the chunks of the script. */
+  readonly fetch: typeof globalThis.fetch = (input, init) => {
+    const url = input instanceof Request ? input.url : String(input)
+    const sent = input instanceof Request ? input : init
+    const reply = new MemoryReply(sent?.signal ?? undefined)
+    const headers = Object.fromEntries(new Headers(sent?.headers))
+    const bytes = new Response(sent?.body ?? null).arrayBuffer().then((buffer) => Buffer.from(buffer))
+    this.#replies.add(reply)
+    void reply.closed.then(() => this.#replies.delete(reply))
+    void this.#handle({ url, headers, bytes }, reply)
+    return reply.response
   }
 
   /**
@@ -119,6 +138,7 @@ export class FakeProvider implements AsyncDisposable {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    for (const reply of this.#replies) reply.destroy(new TypeError('terminated'))
     const closed = once(this.#server, 'close')
     this.#server.close()
     this.#server.closeAllConnections()
@@ -141,22 +161,23 @@ export class FakeProvider implements AsyncDisposable {
     return gate
   }
 
-  async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(incoming.url ?? '/', this.url).pathname
+  async #handle(incoming: Incoming, reply: Reply): Promise<void> {
+    const path = new URL(incoming.url, this.url).pathname
     const format = Object.values(formats).find((each) => each.route(path))
     try {
-      const bytes = await readAll(incoming)
-      if (!format) return sendJson(response, 404, { error: { message: `The fake provider has nothing at ${path}.` } })
-      const request = this.#take({ format, path, bytes, incoming, response })
+      const bytes = await incoming.bytes
+      if (!format)
+        return await sendJson(reply, { status: 404, body: wrong(`The fake provider has nothing at ${path}.`) })
+      const request = this.#take({ format, path, bytes, headers: incoming.headers, closed: reply.closed })
       const [broken] = this.#isStrict ? request.broken : []
       const step = broken ? rejection(broken) : await this.#next(request)
-      await this.#answer(step, { format, request, response })
+      await this.#answer(step, { format, request, reply })
       this.#idleGate(request.number).open()
     } catch (error) {
       // A client that goes away is what many tests are about. Anything else is a mistake in a script, and must be seen.
-      if (response.destroyed || this.#closing.signal.aborted) return
-      if (response.headersSent) response.destroy()
-      else sendJson(response, 400, { error: { message: `The fake provider failed: ${String(error)}`, type: 'fake' } })
+      if (reply.isAbandoned || this.#closing.signal.aborted) return
+      if (reply.hasBegun) await reply.breakOff()
+      else await sendJson(reply, { status: 400, body: wrong(`The fake provider failed: ${String(error)}`) })
     }
   }
 
@@ -164,10 +185,10 @@ export class FakeProvider implements AsyncDisposable {
     format: WireFormat
     path: string
     bytes: Buffer
-    incoming: IncomingMessage
-    response: ServerResponse
+    headers: IncomingHttpHeaders
+    closed: FakeRequest['closed']
   }): FakeRequest {
-    const { format, path, bytes, incoming, response } = from
+    const { format, path, bytes, headers, closed } = from
     const body = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>
     const { host, model = typeof body['model'] === 'string' ? body['model'] : 'fake' } = format.route(path) ?? {}
     const request: FakeRequest = {
@@ -177,12 +198,10 @@ export class FakeProvider implements AsyncDisposable {
       model,
       broken: brokenRules(format.rules, { body, model, host }),
       path,
-      headers: incoming.headers,
+      headers,
       body,
       bytes,
-      closed: new Promise((resolve) => {
-        response.on('close', () => resolve(response.writableFinished ? 'complete' : 'cut'))
-      }),
+      closed,
     }
     this.requests.push(request)
     for (const tell of this.#onRequest.splice(0)) tell()
@@ -205,8 +224,7 @@ export class FakeProvider implements AsyncDisposable {
       case 'bytes':
         return sendBytes(step, exchange)
       case 'cut':
-        exchange.response.destroy()
-        return
+        return exchange.reply.breakOff()
       case 'hang':
         return
       default:
@@ -214,29 +232,28 @@ export class FakeProvider implements AsyncDisposable {
     }
   }
 
-  async #stream(answer: FakeAnswer, { format, request, response }: Exchange): Promise<void> {
+  async #stream(answer: FakeAnswer, { format, request, reply }: Exchange): Promise<void> {
     const { ending = { type: 'complete' }, paceMs = 0 } = answer
     const { number, model, host } = request
     const whole = wholeAnswer(answer, { number, model, host })
     const frames = format.frames(whole)
     const isComplete = ending.type === 'complete'
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-    response.flushHeaders()
-    if (isComplete || whole.content.length > 0) await write(response, frames.begin())
+    reply.begin(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+    if (isComplete || whole.content.length > 0) await write(reply, frames.begin())
     for (const [place, content] of answer.content.entries()) {
       if (content.type === 'keep_alive') {
-        await write(response, Array<string>(content.count).fill(format.keepAlive))
+        await write(reply, Array<string>(content.count).fill(format.keepAlive))
       } else if (content.type === 'wait') {
         await this.#gate(content.gate).opened
       } else {
         const isLast = place === answer.content.findLastIndex(isSpoken)
         await speak(
           { frames, content, index: whole.content.indexOf(content), isOpen: isLast && !isComplete, paceMs },
-          response,
+          reply,
         )
       }
     }
-    await end(ending, { frames, format, response })
+    await end(ending, { frames, format, reply })
   }
 }
 
@@ -247,7 +264,14 @@ function rejection({ rule, at, demand }: BrokenRule): FakeFailure {
 interface Exchange {
   format: WireFormat
   request: FakeRequest
-  response: ServerResponse
+  reply: Reply
+}
+
+/** A request, before its body was read. */
+interface Incoming {
+  url: string
+  headers: IncomingHttpHeaders
+  bytes: Promise<Buffer>
 }
 
 interface Gate {
@@ -273,68 +297,53 @@ interface Speech {
   paceMs: number
 }
 
-async function speak({ frames, content, index, isOpen, paceMs }: Speech, response: ServerResponse): Promise<void> {
-  await write(response, frames.open(content, index))
+async function speak({ frames, content, index, isOpen, paceMs }: Speech, reply: Reply): Promise<void> {
+  await write(reply, frames.open(content, index))
   for (const chunk of content.chunks) {
     if (paceMs > 0) await sleep(paceMs)
-    await write(response, frames.chunk(content, index, chunk))
+    await write(reply, frames.chunk(content, index, chunk))
   }
-  if (!isOpen) await write(response, frames.close(content, index))
+  if (!isOpen) await write(reply, frames.close(content, index))
 }
 
 async function end(
   ending: FakeEnding,
-  { frames, format, response }: { frames: FrameWriter; format: WireFormat; response: ServerResponse },
+  { frames, format, reply }: { frames: FrameWriter; format: WireFormat; reply: Reply },
 ): Promise<void> {
   switch (ending.type) {
     case 'complete':
-      await write(response, frames.end())
-      response.end()
-      return
+      await write(reply, frames.end())
+      return reply.end()
     case 'eof':
-      response.end()
-      return
+      return reply.end()
     case 'cut':
-      return breakOff(response)
+      return reply.breakOff()
     case 'hang':
       return
     case 'error':
-      await write(response, [format.errorFrame(ending.error, ending.message)])
-      response.end()
-      return
+      await write(reply, [format.errorFrame(ending.error, ending.message)])
+      return reply.end()
     case 'malformed':
-      await write(response, ['data: {"type": "content_block_delta", "ind\n\n'])
-      response.end()
-      return
+      await write(reply, ['data: {"type": "content_block_delta", "ind\n\n'])
+      return reply.end()
     default:
       ending satisfies never
   }
 }
 
-function fail(failure: FakeFailure, { format, response }: Exchange): void {
+async function fail(failure: FakeFailure, { format, reply }: Exchange): Promise<void> {
   const { status, body } = format.error(failure.error, failure.message)
-  sendJson(response, failure.status ?? status, body, retryHeaders(failure.retryAfter))
+  await sendJson(reply, { status: failure.status ?? status, body, headers: retryHeaders(failure.retryAfter) })
 }
 
 async function sendBytes(
   { chunks, status = 200, headers, ending = 'complete' }: FakeBytes,
-  { response }: Exchange,
+  { reply }: Exchange,
 ): Promise<void> {
-  response.socket?.setNoDelay(true)
-  response.writeHead(status, headers ?? { 'content-type': 'text/event-stream' })
-  for (const chunk of chunks) {
-    await write(response, [chunk])
-    // Without this, chunks that are written together arrive together.
-    await nextTurn()
-  }
-  if (ending === 'complete') response.end()
-  if (ending === 'cut') await breakOff(response)
-}
-
-/** Breaks the connection when everything that was written has left. */
-async function breakOff(response: ServerResponse): Promise<void> {
-  await new Promise<void>((resolve) => response.write('', () => resolve()))
-  response.destroy()
+  reply.begin(status, headers ?? { 'content-type': 'text/event-stream' })
+  for (const chunk of chunks) await reply.writeApart(chunk)
+  if (ending === 'complete') reply.end()
+  if (ending === 'cut') await reply.breakOff()
 }
 
 function retryHeaders(retryAfter: FakeFailure['retryAfter']): Record<string, string> {
@@ -344,24 +353,21 @@ function retryHeaders(retryAfter: FakeFailure['retryAfter']): Record<string, str
   return { 'retry-after': String(retryAfter.seconds) }
 }
 
-function sendJson(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(JSON.stringify(body))
+function wrong(message: string): unknown {
+  return { error: { message, type: 'fake' } }
 }
 
-/** Waits for a slow reader, and gives up on one that went away. */
-async function write(response: ServerResponse, frames: readonly (string | Uint8Array)[]): Promise<void> {
-  for (const frame of frames) {
-    if (response.destroyed) throw new Error('The client went away.')
-    if (!response.write(frame)) await drained(response)
-  }
+async function sendJson(
+  reply: Reply,
+  { status, body, headers }: { status: number; body: unknown; headers?: Record<string, string> },
+): Promise<void> {
+  reply.begin(status, { 'content-type': 'application/json', ...headers })
+  await reply.write(JSON.stringify(body))
+  reply.end()
 }
 
-async function drained(response: ServerResponse): Promise<void> {
-  const over = new AbortController()
-  const { signal } = over
-  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
-  over.abort()
+async function write(reply: Reply, frames: readonly string[]): Promise<void> {
+  for (const frame of frames) await reply.write(frame)
 }
 
 async function readAll(request: IncomingMessage): Promise<Buffer> {
