@@ -1,5 +1,5 @@
 import type { FakeApi } from '@tapetree/agent/testing'
-import type { ReadBlock, Reading } from './read-bytes.ts'
+import { costOf, type ReadBlock, type Reading, type ReadUsage } from './read-bytes.ts'
 import type { Subject } from './subjects.ts'
 
 /** An assistant message as a line of the log has it. */
@@ -7,14 +7,42 @@ export interface LoggedMessage {
   role: string
   content: Record<string, unknown>[]
   usage?: Record<string, number>
+  /** The kinds that were skipped. */
+  skipped?: Record<string, number>
   /** Of the error, if the answer failed and lies beside the path. */
   kind?: string | undefined
 }
 
 /** Where the log differs from an independent reading of the bytes. */
-export function compareAnswer(reading: Reading, message: LoggedMessage, { api }: Subject): string[] {
-  const problems = compareBlocks(reading.blocks, loggedBlocks(message, api))
-  return message.usage ? [...problems, ...compareUsage(reading, message.usage)] : problems
+export function compareAnswer(reading: Reading, message: LoggedMessage, subject: Subject): string[] {
+  const problems = compareBlocks(reading.blocks, loggedBlocks(message, subject.api))
+  if (!reading.usage) return problems
+  if (!message.usage) return [...problems, 'the log has no usage']
+  return [
+    ...problems,
+    ...compareUsage(reading.usage, message.usage),
+    ...compareCost(reading.usage, message.usage['cost'] ?? Number.NaN, subject),
+  ]
+}
+
+/** The log has the cost that the host reports; without a report, the cost that the prices give. Both agree within 1 %. */
+function compareCost(usage: ReadUsage, logged: number, { prices }: Subject): string[] {
+  const computed = costOf(prices, usage)
+  const { reportedCost = computed } = usage
+  const isClose = (left: number, right: number, tolerance: number): boolean =>
+    Math.abs(left - right) <= tolerance * Math.abs(right) + 1e-15
+  return [
+    ...(isClose(logged, reportedCost, 1e-9) ? [] : [`the cost is ${logged} for ${reportedCost}`]),
+    ...(isClose(computed, reportedCost, 0.01) ? [] : [`the host charges ${reportedCost} for ${computed}`]),
+  ]
+}
+
+/** The unknown kinds of an answer that the log does not count. */
+export function uncounted(counted: ReadonlySet<string>, { skipped = {} }: LoggedMessage): string[] {
+  const kinds = Object.entries(skipped).flatMap(([kind, count]) => (count > 0 ? [kind] : []))
+  return [...counted]
+    .filter((name) => name !== 'no-type' && name !== 'nothing' && !kinds.some((kind) => kind.endsWith(`:${name}`)))
+    .map((name) => `the log does not count the unknown ${name} among ${kinds.join(', ')}`)
 }
 
 /** Where what the log has of a broken or aborted answer is not the beginning of the whole answer. */
@@ -125,12 +153,12 @@ function isSameJson(left: string, right: string): boolean {
   }
 }
 
-function compareUsage({ usage }: Reading, logged: Record<string, number>): string[] {
-  if (!usage) return []
+function compareUsage(usage: ReadUsage, logged: Record<string, number>): string[] {
   const pairs: [string, number | undefined][] = [
     ['input_tokens', usage.input],
     ['output_tokens', usage.output],
     ['cache_read_tokens', usage.cacheRead],
+    ['cache_write_tokens', usage.cacheWrite],
     ['reasoning_tokens', usage.reasoning],
   ]
   return pairs.flatMap(([member, count]) =>

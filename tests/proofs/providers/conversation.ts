@@ -3,10 +3,11 @@ import { AgentSession, defineTool, openGate, systemClock, type Clock, type Tool 
 import type { FakeBytes, FakeProvider, FakeRequest, FakeStep } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { z } from 'zod'
-import { composeStream } from './compose.ts'
-import { compareAnswer, compareBeginning, type LoggedMessage } from './compare.ts'
+import { composeStream, type Ending } from './compose.ts'
+import { compareAnswer, compareBeginning, uncounted, type LoggedMessage } from './compare.ts'
 import type { Draw } from './draw.ts'
-import { readBytes, type Reading } from './read-bytes.ts'
+import { kindsIn } from './kinds.ts'
+import { eventsOf, readAnswer, type Reading } from './read-bytes.ts'
 import { nameOf, openSubject, pairs, subjects, type Subject } from './subjects.ts'
 
 export interface ConversationResult {
@@ -15,7 +16,7 @@ export interface ConversationResult {
   kinds: ReadonlySet<string>
   /** Pairs of subjects between which the conversation switched, as `from > to`. */
   switches: ReadonlySet<string>
-  counts: { answers: number; cuts: number; aborts: number; failures: number }
+  counts: { answers: number; cuts: number; aborts: number; failures: number; endings: number }
 }
 
 /** An answer that the provider sent. */
@@ -23,6 +24,9 @@ interface Delivered {
   mark: string
   subject: Subject
   whole: Reading
+  /** Unknown kinds that the log must count. */
+  counted: ReadonlySet<string>
+  ending: Ending
   fate: 'complete' | 'cut' | 'abort'
 }
 
@@ -45,13 +49,16 @@ class Conversation {
   readonly #kinds = new Set<string>()
   readonly #switches = new Set<string>()
   readonly #delivered: Delivered[] = []
-  readonly #counts = { answers: 0, cuts: 0, aborts: 0, failures: 0 }
+  readonly #counts = { answers: 0, cuts: 0, aborts: 0, failures: 0, endings: 0 }
   readonly #firstRequest: number
   #marks = 0
   #callsLeft = 0
   #failuresLeft = 0
-  /** Retries are limited, so a prompt meets only a few cuts. */
-  #cutsLeft = 0
+  /** Retries are limited, so a prompt meets only a few cuts and failures. */
+  #retriesLeft = 0
+  /** A second empty answer in a run ends it. */
+  #emptiesLeft = 0
+  #wasRefused = false
   #isAborting = false
   #lastSubject: Subject | undefined
   #fallback: Subject | undefined
@@ -73,10 +80,13 @@ class Conversation {
     this.#fallback = fallback
     const clock = new RetryClock()
     const look = lookTool(draw)
+    // Sockets are slow, and the chunks that they deliver depend on the machine.
+    const hasSocket = draw.chance(0.05)
     const agent = await AgentSession.open({
       store: memoryStore(),
       models: {
-        open: (provider, model) => Promise.resolve(openSubject(subjectOf(provider, model), this.#fake)),
+        open: (provider, model) =>
+          Promise.resolve(openSubject(subjectOf(provider, model), { fake: this.#fake, hasSocket })),
         choices: () => Promise.resolve([{ provider: first.provider, modelId: first.model }]),
       },
       fallbackModel: { provider: fallback.provider, modelId: fallback.model },
@@ -122,7 +132,9 @@ class Conversation {
     this.#callsLeft = draw.integer(0, 2)
     // A fallback in the first prompt would spoil the pair.
     this.#failuresLeft = place > 0 && draw.chance(0.3) ? 1 : 0
-    this.#cutsLeft = 2
+    this.#retriesLeft = 2
+    this.#emptiesLeft = 1
+    this.#wasRefused = false
     this.#isAborting = draw.chance(0.12)
     const aborted = Promise.withResolvers<void>()
     this.#onAbort = () => {
@@ -136,9 +148,10 @@ class Conversation {
     const before = this.#counts.aborts
     const end = await outcome.run.done
     if (this.#counts.aborts > before) await aborted.promise
-    else if (end.outcome !== 'completed' && this.#counts.aborts === before) {
-      if (end.outcome !== 'aborted') this.#problems.push(`The run ended as ${JSON.stringify(end)}.`)
-    }
+    else if (this.#wasRefused) {
+      if (end.reason !== 'refused') this.#problems.push(`A refused answer ended the run as ${JSON.stringify(end)}.`)
+    } else if (end.outcome !== 'completed' && end.outcome !== 'aborted')
+      this.#problems.push(`The run ended as ${JSON.stringify(end)}.`)
   }
 
   #answer(request: FakeRequest): FakeStep {
@@ -157,29 +170,56 @@ class Conversation {
         error: draw.pick(subject === this.#fallback ? transient : ([...transient, 'quota'] as const)),
       }
     }
-    const calls = this.#callsLeft > 0 ? draw.integer(1, 3) : 0
+    const ending = this.#ending(subject)
+    const hasNoCalls = ending === 'refused' || ending === 'paused' || ending === 'empty'
+    const calls = this.#callsLeft > 0 && !hasNoCalls ? draw.integer(1, 3) : 0
     this.#marks += 1
     const mark = `mark${this.#marks}x`
     const hasReasoning = mustThink(request) || (mayThink(request) && draw.chance(0.6))
-    const isMalformed = calls > 0 && !this.#hadMalformedCall && draw.chance(0.05)
-    const wish = { subject, mark, calls, hasReasoning, isMalformed, hasUnknown: draw.chance(0.5) }
-    const stream = composeStream(wish, draw)
-    for (const kind of stream.kinds) this.#kinds.add(kind)
-    const bytes = Buffer.from(stream.body)
-    const fate =
-      this.#isAborting && draw.chance(0.5) ? 'abort' : this.#cutsLeft > 0 && draw.chance(0.08) ? 'cut' : 'complete'
+    const isMalformed = calls > 0 && ending === 'complete' && !this.#hadMalformedCall && draw.chance(0.05)
+    const wish = { subject, mark, calls, hasReasoning, isMalformed, hasUnknown: draw.chance(0.5), ending }
+    const { body, unknownKinds, counted } = composeStream(wish, draw)
+    const bytes = Buffer.from(body)
+    const events = eventsOf(bytes)
+    for (const kind of [...kindsIn(subject.api, { events, body }), ...unknownKinds]) this.#kinds.add(kind)
+    const fate = this.#fate(ending)
     const sent = fate === 'complete' ? bytes : bytes.subarray(0, draw.integer(0, bytes.length))
-    this.#delivered.push({ mark, subject, whole: readBytes(subject.api, bytes), fate })
+    this.#delivered.push({ mark, subject, whole: readAnswer(subject, events), counted, ending, fate })
     this.#counts.answers += 1
-    if (fate === 'cut') {
-      this.#counts.cuts += 1
-      this.#cutsLeft -= 1
-    } else {
+    if (fate === 'cut') this.#counts.cuts += 1
+    if (ending !== 'complete') this.#counts.endings += 1
+    if (fate === 'cut' || ending === 'failed' || ending === 'empty') this.#retriesLeft -= 1
+    else if (ending !== 'quota') {
       this.#callsLeft -= 1
       this.#hadMalformedCall = isMalformed
     }
+    if (ending === 'empty') this.#emptiesLeft -= 1
+    if (ending === 'quota') this.#failuresLeft -= 1
+    if (ending === 'refused') this.#wasRefused = true
     if (fate === 'abort') void this.#fake.idle(request.number).then(() => this.#onAbort())
     return { type: 'bytes', chunks: inChunks(sent, draw), ending: fate === 'abort' ? 'hang' : fate } satisfies FakeBytes
+  }
+
+  /** Most answers just end. */
+  #ending({ api }: Subject): Ending {
+    const draw = this.#draw
+    if (draw.chance(0.85)) return 'complete'
+    const ending = draw.pick<Ending>(['refused', 'paused', 'empty', 'failed', 'failed', 'quota'])
+    const isPossible: Record<Ending, boolean> = {
+      complete: true,
+      refused: true,
+      paused: api === 'anthropic',
+      empty: this.#retriesLeft > 0 && this.#emptiesLeft > 0,
+      failed: this.#retriesLeft > 0,
+      quota: api === 'openai' && this.#failuresLeft > 0 && this.#lastSubject !== this.#fallback,
+    }
+    return isPossible[ending] ? ending : 'complete'
+  }
+
+  #fate(ending: Ending): Delivered['fate'] {
+    if (ending !== 'complete') return 'complete'
+    if (this.#isAborting && this.#draw.chance(0.5)) return 'abort'
+    return this.#retriesLeft > 0 && this.#draw.chance(0.08) ? 'cut' : 'complete'
   }
 
   async #check(agent: AgentSession): Promise<void> {
@@ -187,9 +227,11 @@ class Conversation {
     const attempts: LoggedMessage[] = []
     for await (const line of agent.session.lines()) {
       if (line.type !== 'line') continue
-      const { message, attempt } = JSON.parse(line.text) as { message?: LoggedMessage; attempt?: LoggedAttempt }
+      const { message, attempt, usage } = JSON.parse(line.text) as LoggedLine
       if (message?.role === 'assistant') messages.push(message)
       if (attempt) attempts.push({ role: 'assistant', content: attempt.content, kind: attempt.error?.kind })
+      const last = attempts.at(-1)
+      if (usage?.purpose === 'attempt' && last) last.usage = usage.tokens
     }
     for (const delivered of this.#delivered) {
       const found = [...messages, ...attempts].filter(({ content }) => JSON.stringify(content).includes(delivered.mark))
@@ -201,14 +243,32 @@ class Conversation {
 }
 
 /** What is wrong with the log about one answer. */
-function problemsOf({ whole, fate, subject }: Delivered, found: LoggedMessage[]): string[] {
+function problemsOf({ whole, fate, ending, counted, subject }: Delivered, found: LoggedMessage[]): string[] {
   const [message] = found
   if (found.length > 1) return [`the log has it ${found.length} times`]
-  if (!message) return fate === 'complete' ? ['the log does not have it'] : []
+  if (!message) return fate === 'complete' && ending !== 'empty' ? ['the log does not have it'] : []
   if (fate !== 'complete') return compareBeginning(whole, message, subject)
+  if (!keptAs[ending].includes(message.kind)) return [`an answer that was ${ending} is kept as ${message.kind}`]
+  if (ending === 'failed' || ending === 'quota') return compareBeginning(whole, message, subject)
+  const problems = compareAnswer(whole, message, subject)
+  return message.kind === undefined ? [...problems, ...uncounted(counted, message)] : problems
+}
+
+/** The kinds of error with which an answer is kept beside the path; undefined if it is on the path. */
+const keptAs: Record<Ending, readonly (string | undefined)[]> = {
   // An answer with a malformed call is kept beside the path, whole.
-  const isKept = message.kind === undefined || message.kind === 'cut-off-call'
-  return isKept ? compareAnswer(whole, message, subject) : [`it failed as ${message.kind}`]
+  complete: [undefined, 'cut-off-call'],
+  paused: [undefined],
+  refused: ['refused'],
+  empty: ['empty-answer'],
+  failed: ['overloaded', 'network'],
+  quota: ['quota'],
+}
+
+interface LoggedLine {
+  message?: LoggedMessage
+  attempt?: LoggedAttempt
+  usage?: { purpose: string; tokens: Record<string, number> }
 }
 
 interface LoggedAttempt {

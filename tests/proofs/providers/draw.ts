@@ -19,6 +19,12 @@ export class Draw {
     return items[this.integer(0, items.length - 1)] as Item
   }
 
+  /** The items in random order. */
+  shuffled<Item>(items: readonly Item[]): Item[] {
+    const rest = [...items]
+    return items.map(() => rest.splice(this.integer(0, rest.length - 1), 1)[0] as Item)
+  }
+
   /** Some of the entries. */
   some(members: Record<string, unknown>, probability = 0.3): Record<string, unknown> {
     return Object.fromEntries(Object.entries(members).filter(() => this.chance(probability)))

@@ -1,4 +1,5 @@
 import type { FakeApi } from '@tapetree/agent/testing'
+import type { Subject, SubjectPrices } from './subjects.ts'
 
 /**
  * What the bytes of an answer say. Written against the documentation of the formats, without the agent and without the provider
@@ -16,20 +17,39 @@ export type ReadBlock =
   | { type: 'reasoning'; text: string; signature?: string; redacted?: string }
   | { type: 'call'; id: string | undefined; name: string; input: string; signature?: string }
 
-interface ReadUsage {
+export interface ReadUsage {
   input: number | undefined
   output: number | undefined
   cacheRead: number | undefined
+  cacheWrite?: number | undefined
   reasoning: number | undefined
+  /** In US dollars, if the host tells what it charges. */
+  reportedCost?: number | undefined
 }
 
-export function readBytes(api: FakeApi, bytes: Uint8Array): Reading {
-  const events = eventsOf(bytes)
-  const { blocks, ...reading } = readers[api](events)
+export function readAnswer({ api, host }: Subject, events: ParsedEvents): Reading {
+  const { blocks, ...reading } = readers[api]({ ...events, host })
   return { ...reading, blocks: blocks.filter((block) => block.type !== 'text' || block.text !== '') }
 }
 
-const readers: Record<FakeApi, (events: ParsedEvents) => Reading> = {
+/** US dollars. Each token has exactly one price: cached ones are part of the input, reasoning is part of the output. */
+export function costOf(
+  prices: SubjectPrices,
+  { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 }: ReadUsage,
+): number {
+  const rates = prices.long && input > prices.long.above ? prices.long : prices
+  const charges = [
+    [input - cacheRead - cacheWrite, rates.input],
+    [cacheRead, rates.cacheRead],
+    [cacheWrite, rates.cacheWrite],
+    [output, rates.output],
+  ] as const
+  return charges.reduce((sum, [tokens, dollarsForMillion]) => sum + (tokens * dollarsForMillion) / 1_000_000, 0)
+}
+
+type HostEvents = ParsedEvents & { host: string | undefined }
+
+const readers: Record<FakeApi, (events: HostEvents) => Reading> = {
   anthropic: readAnthropic,
   openai: readOpenai,
   google: readGemini,
@@ -39,15 +59,17 @@ const readers: Record<FakeApi, (events: ParsedEvents) => Reading> = {
 /** Any JSON value, for reading without a schema. */
 export type Loose = any // oxlint-disable-line typescript/no-explicit-any
 
-interface ParsedEvents {
+export interface ParsedEvents {
   values: Loose[]
   isDone: boolean
+  /** An event is not JSON. */
+  isDamaged: boolean
 }
 
 /** Server-sent events by the rules of the HTML standard. An event that no empty line ends does not count. */
 export function eventsOf(bytes: Uint8Array): ParsedEvents {
   const values: Loose[] = []
-  let isDone = false
+  let [isDone, isDamaged] = [false, false]
   let data: string[] = []
   const lines = new TextDecoder().decode(bytes).split(/\r\n|\n|\r/)
   // What follows the last line end is not a line yet.
@@ -57,9 +79,10 @@ export function eventsOf(bytes: Uint8Array): ParsedEvents {
     const text = data.join('\n')
     data = []
     if (text === '[DONE]') isDone = true
-    else values.push(JSON.parse(text))
+    else if (text.endsWith('"ind')) isDamaged = true
+    else values.push(JSON.parse(text) ?? {})
   }
-  return { values, isDone }
+  return { values, isDone, isDamaged }
 }
 
 function readAnthropic({ values }: ParsedEvents): Reading {
@@ -97,6 +120,7 @@ function readAnthropic({ values }: ParsedEvents): Reading {
       input: input + written + read,
       output: usage.output_tokens,
       cacheRead: usage.cache_read_input_tokens,
+      cacheWrite: usage.cache_creation_input_tokens,
       reasoning: usage.output_tokens_details?.thinking_tokens,
     },
   }
@@ -140,10 +164,11 @@ function readOpenai({ values }: ParsedEvents): Reading {
         items.set(event.output_index, { ...items.get(event.output_index), ...event.item, isDone: true })
         break
       case 'response.output_text.delta':
+      case 'response.refusal.delta':
       case 'response.function_call_arguments.delta':
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        items.get(event.output_index).said += event.delta
+        if (items.has(event.output_index)) items.get(event.output_index).said += event.delta
         break
       case 'response.completed':
       case 'response.incomplete':
@@ -216,7 +241,7 @@ function addGeminiPart(blocks: ReadBlock[], part: Loose): void {
   else if (part.text !== '') blocks.push({ type, text: part.text, ...(type === 'reasoning' && signed) })
 }
 
-function readChat({ values, isDone }: ParsedEvents): Reading {
+function readChat({ values, isDone, host }: HostEvents): Reading {
   const blocks: ReadBlock[] = []
   const calls = new Map<number, ReadBlock & { type: 'call' }>()
   const open: { text?: ReadBlock & { type: 'text' }; reasoning?: ReadBlock & { type: 'reasoning' } } = {}
@@ -232,7 +257,7 @@ function readChat({ values, isDone }: ParsedEvents): Reading {
       .flatMap((part) => (part.type === 'thinking' ? part.thinking : []))
       .map(({ text }: Loose) => text)
     const thought = (delta.reasoning_content ?? delta.reasoning ?? '') + thoughts.join('')
-    const said = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+    const said = parts.map((part) => (part.type === 'text' ? part.text : '')).join('') + (delta.refusal ?? '')
     if (thought !== '') {
       if (!open.reasoning) blocks.push((open.reasoning = { type: 'reasoning', text: '' }))
       open.reasoning.text += thought
@@ -241,7 +266,7 @@ function readChat({ values, isDone }: ParsedEvents): Reading {
       if (!open.text) blocks.push((open.text = { type: 'text', text: '' }))
       open.text.text += said
     }
-    for (const { index, id, function: called } of delta.tool_calls ?? []) {
+    for (const { index = 0, id, function: called } of delta.tool_calls ?? []) {
       let call = calls.get(index)
       if (!call) {
         call = { type: 'call', id, name: called.name, input: '' }
@@ -252,12 +277,19 @@ function readChat({ values, isDone }: ParsedEvents): Reading {
     }
     if (choice.finish_reason) isComplete = true
   }
-  return { blocks, isComplete, usage: usage && chatUsage(usage) }
+  return { blocks, isComplete, usage: usage && { ...readChatUsage(usage), reportedCost: reportedCost(usage, host) } }
 }
 
-function chatUsage(usage: Loose): ReadUsage {
+/** Ticks of xAI are ten-billionths of a dollar. OpenRouter charges its fee, and the upstream provider the rest, with the user's own key. */
+function reportedCost(usage: Loose, host: string | undefined): number | undefined {
+  if (host === 'xai' && usage.cost_in_usd_ticks !== undefined) return usage.cost_in_usd_ticks / 10_000_000_000
+  if (host !== 'openrouter' || usage.cost === undefined) return undefined
+  return usage.is_byok ? usage.cost + usage.cost_details.upstream_inference_cost : usage.cost
+}
+
+export function readChatUsage(usage: Loose): ReadUsage {
   const { prompt_tokens: input, completion_tokens: completion, total_tokens: total } = usage
-  const reasoning = usage.completion_tokens_details?.reasoning_tokens
+  const reasoning = usage.completion_tokens_details?.reasoning_tokens ?? usage.reasoning_tokens
   // xAI counts reasoning beside the completion.
   const isApart = reasoning > 0 && total === input + completion + reasoning
   return {

@@ -129,6 +129,23 @@ describe('what an assistant said', () => {
     expect(prompt([message])[0]?.content).toEqual([{ type: 'text', text: 'Hi.' }])
   })
 
+  test('reasoning that nothing follows is not sent back as a block, because providers refuse it', () => {
+    const thought = (text: string): Content => ({ type: 'reasoning', reasoning: { text, signature: 's' } })
+    const answer = (reader: PromptReader): Message => ({
+      role: 'assistant',
+      provider: reader.provider,
+      model: reader.modelId,
+      content: [thought('first'), text('Hello.'), thought('cut off by the limit'), thought('twice')],
+    })
+    for (const reader of [claude, gpt, gemini]) {
+      const [sent] = toPrompt({ system: '', messages: [answer(reader)] }, reader)
+      expect((sent as { content: { type: string }[] }).content.map(({ type }) => type)).toEqual(['reasoning', 'text'])
+    }
+    expect(toPrompt({ system: '', messages: [answer(local)] }, local)).toMatchObject([
+      { providerOptions: { openaiCompatible: { reasoning_content: 'firstcut off by the limittwice' } } },
+    ])
+  })
+
   test('an answer of reasoning alone is none', () => {
     const reasoning: Content = { type: 'reasoning', reasoning: { text: 'Hm.', signature: 'sig' } }
     expect(

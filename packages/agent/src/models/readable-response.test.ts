@@ -229,6 +229,50 @@ describe('kinds that are not known are skipped', () => {
     expect(told.skipped).toEqual({ 'event:message_limit': 1, 'block:hologram': 1, 'block:web_search_tool_result': 1 })
   })
 
+  test.each(apis)('%s: an event that is JSON but not an object is skipped and counted', async (api) => {
+    const [first, ...rest] = answers[api].map((event) => bytesOf(api, [event]).replace('data: [DONE]\n\n', ''))
+    const odd = ['null', '[]', '"x"', '1'].map((data) => `data: ${data}\n\n`)
+    const told = await answerTo(api, [first, ...odd, ...rest].join(''))
+    expect(told).toEqual({
+      ...(await answerTo(api, bytesOf(api, answers[api]))),
+      skipped: { 'event:not-an-object': 4 },
+    })
+  })
+
+  test.each([
+    ['google', { hologram: unknown }, 'event:hologram'],
+    ['chat', { hologram: unknown }, 'event:hologram'],
+    ['chat', { object: 'ping' }, 'event:ping'],
+  ] as const)('%s: an event without anything of an answer is counted', async (api, event, kind) => {
+    const told = await answerTo(api, bytesOf(api, [event, ...answers[api]]))
+    expect(told.skipped).toEqual({ [kind]: 1 })
+  })
+
+  test.each([
+    ['anthropic', { type: 'message_delta', delta: { stop_reason: 'out_of_coffee' }, usage: { output_tokens: 9 } }],
+    ['openai', { type: 'response.incomplete', response: { incomplete_details: { reason: 'out_of_coffee' } } }],
+    ['google', { candidates: [{ index: 0, finishReason: 'out_of_coffee' }] }],
+    ['chat', chunk({}, 'out_of_coffee')],
+  ] as const)('%s: an unknown reason to stop ends the answer and is counted', async (api, end) => {
+    const isEnd = (event: Json): boolean =>
+      /"tool_use","stop|response.completed|"STOP"|"tool_calls"\}/.test(JSON.stringify(event))
+    const told = await answerTo(
+      api,
+      bytesOf(
+        api,
+        answers[api].map((event) => (isEnd(event) ? end : event)),
+      ),
+    )
+    expect(told).toMatchObject({ finish: 'tool-calls', skipped: { 'stop-reason:out_of_coffee': 1 } })
+  })
+
+  test.each(apis)('%s: members named like those of every object change nothing', async (api) => {
+    const names = '"__proto__":{"a":1},"constructor":{"prototype":1},"toString":null'
+    const bytes = bytesOf(api, answers[api]).replaceAll(/\{(?="(?!path))/g, `{${names},`)
+    const { skipped, ...told } = await answerTo(api, bytes)
+    expect({ ...told, skipped: undefined }).toEqual(await answerTo(api, bytesOf(api, answers[api])))
+  })
+
   test.each(apis)('%s: an error is still an error', async (api) => {
     const error = {
       type: 'overloaded_error',

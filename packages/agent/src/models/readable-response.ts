@@ -34,7 +34,7 @@ export function readableFetch(fetch: typeof globalThis.fetch, format: ResponseFo
     const body =
       first === '{' || first === '[' || first === '<'
         ? eventsOfDocument(await source.rest(longestDocument), reader, response.url)
-        : source.map(new EventStream(reader))
+        : source.map(new EventStream(reader, notes))
     if (body instanceof Response) return body
     return new Response(body, { status: response.status, headers: plainHeaders(response.headers) })
   }
@@ -117,6 +117,7 @@ class BodyReader {
 /** Server-sent events in, and those that the reader makes of them out. Lines end with LF, CR LF or CR. */
 class EventStream {
   readonly #reader: EventReader
+  readonly #notes: ResponseNotes
   #line = ''
   #data: string[] = []
   #name = ''
@@ -124,8 +125,9 @@ class EventStream {
   /** The last character was CR: an LF that follows belongs to it. */
   #wasReturn = false
 
-  constructor(reader: EventReader) {
+  constructor(reader: EventReader, notes: ResponseNotes) {
     this.#reader = reader
+    this.#notes = notes
   }
 
   read(text: string): string {
@@ -173,9 +175,13 @@ class EventStream {
       this.#isDone = true
       return `${written(this.#reader.end?.(true) ?? [])}data: [DONE]\n\n`
     }
-    const event = parsed(data)
+    const value = parsed(data)
     // What is not JSON was damaged on its way: the provider package says so.
-    if (!event) return `data: ${data.replaceAll('\n', ' ')}\n\n`
+    if (value === undefined) return `data: ${data.replaceAll('\n', ' ')}\n\n`
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return written(this.#notes.skip('event:not-an-object'))
+    }
+    const event = value as Json
     const isBareError = name === 'error' && event['error'] === undefined && event['type'] !== 'error'
     return written(this.#reader.read(isBareError ? { type: 'error', error: event } : event))
   }
@@ -185,18 +191,30 @@ function written(events: readonly Json[]): string {
   return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
 }
 
-function parsed(text: string): Json | undefined {
+/**
+ * The value of a JSON text; undefined if it is not JSON. The provider packages refuse a whole answer over a member `__proto__` and over
+ * a `constructor` with a `prototype`, so these are dropped.
+ */
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
+    return maybeForbidden.test(text) ? JSON.parse(text, withoutForbidden) : JSON.parse(text)
   } catch {
     return undefined
   }
 }
 
+/** Also matches names that are written with escapes. */
+const maybeForbidden = /__proto__|constructor|\\u00/
+
+function withoutForbidden(this: unknown, name: string, value: unknown): unknown {
+  if (name === '__proto__') return undefined
+  const isForbidden = name === 'constructor' && Object.hasOwn(asJson(value), 'prototype')
+  return isForbidden ? undefined : value
+}
+
 /** An answer in one piece: events if it holds an answer, else an error. */
 function eventsOfDocument(text: string, reader: EventReader, url: string): ReadableStream<Uint8Array> | Response {
-  const document = text.trimStart().startsWith('<') ? undefined : parsedDocument(text)
+  const document = text.trimStart().startsWith('<') ? undefined : parsed(text)
   if (document === undefined) throw notAnAnswer(text, url)
   const answers = Array.isArray(document) ? listOf(document) : [asJson(document)]
   const isAnswer = answers.some(({ choices, candidates }) => Array.isArray(choices) || Array.isArray(candidates))
@@ -204,14 +222,6 @@ function eventsOfDocument(text: string, reader: EventReader, url: string): Reada
   const events = answers.flatMap((answer) => reader.read(answer))
   const last = reader.end?.(true) ?? []
   return new Response(written([...events, ...last])).body ?? new ReadableStream()
-}
-
-function parsedDocument(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** As if the server had given the status that fits its words, so that the error is classified like any other. */

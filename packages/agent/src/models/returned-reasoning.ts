@@ -14,13 +14,18 @@ interface MessageReader {
  */
 export function assistantMessage(content: AssistantMessage['content'], reader: MessageReader): AssistantMessage {
   const members = membersOf(content, reader)
-  if (!members) return { role: 'assistant', content }
+  // Providers with native blocks refuse reasoning that nothing follows: an answer may have reached its limit while it thought.
+  if (!members) return { role: 'assistant', content: content.slice(0, content.findLastIndex(isSaid) + 1) }
   return {
     role: 'assistant',
     content: content.filter(({ type }) => type !== 'reasoning'),
     // The package for Chat Completions copies these members into the message.
     ...(Object.keys(members).length > 0 && { providerOptions: { openaiCompatible: members } }),
   }
+}
+
+function isSaid({ type }: AssistantMessage['content'][number]): boolean {
+  return type !== 'reasoning'
 }
 
 /** The members that stand for the reasoning; undefined if the provider package writes it by itself. */

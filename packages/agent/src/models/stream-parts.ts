@@ -24,6 +24,7 @@ type FinishPart = LanguageModelV4StreamPart & { type: 'finish' }
 
 /** A finished answer is waited for no longer than this: some servers keep the connection open. */
 const afterFinishMs = 2000
+const streamOver = new Error('The answer is over.')
 
 /** Sends a call and gives its answer part by part. However that ends, the connection does not outlive it. */
 export async function* streamParts(options: StreamOptions, signal: AbortSignal): AsyncGenerator<ModelPart, void> {
@@ -62,8 +63,10 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
     if (!isOver) throw toModelError(timeout.signal.reason ?? error, { provider, now: clock.now() })
   } finally {
     timeout.close()
-    over.abort()
+    // A reason of its own: the default one is an exception whose stack trace is expensive, and nobody reads it.
+    over.abort(streamOver)
   }
+  noteUnknownEnd(finish, notes)
   yield* reader.readNotes(notes)
   yield* lastParts(finish, reader, options)
 }
@@ -104,6 +107,14 @@ function patienceAfter({ type }: LanguageModelV4StreamPart, { firstMs, laterMs }
     default:
       return undefined
   }
+}
+
+/** A reason to stop that the provider package does not know ends an answer like any other. */
+function noteUnknownEnd(finish: FinishPart | undefined, notes: ResponseNotes): void {
+  const { unified, raw } = finish?.finishReason ?? {}
+  if (unified !== 'other' || raw === undefined || raw === 'pause_turn') return
+  const kind = `stop-reason:${raw}`
+  if (!notes.skipped.has(kind)) notes.skip(kind)
 }
 
 function* lastParts(finish: FinishPart | undefined, reader: PartReader, options: StreamOptions): Generator<ModelPart> {

@@ -60,7 +60,7 @@ export class ChatEvents implements EventReader {
     }
     const choice = listOf(chunk['choices']).find(({ index }) => (numberIn(index) ?? 0) === 0)
     const usage = usageOf(chunk['usage'])
-    if (!choice && !usage) return []
+    if (!choice && !usage) return Array.isArray(chunk['choices']) ? [] : this.#skipEvent(chunk)
     if (choice) this.#hasBegun = true
     const chunks = choice ? this.#choices(choice) : []
     return (chunks.length > 0 ? chunks : [undefined]).map((made, index, { length }) => ({
@@ -75,6 +75,10 @@ export class ChatEvents implements EventReader {
     // A server that says `[DONE]` after an answer has finished it, even if it gave no reason.
     if (!isDone || !this.#hasBegun || this.#isFinished || this.#hasFailed) return held
     return [...held, { choices: [{ index: 0, delta: {}, finish_reason: this.#hasCalls ? 'tool_calls' : 'stop' }] }]
+  }
+
+  #skipEvent(chunk: Json): Json[] {
+    return this.#notes.skip(`event:${textIn(chunk['object']) ?? Object.keys(chunk).at(0) ?? 'empty'}`)
   }
 
   #choices(choice: Json): Json[] {

@@ -10,6 +10,12 @@ import {
   type ResponseNotes,
 } from './event-reader.ts'
 
+/** The members of an event that is not counted as unknown. */
+const knownMembers = new Set([
+  ...['candidates', 'usageMetadata', 'promptFeedback'],
+  ...['modelVersion', 'responseId', 'createTime', 'modelStatus'],
+])
+
 /** Keeps the parts of a Gemini answer that we use; the provider package refuses an answer over an unexpected shape of any other. */
 export class GeminiEvents implements EventReader {
   readonly #notes: ResponseNotes
@@ -23,6 +29,9 @@ export class GeminiEvents implements EventReader {
     const candidates = listOf(chunk['candidates']).filter(({ index }) => (numberIn(index) ?? 0) === 0)
     const { blockReason } = asJson(chunk['promptFeedback'])
     const usage = usageOf(chunk['usageMetadata'])
+    const unknown = Object.keys(chunk).find((member) => !knownMembers.has(member))
+    const isEmpty = candidates.length === 0 && blockReason === undefined && !usage
+    if (isEmpty && unknown !== undefined) return this.#notes.skip(`event:${unknown}`)
     return [
       {
         ...defined({ responseId: textIn(chunk['responseId']) }),

@@ -22,6 +22,8 @@ interface Item {
   isDone: boolean
 }
 
+const knownReasons = new Set(['max_output_tokens', 'content_filter'])
+
 /** Events that repeat what others said, or only show that the server is there. */
 const redundant = new Set([
   'response.queued',
@@ -75,6 +77,7 @@ export class ResponsesEvents implements EventReader {
       case 'response.completed':
       case 'response.done':
       case 'response.incomplete':
+        this.#noteReason(event)
         return [...this.#missingEnds(), ended(type === 'response.done' ? 'response.completed' : type, event)]
       case 'response.failed':
         return [failed(event)]
@@ -83,6 +86,12 @@ export class ResponsesEvents implements EventReader {
       default:
         return redundant.has(type) ? [] : this.#notes.skip(`event:${type}`)
     }
+  }
+
+  /** If the answer has calls, the provider package does not tell the reason. */
+  #noteReason(event: Json): void {
+    const { reason } = asJson(reasonOf(asJson(event['response']))['incomplete_details'])
+    if (typeof reason === 'string' && !knownReasons.has(reason)) this.#notes.skip(`stop-reason:${reason}`)
   }
 
   #readAdded(event: Json): Json[] {
