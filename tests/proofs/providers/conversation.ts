@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { composeStream, type Ending } from './compose.ts'
 import { compareAnswer, compareBeginning, uncounted, type LoggedMessage } from './compare.ts'
 import type { Draw } from './draw.ts'
+import { brokenDemands } from './host-demands.ts'
 import { kindsIn } from './kinds.ts'
 import { eventsOf, readAnswer, type Reading } from './read-bytes.ts'
 import { nameOf, openSubject, pairs, subjects, type Subject } from './subjects.ts'
@@ -113,9 +114,10 @@ class Conversation {
 
   result(): ConversationResult {
     const requests = this.#fake.requests.slice(this.#firstRequest)
-    const broken = requests.flatMap(({ broken, host, model, api }) =>
-      broken.map(({ rule, at }) => `${host ?? api} ${model} refuses the request: ${rule} at ${at}`),
-    )
+    const broken = requests.flatMap((request) => {
+      const reasons = [...request.broken.map(({ rule, at }) => `${rule} at ${at}`), ...brokenDemands(request)]
+      return reasons.map((reason) => `${request.host ?? request.api} ${request.model} refuses the request: ${reason}`)
+    })
     return {
       problems: [...broken, ...this.#problems],
       requests: requests.length,

@@ -8,9 +8,11 @@ import { catalogueProviders } from '../registry/catalogue.ts'
 import { loadCataloguePrices } from '../registry/catalogue-prices.ts'
 import { createModelRegistry, type ModelRegistry } from '../registry/model-registry.ts'
 import { Answer } from '../loop/answer.ts'
-import { hostOf, hosts } from './hosts.ts'
+import { startFakeProvider, type FakeHost } from '../testing/fake-provider/index.ts'
+import { hostOf, hosts, type HostErrorKind } from './hosts.ts'
 import type { Model, ModelRequest } from './model.ts'
 import { costAt } from './model-prices.ts'
+import { openaiCompatible } from './providers/openai-compatible.ts'
 
 const question: Message = { role: 'user', content: [text('What does a.txt say?')] }
 const tools = [{ name: 'read', description: 'Reads a file.', inputSchema: { type: 'object' } }]
@@ -163,6 +165,23 @@ describe('usage', () => {
   )
 })
 
+const failures = hosts.flatMap(({ id, errors = {} }) =>
+  Object.entries(errors).map(([kind, { status, body }]) => ({ id, kind, status, body })),
+)
+
+test.each(failures)('a $status of $id is read as $kind', async ({ id, kind, status, body }) => {
+  await using provider = await startFakeProvider()
+  provider.script({ type: 'failure', error: kind as HostErrorKind })
+  const baseUrl = provider.baseUrl('openaiCompatible', { host: id as FakeHost })
+  const model = openaiCompatible({ name: id, model: 'm', baseUrl, apiKey: 'k', fetch: provider.fetch })
+  await expect(ask(model, [question], [])).rejects.toMatchObject({ name: 'ModelError', kind })
+  // The fake provider says what the table says.
+  const sent = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'go' }] })
+  provider.script({ type: 'failure', error: kind as HostErrorKind })
+  const response = await provider.fetch(`${baseUrl}/chat/completions`, { method: 'POST', body: sent })
+  expect([response.status, await response.json()]).toEqual([status, body])
+})
+
 test('a host that is not in the catalogue needs no address in the settings', async () => {
   const registry = createModelRegistry({
     env: { TOGETHER_API_KEY: 'k' },
@@ -286,8 +305,8 @@ async function bodyOf(request: IncomingMessage): Promise<Body> {
 }
 
 /** One call; its answer as the loop would keep it. */
-async function ask(model: Model, messages: readonly Message[]): Promise<Message> {
-  const request: ModelRequest = { system: 'Be brief.', tools, messages, thinkingLevel: 'off' }
+async function ask(model: Model, messages: readonly Message[], offered = tools): Promise<Message> {
+  const request: ModelRequest = { system: 'Be brief.', tools: offered, messages, thinkingLevel: 'off' }
   const answer = new Answer('item', 'run')
   for await (const part of model.prepare(request).stream(new AbortController().signal)) answer.take(part)
   return {

@@ -2,8 +2,8 @@
 export type ProviderApi = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
 
 /**
- * What is known of one provider or compatible host. Registry, settings, key check, adapter and docs read this table, so that a new
- * provider is one row here (and its models in `known-models.ts`).
+ * What is known of one provider or compatible host. Registry, settings, key check, adapter, fake provider and docs read this table, so
+ * that a new provider is one row here (and its models in `known-models.ts`).
  */
 export interface Host {
   id: string
@@ -23,8 +23,11 @@ export interface Host {
   localPort?: number
   /** How an assistant message takes its reasoning back. */
   reasoning: ReturnedReasoning
-  /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
-  needsReasoning?: true
+  /**
+   * The models whose assistant messages with calls must have the reasoning member, if only as an empty string. The others accept it, so
+   * the agent sends it to every model of the host.
+   */
+  needsReasoning?: RegExp
   /** A user message must not follow tool results directly. */
   needsAnswerAfterResults?: true
   /** Models of this host write their reasoning into the text, between `<think>` tags. */
@@ -43,6 +46,15 @@ export interface Host {
   defaultOutputTokens?: number
   /** It drops input that does not fit without saying so, and reports more input tokens than the window has. */
   cutsSilently?: true
+  /** How it reports errors if not as OpenAI does. */
+  errors?: Partial<Record<HostErrorKind, HostError>>
+}
+
+export type HostErrorKind = 'rate-limited' | 'overloaded' | 'context-overflow' | 'quota'
+
+export interface HostError {
+  status: number
+  body: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -62,7 +74,13 @@ export type ReportedCost = 'usage.cost' | 'usage.cost.total_cost' | 'usage.cost_
 
 const chatCompletions = { api: 'openai-compatible', cachedTokens: 'prompt_tokens_details.cached_tokens' } as const
 
-function onThisMachine(port: number): Pick<Host, 'api' | 'baseUrl' | 'keyVariables' | 'localPort'> {
+function failure(status: number, body: HostError['body']): HostError {
+  return { status, body }
+}
+
+function onThisMachine(
+  port: number,
+): typeof chatCompletions & Pick<Host, 'baseUrl' | 'keyVariables'> & { localPort: number } {
   return { ...chatCompletions, baseUrl: `http://127.0.0.1:${port}/v1`, keyVariables: [], localPort: port }
 }
 
@@ -70,7 +88,7 @@ function onThisMachine(port: number): Pick<Host, 'api' | 'baseUrl' | 'keyVariabl
  * The default models are chosen by hand: the current generation, good at coding with tools, at a middle price. Review them when
  * `known-models.ts` is regenerated.
  */
-export const hosts: readonly Host[] = [
+const table = [
   {
     id: 'anthropic',
     name: 'Anthropic',
@@ -121,6 +139,21 @@ export const hosts: readonly Host[] = [
     reasoningTokens: 'beside',
     cost: 'usage.cost_in_usd_ticks',
     refuses: ['presence_penalty', 'frequency_penalty', 'stop'],
+    errors: {
+      'rate-limited': failure(429, {
+        code: 'Some resource has been exhausted',
+        error:
+          'Too many requests for team x and model y. Your team rate limit is: Requests per Minute (actual/limit): 61/60.',
+      }),
+      quota: failure(429, {
+        code: 'Some resource has been exhausted',
+        error: 'Your team x has either used all available credits or reached its monthly spending limit.',
+      }),
+      'context-overflow': failure(400, {
+        code: 'Client specified an invalid argument',
+        error: "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -131,9 +164,14 @@ export const hosts: readonly Host[] = [
     pricesId: 'deepseek',
     defaultModel: 'deepseek-v4-pro',
     reasoning: 'reasoning_content',
-    needsReasoning: true,
+    needsReasoning: /deepseek-(?:v[4-9]|reasoner)/,
     reasoningTokens: 'inside',
     cachedTokens: 'prompt_cache_hit_tokens',
+    errors: {
+      quota: failure(402, {
+        error: { message: 'Insufficient Balance', type: 'unknown_error', param: null, code: 'invalid_request_error' },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -146,7 +184,25 @@ export const hosts: readonly Host[] = [
     reasoning: 'thinking-parts',
     needsAnswerAfterResults: true,
     callIds: /^[a-zA-Z0-9]{9}$/,
-    refuses: ['reasoning_content', 'max_completion_tokens', 'seed', 'user'],
+    refuses: ['reasoning_content', 'reasoning', 'reasoning_details', 'max_completion_tokens', 'seed', 'user'],
+    errors: {
+      'rate-limited': failure(429, { message: 'Requests rate limit exceeded' }),
+      overloaded: failure(503, {
+        object: 'error',
+        message: 'Service unavailable.',
+        type: 'internal_server_error',
+        param: null,
+        code: '1000',
+      }),
+      'context-overflow': failure(400, {
+        object: 'error',
+        message:
+          'Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length',
+        type: 'invalid_request_error',
+        param: null,
+        code: '3051',
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -157,9 +213,29 @@ export const hosts: readonly Host[] = [
     pricesId: 'moonshotai',
     defaultModel: 'kimi-k3.1-pro',
     reasoning: 'reasoning_content',
-    needsReasoning: true,
+    needsReasoning: /kimi-(?:thinking|k2-thinking|k2\.[5-9]|k[3-9])/,
     reasoningTokens: 'inside',
     cachedTokens: 'cached_tokens',
+    errors: {
+      'rate-limited': failure(429, {
+        error: {
+          message: 'Your account x<y> request reached max request: 3, please try again after 1 seconds',
+          type: 'rate_limit_reached_error',
+        },
+      }),
+      quota: failure(429, {
+        error: {
+          message: 'Your account x<y> is suspended, please check your plan and billing details',
+          type: 'exceeded_current_quota_error',
+        },
+      }),
+      'context-overflow': failure(400, {
+        error: {
+          message: 'Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)',
+          type: 'invalid_request_error',
+        },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -172,6 +248,13 @@ export const hosts: readonly Host[] = [
     reasoning: 'reasoning_content',
     reasoningTokens: 'inside',
     cutsSilently: true,
+    errors: {
+      'rate-limited': failure(429, { error: { code: '1305', message: 'The API has triggered a rate limit.' } }),
+      quota: failure(429, {
+        error: { code: '1113', message: 'Insufficient balance or no resource package. Please recharge.' },
+      }),
+      'context-overflow': failure(400, { error: { code: '1261', message: 'Prompt exceeds max length' } }),
+    },
   },
   {
     ...chatCompletions,
@@ -185,6 +268,26 @@ export const hosts: readonly Host[] = [
     reasoningTokens: 'inside',
     refuses: ['reasoning_content'],
     defaultOutputTokens: 8192,
+    errors: {
+      'rate-limited': failure(429, {
+        error: {
+          message:
+            'Rate limit reached for model `m` in organization `org_x` service tier `on_demand` on tokens per minute (TPM): Limit 6000, ' +
+            'Used 5034, Requested 1443. Please try again in 4.77s. Need more tokens? Upgrade to Dev Tier today at ' +
+            'https://console.groq.com/settings/billing',
+          type: 'tokens',
+          code: 'rate_limit_exceeded',
+        },
+      }),
+      'context-overflow': failure(400, {
+        error: {
+          message: 'Please reduce the length of the messages or completion.',
+          type: 'invalid_request_error',
+          param: 'messages',
+          code: 'context_length_exceeded',
+        },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -197,6 +300,22 @@ export const hosts: readonly Host[] = [
     reasoning: 'reasoning',
     reasoningTokens: 'inside',
     refuses: ['reasoning_content'],
+    errors: {
+      'rate-limited': failure(429, {
+        message: 'Tokens per minute limit exceeded - too many tokens processed.',
+        type: 'too_many_tokens_error',
+        param: 'quota',
+        code: 'token_quota_exceeded',
+      }),
+      quota: failure(402, { message: 'Payment required', type: 'payment_required_error', code: 'payment_required' }),
+      'context-overflow': failure(400, {
+        message:
+          'Please reduce the length of the messages or completion. Current length is 140000 while limit is 131072',
+        type: 'invalid_request_error',
+        param: 'messages',
+        code: 'context_length_exceeded',
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -211,6 +330,21 @@ export const hosts: readonly Host[] = [
     reasoning: 'reasoning_details',
     reasoningTokens: 'inside',
     cost: 'usage.cost',
+    errors: {
+      quota: failure(402, {
+        error: { message: 'Insufficient credits. Add more using https://openrouter.ai/settings/credits', code: 402 },
+      }),
+      'rate-limited': failure(429, {
+        error: {
+          message: 'Provider returned error',
+          code: 429,
+          metadata: { raw: 'm:free is temporarily rate-limited upstream. Please retry shortly.', provider_name: 'X' },
+        },
+      }),
+      overloaded: failure(502, {
+        error: { message: 'Provider returned error', code: 502, metadata: { raw: 'error code: 502' } },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -221,6 +355,18 @@ export const hosts: readonly Host[] = [
     pricesId: 'together',
     reasoning: 'reasoning',
     hasThinkTags: true,
+    errors: {
+      'context-overflow': failure(422, {
+        error: {
+          message:
+            'Input validation error: `inputs` tokens + `max_new_tokens` must be <= 131073. Given: 140000 `inputs` tokens and 0 ' +
+            '`max_new_tokens`',
+          type: 'invalid_request_error',
+          param: 'max_tokens',
+          code: null,
+        },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -230,6 +376,17 @@ export const hosts: readonly Host[] = [
     keyVariables: ['FIREWORKS_API_KEY'],
     pricesId: 'fireworks',
     reasoning: 'reasoning_content',
+    errors: {
+      quota: failure(412, {
+        error: {
+          object: 'error',
+          type: 'invalid_request_error',
+          code: 'invalid_request_error',
+          message:
+            'Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.',
+        },
+      }),
+    },
   },
   {
     ...chatCompletions,
@@ -242,10 +399,60 @@ export const hosts: readonly Host[] = [
     hasThinkTags: true,
     cost: 'usage.cost.total_cost',
     refuses: ['tools'],
+    errors: {
+      'context-overflow': failure(400, {
+        error: { message: 'The total length of all messages is too long.', type: 'too_many_prompt_tokens', code: 400 },
+      }),
+    },
   },
-  { ...onThisMachine(11434), id: 'ollama', name: 'Ollama', reasoning: 'reasoning', hasThinkTags: true },
-  { ...onThisMachine(1234), id: 'lmstudio', name: 'LM Studio', reasoning: 'reasoning_content', hasThinkTags: true },
-  { ...onThisMachine(8080), id: 'llamacpp', name: 'llama.cpp', reasoning: 'reasoning_content', hasThinkTags: true },
+  {
+    ...onThisMachine(11434),
+    id: 'ollama',
+    name: 'Ollama',
+    reasoning: 'reasoning',
+    hasThinkTags: true,
+    errors: {
+      'context-overflow': failure(400, {
+        error: {
+          message: 'prompt too long; exceeded max context length by 1119046 tokens',
+          type: 'invalid_request_error',
+          param: null,
+          code: null,
+        },
+      }),
+    },
+  },
+  {
+    ...onThisMachine(1234),
+    id: 'lmstudio',
+    name: 'LM Studio',
+    reasoning: 'reasoning_content',
+    hasThinkTags: true,
+    errors: {
+      'context-overflow': failure(400, {
+        error:
+          'The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to ' +
+          'load the model with a larger context length, or provide a shorter input.',
+      }),
+    },
+  },
+  {
+    ...onThisMachine(8080),
+    id: 'llamacpp',
+    name: 'llama.cpp',
+    reasoning: 'reasoning_content',
+    hasThinkTags: true,
+    errors: {
+      overloaded: failure(503, { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } }),
+      'context-overflow': failure(400, {
+        error: {
+          code: 400,
+          message: 'request (67311 tokens) exceeds the available context size (65536 tokens), try increasing it',
+          type: 'exceed_context_size_error',
+        },
+      }),
+    },
+  },
   {
     ...chatCompletions,
     id: 'vllm',
@@ -255,7 +462,14 @@ export const hosts: readonly Host[] = [
     reasoning: 'reasoning',
     hasThinkTags: true,
   },
-]
+] as const satisfies readonly Host[]
+
+type Row = (typeof table)[number]
+
+/** The hosts that speak Chat Completions. */
+export type ChatHostId = Extract<Row, { api: 'openai-compatible' }>['id']
+
+export const hosts: readonly Host[] = table
 
 /** By its id, or by the address: a host is the same host under a name that the user gave it. */
 export function hostOf({ id, baseUrl = '' }: { id: string; baseUrl?: string }): Host | undefined {

@@ -150,7 +150,7 @@ export function openaiCompatibleFacts(options: {
     marksFailedResults: true,
     callIds: host?.callIds ?? anyId,
     reasoning: host?.reasoning ?? 'reasoning_content',
-    needsReasoning: host?.needsReasoning,
+    needsReasoning: host?.needsReasoning !== undefined,
     needsAnswerAfterResults: (modelId) => host?.needsAnswerAfterResults ?? mistralModels.test(modelId),
     hasThinkTags: host?.hasThinkTags ?? host === undefined,
     reasoningTokens: host?.reasoningTokens,

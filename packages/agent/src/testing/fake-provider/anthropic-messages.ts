@@ -9,7 +9,7 @@ export const anthropicMessages: WireFormat = {
   rules: anthropicRules,
   frames: (answer) => new MessageFrames(answer),
   keepAlive: event({ type: 'ping' }),
-  error: (kind, message) => {
+  error: (kind, { message }) => {
     const [status, type, words] = errors[kind]
     return { status, body: { type: 'error', error: { type, message: message ?? words }, request_id: 'req_fake' } }
   },

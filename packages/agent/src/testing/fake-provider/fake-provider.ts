@@ -331,8 +331,8 @@ async function end(
   }
 }
 
-async function fail(failure: FakeFailure, { format, reply }: Exchange): Promise<void> {
-  const { status, body } = format.error(failure.error, failure.message)
+async function fail(failure: FakeFailure, { format, reply, request }: Exchange): Promise<void> {
+  const { status, body } = format.error(failure.error, { message: failure.message, host: request.host })
   await sendJson(reply, { status: failure.status ?? status, body, headers: retryHeaders(failure.retryAfter) })
 }
 

@@ -12,7 +12,7 @@ export const gemini: WireFormat = {
   rules: geminiRules,
   frames: (answer) => new GeminiFrames(answer),
   keepAlive: ': keep-alive\n\n',
-  error: (kind, message) => {
+  error: (kind, { message }) => {
     const { code, ...error } = errorOf(kind, message)
     return { status: code, body: { error: { code, ...error } } }
   },

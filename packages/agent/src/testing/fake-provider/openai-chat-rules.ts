@@ -1,3 +1,4 @@
+import { hosts, type ChatHostId, type Host } from '../../models/hosts.ts'
 import {
   asObject,
   firstAt,
@@ -12,49 +13,12 @@ import {
   type RuleTable,
 } from './request-rule.ts'
 
-/** What sets a host of Chat Completions apart from the others. */
-export interface FakeChatHost {
-  /** Where its answers have reasoning: a member of the delta, or parts of its content. */
-  reasoning: 'reasoning_content' | 'reasoning' | 'reasoning_details' | 'thinking-parts'
-  /** Its `completion_tokens` do not include reasoning. */
-  countsReasoningApart?: true
-  /** Members of an assistant message that it refuses. */
-  refusedInMessages?: readonly string[]
-  /** Members of a request that it refuses. */
-  refusedInRequests?: readonly string[]
-  /** The models that demand `reasoning_content` of every assistant message with calls. It may be empty. */
-  demandsReasoning?: RegExp
-}
+/** A host of Chat Completions that the fake provider can imitate. */
+export type FakeHost = ChatHostId
 
-const fakeChatHosts = {
-  cerebras: { reasoning: 'reasoning', refusedInMessages: ['reasoning_content'] },
-  deepseek: { reasoning: 'reasoning_content', demandsReasoning: /deepseek-(?:v[4-9]|reasoner)/ },
-  fireworks: { reasoning: 'reasoning_content' },
-  groq: { reasoning: 'reasoning', refusedInMessages: ['reasoning_content'] },
-  llamacpp: { reasoning: 'reasoning_content' },
-  lmstudio: { reasoning: 'reasoning_content' },
-  mistral: {
-    reasoning: 'thinking-parts',
-    refusedInMessages: ['reasoning_content', 'reasoning', 'reasoning_details'],
-    refusedInRequests: ['max_completion_tokens', 'seed', 'user'],
-  },
-  moonshotai: { reasoning: 'reasoning_content', demandsReasoning: /kimi-(?:thinking|k2-thinking|k2\.[5-9]|k[3-9])/ },
-  ollama: { reasoning: 'reasoning' },
-  openrouter: { reasoning: 'reasoning_details' },
-  together: { reasoning: 'reasoning' },
-  vllm: { reasoning: 'reasoning' },
-  xai: {
-    reasoning: 'reasoning_content',
-    countsReasoningApart: true,
-    refusedInRequests: ['presence_penalty', 'frequency_penalty', 'stop'],
-  },
-  zai: { reasoning: 'reasoning_content' },
-} as const satisfies Record<string, FakeChatHost>
-
-export type FakeHost = keyof typeof fakeChatHosts
-
-export function chatHost(host: string | undefined): FakeChatHost | undefined {
-  return host !== undefined && Object.hasOwn(fakeChatHosts, host) ? fakeChatHosts[host as FakeHost] : undefined
+export function chatHost(id: string | undefined): Host | undefined {
+  const host = id === undefined ? undefined : hosts.find((each) => each.id === id)
+  return host?.api === 'openai-compatible' ? host : undefined
 }
 
 /** What servers of Chat Completions demand, and some of them in particular. */
@@ -170,7 +134,7 @@ export const openaiChatRules = {
   'no-refused-message-member': {
     demand: 'An assistant message must not have a member that this host does not know.',
     violation: ({ body, host }) => {
-      const refused = chatHost(host)?.refusedInMessages ?? []
+      const refused = chatHost(host)?.refuses ?? []
       return firstAt(
         ofRole(body, 'assistant').flatMap(({ at, value }) =>
           refused.map((member) => ({ at: `${at}.${member}`, value, member })),
@@ -181,7 +145,7 @@ export const openaiChatRules = {
   },
   'no-refused-request-member': {
     demand: 'A request must not have a member that this host does not know.',
-    violation: ({ body, host }) => chatHost(host)?.refusedInRequests?.find((member) => body[member] !== undefined),
+    violation: ({ body, host }) => chatHost(host)?.refuses?.find((member) => body[member] !== undefined),
   },
   'calls-have-reasoning': {
     demand: 'The `reasoning_content` in the thinking mode must be passed back to the API.',
@@ -204,18 +168,18 @@ export const openaiChatRules = {
       })
     },
   },
-  'mistral-call-id': {
-    demand: 'A tool call id must be a-z, A-Z, 0-9, with a length of 9.',
-    violation: ({ body, host }) =>
-      host === 'mistral'
-        ? firstAt(allCalls(body), ({ value }) => !matches(/^[a-zA-Z0-9]{9}$/, value['id']))
-        : undefined,
+  'call-id-pattern': {
+    demand: 'A tool call id must match the pattern of this host.',
+    violation: ({ body, host }) => {
+      const pattern = chatHost(host)?.callIds
+      return pattern && firstAt(allCalls(body), ({ value }) => !matches(pattern, value['id']))
+    },
   },
-  'mistral-role-order': {
+  'no-prompt-after-results': {
     demand: "Unexpected role 'user' after role 'tool'.",
     violation: ({ body, host }) => {
       const messages = messagesOf(body)
-      return host === 'mistral'
+      return chatHost(host)?.needsAnswerAfterResults
         ? messages.find(({ value }, place) => {
             return value['role'] === 'user' && messages[place - 1]?.value['role'] === 'tool'
           })?.at
@@ -235,7 +199,7 @@ export const openaiChatRules = {
 
 function demandsReasoning({ body, host, model }: CheckedRequest): boolean {
   const isOff = asObject(body['thinking'])['type'] === 'disabled'
-  return !isOff && chatHost(host)?.demandsReasoning?.test(model) === true
+  return !isOff && chatHost(host)?.needsReasoning?.test(model) === true
 }
 
 function messagesOf(body: Json): Placed[] {

@@ -1,5 +1,6 @@
-import type { FakeFinish } from './fake-script.ts'
-import { chatHost, openaiChatRules, type FakeChatHost } from './openai-chat-rules.ts'
+import type { Host, HostError } from '../../models/hosts.ts'
+import type { FakeErrorKind, FakeFinish } from './fake-script.ts'
+import { chatHost, openaiChatRules } from './openai-chat-rules.ts'
 import { openaiErrors } from './openai-errors.ts'
 import {
   created,
@@ -22,7 +23,9 @@ export const openaiChat: WireFormat = {
   rules: openaiChatRules,
   frames: (answer) => new ChatFrames(answer),
   keepAlive: ': keep-alive\n\n',
-  error: (kind, message) => {
+  error: (kind, { message, host }) => {
+    const own = message === undefined ? errorsOf(host)[kind] : undefined
+    if (own) return own
     const { status, type, code, words } = chatErrors[kind]
     return { status, body: { error: { message: message ?? words, type, param: null, code } } }
   },
@@ -30,6 +33,10 @@ export const openaiChat: WireFormat = {
     const { type, code, words, status } = chatErrors[kind]
     return sseFrame({ error: { message: message ?? words, type, code: code ?? status } })
   },
+}
+
+function errorsOf(host: string | undefined): Partial<Record<FakeErrorKind, HostError>> {
+  return chatHost(host)?.errors ?? {}
 }
 
 const chatErrors: typeof openaiErrors = {
@@ -45,7 +52,7 @@ const chatErrors: typeof openaiErrors = {
 class ChatFrames implements FrameWriter {
   readonly #answer: WholeAnswer
   readonly #calls: SpokenContent[]
-  readonly #host: FakeChatHost | undefined
+  readonly #host: Host | undefined
 
   constructor(answer: WholeAnswer) {
     this.#answer = answer
@@ -79,7 +86,7 @@ class ChatFrames implements FrameWriter {
     const { usage, finish } = this.#answer
     const counts = {
       prompt_tokens: usage.input,
-      completion_tokens: usage.output - (this.#host?.countsReasoningApart ? usage.reasoning : 0),
+      completion_tokens: usage.output - (this.#host?.reasoningTokens === 'beside' ? usage.reasoning : 0),
       total_tokens: usage.input + usage.output,
       prompt_tokens_details: { cached_tokens: usage.cacheRead },
       completion_tokens_details: { reasoning_tokens: usage.reasoning },
@@ -101,6 +108,10 @@ class ChatFrames implements FrameWriter {
         return { reasoning: text, reasoning_details: [{ type: 'reasoning.text', text, index: 0 }] }
       case 'thinking-parts':
         return { content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] }
+      // Reasoning that is not sent back is not streamed apart either.
+      case 'none':
+      case 'blocks':
+        return { content: text }
       default:
         kind satisfies never
         return {}

@@ -17,7 +17,7 @@ export const openaiResponses: WireFormat = {
   rules: openaiResponsesRules,
   frames: (answer) => new ResponseFrames(answer),
   keepAlive: ': keep-alive\n\n',
-  error: (kind, message) => {
+  error: (kind, { message }) => {
     const { status, type, code, words } = openaiErrors[kind]
     return { status, body: { error: { message: message ?? words, type, param: null, code } } }
   },

@@ -554,12 +554,12 @@ const chatPairs: Record<keyof typeof openaiChatRules, Pair> = {
     breaks: chatTurn(),
     keeps: chatTurn({}, {}, { reasoning_details: [{ type: 'reasoning.encrypted', data: 'c2ln' }] }),
   },
-  'mistral-call-id': {
+  'call-id-pattern': {
     host: 'mistral',
     breaks: chat([...hello, calling([toolCall('call_a')]), answered('call_a')]),
     keeps: chatTurn(),
   },
-  'mistral-role-order': {
+  'no-prompt-after-results': {
     host: 'mistral',
     breaks: chat([...hello, calling([toolCall('abcdefghi')]), answered('abcdefghi'), user('more')]),
     keeps: chat([...hello, calling([toolCall('abcdefghi')]), answered('abcdefghi'), assistant('Hi.'), user('more')]),

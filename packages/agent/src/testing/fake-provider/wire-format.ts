@@ -14,7 +14,10 @@ export interface WireFormat {
   /** A piece of an answer. Pieces of one kind of content come open, chunks, close. */
   frames(answer: WholeAnswer): FrameWriter
   keepAlive: string
-  error(kind: FakeErrorKind, message?: string): { status: number; body: unknown }
+  error(
+    kind: FakeErrorKind,
+    how: { message?: string | undefined; host?: string | undefined },
+  ): { status: number; body: unknown }
   /** An error in the stream. */
   errorFrame(kind: FakeErrorKind, message?: string): string
 }
