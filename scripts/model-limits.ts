@@ -41,6 +41,11 @@ const providers: ProviderChoice[] = [
 const specialCases =
   /-\d{8}$|-\d{4}-\d{2}-\d{2}$|deep-research|computer-use|robotics|customtools|cyber|daybreak|safeguard|chat|^o1|^gpt-4(?:-turbo)?$|preview-\d/
 const smallestWindow = 64_000
+/**
+ * No provider charges this many times more for output than for input. For OpenRouter, pi-ai 1.5.0 has 0.192 and 15 for Kimi K3, 0.08 and
+ * 3.6 for GLM-5.3. genai-prices, and pi-ai itself for the makers of these models, have 3 and 15, 1.4 and 4.4.
+ */
+const mistakenRatio = 20
 
 interface PublishedModel {
   id: string
@@ -140,7 +145,8 @@ function newerPrices({ id, cost }: PublishedModel, { id: providerId }: ProviderC
     now?.input === cost.input &&
     now.output === cost.output &&
     (cost.cacheRead === 0 || (now.cacheRead ?? now.input) === cost.cacheRead)
-  if (dependsOnTime || isAsKnown) return {}
+  const isMistaken = cost.output > mistakenRatio * cost.input
+  if (dependsOnTime || isAsKnown || isMistaken) return {}
   const tiers = cost.tiers?.map(({ inputTokensAbove, ...prices }) => ({ inputTokensAbove, ...pricesOf(prices) }))
   return { prices: { ...pricesOf(cost), ...(tiers && { tiers }) } }
 }

@@ -1258,11 +1258,6 @@ export const knownModels: readonly KnownModel[] = [
     outputTokens: 131072,
     hasImages: true,
     thinking: ['off', 'low', 'high', 'max'],
-    prices: {
-      input: 0.192,
-      output: 15,
-      cacheRead: 0.182,
-    },
   },
   {
     provider: 'openrouter',
@@ -1440,11 +1435,6 @@ export const knownModels: readonly KnownModel[] = [
     outputTokens: 943718,
     hasImages: false,
     thinking: ['low', 'high', 'max'],
-    prices: {
-      input: 0.08,
-      output: 3.6,
-      cacheRead: 0.076,
-    },
   },
   {
     provider: 'openrouter',

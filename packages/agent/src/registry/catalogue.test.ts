@@ -35,6 +35,13 @@ describe('the catalogue', () => {
     expect(prices?.output).toBeLessThanOrEqual(10)
   })
 
+  test.each(knownModels.filter(({ prices }) => prices))(
+    '$provider/$id has prices that can be true: output costs at most 20 times as much as input',
+    ({ prices }) => {
+      expect((prices?.output ?? 0) / (prices?.input ?? 0)).toBeLessThanOrEqual(20)
+    },
+  )
+
   test.each(knownModels)('$provider/$id has limits that can be true', (model) => {
     expect(model.id).toMatch(modelIdPattern)
     expect(model.name).toMatch(/^[\w .:-]+$/)
