@@ -12,6 +12,7 @@ import { startFakeProvider, type FakeAnswer, type FakeApi, type FakeProvider } f
 import { catalogueProviders, type ProviderApi } from './catalogue.ts'
 import { referenceOf } from './model-info.ts'
 import { createModelRegistry, type ModelRegistry, type ModelRegistryOptions } from './model-registry.ts'
+import type { RegistryError } from './registry-error.ts'
 import type { ProviderAddition } from './provider-additions.ts'
 
 let fake: FakeProvider
@@ -191,6 +192,17 @@ describe('find', () => {
     await expect(registry.find('openai/gtp-6-sol')).rejects.toThrow('openai/gpt-6-sol')
     await expect(registry.find('nothing like it at all')).rejects.toMatchObject({ suggestions: [] })
     await expect(registry.find('')).rejects.toMatchObject({ code: 'unknown-model' })
+  })
+
+  test('an unknown model of a known provider is an error that names models of this provider', async () => {
+    const error = (await registry.find('groq/nope').catch((each: unknown) => each)) as RegistryError
+    expect(error.code).toBe('unknown-model')
+    expect(error.message).toMatch(
+      /^There is no model "groq\/nope"\. Models of groq include groq\/qwen\/qwen3\.8-27b, groq\//,
+    )
+    expect(error.suggestions.filter((each) => !each.startsWith('groq/'))).toEqual([])
+    // The name is right and the provider is wrong.
+    await expect(registry.find('groq/claude-sonnet-5')).rejects.toThrow('Did you mean anthropic/claude-sonnet-5?')
   })
 
   test('a model of a family that exists, in a version that does not, is an error that names the family', async () => {

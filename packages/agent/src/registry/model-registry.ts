@@ -227,7 +227,26 @@ class Registry implements ModelRegistry {
     if (match) throw ambiguous(`${provider.id}/${name}`, [match, ...others])
     // The server of somebody's own knows best what it serves.
     if (this.#sourceOf(provider) === 'user') return assumedModel(name, provider, 'user')
-    throw await this.#unknownModel(`${provider.id}/${name}`, [...own, ...this.#models.values()])
+    throw this.#unknownModelOf(provider, name)
+  }
+
+  /** Names models of the provider, unless another provider has a model of exactly this name. */
+  #unknownModelOf(provider: ModelProvider, name: string): RegistryError {
+    const own = this.#modelsOf(provider)
+    const elsewhere = [...this.#models.values()].filter(({ id }) => id === name)
+    const near = [...new Set([...elsewhere.map(referenceOf), ...nearModels(name, own)])].slice(0, 3)
+    const first = own.toSorted(
+      (left, right) => Number(right.id === provider.defaultModel) - Number(left.id === provider.defaultModel),
+    )
+    const some = first.slice(0, 3).map(referenceOf)
+    const hints =
+      near.length > 0
+        ? [`Did you mean ${near.join(' or ')}?`]
+        : some.length > 0
+          ? [`Models of ${provider.id} include ${some.join(', ')}.`]
+          : []
+    const message = [`There is no model ${shown(`${provider.id}/${name}`)}.`, ...hints].join(' ')
+    return new RegistryError('unknown-model', message, { suggestions: near.length > 0 ? near : some })
   }
 
   async #byName(name: string): Promise<ModelInfo> {
