@@ -18,6 +18,7 @@ declare module '@ai-sdk/azure' {
     baseURL?: string
     apiKey?: string
     apiVersion?: string
+    fetch?: typeof globalThis.fetch
   }): (deploymentId: string) => LanguageModelV4
 }
 

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Stream
 import { text } from '@tapetree/session'
 import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { aiSdkModel, type AiSdkModelOptions } from './ai-sdk-model.ts'
+import { adaptedModel, type AiSdkModelOptions } from './ai-sdk-model.ts'
 import type { Model, ModelPart, ModelRequest } from './model.ts'
 import { anthropicFacts, openaiFacts } from './provider-facts.ts'
 
@@ -222,7 +222,7 @@ function modelOf(script: readonly Scripted[], given: Partial<AiSdkModelOptions> 
     },
   }
   return {
-    model: aiSdkModel({ provider: 'acme', languageModel, facts: anthropicFacts, ...given }),
+    model: adaptedModel({ provider: 'acme', languageModel, facts: anthropicFacts, ...given }),
     languageModel,
     calls,
     read: () => script.length - rest.length,

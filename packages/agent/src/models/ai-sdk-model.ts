@@ -36,7 +36,7 @@ const adapter = 'ai-sdk'
 const adapterVersion = '2'
 
 /** A model of a provider package of the Vercel AI SDK, called directly and not through the SDK's own loop. */
-export function aiSdkModel(options: AiSdkModelOptions): Model {
+export function adaptedModel(options: AiSdkModelOptions): Model {
   const { provider, languageModel, facts, prices, clock = systemClock } = options
   const { modelId } = languageModel
   const limits = { ...knownLimits(modelId), ...options.limits }

@@ -17,7 +17,7 @@ import { createAgent } from '../../session/create-agent.ts'
 import { startFakeProvider, type FakeApi } from '../../testing/fake-provider/index.ts'
 import { defineTool } from '../../tools/tool.ts'
 import { thinkingLevels, type Model, type ModelPart, type ModelRequest } from '../model.ts'
-import { aiSdkModel, type AiSdkLanguageModel, type AiSdkModelFacts } from './ai-sdk.ts'
+import { aiSdkFetch, aiSdkModel, type AiSdkLanguageModel, type AiSdkModelFacts } from './ai-sdk.ts'
 import { anthropic } from './anthropic.ts'
 import { google } from './google.ts'
 import { openai } from './openai.ts'
@@ -528,5 +528,38 @@ describe('a package that has an entry point of its own', () => {
     expect((await collect(aiSdkModel(any(provider.baseUrl(api))))).map(({ type }) => type)).toEqual(types)
     const [first, second] = provider.requests
     expect(second?.body).toEqual(first?.body)
+  })
+})
+
+describe('an answer with a block that no version knows', () => {
+  const events = [
+    {
+      type: 'message_start',
+      message: { id: 'm', model: 'm', content: [], usage: { input_tokens: 1, output_tokens: 1 } },
+    },
+    { type: 'content_block_start', index: 0, content_block: { type: 'hologram', depth: 3 } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Hi.' } },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 2 } },
+    { type: 'message_stop' },
+  ]
+  const chunks = events.map((event) => Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))
+
+  test('fails in the package, and is read with the fetch that skips unknown kinds', async () => {
+    await using provider = await startFakeProvider()
+    provider.script(() => ({ type: 'bytes', chunks }))
+    const baseURL = provider.baseUrl('anthropic')
+    const plain = createAnthropic({ baseURL, apiKey: 'test-key' })('claude-sonnet-5')
+    await expect(collect(aiSdkModel(plain))).rejects.toMatchObject({ name: 'ModelError' })
+    const tolerant = createAnthropic({ baseURL, apiKey: 'test-key', fetch: aiSdkFetch('anthropic') })('claude-sonnet-5')
+    expect(await collect(aiSdkModel(tolerant))).toEqual(
+      expect.arrayContaining([
+        { type: 'text_delta', part: 0, text: 'Hi.' },
+        { type: 'skipped', kinds: { 'block:hologram': 1 } },
+        { type: 'finish', reason: 'stop' },
+      ]),
+    )
   })
 })

@@ -1,12 +1,14 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Clock } from '../../clock.ts'
-import { aiSdkModel as adaptedModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from '../ai-sdk-model.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'
 import { asLanguageModelV4 } from '../language-model-v4.ts'
 import type { Model, ModelLimits, ThinkingLevel } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'
 import { anthropicFacts, googleFacts, openaiFacts, type ProviderFacts } from '../provider-facts.ts'
+import { providerFetch } from '../provider-fetch.ts'
+import { readableFetch } from '../readable-response.ts'
 import { nearestLevel, reasoningOf } from '../thinking-levels.ts'
 
 /**
@@ -84,6 +86,20 @@ export function aiSdkModel(model: AiSdkLanguageModel, facts: AiSdkModelFacts = {
     clock: facts.clock,
     cacheMarker,
   })
+}
+
+/** The format of the answers that a package reads. Bedrock's Converse API is none of them. */
+export type AiSdkFormat = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+
+/**
+ * A `fetch` for the options of a provider package. It skips and counts what the package does not know and would fail on, has no limit on
+ * silence of its own, and uses the proxy that the environment names.
+ */
+export function aiSdkFetch(
+  format: AiSdkFormat,
+  fetch: typeof globalThis.fetch = providerFetch,
+): typeof globalThis.fetch {
+  return readableFetch(fetch, { api: format })
 }
 
 /** `azure.responses` is a model of `azure`. */

@@ -1,5 +1,5 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
-import { aiSdkModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from '../ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { anthropicFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'
@@ -10,5 +10,5 @@ export type { ProviderOptions } from './provider-options.ts'
 /** A model of Anthropic, by the Messages API. The key is taken from `ANTHROPIC_API_KEY` if none is given. */
 export function anthropic(options: ProviderOptions): Model {
   const languageModel = createAnthropic(connectionOf(options, { api: 'anthropic' })).languageModel(options.model)
-  return aiSdkModel({ ...options, provider: 'anthropic', languageModel, facts: anthropicFacts })
+  return adaptedModel({ ...options, provider: 'anthropic', languageModel, facts: anthropicFacts })
 }

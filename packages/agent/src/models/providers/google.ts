@@ -1,5 +1,5 @@
 import { createGoogle } from '@ai-sdk/google'
-import { aiSdkModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from '../ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { googleFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'
@@ -10,5 +10,5 @@ export type { ProviderOptions } from './provider-options.ts'
 /** A model of Google, by the Gemini API. The key is taken from `GOOGLE_GENERATIVE_AI_API_KEY` if none is given. */
 export function google(options: ProviderOptions): Model {
   const languageModel = createGoogle(connectionOf(options, { api: 'google' })).languageModel(options.model)
-  return aiSdkModel({ ...options, provider: 'google', languageModel, facts: googleFacts })
+  return adaptedModel({ ...options, provider: 'google', languageModel, facts: googleFacts })
 }

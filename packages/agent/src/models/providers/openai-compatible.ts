@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { aiSdkModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from '../ai-sdk-model.ts'
 import type { Model, ThinkingLevel } from '../model.ts'
 import { openaiCompatibleFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'
@@ -26,7 +26,7 @@ export function openaiCompatible(options: OpenaiCompatibleOptions): Model {
     ...(queryParams && { queryParams }),
     includeUsage: true,
   })
-  return aiSdkModel({ ...options, provider: name, languageModel: server.chatModel(model), facts })
+  return adaptedModel({ ...options, provider: name, languageModel: server.chatModel(model), facts })
 }
 
 /** Azure before its v1 API takes a key only in a header of its own. */

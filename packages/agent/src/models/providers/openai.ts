@@ -1,5 +1,5 @@
 import { createOpenAI } from '@ai-sdk/openai'
-import { aiSdkModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from '../ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { openaiFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'
@@ -13,5 +13,5 @@ export interface OpenaiOptions extends ProviderOptions {
 /** A model of OpenAI, by the Responses API; nothing is stored there. The key is taken from `OPENAI_API_KEY` if none is given. */
 export function openai(options: OpenaiOptions): Model {
   const languageModel = createOpenAI(connectionOf(options, { api: 'openai' })).responses(options.model)
-  return aiSdkModel({ ...options, provider: 'openai', languageModel, facts: openaiFacts })
+  return adaptedModel({ ...options, provider: 'openai', languageModel, facts: openaiFacts })
 }
