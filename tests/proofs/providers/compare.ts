@@ -67,7 +67,9 @@ function isBeginning(block: ReadBlock, whole: ReadBlock): boolean {
 
 function loggedBlocks(message: LoggedMessage, api: FakeApi): ReadBlock[] {
   const blocks = message.content.map(blockOf)
-  const kept = api === 'openai' ? mergeSummaries(blocks) : api === 'openaiCompatible' ? blocks.filter(hasText) : blocks
+  // Gemini sends pieces, and a part that is skipped may lie between two pieces of reasoning.
+  const isMerged = api === 'openai' || api === 'google'
+  const kept = isMerged ? mergeReasoning(blocks) : api === 'openaiCompatible' ? blocks.filter(hasText) : blocks
   return kept.map(({ block }) => block)
 }
 
@@ -118,7 +120,7 @@ function hasText({ block }: LoggedBlock): boolean {
 }
 
 /** The log has a block for each summary of an item. The last one of a broken answer does not name its item. */
-function mergeSummaries(blocks: LoggedBlock[]): LoggedBlock[] {
+function mergeReasoning(blocks: LoggedBlock[]): LoggedBlock[] {
   const merged: LoggedBlock[] = []
   for (const each of blocks) {
     const last = merged.at(-1)

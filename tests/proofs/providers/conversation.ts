@@ -235,8 +235,9 @@ class Conversation {
       const last = attempts.at(-1)
       if (usage?.purpose === 'attempt' && last) last.usage = usage.tokens
     }
+    const kept = [...messages, ...attempts].map((message) => ({ message, text: JSON.stringify(message.content) }))
     for (const delivered of this.#delivered) {
-      const found = [...messages, ...attempts].filter(({ content }) => JSON.stringify(content).includes(delivered.mark))
+      const found = kept.filter(({ text }) => text.includes(delivered.mark)).map(({ message }) => message)
       for (const problem of problemsOf(delivered, found)) {
         this.#problems.push(`${nameOf(delivered.subject)}: answer ${delivered.mark}: ${problem}`)
       }
@@ -311,11 +312,15 @@ function inChunks(bytes: Uint8Array, draw: Draw): Uint8Array[] {
   return chunks
 }
 
+const lookInput = z.object({ at: z.string() })
+const lookSchema = z.toJSONSchema(lookInput, { io: 'input' })
+
 function lookTool(draw: Draw): Tool {
   return defineTool({
     name: 'look',
     description: 'Looks.',
-    schema: z.object({ at: z.string() }),
+    schema: lookInput,
+    inputSchema: lookSchema,
     readOnly: true,
     access: () => [],
     run: ({ at }) => {

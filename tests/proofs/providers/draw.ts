@@ -27,7 +27,9 @@ export class Draw {
 
   /** Some of the entries. */
   some(members: Record<string, unknown>, probability = 0.3): Record<string, unknown> {
-    return Object.fromEntries(Object.entries(members).filter(() => this.chance(probability)))
+    const kept: Record<string, unknown> = {}
+    for (const name of Object.keys(members)) if (this.chance(probability)) kept[name] = members[name]
+    return kept
   }
 
   /** Text with characters that are easily broken: several bytes, several code units, line ends, quotes. */
