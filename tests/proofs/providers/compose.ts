@@ -115,8 +115,9 @@ class Composer {
 
   input(place: number): string {
     const { mark, subject, calls, isMalformed } = this.wish
-    const whole = JSON.stringify({ at: this.draw.text(mark) })
     const isCut = isMalformed && place === calls - 1 && subject.api !== 'google'
+    // What is cut off must not be part of the mark.
+    const whole = JSON.stringify({ at: `${this.draw.text(mark)}${isCut ? ' and more' : ''}` })
     return isCut ? whole.slice(0, -this.draw.integer(1, 5)) : whole
   }
 

@@ -249,7 +249,10 @@ class Conversation {
 function problemsOf({ whole, fate, ending, counted, subject }: Delivered, found: LoggedMessage[]): string[] {
   const [message] = found
   if (found.length > 1) return [`the log has it ${found.length} times`]
-  if (!message) return fate === 'complete' && ending !== 'empty' ? ['the log does not have it'] : []
+  if (!message)
+    return fate === 'complete' && ending !== 'empty'
+      ? [`the log does not have it: ${ending} ${JSON.stringify(whole.blocks)}`]
+      : []
   if (fate !== 'complete') return compareBeginning(whole, message, subject)
   if (!keptAs[ending].includes(message.kind)) return [`an answer that was ${ending} is kept as ${message.kind}`]
   if (ending === 'failed' || ending === 'quota') return compareBeginning(whole, message, subject)
