@@ -205,15 +205,17 @@ class Conversation {
   /** Most answers just end. */
   #ending({ api }: Subject): Ending {
     const draw = this.#draw
+    const mayLackQuota = api === 'openai' && this.#failuresLeft > 0 && this.#lastSubject !== this.#fallback
+    if (mayLackQuota && draw.chance(0.4)) return 'quota'
     if (draw.chance(0.85)) return 'complete'
-    const ending = draw.pick<Ending>(['refused', 'paused', 'empty', 'failed', 'failed', 'quota'])
+    const ending = draw.pick<Ending>(['refused', 'paused', 'empty', 'failed', 'failed'])
     const isPossible: Record<Ending, boolean> = {
       complete: true,
       refused: true,
       paused: api === 'anthropic',
       empty: this.#retriesLeft > 0 && this.#emptiesLeft > 0,
       failed: this.#retriesLeft > 0,
-      quota: api === 'openai' && this.#failuresLeft > 0 && this.#lastSubject !== this.#fallback,
+      quota: mayLackQuota,
     }
     return isPossible[ending] ? ending : 'complete'
   }
