@@ -72,8 +72,8 @@ async function bundle(folder: string): Promise<void> {
 /** What the agent reads from Markdown files beside its source is put into the bundle. */
 function markdownInside(): Plugin {
   const readers: Record<string, string> = {
-    [join(agent, 'tools/description.ts')]: 'descriptionOf',
-    [join(agent, 'session/prompt-file.ts')]: 'promptFile',
+    [join(agent, 'tools/builtin/description.ts')]: 'descriptionOf',
+    [join(agent, 'prompt/prompt-file.ts')]: 'promptFile',
   }
   return {
     name: 'markdown-inside',

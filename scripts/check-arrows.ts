@@ -13,49 +13,85 @@ const arrows: Record<string, string[]> = {
   web: ['client', 'session'],
 }
 
-/** What each folder of the agent may import of the others. All may import `redaction` and `util`, and tests may import all. */
-const agentArrows: Record<string, string[]> = {
-  util: [],
-  redaction: [],
-  models: [],
-  tools: [],
-  permissions: ['tools'],
-  loop: ['models', 'tools'],
-  registry: ['models'],
-  mcp: ['models', 'tools'],
-  resources: ['permissions', 'tools'],
-  settings: ['models', 'permissions', 'mcp'],
-  extensions: ['models', 'tools', 'loop', 'registry'],
-  session: ['models', 'tools', 'permissions', 'loop', 'registry', 'mcp', 'resources', 'settings', 'extensions'],
-  testing: ['models', 'tools', 'permissions', 'loop', 'session'],
-}
-
-/** The same for the server; all may import `util`. Its files beside the folders put it together and may use all of them. */
-const serverArrows: Record<string, string[]> = {
-  util: [],
-  live: [],
-  auth: ['live'],
-  observe: ['live'],
-  ws: ['live', 'auth'],
-  http: ['live', 'auth', 'observe'],
-}
-
 /**
- * The same for the command line. The small files beside its folders are for all of them. The screen knows sessions and clients, and nothing of
- * what runs them: so it is the same for a session here and for one on another machine.
+ * What each folder of a package may import of the others, lowest first: a folder may only name folders that stand above it in its table,
+ * so there are no circles. `shared` lists what every folder may import. Tests and `testing/` may import everything, and so may the files
+ * beside the folders, which put the package together.
  */
-const cliArrows: Record<string, string[]> = {
-  util: [],
-  tui: [],
-  host: [],
-  print: ['host'],
-  sessions: ['host'],
-  export: ['sessions'],
-  play: ['host'],
-  setup: ['host'],
-  tour: ['host'],
-  commands: ['host', 'tui', 'print', 'sessions', 'export', 'play', 'setup', 'tour'],
-  'command-table': ['commands'],
+const folderArrows: Record<string, { shared: string[]; folders: Record<string, string[]> }> = {
+  session: {
+    shared: ['errors.ts', 'util'],
+    folders: {
+      util: [],
+      line: [],
+      state: ['line'],
+      log: ['line', 'state'],
+      view: ['line', 'state'],
+      store: ['line', 'state', 'log', 'view'],
+      stores: ['line', 'state', 'log', 'view', 'store'],
+    },
+  },
+  client: { shared: [], folders: { protocol: [] } },
+  agent: {
+    shared: ['util', 'redaction'],
+    folders: {
+      util: [],
+      redaction: [],
+      models: [],
+      tools: [],
+      permissions: ['tools'],
+      mcp: ['tools'],
+      resources: ['permissions', 'tools'],
+      settings: ['models', 'permissions', 'mcp'],
+      prompt: ['models', 'tools', 'permissions', 'resources'],
+      summary: ['models', 'prompt'],
+      run: ['models', 'tools', 'permissions', 'prompt', 'summary'],
+      extensions: ['models', 'tools', 'run'],
+      agent: [
+        'models',
+        'tools',
+        'permissions',
+        'mcp',
+        'resources',
+        'settings',
+        'prompt',
+        'summary',
+        'run',
+        'extensions',
+      ],
+    },
+  },
+  server: {
+    shared: ['util'],
+    folders: {
+      util: [],
+      live: [],
+      auth: ['live'],
+      observe: ['live'],
+      drivers: ['live'],
+      local: ['live'],
+      ws: ['live', 'auth'],
+      http: ['live', 'auth', 'observe'],
+    },
+  },
+  // The screen knows sessions and clients and nothing of what runs them, so it is the same for a session on another machine.
+  cli: {
+    shared: ['util', 'text', 'session-source.ts', 'session-choices.ts'],
+    folders: {
+      util: [],
+      text: [],
+      'command-line': [],
+      tui: [],
+      host: ['command-line'],
+      print: ['command-line', 'host'],
+      sessions: ['command-line', 'host'],
+      export: ['command-line', 'sessions'],
+      play: ['command-line'],
+      setup: ['command-line', 'host'],
+      tour: ['command-line'],
+      commands: ['command-line', 'tui', 'host', 'print', 'sessions', 'export', 'play', 'setup', 'tour'],
+    },
+  },
 }
 const knownToScreens = ['client', 'session', 'cli']
 
@@ -74,9 +110,9 @@ function checkArrows(): string[] {
   return [
     ...all.flatMap(checkPackageArrow),
     ...all.flatMap(checkSessionArrow),
-    ...all.flatMap(checkAgentArrow),
-    ...all.flatMap(checkServerArrow),
-    ...all.flatMap(checkCliArrow),
+    ...all.flatMap(checkFolderArrow),
+    ...all.flatMap(checkScreenArrow),
+    ...Object.keys(folderArrows).flatMap(checkTable),
     ...[...browserEntries].flatMap(([entry, foreign]) => checkBrowser(entry, foreign, imports)),
     ...findCycles(imports),
   ]
@@ -106,59 +142,43 @@ function checkSessionArrow({ file, line, specifier, targets }: Import): string[]
     .map(() => `${file}:${line}: ${specifier}: only stores/ and testing/ may import stores/file`)
 }
 
-/** Files beside the folders are small things that everybody may use, such as the clock, and the entry, which may use everybody. */
-function checkAgentArrow({ file, line, specifier, targets }: Import): string[] {
-  const from = agentFolderOf(file)
-  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
-  const allowed = agentArrows[from]
+function checkFolderArrow({ file, line, specifier, targets }: Import): string[] {
+  const own = packageOf(file) ?? ''
+  const table = folderArrows[own]
+  const from = folderOf(file)
+  if (table === undefined || from === undefined || from.endsWith('.ts')) return []
+  if (file.endsWith('.test.ts') || file.includes('/testing/')) return []
+  const allowed = table.folders[from]
   if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
   return targets.flatMap(({ file: target }) => {
-    const to = agentFolderOf(target)
-    if (to === undefined || to === from || to === 'util' || to === 'redaction' || allowed.includes(to)) return []
+    const to = folderOf(target)
+    if (packageOf(target) !== own || to === undefined) return []
+    if (to === from || table.shared.includes(to) || allowed.includes(to)) return []
     return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
   })
 }
 
-/** A server that is put together elsewhere, as in a test kit, may use what it wants. */
-function checkServerArrow({ file, line, specifier, targets }: Import): string[] {
-  const from = serverFolderOf(file)
-  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
-  const allowed = serverArrows[from]
-  if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
-  return targets.flatMap(({ file: target }) => {
-    if (packageOf(target) !== 'server') return []
-    const to = serverFolderOf(target)
-    if (to === undefined) return [`${file}:${line}: ${specifier}: ${from} may not import what puts the server together`]
-    return to === from || to === 'util' || allowed.includes(to)
-      ? []
-      : [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
-  })
+function checkTable(name: string): string[] {
+  const folders = Object.entries(folderArrows[name]?.folders ?? {})
+  const names = folders.map(([folder]) => folder)
+  return folders.flatMap(([folder, allowed], index) =>
+    allowed
+      .filter((each) => !names.slice(0, index).includes(each))
+      .map((each) => `scripts/check-arrows.ts: ${name}: ${folder} may not name ${each}, which does not stand above it`),
+  )
 }
 
-function checkCliArrow({ file, line, specifier, targets }: Import): string[] {
-  const from = cliFolderOf(file)
-  if (from === undefined || file.endsWith('.test.ts') || file.includes('/testing/')) return []
-  const allowed = cliArrows[from]
-  if (allowed === undefined) return [`${file}:${line}: folder ${from} has no arrows in scripts/check-arrows.ts`]
-  return targets.flatMap(({ file: target }) => {
-    const isOutside = from === 'tui' && !knownToScreens.includes(packageOf(target) ?? '')
-    if (isOutside) return [`${file}:${line}: ${specifier}: the screen knows only ${knownToScreens.join(', ')}`]
-    const to = cliFolderOf(target)
-    if (to === undefined || to === from || to === 'util' || allowed.includes(to)) return []
-    return [`${file}:${line}: ${specifier}: ${from} may not import ${to}`]
-  })
+function checkScreenArrow({ file, line, specifier, targets }: Import): string[] {
+  if (packageOf(file) !== 'cli' || folderOf(file) !== 'tui') return []
+  if (file.endsWith('.test.ts') || file.includes('/testing/')) return []
+  return targets
+    .filter(({ file: target }) => !knownToScreens.includes(packageOf(target) ?? ''))
+    .map(() => `${file}:${line}: ${specifier}: the screen knows only ${knownToScreens.join(', ')}`)
 }
 
-function cliFolderOf(file: string): string | undefined {
-  return /^packages\/cli\/src\/([^/]+)\//.exec(file)?.[1]
-}
-
-function serverFolderOf(file: string): string | undefined {
-  return /^packages\/server\/src\/([^/]+)\//.exec(file)?.[1]
-}
-
-function agentFolderOf(file: string): string | undefined {
-  return /^packages\/agent\/src\/([^/]+)\//.exec(file)?.[1]
+/** The folder below `src`, or the file itself if it stands beside the folders. */
+function folderOf(file: string): string | undefined {
+  return /^packages\/[^/]+\/src\/([^/]+)/.exec(file)?.[1]
 }
 
 function checkBrowser(entry: string, foreign: readonly string[], imports: Map<string, Import[]>): string[] {

@@ -38,7 +38,7 @@ test('--all runs every step, whatever the limit', () => {
 })
 
 test('a Markdown file in the folder of a used source touches the step', () => {
-  expect(select({ changed: ['packages/agent/src/tools/bash.md'] })['alpha']?.runs).toBe(true)
+  expect(select({ changed: ['packages/agent/src/tools/builtin/bash.md'] })['alpha']?.runs).toBe(true)
 })
 
 test('what runs stays within the limit, and a step that uses the change more directly goes first', () => {
@@ -90,7 +90,7 @@ function select(options: Partial<Selection>): Record<string, { name: string; run
       new Map([
         [entry, 0],
         [entry.replace('.ts', '/child.ts'), 1],
-        ...(entry.includes('alpha') ? [['packages/agent/src/tools/bash.ts', 2] as const] : []),
+        ...(entry.includes('alpha') ? [['packages/agent/src/tools/builtin/bash.ts', 2] as const] : []),
       ]),
     ...options,
   })

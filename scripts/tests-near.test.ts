@@ -8,9 +8,9 @@ const files = new UsedFiles()
 const projects = testProjects()
 
 test('a changed test comes first, then the tests that import the changed file, then those farther away', () => {
-  const { selected, left } = near('packages/session/src/inbox.ts', 'scripts/figure/gate.test.ts')
+  const { selected, left } = near('packages/session/src/state/inbox.ts', 'scripts/figure/gate.test.ts')
   expect(selected[0]).toBe('scripts/figure/gate.test.ts')
-  expect(selected.slice(0, 6)).toContain('packages/session/src/inbox.test.ts')
+  expect(selected.slice(0, 6)).toContain('packages/session/src/state/inbox.test.ts')
   expect(left).toBeGreaterThan(20)
 })
 
@@ -24,7 +24,7 @@ test('a system test is selected if it or what it imports has changed', () => {
 })
 
 test('tests that use nothing of the change are left out', () => {
-  expect(near('packages/cli/src/main.ts').selected).not.toContain('packages/session/src/inbox.test.ts')
+  expect(near('packages/cli/src/main.ts').selected).not.toContain('packages/session/src/state/inbox.test.ts')
   expect(near('LICENSE')).toEqual({ selected: [], left: 0 })
 })
 

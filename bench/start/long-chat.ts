@@ -4,7 +4,7 @@ import type { SessionHandle } from '@tapetree/client'
 import { localSource } from '../../packages/cli/src/host/local-source.ts'
 import { openStore } from '../../packages/cli/src/host/open-store.ts'
 import { SessionHost } from '../../packages/cli/src/host/session-host.ts'
-import { placesOf } from '../../packages/cli/src/places.ts'
+import { placesOf } from '../../packages/cli/src/host/places.ts'
 import { runChat } from '../../packages/cli/src/tui/run-chat.ts'
 import { SilentTerminal } from './silent-terminal.ts'
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { judgeCommand } from '../../packages/agent/src/permissions/shell/judge-command.ts'
+import { judgeCommand } from '../../packages/agent/src/permissions/judge-command.ts'
 import type { RuleLayers } from '../../packages/agent/src/permissions/rules.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { Chance } from '../corpus/chance.ts'

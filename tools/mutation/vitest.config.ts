@@ -21,7 +21,7 @@ export default defineConfig({
     include: [
       'packages/session/src/stores/file/{blob-files,durable-folders,file-*,full-disk,log-*,node-file-port}.test.ts',
       'packages/session/src/stores/file/{recover,search-text,second-writer,storage-error}.test.ts',
-      'packages/session/src/cut-points.test.ts',
+      'packages/session/src/view/cut-points.test.ts',
     ],
     execArgv: ['-C', '@tapetree/source'],
     // Stryker runs tests in worker threads, which may change neither the umask nor the user.

@@ -63,30 +63,30 @@ test('every part of an answer has a row, and no other', () => {
 
 test('every setting and every limit has a row, and no other', () => {
   const runs = pageAt('reference/runs.md')
-  const source = sourceAt('session/run-settings.ts')
+  const source = sourceAt('run/run-settings.ts')
   const settings = membersOf(source.slice(0, source.indexOf('export const')))
   expect(new Set(rowsOf(sectionOf(runs, 'Settings')))).toEqual(new Set(settings))
-  const limits = membersOf(sourceAt('loop/limits.ts').split('export type LimitName')[0] ?? '')
+  const limits = membersOf(sourceAt('run/limits.ts').split('export type LimitName')[0] ?? '')
   expect(new Set(rowsOf(sectionOf(runs, 'Limits')))).toEqual(new Set(limits))
 })
 
 test('every kind of event has a row, and no other', () => {
   const page = pageAt('reference/events.md')
-  const agentEvent = sourceAt('session/agent-event.ts')
-  const told = [...typesIn(agentEvent), ...typesIn(sourceAt('loop/live-event.ts')), 'delta', 'partial']
+  const agentEvent = sourceAt('run/agent-event.ts')
+  const told = [...typesIn(agentEvent), ...typesIn(sourceAt('run/events.ts')), 'delta', 'partial']
   expect(new Set(rowsOf(sectionOf(page, 'Everything')))).toEqual(new Set(told))
-  const views = sourceAt('session/event-views.ts')
+  const views = sourceAt('agent/events.ts')
   const shown = typesIn(views.slice(0, views.indexOf('interface Subscribable')))
   expect(new Set(rowsOf(sectionOf(page, 'Views')))).toEqual(new Set(shown))
-  expect(new Set(rowsOf(sectionOf(page, 'Callbacks')))).toEqual(new Set(optionalMembersOf('session/callbacks.ts')))
+  expect(new Set(rowsOf(sectionOf(page, 'Callbacks')))).toEqual(new Set(optionalMembersOf('agent/callbacks.ts')))
 })
 
 test('every code of an error has a row, and no other', () => {
   const errors = pageAt('reference/errors.md')
   const codes = {
     SessionError: sourceAt('../../session/src/errors.ts'),
-    PromptError: sourceAt('session/compose-message.ts').split('override')[1]?.split('constructor')[0] ?? '',
-    RegistryError: sourceAt('registry/registry-error.ts').split('class')[0] ?? '',
+    PromptError: sourceAt('prompt/compose-message.ts').split('override')[1]?.split('constructor')[0] ?? '',
+    RegistryError: sourceAt('models/registry/registry-error.ts').split('class')[0] ?? '',
     SettingsError: sourceAt('settings/settings-error.ts').split('class')[0] ?? '',
     ModelError: sourceAt('models/model-error.ts').split('class')[0] ?? '',
   }

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { runCli } from './cli.ts'
-import { Failure, usageFailure } from './failure.ts'
-import { exitCodes } from './exit-code.ts'
-import { OutputError } from './output-error.ts'
-import { reportFailure } from './report-failure.ts'
+import { Failure, usageFailure } from './command-line/failure.ts'
+import { exitCodes } from './command-line/exit-code.ts'
+import { OutputError } from './command-line/output-error.ts'
+import { reportFailure } from './command-line/report-failure.ts'
 import { testIo } from './testing/test-io.ts'
-import { version } from './version.ts'
+import { version } from './command-line/version.ts'
 
 test('the version is that of the package', async () => {
   const manifest = await readFile(new URL('../package.json', import.meta.url), 'utf8')

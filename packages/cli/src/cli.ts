@@ -1,15 +1,15 @@
-import { commands } from './command-table/commands.ts'
-import { exitCodes, type ExitCode } from './exit-code.ts'
-import { write, type Io } from './io.ts'
-import { parse, wantsJson } from './parse.ts'
-import { reportFailure } from './report-failure.ts'
+import { commands } from './commands/table/commands.ts'
+import { exitCodes, type ExitCode } from './command-line/exit-code.ts'
+import { write, type Io } from './command-line/io.ts'
+import { parse, wantsJson } from './command-line/parse.ts'
+import { reportFailure } from './command-line/report-failure.ts'
 
 /** One command line from its words to its exit code. It never throws: what went wrong is said on stderr. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const parsed = parse(args, commands)
     if (parsed.type === 'help') {
-      const { helpFor } = await import('./help.ts')
+      const { helpFor } = await import('./command-line/help.ts')
       await write(io.stdout, helpFor(parsed.path, { commands, output: io.stdout, env: io.env }))
       return exitCodes.ok
     }

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { exitCodes } from './exit-code.ts'
+import { exitCodes } from './command-line/exit-code.ts'
 import { bundle, runBundle } from './testing/bundled-command.ts'
 import { fakeHome } from './testing/fake-home.ts'
-import { version } from './version.ts'
+import { version } from './command-line/version.ts'
 
 test('the bundle works by itself: commands, searches, pages and extensions find their programs and threads beside it', async () => {
   await using pages = await servePage('<h1>From the page</h1>')

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { version } from './version.ts'
+import { version } from './command-line/version.ts'
 
 // What a script asks most often is answered before anything else is loaded.
 const args = process.argv.slice(2)

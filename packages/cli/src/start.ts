@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Io } from './io.ts'
+import type { Io } from './command-line/io.ts'
 
 /** Runs the command in this process: signals, streams and the exit code are its concern, and nothing else's. */
 export async function start(args: readonly string[]): Promise<void> {

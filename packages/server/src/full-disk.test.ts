@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
-import { agentSessions } from './agent-sessions.ts'
+import { agentSessions } from './drivers/agent-sessions.ts'
 import { TestServer } from './testing/running-server.ts'
 
 const cleanUps: (() => unknown)[] = []

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { agentSessions } from './agent-sessions.ts'
+import { agentSessions } from './drivers/agent-sessions.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import { startServer, type SocketServer } from './server.ts'
 

@@ -1,7 +1,13 @@
-export type { CommitListener, CommittedLine } from './committed-line.ts'
-export { buildContext, type Context, type ContextInput, type ContextMessage, type ReasoningPolicy } from './context.ts'
-export { chooseCutPoint, findCutPoints, type CutChoice, type CutKind, type CutPoint } from './cut-points.ts'
-export { fromDisk, toDisk } from './codec.ts'
+export type { CommitListener, CommittedLine } from './log/committed-line.ts'
+export {
+  buildContext,
+  type Context,
+  type ContextInput,
+  type ContextMessage,
+  type ReasoningPolicy,
+} from './view/context.ts'
+export { chooseCutPoint, findCutPoints, type CutChoice, type CutKind, type CutPoint } from './view/cut-points.ts'
+export { fromDisk, toDisk } from './line/codec.ts'
 export type {
   BranchSummaryEntry,
   Cause,
@@ -23,11 +29,11 @@ export type {
   ThinkingLevelEntry,
   ToolDefinition,
   UnknownEntry,
-} from './entry.ts'
+} from './line/entry.ts'
 export { SessionError, type SessionErrorCode } from './errors.ts'
-export type { PlaybackEvent, PlaybackEventOf, PlaybackEventType } from './event.ts'
-export { isId, newId, newSubmissionId } from './ids.ts'
-export type { InboxHold, WaitingMessage } from './inbox.ts'
+export type { PlaybackEvent, PlaybackEventOf, PlaybackEventType } from './view/event.ts'
+export { isId, newId, newSubmissionId } from './line/ids.ts'
+export type { InboxHold, WaitingMessage } from './state/inbox.ts'
 export {
   currentFormat,
   maxNesting,
@@ -38,8 +44,8 @@ export {
   type Line,
   type Position,
   type RecordDraft,
-} from './line.ts'
-export type { LogLine } from './log-lines.ts'
+} from './line/line.ts'
+export type { LogLine } from './log/log-lines.ts'
 export {
   localScope,
   type AppendOptions,
@@ -55,7 +61,7 @@ export {
   type Scope,
   type StoredLine,
   type WritableLog,
-} from './log-store.ts'
+} from './log/log-store.ts'
 export {
   text,
   type BashExecution,
@@ -74,10 +80,10 @@ export {
   type ToolUse,
   type ToolUseContent,
   type Usage,
-} from './message.ts'
-export { Player, type PlayerClock, type PlayerPosition, type PlayOptions } from './player.ts'
-export { Queue } from './queue.ts'
-export type { QueuedMessage, QueueFile } from './queue-file.ts'
+} from './line/message.ts'
+export { Player, type PlayerClock, type PlayerPosition, type PlayOptions } from './view/player.ts'
+export { Queue } from './store/queue.ts'
+export type { QueuedMessage, QueueFile } from './state/queue-file.ts'
 export type {
   AttemptRecord,
   DamageRecord,
@@ -101,11 +107,11 @@ export type {
   UnknownRecord,
   UsageRecord,
   WriterRecord,
-} from './record.ts'
-export { checksum, sealLine, type SealedLine } from './seal-line.ts'
-export type { Redaction } from './redaction.ts'
-export { Session, type AppendedMessage, type SessionTotals } from './session.ts'
-export type { SubmitOptions } from './session-inbox.ts'
+} from './line/record.ts'
+export { checksum, sealLine, type SealedLine } from './line/seal-line.ts'
+export type { Redaction } from './log/redaction.ts'
+export { Session, type AppendedMessage, type SessionTotals } from './store/session.ts'
+export type { SubmitOptions } from './store/session-inbox.ts'
 export type {
   SearchHit,
   SearchQuery,
@@ -114,12 +120,12 @@ export type {
   SessionQuery,
   SessionStatus,
   StoppedRun,
-} from './session-list.ts'
-export type { Damage, OpenRun } from './session-state.ts'
-export type { AppendContext } from './session-writer.ts'
-export type { SessionSnapshot, SnapshotOptions } from './snapshot.ts'
-export { foldOfTranscript } from './transcript-fold.ts'
-export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store.ts'
+} from './state/session-list.ts'
+export type { Damage, OpenRun } from './state/session-state.ts'
+export type { AppendContext } from './log/session-writer.ts'
+export type { SessionSnapshot, SnapshotOptions } from './store/snapshot.ts'
+export { foldOfTranscript } from './view/transcript-fold.ts'
+export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store/session-store.ts'
 export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
 export {
   emptyTranscript,
@@ -132,7 +138,7 @@ export {
   type TranscriptError,
   type TranscriptInput,
   type TranscriptRun,
-} from './transcript.ts'
+} from './view/transcript.ts'
 export type {
   AssistantItem,
   AssistantPart,
@@ -149,9 +155,9 @@ export type {
   ToolResultItem,
   TranscriptItem,
   UserItem,
-} from './transcript-items.ts'
-export type { InFlightItem, InFlightPart, LiveKind, LiveText } from './transcript-live.ts'
-export type { TranscriptPath } from './transcript-path.ts'
-export type { PersistentList } from './persistent-list.ts'
-export type { TreeNode } from './tree-view.ts'
-export type { VerifyReport } from './verify.ts'
+} from './view/transcript-items.ts'
+export type { InFlightItem, InFlightPart, LiveKind, LiveText } from './view/transcript-live.ts'
+export type { TranscriptPath } from './view/transcript-path.ts'
+export type { PersistentList } from './util/persistent-list.ts'
+export type { TreeNode } from './view/tree-view.ts'
+export type { VerifyReport } from './log/verify.ts'

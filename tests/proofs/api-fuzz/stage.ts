@@ -10,7 +10,7 @@ import { Gatekeeper } from '../../../packages/server/src/auth/gatekeeper.ts'
 import { AllowedHosts } from '../../../packages/server/src/auth/host-origin.ts'
 import { Pairing } from '../../../packages/server/src/auth/pairing.ts'
 import { TokenStore } from '../../../packages/server/src/auth/token-store.ts'
-import { addAuthRoutes } from '../../../packages/server/src/http/auth-routes.ts'
+import { addAuthRoutes } from '../../../packages/server/src/http/routes/auth.ts'
 import { TestApi } from '../../../packages/server/src/http/testing/test-api.ts'
 import type { KnownIds } from './arbitrary.ts'
 

@@ -1,5 +1,5 @@
-import { Reading, type ReplayedLine } from '../../../packages/session/src/replay.ts'
-import { SessionState } from '../../../packages/session/src/session-state.ts'
+import { Reading, type ReplayedLine } from '../../../packages/session/src/log/replay.ts'
+import { SessionState } from '../../../packages/session/src/state/session-state.ts'
 import { applyLines, type IntactLine } from './intact-log.ts'
 
 export interface Folded {

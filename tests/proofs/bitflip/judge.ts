@@ -1,4 +1,4 @@
-import { contextPathTo, pathTo, type Node } from '../../../packages/session/src/tree.ts'
+import { contextPathTo, pathTo, type Node } from '../../../packages/session/src/state/tree.ts'
 import type { Flip } from './flip.ts'
 import type { Folded, ReadRange } from './fold.ts'
 import type { IntactLine, IntactLog } from './intact-log.ts'

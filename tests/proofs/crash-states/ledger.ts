@@ -1,5 +1,5 @@
 import type { Durability, Place } from '@tapetree/session'
-import { parseLine } from '../../../packages/session/src/parse-line.ts'
+import { parseLine } from '../../../packages/session/src/line/parse-line.ts'
 import { pathsInFolder, type LogPaths } from '../../../packages/session/src/stores/file/log-paths.ts'
 import {
   inodeAt,

@@ -3,7 +3,7 @@ import { access, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { noRules, type Rule } from '../../../packages/agent/src/permissions/rules.ts'
-import { judgeCommand } from '../../../packages/agent/src/permissions/shell/judge-command.ts'
+import { judgeCommand } from '../../../packages/agent/src/permissions/judge-command.ts'
 import { commandEnvironment } from '../../../packages/agent/src/tools/commands/environment.ts'
 
 export interface GatedPlace {

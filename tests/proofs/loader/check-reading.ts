@@ -1,6 +1,6 @@
 import type { Session, SessionStore, TreeNode, VerifyReport } from '@tapetree/session'
-import { replay, type ReplayedLine } from '../../../packages/session/src/replay.ts'
-import { SessionState } from '../../../packages/session/src/session-state.ts'
+import { replay, type ReplayedLine } from '../../../packages/session/src/log/replay.ts'
+import { SessionState } from '../../../packages/session/src/state/session-state.ts'
 import { BytesLog } from '../../corpus/bytes-store.ts'
 import { brokenPairs } from '../../corpus/context-rules.ts'
 import { wholeLines } from './oracle.ts'

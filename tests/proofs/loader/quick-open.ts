@@ -1,7 +1,7 @@
 import { SessionStore, type Session } from '@tapetree/session'
-import { writeCheckpoint } from '../../../packages/session/src/checkpoint.ts'
-import { replay } from '../../../packages/session/src/replay.ts'
-import { SessionState } from '../../../packages/session/src/session-state.ts'
+import { writeCheckpoint } from '../../../packages/session/src/log/checkpoint.ts'
+import { replay } from '../../../packages/session/src/log/replay.ts'
+import { SessionState } from '../../../packages/session/src/state/session-state.ts'
 import { BytesLog, BytesStore } from '../../corpus/bytes-store.ts'
 import type { Chance } from '../../corpus/chance.ts'
 

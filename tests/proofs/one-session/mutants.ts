@@ -1,8 +1,8 @@
 import { AgentSession } from '@tapetree/agent'
 import type { Session } from '@tapetree/session'
 import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
-import { RunSlot } from '../../../packages/agent/src/session/run-slot.ts'
-import { SharedSession, type Owner } from '../../../packages/agent/src/session/shared-session.ts'
+import { RunSlot } from '../../../packages/agent/src/run/run-slot.ts'
+import { SharedSession, type Owner } from '../../../packages/agent/src/run/shared-session.ts'
 
 /** Faults that this proof must find: each puts one in and gives back what takes it out again. */
 export const mutants: Record<string, () => () => void> = {

@@ -17,7 +17,7 @@ import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testi
 import { defaultPolicy } from '../../../packages/agent/src/redaction/default-policy.ts'
 import type { SessionStore } from '@tapetree/session'
 import { z } from 'zod'
-import { AgentDriver } from '../../../packages/server/src/live/agent-driver.ts'
+import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'
 import { LiveSessions } from '../../../packages/server/src/live/live-sessions.ts'
 
 /** Holds up models and tools until the history lets one of them go on. */

@@ -1,4 +1,4 @@
-import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/read-only-programs.ts'
+import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/programs/read-only-programs.ts'
 
 /**
  * Makes up command lines: programs of the list with options of theirs and of others, quoted in all ways, put together in all ways

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/read-only-programs.ts'
+import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/programs/read-only-programs.ts'
 import { searchPath } from './sandbox.ts'
 
 /** The options that an installed program says it has, whether or not the judge knows them. */

@@ -13,7 +13,7 @@ import {
 import { newId, sealLine, type SessionStore } from '@tapetree/session'
 import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
 import { defaultTenant, TokenStore } from '../../../packages/server/src/auth/token-store.ts'
-import { AgentDriver } from '../../../packages/server/src/live/agent-driver.ts'
+import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'
 import type { SessionDriver } from '../../../packages/server/src/live/driver.ts'
 import type { LiveSession } from '../../../packages/server/src/live/live-session.ts'
 import { LiveSessions } from '../../../packages/server/src/live/live-sessions.ts'

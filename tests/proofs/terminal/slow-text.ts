@@ -1,4 +1,4 @@
-import { Highlighter, languageNames } from '../../../packages/cli/src/tui/highlight.ts'
+import { Highlighter, languageNames } from '../../../packages/cli/src/tui/markdown/highlight.ts'
 import { markdownLines } from '../../../packages/cli/src/tui/markdown/markdown-lines.ts'
 import { shownText } from '../../../packages/cli/src/tui/markdown/shown-text.ts'
 import { StreamingMarkdown } from '../../../packages/cli/src/tui/markdown/streaming-markdown.ts'

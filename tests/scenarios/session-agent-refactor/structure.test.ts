@@ -41,15 +41,10 @@ verifies(
   ],
   'no function of the loop and of what is around it has more than 100 lines, and what starts a run has far fewer than 80',
   () => {
-    const functions = filesOf('loop', 'session').flatMap(functionsIn)
+    const functions = filesOf('run', 'agent', 'summary', 'prompt').flatMap(functionsIn)
     expect(functions.length).toBeGreaterThan(200)
     expect(functions.filter(({ lines }) => lines > 100)).toEqual([])
-    const starts = [
-      'session/agent-session.ts prompt',
-      'session/run.ts run',
-      'session/run.ts inRun',
-      'loop/run-loop.ts runLoop',
-    ]
+    const starts = ['agent/agent-session.ts prompt', 'run/run.ts run', 'run/run.ts inRun', 'run/run-loop.ts runLoop']
     const sizes = starts.map((name) => functions.find((each) => each.name === name)?.lines ?? Infinity)
     expect(sizes.filter((lines) => lines >= 80)).toEqual([])
   },
@@ -63,7 +58,7 @@ verifies(
     const naming = files.filter((file) =>
       /\bon(?:TextDelta|ToolCall|ToolResult|Complete|Error)\b\??[:.(]/.test(textOf(file)),
     )
-    expect(naming.filter((file) => !file.startsWith('mcp/'))).toEqual(['session/callbacks.ts'])
+    expect(naming.filter((file) => !file.startsWith('mcp/'))).toEqual(['agent/callbacks.ts'])
   },
 )
 
@@ -72,20 +67,24 @@ verifies(
   'each concern has a file of its own, and the loop knows nothing of the sessions, providers and screens around it',
   () => {
     const concerns = {
-      'the session as its user sees it': 'session/agent-session.ts',
-      'the state of one run': 'session/run-context.ts',
-      'what one answer says': 'loop/turn.ts',
-      'turns after turns': 'loop/run-loop.ts',
-      'what is done about errors': 'session/recovery.ts',
-      'one run at a time, and what waits': 'session/run-slot.ts',
-      summaries: 'session/compaction.ts',
-      titles: 'session/title.ts',
-      'cache markers': 'models/cache-markers.ts',
+      'the session as its user sees it': 'agent/agent-session.ts',
+      'the state of one run': 'run/run-context.ts',
+      'what one answer says': 'run/turn.ts',
+      'turns after turns': 'run/run-loop.ts',
+      'what is done about errors': 'run/recovery.ts',
+      'one run at a time, and what waits': 'run/run-slot.ts',
+      summaries: 'summary/compaction.ts',
+      titles: 'summary/title.ts',
+      'cache markers': 'models/request/cache-markers.ts',
     }
     expect(Object.values(concerns).filter((file) => !globSync(file, { cwd: source }).length)).toEqual([])
-    const imports = filesOf('loop').flatMap((file) =>
+    const imports = filesOf('run').flatMap((file) =>
       Array.from(textOf(file).matchAll(/from '(\.\.\/[^']+)'/g), ([, path]) => path as string),
     )
-    expect(imports.filter((path) => !/^\.\.\/(?:clock\.ts$|models\/model|tools\/|redaction\/)/.test(path))).toEqual([])
+    expect(
+      imports.filter(
+        (path) => !/^\.\.\/(?:util\/|models\/[^/]+$|tools\/|permissions\/|prompt\/|summary\/|redaction\/)/.test(path),
+      ),
+    ).toEqual([])
   },
 )

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
-import { addProvider } from '../registry/provider-additions.ts'
+import { addProvider } from '../models/registry/provider-additions.ts'
 import { readToolInput } from '../tools/tool-input.ts'
 import type { HookName } from './extension.ts'
 import type { Offer } from './runner.ts'

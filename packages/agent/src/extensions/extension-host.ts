@@ -1,7 +1,7 @@
 import { basename, dirname, extname } from 'node:path'
-import { systemClock, type Clock } from '../clock.ts'
+import { systemClock, type Clock } from '../util/clock.ts'
 import type { Model } from '../models/model.ts'
-import type { ProviderAddition } from '../registry/provider-additions.ts'
+import type { ProviderAddition } from '../models/registry/provider-additions.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
 import type { Tool } from '../tools/tool.ts'
 import { checkOffer, isAdded } from './check-offer.ts'
@@ -12,7 +12,7 @@ import { ExtensionFailure, messageOf } from './extension-failure.ts'
 import { extensionModel } from './extension-model.ts'
 import { extensionTool } from './extension-tool.ts'
 import { readCommandResult } from './handler-results.ts'
-import type { Hooks, HookSession } from './hooks.ts'
+import type { Hooks, HookSession } from '../run/hooks.ts'
 import { InProcessRunner } from './in-process-runner.ts'
 import {
   defaultExtensionLimits,

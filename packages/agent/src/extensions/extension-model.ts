@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Model, ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
 import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
-import { hashOf } from '../models/request-hash.ts'
+import { hashOf } from '../util/request-hash.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 import { Handover } from './handover.ts'
 import type { LoadedExtension } from './loaded-extension.ts'

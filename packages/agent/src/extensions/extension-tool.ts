@@ -4,7 +4,7 @@ import { ToolProblem } from '../tools/tool-problem.ts'
 import type { Access, CheckedCall, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 import { readToolOutput } from './handler-results.ts'
-import type { HookSession } from './hooks.ts'
+import type { HookSession } from '../run/hooks.ts'
 import type { LoadedExtension } from './loaded-extension.ts'
 import type { Offer } from './runner.ts'
 

@@ -1,8 +1,8 @@
 import type { Message, ToolUse } from '@tapetree/session'
 import type { ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
-import type { ProviderAddition } from '../registry/provider-additions.ts'
+import type { ProviderAddition } from '../models/registry/provider-additions.ts'
 import type { Answer, Question, ToolOutput } from '../tools/tool.ts'
-import type { AgentStart, BeforeCompact, TurnEvent } from './hooks.ts'
+import type { AgentStart, BeforeCompact, TurnEvent } from '../run/hooks.ts'
 
 /** The default export of a module that extends the agent. It registers all that it has before it returns. */
 export type Extension = (api: ExtensionApi) => void | Promise<void>

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../util/clock.ts'
 
 /** Time that runs out, and that stands still while somebody pauses it. */
 export class TimeLimit {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { hashOf } from '../models/request-hash.ts'
+import { hashOf } from '../util/request-hash.ts'
 
 /** What the user knows a server by. */
 export interface Pin {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hashOf } from '../models/request-hash.ts'
+import { hashOf } from '../util/request-hash.ts'
 import { hasHidden, withoutHidden } from './foreign-text.ts'
 import { inputCheck, type InputCheck } from './input-check.ts'
 import type { McpLimits } from './limits.ts'

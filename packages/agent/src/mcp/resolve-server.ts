@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { hashOf } from '../models/request-hash.ts'
+import { hashOf } from '../util/request-hash.ts'
 import { findProgram } from './find-program.ts'
 import { serverEnvironment } from './server-environment.ts'
 import { ServerProblem } from './server-problem.ts'

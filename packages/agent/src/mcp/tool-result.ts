@@ -1,6 +1,6 @@
 import { text, type Content } from '@tapetree/session'
 import { z } from 'zod'
-import { hashOf } from '../models/request-hash.ts'
+import { hashOf } from '../util/request-hash.ts'
 import { fileKindOf } from '../tools/files/file-kind.ts'
 import { limitOutput } from '../tools/output-limit.ts'
 import type { ToolContext, ToolOutput } from '../tools/tool.ts'

@@ -1,6 +1,6 @@
 import { text, type Usage } from '@tapetree/session'
 import { describe, expect, test } from 'vitest'
-import { Answer } from '../loop/answer.ts'
+import { Answer } from '../run/answer.ts'
 import { ThinkTags } from './events/think-tags.ts'
 import type { Model } from './model.ts'
 import type { ModelError } from './model-error.ts'

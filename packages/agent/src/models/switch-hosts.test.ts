@@ -1,6 +1,6 @@
 import { text, type Message } from '@tapetree/session'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Answer } from '../loop/answer.ts'
+import { Answer } from '../run/answer.ts'
 import { startFakeProvider, type FakeAnswer, type FakeHost, type FakeProvider } from '../testing/index.ts'
 import type { Model } from './model.ts'
 import { anthropic } from './providers/anthropic.ts'

@@ -4,7 +4,7 @@ import { judgeRead, judgeWrite } from './judge-path.ts'
 import { usePath } from './paths/path-use.ts'
 import { allowed, worst, type Judgement, type Policy } from './policy.ts'
 import { effectOf, matchHost, matchTool } from './rules.ts'
-import { judgeCommand } from './shell/judge-command.ts'
+import { judgeCommand } from './judge-command.ts'
 
 /** What may become of a call: the worst of what it would touch. */
 export function judgeCall(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, policy: Policy): Judgement {

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 import { TestFolder } from '../testing/test-folder.ts'
-import { editTool } from '../tools/edit.ts'
-import { fetchTool } from '../tools/fetch.ts'
-import { writeTool } from '../tools/write.ts'
+import { editTool } from '../tools/builtin/edit.ts'
+import { fetchTool } from '../tools/builtin/fetch.ts'
+import { writeTool } from '../tools/builtin/write.ts'
 import { PermissionGate, type GatePolicy } from './gate.ts'
 
 type Call = { tool: 'edit' | 'write' | 'fetch'; input: Record<string, unknown> }

@@ -13,7 +13,7 @@ import {
   type Effect,
   type Rule,
 } from './rules.ts'
-import { anything, literal } from './shell/word.ts'
+import { anything, literal } from './shell/words/word.ts'
 
 const tool = (effect: Effect): Rule => ({ effect, type: 'tool', match: 'x' })
 const always = (): 'yes' => 'yes'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { mayReachInto, mayTouch, staysWithin, type PathUse } from './paths/path-use.ts'
 import { exactPath, parsePathPattern, type PathPattern } from './paths/path-pattern.ts'
 import { realPath } from './paths/real-path.ts'
-import { textOf, type Word } from './shell/word.ts'
+import { textOf, type Word } from './shell/words/word.ts'
 
 /**
  * What may happen without asking, what is asked, and what never happens. A rule says what it is about:

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { knownNames } from './describe.ts'
-import { nearestName } from './nearest-name.ts'
+import { nearestName } from '../util/nearest-name.ts'
 import { settingsSchema, type CheckedSettings } from './schema.ts'
 import { visibleName } from './visible-name.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defaultRunSettings } from '../session/run-settings.ts'
+import { defaultRunSettings } from '../run/run-settings.ts'
 import { builtIn } from './built-in.ts'
 import { describeSettings } from './describe.ts'
 

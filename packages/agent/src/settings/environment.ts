@@ -1,6 +1,6 @@
 import type { Environment } from './config-folder.ts'
 import { describeSettings, type SettingRow } from './describe.ts'
-import { nearestName } from './nearest-name.ts'
+import { nearestName } from '../util/nearest-name.ts'
 
 export interface EnvironmentSettings {
   /** As if it stood in a file; not checked. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Usage } from '@tapetree/session'
 import { z } from 'zod'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../util/clock.ts'
 import type { FinishReason, Model, ModelCall, ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
 import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
 import { defineTool, type Tool, type ToolOutput } from '../tools/tool.ts'

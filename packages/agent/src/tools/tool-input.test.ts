@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { createAgent } from '../session/create-agent.ts'
+import { createAgent } from '../agent/create-agent.ts'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import type { StandardSchema } from './tool-input.ts'
 import { defineTool, type Tool } from './tool.ts'

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { runCli } from '../cli.ts'
 import { openStore } from '../host/open-store.ts'
 import { SessionHost } from '../host/session-host.ts'
-import { placesOf } from '../places.ts'
+import { placesOf } from '../host/places.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 import { testIo, type TestIoOptions } from '../testing/test-io.ts'
 

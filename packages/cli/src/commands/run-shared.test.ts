@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from '../host/open-store.ts'
 import { SessionHost } from '../host/session-host.ts'
-import { placesOf } from '../places.ts'
+import { placesOf } from '../host/places.ts'
 import { bundle, runBundle } from '../testing/bundled-command.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 

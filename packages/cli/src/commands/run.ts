@@ -1,4 +1,4 @@
-import type { CommandRun } from '../command.ts'
+import type { CommandRun } from '../command-line/command.ts'
 import { checkSetup } from '../print/check-setup.ts'
 import { runOptionsOf } from '../print/run-options.ts'
 

@@ -1,7 +1,7 @@
 import type { Content, Entry, Message } from '@tapetree/session'
-import { counted } from '../counted.ts'
-import { describeEntry } from '../describe-entry.ts'
-import { harmless } from '../harmless.ts'
+import { counted } from '../text/counted.ts'
+import { describeEntry } from '../text/describe-entry.ts'
+import { harmless } from '../text/harmless.ts'
 import type { ExportedSession } from './exported-session.ts'
 
 /** The path that the session is on, as Markdown that may also go to a terminal. */

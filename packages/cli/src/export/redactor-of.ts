@@ -1,5 +1,5 @@
 import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 
 /** The same that a session is recorded with. What a project says does not count. */
 export async function redactorOf({ cwd, home, env }: Io): Promise<Redactor> {

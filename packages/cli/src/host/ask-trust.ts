@@ -6,10 +6,10 @@ import {
   TrustStore,
   type ProjectTrust,
 } from '@tapetree/agent'
-import { stylesFor } from '../colour.ts'
-import { harmless, harmlessLine } from '../harmless.ts'
-import { write, type Io } from '../io.ts'
-import { askLine } from './ask-line.ts'
+import { stylesFor } from '../command-line/colour.ts'
+import { harmless, harmlessLine } from '../text/harmless.ts'
+import { write, type Io } from '../command-line/io.ts'
+import { askLine } from '../command-line/ask-line.ts'
 
 /** Asks about a repository that would have something done, before anything of it holds. No answer is a no. */
 export async function askTrust(cwd: string, io: Io): Promise<ProjectTrust> {

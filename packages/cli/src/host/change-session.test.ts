@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { runCli } from '../cli.ts'
 import { openStore } from './open-store.ts'
 import { startChild } from './testing/child.ts'
-import { placesOf } from '../places.ts'
+import { placesOf } from './places.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 import { testIo } from '../testing/test-io.ts'
 

@@ -1,6 +1,6 @@
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { wrongCertificateCode } from './transport.ts'
 
 /** Why a server could not be spoken to: nobody answers there, or whoever does shows a certificate that nothing vouches for. */

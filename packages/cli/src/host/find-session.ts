@@ -6,13 +6,13 @@ import {
   type SessionQuery,
   type SessionStore,
 } from '@tapetree/session'
-import { nearestWord } from '../did-you-mean.ts'
-import { fitText } from '../display-width.ts'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
-import { isEmptySession, sessionTitle } from '../session-title.ts'
-import { shortIds } from '../short-ids.ts'
+import { nearestWord } from '../text/did-you-mean.ts'
+import { fitText } from '../text/display-width.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
+import { isEmptySession, sessionTitle } from '../text/session-title.ts'
+import { shortIds } from '../text/short-ids.ts'
 import { allSessions, type ListedSessions } from './all-sessions.ts'
 
 export interface FindSessionOptions {

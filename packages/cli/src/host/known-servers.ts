@@ -3,9 +3,9 @@ import { replaceFile } from '@tapetree/session/util/replace-file'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import type { Places } from '../places.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import type { Places } from './places.ts'
 
 const serverSchema = z.object({
   /** Its origin. */

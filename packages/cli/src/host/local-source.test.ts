@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { placesOf } from '../places.ts'
+import { placesOf } from './places.ts'
 import { fakeHome, fakeModel } from '../testing/fake-home.ts'
 import { localSource } from './local-source.ts'
 import { offeredModels } from './offered-models.ts'

@@ -1,7 +1,7 @@
 import type { SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir } from 'node:fs/promises'
-import type { Places } from '../places.ts'
+import type { Places } from './places.ts'
 
 /** The sessions of this user, as files. Whoever opens it closes it. */
 export async function openStore({ sessions }: Pick<Places, 'sessions'>): Promise<SessionStore> {

@@ -1,5 +1,5 @@
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
 
 export function ownedElsewhere(sessionId: string, why: string): Failure {
   return new Failure(exitCodes.ownedElsewhere, `Session ${sessionId} is open in another process.`, {

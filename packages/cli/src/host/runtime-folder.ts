@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
 
 /** A place in this folder for the socket of this process. The folder is made, and must be ours alone. */
 export async function socketPathIn(folder: string): Promise<string> {

@@ -18,8 +18,8 @@ import {
   type SocketServer,
 } from '@tapetree/server'
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
-import type { Io } from '../io.ts'
-import { placesOf } from '../places.ts'
+import type { Io } from '../command-line/io.ts'
+import { placesOf } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
 import { claimOrAttach } from './claim-or-attach.ts'
 import { followOwner } from './follow-owner.ts'

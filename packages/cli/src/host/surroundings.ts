@@ -13,7 +13,7 @@ import {
   type ProjectTrust,
   type SettingsInput,
 } from '@tapetree/agent'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 
 /** What lies around the sessions of a folder. */
 export interface Surroundings {

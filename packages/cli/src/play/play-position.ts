@@ -1,7 +1,7 @@
 import type { Player, PlayerPosition } from '@tapetree/session'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 const minPrefixLength = 4
 

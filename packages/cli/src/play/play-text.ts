@@ -1,9 +1,9 @@
 import type { PlaybackEvent } from '@tapetree/session'
-import { callArgument } from '../call-argument.ts'
-import type { Styles } from '../colour.ts'
-import { contentText } from '../content-text.ts'
-import { counted } from '../counted.ts'
-import { harmless } from '../harmless.ts'
+import { callArgument } from '../text/call-argument.ts'
+import type { Styles } from '../command-line/colour.ts'
+import { contentText } from '../text/content-text.ts'
+import { counted } from '../text/counted.ts'
+import { harmless } from '../text/harmless.ts'
 
 const maxOutputLines = 20
 const maxThoughtLines = 10

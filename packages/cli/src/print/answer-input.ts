@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline'
-import { exitCodes } from '../exit-code.ts'
-import { failureOf } from '../failure-of.ts'
-import { Failure, usageFailure } from '../failure.ts'
-import type { Input } from '../io.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { failureOf } from '../command-line/failure-of.ts'
+import { Failure, usageFailure } from '../command-line/failure.ts'
+import type { Input } from '../command-line/io.ts'
 import { readInputLine, type InputLine } from './input-line.ts'
 import type { Ended, PrintSession } from './print-session.ts'
 

@@ -1,9 +1,9 @@
 import { allTools, registryModels, type LoadedSettings, type ModelRegistry, type SettingsInput } from '@tapetree/agent'
-import { exitCodes } from '../exit-code.ts'
-import { Failure, usageFailure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { surroundingsOf } from '../host/surroundings.ts'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 
 interface SetupQuestion {
   io: Pick<Io, 'cwd' | 'home' | 'env'>

@@ -1,5 +1,5 @@
-import { usageFailure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { usageFailure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { mentionsIn, readMentioned, type MentionedFile } from './mentioned-files.ts'
 
 export interface ComposedPrompt {

@@ -1,5 +1,5 @@
-import type { Io } from '../io.ts'
-import { printJson } from '../print-json.ts'
+import type { Io } from '../command-line/io.ts'
+import { printJson } from '../command-line/print-json.ts'
 import type { RunResult } from './run-result.ts'
 import type { RunPrinter } from './run-printer.ts'
 

@@ -1,6 +1,6 @@
 import type { InFlightItem, Session, Transcript } from '@tapetree/session'
-import { write, type Io } from '../io.ts'
-import { harmlessJson, jsonText } from '../json-text.ts'
+import { write, type Io } from '../command-line/io.ts'
+import { harmlessJson, jsonText } from '../text/json-text.ts'
 import type { RunResult } from './run-result.ts'
 import type { RunPrinter } from './run-printer.ts'
 

@@ -1,7 +1,7 @@
 import type { SessionHandle } from '@tapetree/client'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 /** The run that a process left in the middle, and that nobody works on. */
 export function leftBehindIn(handle: SessionHandle): string | undefined {

@@ -1,5 +1,5 @@
 import type { Transcript, SessionStore } from '@tapetree/session'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 import { JsonPrinter } from './json-printer.ts'
 import { JsonlPrinter } from './jsonl-printer.ts'
 import { Progress } from './progress.ts'

@@ -1,6 +1,6 @@
 import type { SessionInfo, SessionStore } from '@tapetree/session'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
 import { findSession } from '../host/find-session.ts'
 
 /** The session to go on with. One whose log has lost something that nobody has looked at yet is not gone on with by a script. */

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { readRegularFile } from '../read-regular-file.ts'
+import { readRegularFile } from '../util/read-regular-file.ts'
 
 /** A file that was named behind an `@`, or why it is left as it was typed. */
 export type MentionedFile =

@@ -1,9 +1,9 @@
 import type { SessionInfo, SessionStore } from '@tapetree/session'
-import { exitCodes } from '../exit-code.ts'
-import { Failure, usageFailure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { SessionHost } from '../host/session-host.ts'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 import type { OpenedSession } from '../session-source.ts'
 import type { RunOptions } from './run-options.ts'
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { exitCodes } from '../exit-code.ts'
-import { Failure, usageFailure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
-import { readRegularFile } from '../read-regular-file.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
+import { readRegularFile } from '../util/read-regular-file.ts'
 
 /** What an answer has to be: JSON that fits a schema. */
 export interface OutputSchema {

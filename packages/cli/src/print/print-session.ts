@@ -1,7 +1,7 @@
 import type { PromptOutcome, SessionHandle } from '@tapetree/client'
 import { newId } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
-import type { Failure } from '../failure.ts'
+import type { Failure } from '../command-line/failure.ts'
 import type { Refusal } from './refuse-requests.ts'
 import { failureOfRun, stoppedFailure, type StopReason } from './run-failure.ts'
 import type { RunAccount } from './run-account.ts'

@@ -1,7 +1,7 @@
 import type { Transcript, TranscriptItem } from '@tapetree/session'
-import { stylesFor, type Styles } from '../colour.ts'
-import { harmless, harmlessLine } from '../harmless.ts'
-import { write, type Io } from '../io.ts'
+import { stylesFor, type Styles } from '../command-line/colour.ts'
+import { harmless, harmlessLine } from '../text/harmless.ts'
+import { write, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'
 import { failedLine, toolLine } from './tool-line.ts'
 

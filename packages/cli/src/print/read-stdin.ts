@@ -1,4 +1,4 @@
-import type { Input, Io } from '../io.ts'
+import type { Input, Io } from '../command-line/io.ts'
 
 /** More does not fit into the context of any model. */
 const maxBytes = 10 * 1024 * 1024

@@ -1,7 +1,7 @@
 import type { PermissionRequest } from '@tapetree/session'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { leftBehindIn } from './left-behind.ts'
 import type { PrintSession } from './print-session.ts'
 

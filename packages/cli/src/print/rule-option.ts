@@ -1,6 +1,6 @@
 import { ruleSchema, type Effect, type Rule } from '@tapetree/agent'
-import { usageFailure } from '../failure.ts'
-import { harmlessLine } from '../harmless.ts'
+import { usageFailure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 /** A rule as it is typed behind `--allow` and `--deny`: `command npm run *`, or JSON where the words have blanks in them. */
 type WrittenRule = string | { type: string; match: string | string[] }

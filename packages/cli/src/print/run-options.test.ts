@@ -1,7 +1,7 @@
 import { permissionModes, ruleSchema, thinkingLevels } from '@tapetree/agent'
 import { describe, expect, test } from 'vitest'
-import { runCommands } from '../command-table/run.ts'
-import { parse } from '../parse.ts'
+import { runCommands } from '../commands/table/run.ts'
+import { parse } from '../command-line/parse.ts'
 import { ruleText } from './rule-option.ts'
 import { runOptionsOf, type RunOptions } from './run-options.ts'
 

@@ -1,7 +1,7 @@
 import type { PermissionMode, SettingsInput, ThinkingLevel } from '@tapetree/agent'
-import { flag, listOption, textOption, type Invocation } from '../command.ts'
-import { usageFailure } from '../failure.ts'
-import { numberOption } from '../number-option.ts'
+import { flag, listOption, textOption, type Invocation } from '../command-line/command.ts'
+import { usageFailure } from '../command-line/failure.ts'
+import { numberOption } from '../command-line/number-option.ts'
 import { ruleOption } from './rule-option.ts'
 
 /** What was asked for on the command line of `run`. */

@@ -1,6 +1,6 @@
 import type { RunOutcome } from '@tapetree/session'
-import { errorMembers, type ErrorMembers, type Failure } from '../failure.ts'
-import { snakeNames } from '../snake-names.ts'
+import { errorMembers, type ErrorMembers, type Failure } from '../command-line/failure.ts'
+import { snakeNames } from '../text/snake-names.ts'
 import type { RunAccount } from './run-account.ts'
 import type { PromptEnd } from './run-watch.ts'
 

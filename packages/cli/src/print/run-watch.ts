@@ -1,7 +1,7 @@
 import type { PromptOutcome, SessionChange, SessionHandle } from '@tapetree/client'
 import type { RunEndRecord, Transcript } from '@tapetree/session'
-import { exitCodes } from '../exit-code.ts'
-import { Failure } from '../failure.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
 import { leftBehindIn, takeUp } from './left-behind.ts'
 import { accountOf, type RunAccount, type RunBeginning } from './run-account.ts'
 

@@ -1,8 +1,8 @@
 import type { ToolCallPart } from '@tapetree/session'
-import { callArgument } from '../call-argument.ts'
-import { contentText } from '../content-text.ts'
-import { fitText } from '../display-width.ts'
-import { harmlessLine } from '../harmless.ts'
+import { callArgument } from '../text/call-argument.ts'
+import { contentText } from '../text/content-text.ts'
+import { fitText } from '../text/display-width.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 /** A call on one line: the tool and what it is about. */
 export function toolLine(call: Pick<ToolCallPart, 'name' | 'input'>, columns = 100): string {

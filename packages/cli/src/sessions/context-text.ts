@@ -1,7 +1,7 @@
 import type { Content, Context, ContextMessage, Entry, ToolDefinition } from '@tapetree/session'
-import type { Styles } from '../colour.ts'
-import { counted } from '../counted.ts'
-import { harmless, harmlessLine } from '../harmless.ts'
+import type { Styles } from '../command-line/colour.ts'
+import { counted } from '../text/counted.ts'
+import { harmless, harmlessLine } from '../text/harmless.ts'
 import type { ContextGaps } from './context-path.ts'
 
 /** A context as people read it: what is sent, in order, each with where it comes from. */

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { write } from '../io.ts'
+import { write } from '../command-line/io.ts'
 import { testIo } from '../testing/test-io.ts'
 import { paged } from './paged.ts'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { isInteractive, type Io, type Output } from '../io.ts'
+import { isInteractive, type Io, type Output } from '../command-line/io.ts'
 
 /** Writes long output through what `PAGER` names, where somebody sits before it; otherwise as it comes. */
 export async function paged(io: Io, work: (output: Output) => Promise<void>): Promise<void> {

@@ -1,5 +1,5 @@
-import { elapsedText } from '../elapsed.ts'
-import type { Output } from '../io.ts'
+import { elapsedText } from '../text/elapsed.ts'
+import type { Output } from '../command-line/io.ts'
 
 const quietMs = 1000
 const stepMs = 250

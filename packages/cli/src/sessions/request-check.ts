@@ -7,7 +7,7 @@ import {
   type RequestCheck,
 } from '@tapetree/agent'
 import type { Session } from '@tapetree/session'
-import type { Io } from '../io.ts'
+import type { Io } from '../command-line/io.ts'
 import type { ContextSource } from './context-source.ts'
 
 export interface CheckedRequest {

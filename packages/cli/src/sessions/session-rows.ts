@@ -1,10 +1,10 @@
 import type { SessionInfo } from '@tapetree/session'
-import { ageOf } from '../age.ts'
-import { costText } from '../cost-text.ts'
-import { harmlessLine } from '../harmless.ts'
-import { outputTable, type Column } from '../output-table.ts'
-import { sessionTitle } from '../session-title.ts'
-import { shortIds } from '../short-ids.ts'
+import { ageOf } from '../text/amounts.ts'
+import { costText } from '../text/cost-text.ts'
+import { harmlessLine } from '../text/harmless.ts'
+import { outputTable, type Column } from '../text/output-table.ts'
+import { sessionTitle } from '../text/session-title.ts'
+import { shortIds } from '../text/short-ids.ts'
 
 const columns: readonly Column[] = [
   { title: 'ID' },

@@ -1,7 +1,7 @@
 import type { TreeNode } from '@tapetree/session'
-import { describeEntry } from '../describe-entry.ts'
-import { fitText } from '../display-width.ts'
-import { harmlessLine } from '../harmless.ts'
+import { describeEntry } from '../text/describe-entry.ts'
+import { fitText } from '../text/display-width.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { segmentsOf, type Segment } from './segments.ts'
 
 export interface TreeDrawing {

@@ -1,5 +1,5 @@
 import type { VerifyReport } from '@tapetree/session'
-import { harmlessLine } from '../harmless.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 /** A verdict on one log, and a line for each fault. */
 export function verifyText(id: string, report: VerifyReport): string {

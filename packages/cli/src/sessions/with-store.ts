@@ -1,8 +1,8 @@
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
 import { openStore } from '../host/open-store.ts'
 import { ownedElsewhere } from '../host/owned-elsewhere.ts'
-import type { Io } from '../io.ts'
-import { placesOf } from '../places.ts'
+import type { Io } from '../command-line/io.ts'
+import { placesOf } from '../host/places.ts'
 
 /** Does something with the sessions of this user and closes them, whatever came of it. */
 export async function withStore<T>(io: Io, work: (store: SessionStore) => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import { referenceOf } from '@tapetree/agent'
-import { harmlessLine } from '../harmless.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { openStore } from '../host/open-store.ts'
 import { surroundingsOf } from '../host/surroundings.ts'
-import type { Io } from '../io.ts'
-import { placesOf } from '../places.ts'
+import type { Io } from '../command-line/io.ts'
+import { placesOf } from '../host/places.ts'
 
 const maxSessions = 200
 

@@ -1,6 +1,6 @@
-import { exitCodes } from '../exit-code.ts'
-import { Failure, usageFailure } from '../failure.ts'
-import { write, type Io } from '../io.ts'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../command-line/failure.ts'
+import { write, type Io } from '../command-line/io.ts'
 
 const maxBytes = 64 * 1024
 

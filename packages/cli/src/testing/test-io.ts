@@ -1,5 +1,5 @@
 import { PassThrough, Readable } from 'node:stream'
-import type { Io, Output } from '../io.ts'
+import type { Io, Output } from '../command-line/io.ts'
 
 export interface TestIoOptions {
   stdin?: string

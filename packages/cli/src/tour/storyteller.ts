@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { stylesFor, type Styles } from '../colour.ts'
-import { harmless, harmlessLine } from '../harmless.ts'
-import { write, type Io } from '../io.ts'
+import { stylesFor, type Styles } from '../command-line/colour.ts'
+import { harmless, harmlessLine } from '../text/harmless.ts'
+import { write, type Io } from '../command-line/io.ts'
 import type { TourNews } from './tour-news.ts'
 
 /** Tells the tour at the pace of a reader. */

@@ -1,9 +1,9 @@
 import { ProcessTerminal, type Terminal } from '@earendil-works/pi-tui'
 import { ChatApp } from './app/chat-app.ts'
-import { restoreOnDeath } from './app/restore-terminal.ts'
+import { restoreOnDeath } from './restore-terminal.ts'
 import { suspendable } from './app/suspend.ts'
-import { watchTerminal } from './app/terminal-gone.ts'
-import type { PlainChat } from './app/screen-reader/plain-chat.ts'
+import { watchTerminal } from './terminal-gone.ts'
+import type { PlainChat } from './screen-reader/plain-chat.ts'
 import type { ChatEnd, ChatOptions } from './chat-options.ts'
 
 /** Shows a session and lets one talk to it, until the user leaves. Afterwards the terminal is as it was. */
@@ -40,6 +40,6 @@ async function runOn(
 
 /** Loaded only for those who hear the screen. */
 async function plainChat(options: ChatOptions, terminal: Terminal): Promise<PlainChat> {
-  const { PlainChat: Chat } = await import('./app/screen-reader/plain-chat.ts')
+  const { PlainChat: Chat } = await import('./screen-reader/plain-chat.ts')
   return new Chat(options, terminal)
 }

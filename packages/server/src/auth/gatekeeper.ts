@@ -1,5 +1,5 @@
 import { localUser } from '../live/owner.ts'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import { credentialOf } from './credential.ts'
 import type { FailureLimiter } from './failure-limiter.ts'
 import { changesSomething, checkOrigin, type AllowedHosts } from './host-origin.ts'

@@ -1,5 +1,5 @@
 import { checkCommand, type Arguments, type Operation } from '@tapetree/client'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import { mayDo, type Caller, type Role } from './role.ts'
 
 /** The messages that wait in the session that a command is for. */

@@ -7,7 +7,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import { emitWarning } from '../util/emit-warning.ts'
 import { roles, type Role } from './role.ts'
 

@@ -3,7 +3,7 @@ import type { Caller, Role } from '../auth/role.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { problemSchema, type Problem } from '@tapetree/client'
 import { HTTPException } from 'hono/http-exception'
-import { problemOf } from '../live/problem-error.ts'
+import { problemOf } from '../util/problem-error.ts'
 import { limitBody } from './body-limits.ts'
 
 /** What every handler knows. */

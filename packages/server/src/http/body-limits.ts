@@ -1,7 +1,7 @@
 import type { RouteConfig } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 
 /** The longest prompt has a million characters, each of which may take six bytes as JSON. */
 const maxJsonBytes = 8 * 1024 * 1024

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { checkRole } from '../auth/operation-roles.ts'
 import { mayDo } from '../auth/role.ts'
 import type { LiveSession } from '../live/live-session.ts'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import type { AppEnv } from './app.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)

@@ -1,6 +1,6 @@
 import { fromDisk, type DiskLine, type Line, type Session } from '@tapetree/session'
 import type { ZodType } from 'zod'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import type { Done } from './command.ts'
 
 /** What a command came to. Of one that was done before a restart, what its line says. */

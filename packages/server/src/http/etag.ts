@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 
 /** Names a state: equal for equal values, and for nothing else. */
 export function etagOf(state: unknown): string {

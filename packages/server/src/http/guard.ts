@@ -6,7 +6,7 @@ import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError } from '../live/problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import type { AppEnv, Guard } from './app.ts'
 
 /** What the server hands an app with each request. */

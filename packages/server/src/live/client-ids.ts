@@ -1,4 +1,4 @@
-import { ProblemError } from './problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 
 /** Names that the server itself writes into logs. */
 const reserved: ReadonlySet<string> = new Set(['rest', 'server', 'task'])

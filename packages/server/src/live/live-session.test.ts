@@ -13,7 +13,7 @@ import {
 } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { snapshotFromWire, type Attached, type AttachRequest, type ServerFrame } from '@tapetree/client'
-import { AgentDriver } from './agent-driver.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
 import type { Connection, Sink } from './connection.ts'
 import { LiveSession } from './live-session.ts'
 

@@ -2,7 +2,7 @@ import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore, text, type SessionStore } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { AgentDriver } from './agent-driver.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
 import type { Sink } from './connection.ts'
 import { LiveSessions, type LiveSessionsOptions } from './live-sessions.ts'
 

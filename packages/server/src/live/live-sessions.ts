@@ -6,7 +6,7 @@ import { emitWarning } from '../util/emit-warning.ts'
 import { ClientIds } from './client-ids.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
-import { ProblemError } from './problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 /** What a new session is made with. */

@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { agentSessions } from '../agent-sessions.ts'
-import { AgentDriver } from './agent-driver.ts'
+import { agentSessions } from '../drivers/agent-sessions.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from './live-sessions.ts'
-import { LocalSession } from './local-session.ts'
+import { LocalSession } from '../local/local-session.ts'
 import { decideRecovery, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
 
 /** A busy machine is slow, not wrong. */
@@ -292,7 +292,7 @@ describe('a server that starts again', () => {
   test('takes up what a killed process was doing: its call is not run again, and the next message is heard', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
-    const program = fileURLToPath(new URL('testing/doomed-server.ts', import.meta.url))
+    const program = fileURLToPath(new URL('../drivers/testing/doomed-server.ts', import.meta.url))
     const child = fork(program, [folder], { execArgv: ['-C', '@tapetree/source'] })
     cleanUps.push(() => child.kill('SIGKILL'))
     const [id] = (await once(child, 'message')) as [string]
@@ -311,7 +311,7 @@ describe('a server that starts again', () => {
   test('a permission mode that a client set outlives a killed server, and all screens see when it changes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
-    const program = fileURLToPath(new URL('testing/doomed-server.ts', import.meta.url))
+    const program = fileURLToPath(new URL('../drivers/testing/doomed-server.ts', import.meta.url))
     const child = fork(program, [folder], { execArgv: ['-C', '@tapetree/source'] })
     cleanUps.push(() => child.kill('SIGKILL'))
     const [id] = (await once(child, 'message')) as [string]

@@ -10,7 +10,7 @@ import {
 } from '@tapetree/session'
 import type { LiveSessions } from './live-sessions.ts'
 import { serverOwner } from './owner.ts'
-import { ProblemError } from './problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 
 /** What a server does about runs that were going on when it died: goes on, waits for a person, or ends them. */
 export type RecoveryPolicy = 'resume' | 'ask' | 'stop'

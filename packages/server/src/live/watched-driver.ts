@@ -4,7 +4,7 @@ import { SessionError, type LogLine, type Owner, type Session, type SessionStore
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning } from '../util/emit-warning.ts'
 import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
-import { ProblemError } from './problem-error.ts'
+import { ProblemError } from '../util/problem-error.ts'
 
 export interface WatchedDriverOptions {
   store: SessionStore

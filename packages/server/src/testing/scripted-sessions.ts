@@ -1,7 +1,7 @@
 import { AgentSession, onlyModel, openGate, systemClock, type Clock } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
-import { AgentDriver } from '../live/agent-driver.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
 
 /** Sessions in memory whose model says what it is told to, each from the beginning. */

@@ -7,7 +7,7 @@ import { mayDo, type Caller } from '../auth/role.ts'
 import type { Connection } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError, problemOf } from '../live/problem-error.ts'
+import { ProblemError, problemOf } from '../util/problem-error.ts'
 import { FrameRate } from './frame-rate.ts'
 import { SocketSink } from './socket-sink.ts'
 

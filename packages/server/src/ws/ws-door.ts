@@ -10,7 +10,7 @@ import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError, problemOf } from '../live/problem-error.ts'
+import { ProblemError, problemOf } from '../util/problem-error.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 
 export interface WsDoorOptions {

@@ -1,9 +1,9 @@
-import { isObject } from '../codec.ts'
-import type { ReadableLog } from '../log-store.ts'
-import { textOfLine } from '../message-text.ts'
-import { replay } from '../replay.ts'
-import type { SearchHit, SearchQuery } from '../session-list.ts'
-import { SessionState } from '../session-state.ts'
+import { isObject } from '../line/codec.ts'
+import type { ReadableLog } from '../log/log-store.ts'
+import { textOfLine } from '../line/message-text.ts'
+import { replay } from '../log/replay.ts'
+import type { SearchHit, SearchQuery } from '../state/session-list.ts'
+import { SessionState } from '../state/session-state.ts'
 
 /** Searches one log by reading it: every word must be there, in any case. */
 export async function searchLog(log: ReadableLog, query: { text: string; sessionId: string }): Promise<SearchHit[]> {

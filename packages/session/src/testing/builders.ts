@@ -1,5 +1,5 @@
-import { text, type Content, type ToolResultContent, type ToolUseContent } from '../message.ts'
-import type { Session } from '../session.ts'
+import { text, type Content, type ToolResultContent, type ToolUseContent } from '../line/message.ts'
+import type { Session } from '../store/session.ts'
 
 /** Short words for what tests say. */
 

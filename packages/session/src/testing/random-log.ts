@@ -1,5 +1,5 @@
-import type { DiskLine } from '../line.ts'
-import { sealLine } from '../seal-line.ts'
+import type { DiskLine } from '../line/line.ts'
+import { sealLine } from '../line/seal-line.ts'
 
 /** The text of a random log, line by line: a tree with branches, notes, waiting messages, permissions and runs. */
 export function randomLog(random: () => number, options: { lines: number; damage?: number }): string[] {

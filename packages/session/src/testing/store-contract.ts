@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
-import { text } from '../message.ts'
-import type { Session } from '../session.ts'
-import type { SessionStore } from '../store.ts'
+import { text } from '../line/message.ts'
+import type { Session } from '../store/session.ts'
+import type { SessionStore } from '../store/session-store.ts'
 import { assistant, call, said, toolResult, user } from './builders.ts'
 
 /** A store and what the suite must be able to do to it. */

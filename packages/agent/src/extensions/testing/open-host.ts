@@ -4,7 +4,7 @@ import { TestFolder } from '../../testing/test-folder.ts'
 import type { Answer, Question } from '../../tools/tool.ts'
 import type { ExtensionProblem } from '../loaded-extension.ts'
 import { ExtensionHost, type ExtensionHostOptions } from '../extension-host.ts'
-import type { Hooks, HookSession } from '../hooks.ts'
+import type { Hooks, HookSession } from '../../run/hooks.ts'
 
 /** A host with extensions in files of their own, and what it has told. */
 export interface OpenedHost extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Clock } from '../../clock.ts'
-import { adaptedModel } from '../ai-sdk-model.ts'
+import type { Clock } from '../../util/clock.ts'
+import { adaptedModel } from './ai-sdk-model.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'
 import { asLanguageModelV4 } from '../language-model-v4.ts'

@@ -1,5 +1,5 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
-import { adaptedModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { anthropicFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'

@@ -1,5 +1,5 @@
 import { createGoogle } from '@ai-sdk/google'
-import { adaptedModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { googleFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'

@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { adaptedModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model, ThinkingLevel } from '../model.ts'
 import { openaiCompatibleFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'

@@ -1,5 +1,5 @@
 import { createOpenAI } from '@ai-sdk/openai'
-import { adaptedModel } from '../ai-sdk-model.ts'
+import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { openaiFacts } from '../provider-facts.ts'
 import { connectionOf } from './connection.ts'

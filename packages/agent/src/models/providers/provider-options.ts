@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../util/clock.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import type { ModelLimits } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'

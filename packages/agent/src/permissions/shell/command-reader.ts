@@ -22,14 +22,14 @@ import { usePath, type PathUse } from '../paths/path-use.ts'
 import { joinRaw, realPath } from '../paths/real-path.ts'
 import { mayListSecrets } from '../paths/secret-files.ts'
 import { isPlainName, survey, type Survey } from '../paths/survey.ts'
-import { holdsNumber, isHarmlessArithmetic } from './arithmetic.ts'
-import { asLines, expandAssigned, expandWord, pieceOf, type Surroundings } from './expand-word.ts'
-import { surveyTracked } from './git-history.ts'
+import { holdsNumber, isHarmlessArithmetic } from './words/arithmetic.ts'
+import { asLines, expandAssigned, expandWord, pieceOf, type Surroundings } from './words/expand-word.ts'
+import { surveyTracked } from './programs/git-history.ts'
 import { innerCommands } from './inner-commands.ts'
-import { judgeProgram, type Listing, type ProgramJudgement } from './judge-program.ts'
-import type { FileUse } from './program-rule.ts'
-import { folderEntered, namesRead, programsOfThatName, shellBuiltins } from './shell-builtins.ts'
-import { isHarmlessFor, isPlainVariable } from './variables.ts'
+import { judgeProgram, type Listing, type ProgramJudgement } from './programs/judge-program.ts'
+import type { FileUse } from './programs/program-rule.ts'
+import { folderEntered, namesRead, programsOfThatName, shellBuiltins } from './programs/shell-builtins.ts'
+import { isHarmlessFor, isPlainVariable } from './words/variables.ts'
 import {
   anything,
   isPipe,
@@ -47,8 +47,8 @@ import {
   type Output,
   type Piece,
   type Word,
-} from './word.ts'
-import { wrappedCommand } from './wrappers.ts'
+} from './words/word.ts'
+import { wrappedCommand } from './programs/wrappers.ts'
 
 /** Everything that a command line would do, as far as that can be known before it runs. */
 export interface CommandLine {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../../testing/test-folder.ts'
 import { noRules } from '../rules.ts'
-import { judgeCommand } from './judge-command.ts'
+import { judgeCommand } from '../judge-command.ts'
 
 /** One command for each line, with `⏎` for a line's end inside of a command and `# ` before a remark. */
 function readCorpus(name: string): string[] {

@@ -1,4 +1,4 @@
-import { literal, textOf, type Word } from './word.ts'
+import { literal, textOf, type Word } from './words/word.ts'
 
 /** What a command seems to start: only good for finding what is forbidden, never for allowing something. */
 export interface InnerCommands {

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { TestFolder } from '../../testing/test-folder.ts'
 import { permissionModes } from '../modes.ts'
 import { noRules, ruleSchema } from '../rules.ts'
-import { judgeCommand } from './judge-command.ts'
+import { judgeCommand } from '../judge-command.ts'
 
 /** Commands that are harmless in an empty folder and do harm in a folder that somebody prepared. Paths are relative to the repository. */
 const caseSchema = z.strictObject({

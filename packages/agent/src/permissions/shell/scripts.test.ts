@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { awkOnlyPrints } from './awk-program.ts'
-import { sedOnlyPrints } from './sed-script.ts'
+import { awkOnlyPrints } from './programs/awk-program.ts'
+import { sedOnlyPrints } from './programs/sed-script.ts'
 
 describe('a sed script', () => {
   test.each([

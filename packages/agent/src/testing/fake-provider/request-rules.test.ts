@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { toModelError } from '../../models/provider-error.ts'
+import { toModelError } from '../../models/response/provider-error.ts'
 import type { anthropicRules } from './anthropic-rules.ts'
 import type { geminiRules } from './gemini-rules.ts'
 import { startFakeProvider, type FakeApi, type FakeHost, type FakeProvider } from './index.ts'

@@ -1,5 +1,5 @@
 // A process that owns a session: `owner-process.ts <folder> <session> [silent]`. It says `ready` once it has it, and waits to be killed.
-import { placesOf } from '../../places.ts'
+import { placesOf } from '../places.ts'
 import { openStore } from '../open-store.ts'
 import { SessionHost } from '../session-host.ts'
 

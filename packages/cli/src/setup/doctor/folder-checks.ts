@@ -1,6 +1,6 @@
 import { chmod, lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Places } from '../../places.ts'
+import type { Places } from '../../host/places.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
 /** Folders of ours are for their owner alone, and so are the files with keys. */

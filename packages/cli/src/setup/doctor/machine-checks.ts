@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
-import type { Places } from '../../places.ts'
-import { version } from '../../version.ts'
+import type { Places } from '../../host/places.ts'
+import { version } from '../../command-line/version.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
 /** What is needed of the machine: Node, room, locks, search. */

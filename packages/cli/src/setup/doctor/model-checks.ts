@@ -1,7 +1,7 @@
 import { referenceOf } from '@tapetree/agent'
-import { keyHelp } from '../../failure-of.ts'
+import { keyHelp } from '../../command-line/failure-of.ts'
 import type { Surroundings } from '../../host/surroundings.ts'
-import type { Io } from '../../io.ts'
+import type { Io } from '../../command-line/io.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
 /** Settings, keys and models. No key is ever shown, and no provider is asked. */

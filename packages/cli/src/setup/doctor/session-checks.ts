@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { openStore } from '../../host/open-store.ts'
-import type { Places } from '../../places.ts'
+import type { Places } from '../../host/places.ts'
 import { ok, warning, type Check } from './check.ts'
 
 /** The sessions, the index over them, and sockets that nobody listens at. */

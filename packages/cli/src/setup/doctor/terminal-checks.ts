@@ -1,5 +1,5 @@
-import { hasColour } from '../../colour.ts'
-import type { Io } from '../../io.ts'
+import { hasColour } from '../../command-line/colour.ts'
+import type { Io } from '../../command-line/io.ts'
 import { ok, warning, type Check } from './check.ts'
 
 /** Whether the chat can be shown well here. */

@@ -7,10 +7,10 @@ import {
   type TuiMouseEventResult,
 } from '@earendil-works/pi-tui'
 import type { Composer } from '../input/composer.ts'
-import type { Activities } from './activities.ts'
+import type { Activities } from '../chat/activities.ts'
 import type { Appearance } from './appearance.ts'
 import type { PanelPlace } from './panel-place.ts'
-import type { Remarks } from './remarks.ts'
+import type { Remarks } from '../chat/remarks.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 
 export interface ChatScreenOptions {

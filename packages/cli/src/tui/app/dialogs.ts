@@ -1,9 +1,9 @@
 import { isQuestion, type Answer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
-import { harmlessLine } from '../../harmless.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import type { Theme } from '../theme.ts'
 import type { Panel, PanelPlace } from './panel-place.ts'
-import type { Remarks } from './remarks.ts'
+import type { Remarks } from '../chat/remarks.ts'
 
 export interface DialogsOptions {
   panels: PanelPlace

@@ -1,5 +1,5 @@
 import type { TUI } from '@earendil-works/pi-tui'
-import { Ticker } from './ticker.ts'
+import { Ticker } from '../chat/ticker.ts'
 
 /** When the screen is drawn: after changes, and each second while a time is shown. */
 export class Drawing {

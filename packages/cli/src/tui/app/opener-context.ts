@@ -1,9 +1,9 @@
 import type { SessionSource } from '../../session-source.ts'
 import type { Appearance } from './appearance.ts'
-import type { CurrentSession } from './current-session.ts'
+import type { CurrentSession } from '../chat/current-session.ts'
 import type { Panel } from './panel-place.ts'
-import type { Remarks } from './remarks.ts'
-import type { SessionActions } from './session-actions.ts'
+import type { Remarks } from '../chat/remarks.ts'
+import type { SessionActions } from '../chat/session-actions.ts'
 
 /** What a panel needs that is opened in a file of its own. */
 export interface OpenerContext {

@@ -2,8 +2,8 @@ import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
 import type { OpenerContext } from './opener-context.ts'
 import type { Panel, PanelPlace } from './panel-place.ts'
-import type { Chooser } from './slash-commands.ts'
-import { slashTable } from './slash-table.ts'
+import type { Chooser } from '../chat/slash-commands.ts'
+import { slashTable } from '../chat/slash-table.ts'
 
 export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close'> {
   panels: PanelPlace
@@ -58,7 +58,7 @@ export class PanelOpeners implements Chooser {
   }
 
   async model(): Promise<void> {
-    const { ModelPicker } = await import('../panels/model-picker.ts')
+    const { ModelPicker } = await import('../panels/pickers.ts')
     const { source, session, actions, appearance, onChange } = this.#options
     const chosen = session.handle?.state('config')?.model
     const panel = new ModelPicker({

@@ -1,8 +1,8 @@
 import type { Composer } from '../input/composer.ts'
 import { isThemeName, themeNames } from '../theme.ts'
 import type { Appearance } from './appearance.ts'
-import type { Remarks } from './remarks.ts'
-import type { Look } from './slash-commands.ts'
+import type { Remarks } from '../chat/remarks.ts'
+import type { Look } from '../chat/slash-commands.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 
 export interface ScreenLookOptions {

@@ -4,7 +4,7 @@ import { footerLine } from '../views/footer.ts'
 import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import { contextTokensOf } from './context-size.ts'
-import type { CurrentSession } from './current-session.ts'
+import type { CurrentSession } from '../chat/current-session.ts'
 import { SubagentCost } from './subagent-cost.ts'
 
 export interface SessionLinesOptions {

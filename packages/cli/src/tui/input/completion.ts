@@ -1,5 +1,5 @@
 import type { AutocompleteItem, AutocompleteProvider, AutocompleteSuggestions } from '@earendil-works/pi-tui'
-import { harmlessLine } from '../../harmless.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 
 export interface CompletionOptions {
   /** Paths that match what stands behind `@`. */

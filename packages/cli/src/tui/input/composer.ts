@@ -1,5 +1,5 @@
 import { decodeKittyPrintable, matchesKey, type Component, type TUI } from '@earendil-works/pi-tui'
-import { harmless } from '../../harmless.ts'
+import { harmless } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import type { Completion } from './completion.ts'
 import { ComposerEditor } from './composer-editor.ts'

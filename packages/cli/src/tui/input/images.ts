@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename, extname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { harmlessLine } from '../../harmless.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 
 const mediaTypes: Record<string, string> = {
   '.png': 'image/png',

@@ -1,6 +1,6 @@
 import type { Token, Tokens } from '@earendil-works/pi-tui'
-import { displayWidth } from '../../display-width.ts'
-import type { Highlighter } from '../highlight.ts'
+import { displayWidth } from '../../text/display-width.ts'
+import type { Highlighter } from './highlight.ts'
 import type { Style, Theme } from '../theme.ts'
 import { inlineLines, innerTokens } from './inline.ts'
 import { inside, type Span, type StyledLine } from './styled-line.ts'

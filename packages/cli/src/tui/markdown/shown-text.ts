@@ -1,6 +1,6 @@
-import { counted } from '../../counted.ts'
-import { displayWidth } from '../../display-width.ts'
-import { harmless, harmlessLine } from '../../harmless.ts'
+import { counted } from '../../text/counted.ts'
+import { displayWidth } from '../../text/display-width.ts'
+import { harmless, harmlessLine } from '../../text/harmless.ts'
 
 /** Text of others as it is shown: harmless, without tabs, and cut where it is longer than anybody reads on a screen. */
 export function shownText(text: string): string {

@@ -1,5 +1,5 @@
 import type { Tokens } from '@earendil-works/pi-tui'
-import { displayWidth } from '../../display-width.ts'
+import { displayWidth } from '../../text/display-width.ts'
 import type { Style, Theme } from '../theme.ts'
 import { inlineLines } from './inline.ts'
 import { inside, textOf, type Span, type StyledLine } from './styled-line.ts'

@@ -1,7 +1,7 @@
 import { visibleWidth } from '@earendil-works/pi-tui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fitText } from '../../display-width.ts'
+import { fitText } from '../../text/display-width.ts'
 import { paint, textOf } from './styled-line.ts'
 import { wrapLine } from './wrap-line.ts'
 

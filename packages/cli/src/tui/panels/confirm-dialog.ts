@@ -1,4 +1,4 @@
-import { harmless } from '../../harmless.ts'
+import { harmless } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { ChoicePanel } from './choice-panel.ts'
 

@@ -1,6 +1,6 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import { FramedPanel, type FrameContent } from './panel-frame.ts'
-import { TextField } from './text-field.ts'
+import { FramedPanel, type FrameContent } from './parts/panel-frame.ts'
+import { TextField } from './parts/text-field.ts'
 import type { Theme } from '../theme.ts'
 
 export interface FindPanelOptions {

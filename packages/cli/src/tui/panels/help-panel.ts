@@ -1,10 +1,10 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import { displayWidth, padded } from '../../display-width.ts'
-import { harmlessLine } from '../../harmless.ts'
+import { displayWidth, padded } from '../../text/display-width.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
-import { FramedPanel, type FrameContent } from './panel-frame.ts'
-import { ScrollText } from './scroll-text.ts'
-import { wordWrapped } from './text-wrap.ts'
+import { FramedPanel, type FrameContent } from './parts/panel-frame.ts'
+import { ScrollText } from './parts/scroll-text.ts'
+import { wordWrapped } from './parts/text-wrap.ts'
 
 interface HelpSection {
   title: string

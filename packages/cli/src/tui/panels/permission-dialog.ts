@@ -1,14 +1,14 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { Answer, OpenQuestion } from '@tapetree/client'
-import { harmlessLine } from '../../harmless.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
-import { OptionBlock } from './option-block.ts'
-import { FramedPanel, type FrameContent, type Room } from './panel-frame.ts'
+import { OptionBlock } from './parts/option-block.ts'
+import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
 import { permissionText } from './permission-text.ts'
-import { QuietKeys } from './quiet-keys.ts'
-import { ScrollText } from './scroll-text.ts'
-import { TextField } from './text-field.ts'
-import { hardWrapped, wordWrapped } from './text-wrap.ts'
+import { QuietKeys } from './parts/quiet-keys.ts'
+import { ScrollText } from './parts/scroll-text.ts'
+import { TextField } from './parts/text-field.ts'
+import { hardWrapped, wordWrapped } from './parts/text-wrap.ts'
 
 interface PermissionDialogOptions {
   theme: Theme

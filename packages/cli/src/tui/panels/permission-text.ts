@@ -1,5 +1,5 @@
 import type { OpenQuestion } from '@tapetree/client'
-import { harmless } from '../../harmless.ts'
+import { harmless } from '../../text/harmless.ts'
 
 interface PermissionText {
   /** What it would do, whole. */

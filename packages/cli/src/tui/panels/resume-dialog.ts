@@ -1,4 +1,4 @@
-import { harmlessLine } from '../../harmless.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { ChoicePanel } from './choice-panel.ts'
 

@@ -1,9 +1,9 @@
 import type { SearchHit, SessionInfo } from '@tapetree/session'
-import { ageOf } from '../../age.ts'
-import { costText } from '../../cost-text.ts'
-import { fitText } from '../../display-width.ts'
-import { harmlessLine } from '../../harmless.ts'
-import { sessionTitle } from '../../session-title.ts'
+import { ageOf } from '../../text/amounts.ts'
+import { costText } from '../../text/cost-text.ts'
+import { fitText } from '../../text/display-width.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { sessionTitle } from '../../text/session-title.ts'
 
 export interface SessionRow {
   sessionId: string

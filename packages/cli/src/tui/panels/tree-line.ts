@@ -1,8 +1,8 @@
-import { describeEntry } from '../../describe-entry.ts'
-import { fitText } from '../../display-width.ts'
-import { harmlessLine } from '../../harmless.ts'
+import { describeEntry } from '../../text/describe-entry.ts'
+import { fitText } from '../../text/display-width.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 import type { Style, Theme } from '../theme.ts'
-import { listRow } from './list-row.ts'
+import { listRow } from './parts/list-row.ts'
 import type { TreeRow } from './tree-index.ts'
 
 /** One row as it is drawn: `● ` is on the current path, `◆ ` where the session stands, `○ ` elsewhere, `⤷ ` a subagent. */

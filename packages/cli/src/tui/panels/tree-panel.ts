@@ -1,13 +1,13 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { NavigateOptions } from '@tapetree/client'
 import type { Theme } from '../theme.ts'
-import { ListWindow } from './list-window.ts'
-import { FramedPanel, type FrameContent, type Room } from './panel-frame.ts'
-import { TextField } from './text-field.ts'
+import { ListWindow } from './parts/list.ts'
+import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
+import { TextField } from './parts/text-field.ts'
 import type { EntryRow, TreeData } from './tree-index.ts'
 import { treeLine } from './tree-line.ts'
 import { TreeRows, type TreeFilter } from './tree-rows.ts'
-import { typedText } from './typed-text.ts'
+import { typedText } from './parts/typed-text.ts'
 
 interface TreePanelOptions {
   theme: Theme

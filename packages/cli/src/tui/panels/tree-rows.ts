@@ -1,4 +1,4 @@
-import { describeEntry } from '../../describe-entry.ts'
+import { describeEntry } from '../../text/describe-entry.ts'
 import { indexTree, type EntryRow, type TreeData, type TreeRow } from './tree-index.ts'
 
 export type TreeFilter = 'all' | 'yours' | 'labelled'

@@ -1,4 +1,4 @@
-import type { Highlighter } from '../highlight.ts'
+import type { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 
 /** What an item needs to be drawn, beside itself. */

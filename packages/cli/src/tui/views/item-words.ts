@@ -1,6 +1,6 @@
 import type { AssistantPart, TranscriptItem } from '@tapetree/session'
-import { callArgument } from '../../call-argument.ts'
-import { contentText } from '../../content-text.ts'
+import { callArgument } from '../../text/call-argument.ts'
+import { contentText } from '../../text/content-text.ts'
 
 /** All that an item says when it is unfolded, for finding something in it. It is not harmless. */
 export function itemWords(item: TranscriptItem): string {

@@ -1,5 +1,5 @@
 import { emptyTranscript, type InFlightItem, type Transcript, type TranscriptItem } from '@tapetree/session'
-import { Highlighter } from '../highlight.ts'
+import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 import { CallNewsFeed } from './call-news-feed.ts'
 import { DraftView } from './draft-view.ts'

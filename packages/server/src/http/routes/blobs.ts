@@ -1,9 +1,9 @@
 import { imageStoredSchema } from '@tapetree/client'
 import { z } from 'zod'
-import { ProblemError } from '../../live/problem-error.ts'
+import { ProblemError } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'
-import { imageTypeOf } from '../image-type.ts'
-import { readSession } from '../read-session.ts'
+import { imageTypeOf } from './image-type.ts'
+import { readSession } from './read-session.ts'
 import { json } from '../responses.ts'
 import { blobParameters, sessionParameter } from './parameters.ts'
 

@@ -13,7 +13,7 @@ import type { Routes } from '../app.ts'
 import { commandHeaders, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
 import { resultOf } from '../effect.ts'
 import { changedMeanwhile, etagOf, namesTag } from '../etag.ts'
-import { readSession } from '../read-session.ts'
+import { readSession } from './read-session.ts'
 import { json, jsonBody } from '../responses.ts'
 import { messageParameters, sessionParameter } from './parameters.ts'
 

@@ -1,7 +1,7 @@
 import { AgentSession, onlyModel, openGate, type AgentSessionOptions } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
-import { AgentDriver } from '../../live/agent-driver.ts'
+import { AgentDriver } from '../../drivers/agent-driver.ts'
 import type { LiveSession } from '../../live/live-session.ts'
 import { LiveSessions, type LiveSessionsOptions } from '../../live/live-sessions.ts'
 

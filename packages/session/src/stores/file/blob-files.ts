@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { dirname, join } from 'node:path'
-import { isSha256 } from '../../large-values.ts'
-import type { BlobReference } from '../../message.ts'
+import { isSha256 } from '../../line/large-values.ts'
+import type { BlobReference } from '../../line/message.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 

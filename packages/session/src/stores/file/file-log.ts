@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { SessionError } from '../../errors.ts'
-import type { Position } from '../../line.ts'
+import type { Position } from '../../line/line.ts'
 import type {
   AppendOptions,
   AppendResult,
@@ -10,9 +10,9 @@ import type {
   ReadableLog,
   StoredLine,
   WritableLog,
-} from '../../log-store.ts'
-import type { BlobReference } from '../../message.ts'
-import type { SealedLine } from '../../seal-line.ts'
+} from '../../log/log-store.ts'
+import type { BlobReference } from '../../line/message.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
 import { getBlobFile, putBlobFile, replaceFile } from './blob-files.ts'
 import type { FilePort, ReadPort } from './file-port.ts'
 import type { LogFile } from './log-file.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { localScope } from '../../log-store.ts'
-import { sealLine, type SealedLine } from '../../seal-line.ts'
+import { localScope } from '../../log/log-store.ts'
+import { sealLine, type SealedLine } from '../../line/seal-line.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { FileLogStore } from './file-store.ts'
 

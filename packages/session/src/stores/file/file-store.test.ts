@@ -3,13 +3,13 @@ import { appendFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { sealLine } from '../../seal-line.ts'
-import type { SessionStore } from '../../store.ts'
+import { sealLine } from '../../line/seal-line.ts'
+import type { SessionStore } from '../../store/session-store.ts'
 import { said, user } from '../../testing/builders.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { testSessionStore } from '../../testing/store-contract.ts'
 import { openFileStore, type FileStoreOptions } from './file-store.ts'
-import { scanIndex } from './scan-index.ts'
+import { scanIndex } from './session-index/scan-index.ts'
 
 describe('file store', () => {
   testSessionStore({

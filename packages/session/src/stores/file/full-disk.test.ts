@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { SessionStore } from '../../store.ts'
+import type { SessionStore } from '../../store/session-store.ts'
 import { said, user } from '../../testing/builders.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { openFileStore } from './file-store.ts'
-import { scanIndex } from './scan-index.ts'
+import { scanIndex } from './session-index/scan-index.ts'
 
 const large = 'x'.repeat(300_000)
 

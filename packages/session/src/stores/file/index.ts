@@ -1,6 +1,6 @@
 export { FileLogStore, openFileStore, type FileStoreOptions } from './file-store.ts'
 export { logFilesIn, type StoredLogFile } from './log-files.ts'
-export type { IndexSource, ListIndex } from './list-index.ts'
+export type { IndexSource, ListIndex } from './session-index/list-index.ts'
 export type { FilePort } from './file-port.ts'
 export { nodeFilePort } from './node-file-port.ts'
 export { FileLockedError, withFileLock } from './file-lock.ts'

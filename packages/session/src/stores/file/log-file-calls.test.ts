@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SealedLine } from '../../seal-line.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { LogFile } from './log-file.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { AppendResult, Durability } from '../../log-store.ts'
-import { sealLine, type SealedLine } from '../../seal-line.ts'
+import type { AppendResult, Durability } from '../../log/log-store.ts'
+import { sealLine, type SealedLine } from '../../line/seal-line.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { LogFile } from './log-file.ts'
 

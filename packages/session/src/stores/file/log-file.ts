@@ -1,6 +1,6 @@
-import type { Position } from '../../line.ts'
-import type { AppendResult, Durability } from '../../log-store.ts'
-import type { SealedLine } from '../../seal-line.ts'
+import type { Position } from '../../line/line.ts'
+import type { AppendResult, Durability } from '../../log/log-store.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isId } from '../../ids.ts'
-import type { Place } from '../../log-store.ts'
+import { isId } from '../../line/ids.ts'
+import type { Place } from '../../log/log-store.ts'
 import { pathsInFolder } from './log-paths.ts'
 
 export interface StoredLogFile {

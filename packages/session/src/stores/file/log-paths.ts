@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import type { DerivedFile } from '../../log-store.ts'
+import type { DerivedFile } from '../../log/log-store.ts'
 
 /** Where the files of one session are. */
 export interface LogPaths {

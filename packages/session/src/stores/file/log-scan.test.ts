@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { maxReadLineBytes } from '../../line.ts'
-import { sealLine } from '../../seal-line.ts'
+import { maxReadLineBytes } from '../../line/line.ts'
+import { sealLine } from '../../line/seal-line.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { scanLines, seekLine } from './log-scan.ts'
 

@@ -1,6 +1,6 @@
-import { maxReadLineBytes } from '../../line.ts'
-import type { StoredLine } from '../../log-store.ts'
-import { parseLine } from '../../parse-line.ts'
+import { maxReadLineBytes } from '../../line/line.ts'
+import type { StoredLine } from '../../log/log-store.ts'
+import { parseLine } from '../../line/parse-line.ts'
 import type { ReadPort } from './file-port.ts'
 
 /**

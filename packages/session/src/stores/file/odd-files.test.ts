@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { text } from '../../message.ts'
+import { text } from '../../line/message.ts'
 import { openFileStore } from './file-store.ts'
 import { nodeFilePort } from './node-file-port.ts'
 

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import type { Owner } from '../../log-store.ts'
+import type { Owner } from '../../log/log-store.ts'
 import { replaceFile } from './blob-files.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'

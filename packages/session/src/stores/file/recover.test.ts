@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sealLine } from '../../seal-line.ts'
+import { sealLine } from '../../line/seal-line.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { endOfLastLine, mendTail, readRange, type Mended } from './recover.ts'
 

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { parseLine, splitMerged } from '../../parse-line.ts'
+import { parseLine, splitMerged } from '../../line/parse-line.ts'
 import type { FilePort, ReadPort } from './file-port.ts'
 
 export interface Mended {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Session } from '../../session.ts'
+import type { Session } from '../../store/session.ts'
 import { said, user } from '../../testing/builders.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { openFileStore } from './file-store.ts'

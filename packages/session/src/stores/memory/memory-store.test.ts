@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { sealLine } from '../../seal-line.ts'
-import { localScope } from '../../log-store.ts'
-import { SessionStore } from '../../store.ts'
+import { sealLine } from '../../line/seal-line.ts'
+import { localScope } from '../../log/log-store.ts'
+import { SessionStore } from '../../store/session-store.ts'
 import { testSessionStore } from '../../testing/store-contract.ts'
 import { MemoryLogStore } from './memory-store.ts'
 

@@ -1,5 +1,5 @@
 import { SessionError } from '../../errors.ts'
-import { nextPosition, type Position } from '../../line.ts'
+import { nextPosition, type Position } from '../../line/line.ts'
 import type {
   AppendOptions,
   AppendResult,
@@ -12,13 +12,13 @@ import type {
   Scope,
   StoredLine,
   WritableLog,
-} from '../../log-store.ts'
-import type { BlobReference } from '../../message.ts'
-import type { SealedLine } from '../../seal-line.ts'
-import { sessionInfoOf } from '../../session-info.ts'
-import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../session-list.ts'
-import { SessionReader } from '../../session-reader.ts'
-import { SessionStore, type SessionStoreOptions } from '../../store.ts'
+} from '../../log/log-store.ts'
+import type { BlobReference } from '../../line/message.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
+import { sessionInfoOf } from '../../state/session-info.ts'
+import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../state/session-list.ts'
+import { SessionReader } from '../../log/session-reader.ts'
+import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
 import { settledWithin } from '../../util/deadline.ts'
 import { Listeners } from '../../util/listeners.ts'
 import { pageOf } from '../list-page.ts'

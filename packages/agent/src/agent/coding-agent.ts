@@ -1,0 +1,278 @@
+import type { SessionStore } from '@tapetree/session'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock, type Clock } from '../util/clock.ts'
+import { ExtensionHost } from '../extensions/extension-host.ts'
+import type { TrustedModules } from '../extensions/trusted-modules.ts'
+import type { McpServerState } from '../mcp/mcp-server.ts'
+import { McpServers } from '../mcp/mcp-servers.ts'
+import { describeChange } from '../mcp/pinned-tools.ts'
+import type { SignInOptions } from '../mcp/sign-in.ts'
+import { secretsOf } from '../redaction/known-values.ts'
+import { createRedactor } from '../redaction/redactor.ts'
+import {
+  createModelRegistry,
+  type ModelRegistry,
+  type ModelRegistryOptions,
+} from '../models/registry/model-registry.ts'
+import { loadResources, type Resources } from '../resources/load-resources.ts'
+import type { TrustedContent } from '../resources/trusted-content.ts'
+import type { Settings } from '../settings/built-in.ts'
+import { configFolder } from '../settings/config-folder.ts'
+import { Credentials } from '../settings/credentials.ts'
+import { changedProgram, inspectProject, projectExtensions, type Project } from '../settings/inspect-project.ts'
+import type { Keyring } from '../settings/keyring.ts'
+import { loadSettings, type LoadedSettings } from '../settings/layers.ts'
+import { PinFile } from '../settings/pin-file.ts'
+import type { ProjectCommand } from '../settings/project-commands.ts'
+import { findProjectRoot } from '../settings/project.ts'
+import type { SettingsInput } from '../settings/schema.ts'
+import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
+import { TrustStore } from '../settings/trust-store.ts'
+import { allTools } from '../tools/builtin/all-tools.ts'
+import { AgentSession } from './agent-session.ts'
+import { expandPrompt, type Expansion } from '../prompt/expand.ts'
+import { newsTeller } from '../prompt/news.ts'
+import { optionsFrom } from './options-from-settings.ts'
+import { registryModels } from './registry-models.ts'
+import { taskToolName } from './subagents.ts'
+import { buildSystemPrompt } from '../prompt/system-prompt.ts'
+
+export interface CodingAgentOptions {
+  store: SessionStore
+  /** Opened where it is given; otherwise a new session is made. */
+  sessionId?: string
+  /** Absolute. */
+  cwd: string
+  home?: string
+  env?: Readonly<Record<string, string | undefined>>
+  /** What was said on the command line. */
+  flags?: SettingsInput
+  /** In the place of our own system prompt. Instructions, skills and what settings append still follow it. */
+  systemPrompt?: string
+  /** Only these tools, of whatever source; a name may end with `*`. Default: all. */
+  toolNames?: readonly string[]
+  /** Asked whether a repository is trusted. Without it nobody can be asked, and nothing becomes trusted. */
+  askTrust?: (trust: ProjectTrust) => Promise<boolean>
+  keyring?: Keyring
+  signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  whenNobodyAnswers?: 'wait' | 'deny'
+  /** What hosts the session, such as `server` or `terminal`. */
+  owner?: string
+  clock?: Clock
+  fetch?: typeof globalThis.fetch
+  /** What went wrong beside the conversation, a sentence each. */
+  onProblem?: (problem: AgentProblem) => void
+}
+
+export interface AgentProblem {
+  source: string
+  /** A sentence. */
+  message: string
+  /** The MCP server whose change the user has to accept before its tools can be used. */
+  changedServer?: string
+}
+
+/** A session with everything that settings, project and extensions bring to it. */
+export interface CodingAgent extends AsyncDisposable {
+  readonly session: AgentSession
+  readonly settings: LoadedSettings
+  readonly trust: ProjectTrust
+  readonly registry: ModelRegistry
+  readonly resources: Resources
+  readonly extensions: ExtensionHost
+  readonly mcp: McpServers
+  close(): Promise<void>
+}
+
+/** Puts a coding agent together. Nothing of a repository is read as configuration, or run, before it is trusted. */
+export async function openCodingAgent(options: CodingAgentOptions): Promise<CodingAgent> {
+  const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
+  const folder = configFolder({ home, env })
+  const project = await inspectProject(await findProjectRoot(cwd), cwd)
+  const trust = await settleTrust(project, new TrustStore(folder), options.askTrust)
+  const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
+  for (const { message } of settings.problems) onProblem({ source: 'settings', message })
+  const { values } = settings
+
+  const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
+  // Programs are started from the disk, so they are compared with what was trusted before each start.
+  const mayStart = { hook: trusted?.mayStartHook, server: trusted?.mayStartServer }
+  const extensions = await ExtensionHost.open({
+    extensions: values.extensions.map((path) => trusted?.extension(path) ?? path),
+    commandHooks: values.hooks,
+    ...(mayStart.hook && { mayStart: mayStart.hook }),
+    cwd,
+    clock,
+    onProblem: ({ extension, message }) => onProblem({ source: extension, message }),
+  })
+  const mcp = McpServers.start({
+    servers: values.mcpServers,
+    cwd,
+    environment: env,
+    pins: new PinFile(folder),
+    clock,
+    ...(mayStart.server && { mayStart: mayStart.server }),
+    ...(options.signIn && { signIn: options.signIn }),
+    observe: (event) => reportServer(event, onProblem),
+  })
+  try {
+    const resources = await loadResources({
+      cwd,
+      home,
+      configFolder: folder,
+      repositoryRoot: project.root,
+      // Where there is nothing to trust, instructions are only words.
+      isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
+      content: contentOf(project),
+      extraSkillFolders: [...values.skillFolders, ...extensions.skillFolders],
+      extraTemplateFolders: [...values.promptFolders, ...extensions.templateFolders],
+    })
+    for (const message of resources.problems) onProblem({ source: 'resources', message })
+    const registry = registryOf({ ...options, env, clock }, { ...extensions.providers, ...values.providers }, folder)
+    const prefixProblem = await trusted?.mayUsePrefix(values.shellPrefix)
+    if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
+    const session = await AgentSession.open({
+      ...optionsFrom(settings, home),
+      ...(prefixProblem !== undefined && { shellPrefix: '' }),
+      store: options.store,
+      ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
+      cwd,
+      clock,
+      models: registryModels({ registry, extensions, cycle: values.modelCycle }),
+      tools: ({ jobs, redaction }) =>
+        extensions
+          .withTools([
+            ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
+            ...mcp.tools(),
+          ])
+          .filter(({ name }) => isChosen(name, options.toolNames)),
+      hasSubagents: isChosen(taskToolName, options.toolNames),
+      systemPrompt: () => systemPromptOf({ cwd, resources, values, base: options.systemPrompt }),
+      expand: (typed) => expand(typed, { resources, extensions }),
+      hooks: extensions.hooks,
+      // Where there is nothing to trust, nobody has granted trust either: git is not run.
+      news: newsTeller({
+        cwd,
+        clock,
+        environment: env,
+        ...(trust.state === 'trusted' && { trustedRoot: project.root }),
+      }),
+      redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
+      ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
+      ...(options.owner !== undefined && { owner: options.owner }),
+    })
+    const modelProblem = missingModelOf(session)
+    if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })
+    const close = async (): Promise<void> => {
+      await session.close()
+      await Promise.all([mcp.close(), extensions.close()])
+    }
+    return { session, settings, trust, registry, resources, extensions, mcp, close, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await Promise.all([mcp.close(), extensions.close()])
+    throw error
+  }
+}
+
+interface TrustedParts {
+  /** An extension of the project as it was trusted; undefined for one that is not the project's. */
+  extension: (path: string) => { path: string; modules: TrustedModules } | undefined
+  mayStartHook: (command: string) => Promise<string | undefined>
+  mayStartServer: (server: string) => Promise<string | undefined>
+  mayUsePrefix: (prefix: string | undefined) => Promise<string | undefined>
+}
+
+/** What a trusted project brings, bound to what the user trusted. */
+function trustedParts(project: Project): TrustedParts {
+  const { root, packages, commands } = project
+  const files = new Map([...project.files, ...project.modules].map(({ realPath, bytes }) => [realPath, bytes]))
+  const paths = new Set(projectExtensions(project))
+  const mayStart = async (isMeant: (command: ProjectCommand) => boolean): Promise<string | undefined> => {
+    for (const command of commands.filter(isMeant)) {
+      const problem = await changedProgram(command, project)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  return {
+    extension: (path) => (paths.has(path) ? { path, modules: { root, files, packages } } : undefined),
+    mayStartHook: (started) => mayStart(({ name, command }) => name.startsWith('hook ') && command === started),
+    mayStartServer: (server) => mayStart(({ name }) => name === `MCP server ${server}`),
+    mayUsePrefix: (prefix) => mayStart(({ name, text }) => name === 'shell prefix' && text === prefix),
+  }
+}
+
+/** The configuration of a project as it was read for the question. */
+function contentOf({ root, files }: Project): TrustedContent {
+  return new Map(files.map(({ path, bytes, realPath }) => [join(root, path), { bytes, realPath }]))
+}
+
+function registryOf(
+  {
+    env,
+    clock,
+    keyring,
+    fetch,
+  }: Pick<CodingAgentOptions, 'keyring' | 'fetch'> & Required<Pick<CodingAgentOptions, 'env' | 'clock'>>,
+  providers: NonNullable<ModelRegistryOptions['providers']>,
+  folder: string,
+): ModelRegistry {
+  const credentials = new Credentials({ env, configFolder: folder, ...(keyring && { keyring }) })
+  return createModelRegistry({ providers, credentials, env, clock, ...(fetch && { fetch }) })
+}
+
+function reportServer(
+  { server, state }: { server: string; state: McpServerState },
+  onProblem: NonNullable<CodingAgentOptions['onProblem']>,
+): void {
+  const source = `MCP server ${server}`
+  if (state.type === 'failed') onProblem({ source, message: state.reason })
+  if (state.type === 'changed') onProblem({ source, message: describeChange(state.change), changedServer: server })
+}
+
+function missingModelOf(session: AgentSession): string | undefined {
+  const { missingModel: missing, model } = session.state()
+  if (!missing) return undefined
+  return (
+    `This session used ${missing.provider}/${missing.modelId}, which cannot be opened: ${missing.reason} ` +
+    `It goes on with ${model.provider}/${model.modelId}.`
+  )
+}
+
+function isChosen(tool: string, names: readonly string[] | undefined): boolean {
+  const fits = (name: string): boolean => (name.endsWith('*') ? tool.startsWith(name.slice(0, -1)) : tool === name)
+  return names === undefined || names.some(fits)
+}
+
+interface PromptInput {
+  cwd: string
+  resources: Resources
+  values: Settings
+  base: string | undefined
+}
+
+function systemPromptOf({ cwd, resources, values, base }: PromptInput): string {
+  return buildSystemPrompt({
+    ...(base !== undefined && { base }),
+    environment: { platform: process.platform, cwd, shell: 'bash' },
+    instructions: resources.instructions,
+    skills: resources.skills,
+    appended: values.systemPrompt.append,
+  })
+}
+
+/** Commands of extensions come first: they are code, and what they make of their arguments is theirs. */
+async function expand(
+  typed: string,
+  { resources, extensions }: { resources: Resources; extensions: ExtensionHost },
+): Promise<Expansion> {
+  const [, name, args = ''] = /^\/([\w:-]+)(?:\s+([^]*))?$/.exec(typed) ?? []
+  if (name !== undefined) {
+    const outcome = await extensions.runCommand(name, args)
+    if (outcome.type === 'prompt') return { type: 'as_typed', text: outcome.prompt }
+    if (outcome.type === 'failed') return { type: 'problem', problem: outcome.message }
+    if (outcome.type === 'done') return { type: 'done', ...(outcome.say !== undefined && { say: outcome.say }) }
+  }
+  return expandPrompt(typed, resources)
+}

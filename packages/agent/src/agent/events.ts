@@ -1,0 +1,106 @@
+import type { Line, ToolResult, ToolUse } from '@tapetree/session'
+import type { AgentEvent, AgentListener } from '../run/agent-event.ts'
+
+/**
+ * What the agent says and asks for. `sessionId` and `messageId` tell where it belongs: `messageId` is the entry of the answer, or of
+ * the result. An answer that failed has an id and no entry; a run that failed before its answer began has none.
+ */
+export type AgentViewEvent =
+  | { type: 'text_delta'; messageId: string; text: string }
+  | { type: 'tool_call'; messageId: string; call: ToolUse }
+  | { type: 'tool_result'; messageId: string; result: ToolResult }
+  | { type: 'complete'; messageId: string }
+  | { type: 'error'; messageId: string; message: string }
+
+/** What its tools do. `messageId` is the answer that made the call; it is empty where that was before anybody listened. */
+export type ToolViewEvent =
+  | { type: 'tool_started'; messageId: string; callId: string; name: string }
+  | { type: 'tool_completed'; messageId: string; callId: string; result: ToolResult }
+  | { type: 'tool_failed'; messageId: string; callId: string; result: ToolResult }
+
+interface Subscribable {
+  readonly session: { readonly id: string }
+  subscribe(listener: AgentListener): () => void
+}
+
+/** Only what the agent says. */
+export function agentEvents(
+  agent: Subscribable,
+  listener: (event: AgentViewEvent & { sessionId: string }) => void,
+): () => void {
+  let answerId = ''
+  return agent.subscribe((event) => {
+    answerId = answerAfter(event, answerId)
+    for (const told of toAgentEvent(event, answerId)) listener({ ...told, sessionId: agent.session.id })
+  })
+}
+
+/** Only what its tools do. */
+export function toolEvents(
+  agent: Subscribable,
+  listener: (event: ToolViewEvent & { sessionId: string }) => void,
+): () => void {
+  /** The answer that made each call which is still open. */
+  const madeBy = new Map<string, string>()
+  return agent.subscribe((event) => {
+    if (event.type !== 'line') return
+    const { line } = event.committed
+    for (const callId of callsIn(line)) madeBy.set(callId, line.id)
+    for (const told of toToolEvents(line, (callId) => madeBy.get(callId) ?? '')) {
+      listener({ ...told, sessionId: agent.session.id })
+      if (told.type !== 'tool_started') madeBy.delete(told.callId)
+    }
+  })
+}
+
+/** `answerId` is the answer that was last heard of. */
+export function toAgentEvent(event: AgentEvent, answerId = ''): AgentViewEvent[] {
+  if (event.type === 'delta') {
+    return event.kind === 'text' ? [{ type: 'text_delta', messageId: event.item, text: event.text }] : []
+  }
+  return event.type === 'line' ? fromLine(event.committed.line, answerId) : []
+}
+
+function answerAfter(event: AgentEvent, before: string): string {
+  if (event.type === 'delta') return event.kind === 'tool_output' ? before : event.item
+  if (event.type !== 'line') return before
+  const { line } = event.committed
+  if (line.type === 'run_start') return ''
+  return line.type === 'message' && line.message.role === 'assistant' ? line.id : before
+}
+
+function fromLine(line: Line, answerId: string): AgentViewEvent[] {
+  switch (line.type) {
+    case 'message':
+      return line.message.content.flatMap((block): AgentViewEvent[] => {
+        if (block.type === 'tool_use') return [{ type: 'tool_call', messageId: line.id, call: block.toolUse }]
+        if (block.type === 'tool_result') return [{ type: 'tool_result', messageId: line.id, result: block.toolResult }]
+        return []
+      })
+    case 'run_end':
+      return line.runEnd.outcome === 'completed' ? [{ type: 'complete', messageId: answerId }] : []
+    case 'error':
+      return [{ type: 'error', messageId: answerId, message: line.error.message }]
+    default:
+      return []
+  }
+}
+
+function callsIn(line: Line): string[] {
+  if (line.type !== 'message') return []
+  return line.message.content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : []))
+}
+
+function toToolEvents(line: Line, messageOf: (callId: string) => string): ToolViewEvent[] {
+  if (line.type === 'tool_start') {
+    const { callId, name } = line.toolStart
+    return [{ type: 'tool_started', messageId: messageOf(callId), callId, name }]
+  }
+  if (line.type !== 'message') return []
+  return line.message.content.flatMap((block): ToolViewEvent[] => {
+    if (block.type !== 'tool_result') return []
+    const { toolResult: result } = block
+    const { toolUseId: callId } = result
+    return [{ type: result.isError ? 'tool_failed' : 'tool_completed', messageId: messageOf(callId), callId, result }]
+  })
+}

@@ -1,0 +1,141 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createRedactor } from '../redaction/redactor.ts'
+import { canary } from '../testing/canary.ts'
+import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
+import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
+import { openGate } from '../tools/gate.ts'
+import { AgentSession } from './agent-session.ts'
+import type { AgentEvent } from '../run/agent-event.ts'
+import { onlyModel } from './model-choice.ts'
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+interface Opened {
+  agent: AgentSession
+  model: ScriptedModel
+  folder: string
+  cwd: string
+  events: AgentEvent[]
+}
+
+async function open(said: ScriptBuilder, allow: string[] = []): Promise<Opened> {
+  const root = await mkdtemp(join(tmpdir(), 'redaction-'))
+  const folder = join(root, 'sessions')
+  const cwd = await mkdtemp(join(root, 'work-'))
+  // The sessions are left behind: when all tests are over, what they left is searched for canaries.
+  cleanUps.push(() => rm(cwd, { recursive: true }))
+  const store = openFileStore({ folder })
+  cleanUps.push(() => store.close())
+  const model = scriptedModel(said)
+  const agent = await AgentSession.open({
+    store,
+    models: onlyModel(model),
+    gate: () => openGate,
+    cwd,
+    hasSubagents: false,
+    redactor: createRedactor({ secrets: {}, allow }),
+  })
+  cleanUps.push(() => agent.close())
+  const events: AgentEvent[] = []
+  agent.subscribe((event) => events.push(event))
+  return { agent, model, folder, cwd, events }
+}
+
+async function run(agent: AgentSession, words: string): Promise<void> {
+  const outcome = await agent.prompt(words)
+  if (outcome.type === 'started') await outcome.run.done
+}
+
+/** Where in a folder a text is found. */
+async function filesWith(folder: string, text: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const found: string[] = []
+  for (const file of files) if ((await readFile(file)).includes(text)) found.push(file)
+  return found
+}
+
+describe('a secret', () => {
+  test('in what the user says is in neither the log nor the request', async () => {
+    const key = canary()
+    const { agent, model, folder } = await open(script().text('ok'))
+    await run(agent, `use ${key} please`)
+    expect(JSON.stringify(model.requests)).not.toContain(key)
+    expect(JSON.stringify(model.requests)).toContain('redacted')
+    expect(await filesWith(folder, key)).toEqual([])
+  })
+
+  test('in a message that waits is in neither the log nor the queue', async () => {
+    const key = canary()
+    const { agent, folder } = await open(script().text('ok'))
+    await agent.session.submit(`later ${key}`)
+    await agent.session.saveDerived()
+    expect(await filesWith(folder, key)).toEqual([])
+  })
+
+  test('in a file that a tool reads or writes is not kept, and the file itself is as it was meant to be', async () => {
+    const key = canary()
+    const said = script()
+      .toolCall('1', 'read', { path: 'a.env' })
+      .step()
+      .toolCall('2', 'edit', { path: 'a.env', edits: [{ oldText: 'NAME=one', newText: 'NAME=two' }] })
+      .step()
+      .text('done')
+    const { agent, model, folder, cwd } = await open(said)
+    await writeFile(join(cwd, 'a.env'), `NAME=one\nTOKEN=${key}\n`)
+    await run(agent, 'go')
+    expect(JSON.stringify(model.requests)).not.toContain(key)
+    expect(await filesWith(folder, key)).toEqual([])
+    expect(await readFile(join(cwd, 'a.env'), 'utf8')).toContain(key)
+  })
+
+  test('in what a command prints is neither kept nor shown', async () => {
+    cleanUps.push(() => dismissSupervisor())
+    const key = canary()
+    const { agent, model, folder, cwd, events } = await open(
+      script().toolCall('1', 'bash', { command: 'cat k' }).step().text('ok'),
+    )
+    await writeFile(join(cwd, 'k'), `${key}\n`)
+    await run(agent, 'go')
+    await agent.executeBash('cat k')
+    expect(JSON.stringify(model.requests)).not.toContain(key)
+    expect(JSON.stringify(events)).not.toContain(key)
+    expect(await filesWith(folder, key)).toEqual([])
+  })
+
+  test('in an answer that comes piece by piece is not shown, drafted or kept', async () => {
+    const key = canary()
+    const pieces = [...`The key is ${key}, I think.`]
+    const { agent, folder, events } = await open(script().text(...pieces))
+    await run(agent, 'go')
+    const shown = events.flatMap((event) => (event.type === 'delta' ? [event.text] : [])).join('')
+    expect(shown).toMatch(/^The key is \[redacted[^\]]*\], I think\.$/)
+    expect(await filesWith(folder, key)).toEqual([])
+  })
+
+  test('that the user lets pass by its name passes', async () => {
+    const key = canary()
+    const { agent, model, folder } = await open(script().text('ok'), ['DEMO_TOKEN'])
+    cleanUps.unshift(() => rm(folder, { recursive: true }))
+    await run(agent, `DEMO_TOKEN=${key}`)
+    expect(JSON.stringify(model.requests)).toContain(key)
+  })
+})
+
+test('what a provider signed comes back as it was', async () => {
+  const signature = canary()
+  const { agent, model, folder } = await open(
+    script().reasoning(`I think of ${signature}`, signature).text('one').step().text('two'),
+  )
+  cleanUps.unshift(() => rm(folder, { recursive: true }))
+  await run(agent, 'first')
+  await run(agent, 'second')
+  expect(JSON.stringify(model.requests[1])).toContain(`"signature":"${signature}"`)
+})

@@ -1,0 +1,85 @@
+import { hostname } from 'node:os'
+import { newId, type BashExecution, type Cause, type Session } from '@tapetree/session'
+import { startCommand } from '../tools/commands/command.ts'
+import { commandEnvironment } from '../tools/commands/environment.ts'
+import { LiveOutput } from '../tools/commands/live-output.ts'
+import { showOutput } from '../tools/commands/shown-output.ts'
+import { newJobId, type Jobs } from '../tools/commands/jobs.ts'
+import type { LiveEvent } from '../run/events.ts'
+import type { Redactor } from '../redaction/redactor.ts'
+import type { RunSlot } from '../run/run-slot.ts'
+
+export interface ShellParts {
+  session: Session
+  slot: RunSlot
+  jobs: Jobs
+  cwd: string
+  /** Put before every command, such as to load aliases. */
+  prefix: string
+  observe: (event: LiveEvent) => void
+  redactor: Redactor
+}
+
+export interface BashOptions {
+  /** The model does not get to see it. */
+  excludeFromContext?: boolean
+  signal?: AbortSignal
+  cause?: Cause
+}
+
+export interface ShellWords {
+  command: string
+  excludeFromContext: boolean
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** What the user types: `!command` is run and shown to the model, `!!command` is run and kept from it. */
+export function shellWordsOf(typed: string): ShellWords | undefined {
+  const [, marks, command = ''] = /^(!!?)([^]*)$/.exec(typed.trim()) ?? []
+  if (marks === undefined || command.trim() === '') return undefined
+  return { command: command.trim(), excludeFromContext: marks === '!!' }
+}
+
+/** Runs a command of the user's own, which needs nobody's leave, and keeps it with its output in the session. */
+export async function executeBash(command: string, options: BashOptions, parts: ShellParts): Promise<BashExecution> {
+  const { session, jobs, cwd, prefix } = parts
+  const item = newId()
+  const jobId = newJobId()
+  const spool = await jobs.create(jobId, session.localFolder)
+  const env = commandEnvironment(process.env)
+  const whole = prefix === '' ? command : `${prefix}\n${command}`
+  const { signal } = options
+  const order = { spool, command: whole, cwd, env, deadlineMs: dayMs, redaction: parts.redactor.policy }
+  const running = await startCommand({ ...order, ...(signal && { signal }) })
+  const stop = (): void => void running.stop().catch(() => undefined)
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
+  try {
+    let off = 0
+    const stream = parts.redactor.stream()
+    const live = new LiveOutput((printed) => {
+      const text = stream.write(printed)
+      if (text === '') return
+      parts.observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
+      off += text.length
+    })
+    const outcome = await running.wait({ onOutput: (piece) => live.take(piece) })
+    const spooled = await running.output()
+    const output = await showOutput(spooled, 0, session)
+    const exit = outcome.type === 'ended' ? outcome.exit : undefined
+    const bashExecution: BashExecution = {
+      command,
+      output,
+      ...(typeof exit?.code === 'number' && { exitCode: exit.code }),
+      ...(exit?.cause === 'stopped' && { cancelled: true }),
+      ...(options.excludeFromContext && { excludeFromContext: true }),
+    }
+    const message = { role: 'bashExecution' as const, content: [], bashExecution }
+    await parts.slot.append({ type: 'message', id: item, message }, options.cause)
+    await jobs.removeSpool({ spool, host: hostname() }, session.localFolder)
+    return bashExecution
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+}

@@ -1,0 +1,158 @@
+import { fromDisk, SessionError, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { untilAborted } from '@tapetree/session/util/deadline'
+import type { RunEnd } from '../run/loop-context.ts'
+import type { Gate } from '../tools/gate.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Run } from '../run/shared-session.ts'
+
+/** As much of an agent session as its parent needs. */
+export interface Subagent {
+  readonly session: Session
+  resume(options: { byPerson: boolean }): Promise<Run | undefined>
+  prompt(words: string, options: { expandTemplates: false; whenBusy: 'reject'; source: string }): Promise<PromptStart>
+  setName(name: string): Promise<void>
+  abort(): Promise<void>
+  /** Leaves its run open, to be gone on with when that of its parent is. */
+  suspend(): Promise<void>
+  close(): Promise<void>
+}
+
+type PromptStart = { type: 'started'; run: Run } | { type: 'steered' | 'queued' | 'handled' }
+
+export interface SubagentsOptions<A extends Subagent> {
+  store: SessionStore
+  /** The session whose agent has subagents. */
+  parent: Session
+  cwd: string
+  open: (child: { sessionId: string; tools: () => readonly Tool[]; gate: Gate }) => Promise<A>
+  /** What the parent may use; a subagent gets some of it and never more. */
+  tools: () => readonly Tool[]
+  /** The parent's: it asks in the parent's log, so whoever watches the parent sees the question, and it survives a restart. */
+  gate: Gate
+  /** How many work at once; others wait their turn. */
+  maxAtOnce?: number
+}
+
+export interface Task {
+  description: string
+  prompt: string
+  /** Names of tools; all of the parent's where they are not given. */
+  tools?: readonly string[] | undefined
+}
+
+const defaultAtOnce = 4
+/** A subagent has no subagents of its own. */
+export const taskToolName = 'task'
+
+/** The subagents of one session. Each is a session of its own, with its own log, and is found again after a crash. */
+export class Subagents<A extends Subagent = Subagent> {
+  readonly #options: SubagentsOptions<A>
+  readonly #running = new Map<string, A>()
+  /** Wake those who wait, the first one first. */
+  readonly #waiting = new Set<() => void>()
+  #atWork = 0
+
+  constructor(options: SubagentsOptions<A>) {
+    this.#options = options
+  }
+
+  /** Those that are at work in this process: they can be watched, steered and aborted. */
+  get running(): ReadonlyMap<string, A> {
+    return this.#running
+  }
+
+  /** Does a task, or goes on with it where an earlier process had begun, and gives the last answer. */
+  async work(childId: string, task: Task, signal: AbortSignal): Promise<{ text: string; end: RunEnd }> {
+    await this.#waitForRoom(signal)
+    try {
+      return await this.#workWith(await this.#open(childId, task), task, signal)
+    } finally {
+      this.#atWork--
+      const [wakeNext] = this.#waiting
+      wakeNext?.()
+    }
+  }
+
+  async #workWith(child: A, task: Task, signal: AbortSignal): Promise<{ text: string; end: RunEnd }> {
+    const stop = (): void => void child.abort()
+    this.#running.set(child.session.id, child)
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const end = await begin(child, task, signal)
+      return { text: await lastAnswer(child.session), end }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#running.delete(child.session.id)
+      await child.close()
+    }
+  }
+
+  async #open(sessionId: string, { tools: names }: Task): Promise<A> {
+    const { store, parent, cwd, open, tools } = this.#options
+    const created = store.create({ id: sessionId, cwd, parentSession: parent.id, subagent: true })
+    // An earlier process may have made it.
+    const session = await created.catch(unlessThere)
+    await session?.close()
+    const offered = (): readonly Tool[] =>
+      tools().filter(({ name }) => name !== taskToolName && (names?.includes(name) ?? true))
+    return open({ sessionId, tools: offered, gate: this.#gateFor(sessionId) })
+  }
+
+  /** Ids of calls are a provider's, and two subagents may have the same. */
+  #gateFor(sessionId: string): Gate {
+    const { gate } = this.#options
+    return { admit: (call, signal) => gate.admit({ ...call, callId: `${sessionId}/${call.callId}` }, signal) }
+  }
+
+  async #waitForRoom(signal: AbortSignal): Promise<void> {
+    const { maxAtOnce = defaultAtOnce } = this.#options
+    while (this.#atWork >= maxAtOnce) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#waiting.add(resolve)
+      try {
+        await untilAborted(promise, signal)
+      } finally {
+        // One that has gone must not be woken in the place of one that waits.
+        this.#waiting.delete(resolve)
+      }
+    }
+    signal.throwIfAborted()
+    this.#atWork++
+  }
+}
+
+function unlessThere(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'session-exists') return undefined
+  throw error
+}
+
+async function begin(child: Subagent, { prompt, description }: Task, signal: AbortSignal): Promise<RunEnd> {
+  signal.throwIfAborted()
+  const { session } = child
+  // Its parent was resumed, by whoever may do that.
+  const resumed = await child.resume({ byPerson: true })
+  if (resumed) return resumed.done
+  const { messages } = await session.getContext()
+  // It had come to its end, and only its parent had not heard of it.
+  if (messages.some(({ message }) => message.role === 'user')) return lastEnd(session)
+  if (session.name === '') await child.setName(description)
+  const outcome = await child.prompt(prompt, { expandTemplates: false, whenBusy: 'reject', source: 'task' })
+  if (outcome.type !== 'started') throw new SessionError('session-busy', 'The subagent is busy.')
+  return outcome.run.done
+}
+
+async function lastEnd(session: Session): Promise<RunEnd> {
+  let end: RunEnd = { runId: '', outcome: 'completed' }
+  for await (const stored of session.lines()) {
+    if (stored.type !== 'line') continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    if (line.type === 'run_end') end = line.runEnd
+  }
+  return end
+}
+
+async function lastAnswer(session: Session): Promise<string> {
+  const { messages } = await session.getContext()
+  const last = messages.findLast(({ message }) => message.role === 'assistant')?.message
+  return (last?.content ?? []).flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
+}

@@ -1,0 +1,189 @@
+import type { ModelErrorKind } from '../model-error.ts'
+import { isTooLargeAlone, saysOverflow } from './overflow-patterns.ts'
+
+/** What is known of a failed call. */
+export interface ErrorFacts {
+  status: number | undefined
+  /** Codes, types and reasons that the provider gave, in lower case. */
+  codes: readonly string[]
+  /** What it said, message and body. */
+  text: string
+  /** The answer did not arrive, or not whole, or not readable. */
+  isTransport: boolean
+}
+
+/**
+ * Classifies a failed call. Precise codes decide first, then the status, then vague codes, and wording only among the kinds that
+ * a status leaves open. So a 400 stays an invalid request even if its code is `api_error` or its message mentions a timeout.
+ */
+export function classifyError(facts: ErrorFacts): ModelErrorKind {
+  const { status, codes, text } = facts
+  if (status === 413) return 'context-overflow'
+  const precise = kindOfCode(codes, preciseCodes)
+  if (precise) return precise
+  if (status === 401) return 'auth'
+  if (status === 402) return 'quota'
+  if (status === 403) return kindOfForbidden(text)
+  const kind = kindOfCode(codes, limitCodes) ?? kindOfStatus(status) ?? kindOfCode(codes, vagueCodes)
+  if (kind === 'rate-limited') return kindOfLimit(text)
+  if (kind === 'overloaded') return saysOverflow(text) ? 'context-overflow' : 'overloaded'
+  if (kind === 'invalid-request') return kindOfInvalidRequest(text)
+  return kind ?? kindOfWording(facts)
+}
+
+/** Codes that name one kind, whatever the status is. Four-digit codes are those of Z.ai. */
+const preciseCodes = codeTable({
+  'context-overflow': [
+    '1261',
+    'context_length_exceeded',
+    'context_window_exceeded',
+    'exceed_context_size_error',
+    'model_max_prompt_tokens_exceeded',
+    'request_too_large',
+    'too_many_prompt_tokens',
+  ],
+  quota: [
+    '1113', // no balance
+    '1304', // calls per day
+    '1308', // usage limit of a plan
+    '1309', // plan expired
+    '1310', // weekly or monthly limit
+    'billing_error',
+    'billing_hard_limit_reached',
+    'billing_not_active',
+    'budget_exceeded',
+    'credit_balance_too_low',
+    'exceeded_current_quota_error',
+    'insufficient_balance',
+    'insufficient_credits',
+    'insufficient_quota',
+    'payment_required',
+    'usage_limit_reached',
+  ],
+  auth: [
+    'account_deactivated',
+    'api_key_invalid',
+    'authentication_error',
+    'invalid_api_key',
+    'invalid_authentication_error',
+    'unauthenticated',
+  ],
+  refused: ['1301', 'content_filter', 'content_policy_violation', 'invalid_prompt', 'responsibleaipolicyviolation'],
+  // Groq answers 400 when the model wrote a malformed tool call. The request was fine, and another attempt may succeed.
+  overloaded: ['tool_use_failed'],
+})
+
+/** Codes of a limit. The wording tells whether waiting helps. */
+const limitCodes = codeTable({
+  'rate-limited': [
+    'rate_limit_error',
+    'rate_limit_exceeded',
+    'resource_exhausted',
+    'throttlingexception',
+    'too_many_requests',
+  ],
+})
+
+/** Codes that say little: Ollama sends `api_error` with every status. They count only if there is no status. */
+const vagueCodes = codeTable({
+  overloaded: [
+    'api_error',
+    'deadline_exceeded',
+    'engine_overloaded',
+    'engine_overloaded_error',
+    'internal',
+    'internal_server_error',
+    'overloaded',
+    'overloaded_error',
+    'server_error',
+    'server_is_overloaded',
+    'server_overloaded',
+    'service_unavailable',
+    'service_unavailable_error',
+    'slow_down',
+    'timeout_error',
+    'unavailable',
+  ],
+  auth: ['permission_denied', 'permission_error'],
+  'invalid-request': [
+    'failed_precondition',
+    'invalid_argument',
+    'invalid_request_error',
+    'model_not_found',
+    'not_found',
+    'not_found_error',
+  ],
+})
+
+function codeTable(codes: Partial<Record<ModelErrorKind, string[]>>): ReadonlyMap<string, ModelErrorKind> {
+  return new Map(Object.entries(codes).flatMap(([kind, each]) => each.map((code) => [code, kind as ModelErrorKind])))
+}
+
+function kindOfCode(codes: readonly string[], known: ReadonlyMap<string, ModelErrorKind>): ModelErrorKind | undefined {
+  const code = codes.find((each) => known.has(each))
+  return code === undefined ? undefined : known.get(code)
+}
+
+function kindOfStatus(status: number | undefined): ModelErrorKind | undefined {
+  if (status === undefined || status < 400) return undefined
+  if (status === 429) return 'rate-limited'
+  if (status === 408 || status === 499) return 'network'
+  // 498 is Groq's status for a service tier without free capacity.
+  if (status === 409 || status === 425 || status === 498 || status >= 500) return 'overloaded'
+  return 'invalid-request'
+}
+
+function kindOfForbidden(text: string): ModelErrorKind {
+  if (quotaWording.test(text)) return 'quota'
+  return /requires moderation|input was flagged/i.test(text) ? 'refused' : 'auth'
+}
+
+/** An exhausted quota has the status of a rate limit, but waiting does not help. */
+function kindOfLimit(text: string): ModelErrorKind {
+  if (isTooLargeAlone(text)) return 'context-overflow'
+  // Google adds "check your plan and billing details" to every limit. Only a daily limit and used-up credit are a quota.
+  const isGoogle = /RESOURCE_EXHAUSTED/.test(text)
+  const quota = isGoogle ? /PerDay|limit: 0\b|credits are depleted/ : quotaWording
+  return quota.test(text) ? 'quota' : 'rate-limited'
+}
+
+function kindOfInvalidRequest(text: string): ModelErrorKind {
+  if (saysOverflow(text)) return 'context-overflow'
+  if (quotaWording.test(text)) return 'quota'
+  if (/api key not valid|invalid api key|incorrect api key/i.test(text)) return 'auth'
+  return refusalWording.test(text) ? 'refused' : 'invalid-request'
+}
+
+/** Sentences about money or a plan. The word "billing" alone proves nothing: Groq links to its billing page in every rate limit. */
+const quotaWording = new RegExp(
+  [
+    'insufficient (?:balance|credit|fund|quota)',
+    'credit balance is too low',
+    'exceeded (?:your )?current quota',
+    '(?:add|purchase|buy|any) (?:more |\\d+ )?credits',
+    'credits are depleted',
+    'plan and billing',
+    'billing (?:hard |soft )?limit|billing is (?:not active|disabled)|requires? billing|enable billing',
+    'budget has been exceeded',
+    'key limit exceeded',
+    'usage limits?\\b.{0,40}regain access',
+    'usage limit reached',
+    '(?:weekly|monthly) (?:usage |spend(?:ing)? )?limit',
+    'free-models-per-day',
+    '余额不足',
+  ].join('|'),
+  'i',
+)
+
+const refusalWording =
+  /usage polic(?:y|ies)|content (?:management |filtering )?policy|content exists risk|considered high risk|unsafe or sensitive content/i
+
+function kindOfWording({ text, isTransport }: ErrorFacts): ModelErrorKind {
+  if (saysOverflow(text)) return 'context-overflow'
+  if (isTransport) return 'network'
+  if (quotaWording.test(text)) return 'quota'
+  if (/rate.?limit|too many requests|throttl/i.test(text)) return 'rate-limited'
+  if (/overloaded|over capacity|server error|service unavailable|internal error/i.test(text)) return 'overloaded'
+  if (/timed? ?out|socket|connection|terminated|network|ended without/i.test(text)) return 'network'
+  return 'unknown'
+}

@@ -1,0 +1,159 @@
+import { APICallError, InvalidResponseDataError, LoadAPIKeyError } from '@ai-sdk/provider'
+import { describe, expect, test } from 'vitest'
+import { ModelError } from '../model-error.ts'
+import { toModelError } from './provider-error.ts'
+
+const now = Date.parse('2026-11-20T10:00:00Z')
+
+describe('toModelError', () => {
+  test('HTTP 429 with retry-after: the status, the code and the header', () => {
+    const error = modelError(
+      apiError({
+        statusCode: 429,
+        message: 'Number of requests has exceeded your limit',
+        responseHeaders: { 'Retry-After': '7' },
+        data: {
+          type: 'error',
+          error: { type: 'rate_limit_error', message: 'Number of requests has exceeded your limit' },
+        },
+      }),
+    )
+    expect(error).toMatchObject({ kind: 'rate-limited', status: 429, retryAfterMs: 7000 })
+    expect(error.message).toBe('acme was asked too often (429): Number of requests has exceeded your limit')
+  })
+
+  test('HTTP 400 of OpenAI whose code tells the overflow', () => {
+    const data = { error: { message: 'Too long.', type: 'invalid_request_error', code: 'context_length_exceeded' } }
+    expect(modelError(apiError({ statusCode: 400, data }))).toMatchObject({ kind: 'context-overflow', status: 400 })
+  })
+
+  test('an overload as the first event of a stream: 529', () => {
+    const responseBody = JSON.stringify({ type: 'overloaded_error', message: 'Overloaded' })
+    expect(modelError(apiError({ statusCode: 529, message: 'Overloaded', responseBody }))).toMatchObject({
+      kind: 'overloaded',
+      status: 529,
+    })
+  })
+
+  test('an error in the stream is a plain object, and is read like any other', () => {
+    const error = modelError({
+      message: 'Overloaded',
+      type: 'overloaded_error',
+      statusCode: 529,
+      isRetryable: true,
+      data: { type: 'overloaded_error', message: 'Overloaded' },
+    })
+    expect(error).toMatchObject({ kind: 'overloaded', status: 529 })
+    expect(error).toBeInstanceOf(Error)
+  })
+
+  test('a code that is a number is a status', () => {
+    expect(modelError({ message: 'Provider returned error', code: 429 })).toMatchObject({
+      kind: 'rate-limited',
+      status: 429,
+    })
+    expect(modelError({ message: 'Provider returned error', code: '502' })).toMatchObject({
+      kind: 'overloaded',
+      status: 502,
+    })
+  })
+
+  test('a socket that was cut: status 200, with the reason below it', () => {
+    const cause = Object.assign(new TypeError('terminated'), {
+      cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),
+    })
+    const error = modelError(apiError({ statusCode: 200, message: 'Failed to process successful response', cause }))
+    expect(error).toMatchObject({ kind: 'network', status: undefined })
+    expect(error.message).toBe('acme could not be reached or was cut off: other side closed')
+  })
+
+  test('a connection that is refused: no status', () => {
+    const cause = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' })
+    const error = modelError(apiError({ message: 'Cannot connect to API', cause, isRetryable: true }))
+    expect(error).toMatchObject({ kind: 'network', status: undefined })
+  })
+
+  test('an error of another copy of the SDK is known by its marker', () => {
+    const foreign = Object.assign(new Error('Cannot connect to API'), {
+      [Symbol.for('vercel.ai.error.AI_APICallError')]: true,
+      isRetryable: true,
+      requestBodyValues: { messages: ['a secret'] },
+    })
+    expect(modelError(foreign)).toMatchObject({ kind: 'network', cause: undefined })
+  })
+
+  test('what the request held is not kept with the error', () => {
+    const error = modelError(apiError({ statusCode: 500, requestBodyValues: { messages: ['a secret'] } }))
+    expect(JSON.stringify([error.message, error.cause])).not.toContain('a secret')
+  })
+
+  test('a key that a server repeats is not shown', () => {
+    const message =
+      'Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Authorization was Bearer abcdefghijklmnopqrst.'
+    expect(modelError(apiError({ statusCode: 401, message })).message).not.toMatch(/abcdefgh/)
+  })
+
+  test('a body in a shape of its own is shown and read', () => {
+    const error = modelError(
+      apiError({
+        statusCode: 400,
+        message: 'Bad Request',
+        responseBody: '{"error":"prompt too long; exceeded max context length by 4 tokens"}',
+      }),
+    )
+    expect(error.kind).toBe('context-overflow')
+    expect(error.message).toContain('exceeded max context length by 4 tokens')
+  })
+
+  test('a page of HTML is not shown', () => {
+    const error = modelError(
+      apiError({ statusCode: 502, message: 'Bad Gateway', responseBody: '<html><h1>502</h1></html>' }),
+    )
+    expect(error.message).toBe('acme cannot answer at the moment (502): Bad Gateway')
+  })
+
+  test('an answer that could not be read is a matter of the network', () => {
+    expect(modelError(new InvalidResponseDataError({ data: {}, message: 'ended without a finish reason' })).kind).toBe(
+      'network',
+    )
+  })
+
+  test('a key that is missing is a matter of the key', () => {
+    expect(modelError(new LoadAPIKeyError({ message: 'API key is missing.' })).kind).toBe('auth')
+  })
+
+  test('an address that cannot be one does not become better by trying', () => {
+    const cause = Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' })
+    expect(modelError(new TypeError('Failed to parse URL from nowhere', { cause })).kind).toBe('unknown')
+  })
+
+  test.each([undefined, null, 'boom', 42, {}, []])('%j is an error as well', (thrown) => {
+    expect(modelError(thrown)).toMatchObject({ kind: 'unknown', message: 'acme failed.' })
+  })
+
+  test.each(['input token count ', 'usage limits ', 'context length ', 'prompt ', 'sk-', 'E', 'try again in 1'])(
+    'a megabyte of %j is read in no time',
+    (piece) => {
+      const message = piece.repeat(1_000_000 / piece.length)
+      const before = process.cpuUsage()
+      modelError(apiError({ statusCode: 400, message, responseBody: message }))
+      modelError(apiError({ statusCode: 429, message, responseBody: message }))
+      modelError({ message })
+      const { user, system } = process.cpuUsage(before)
+      expect((user + system) / 1000).toBeLessThan(1000)
+    },
+  )
+
+  test('an error that is ours already stays as it is', () => {
+    const error = new ModelError('quota', 'Used up.')
+    expect(toModelError(error, { provider: 'acme', now })).toBe(error)
+  })
+})
+
+function modelError(error: unknown): ModelError {
+  return toModelError(error, { provider: 'acme', now })
+}
+
+function apiError(given: Partial<ConstructorParameters<typeof APICallError>[0]>): APICallError {
+  return new APICallError({ message: '', url: 'http://127.0.0.1', requestBodyValues: {}, ...given })
+}

@@ -1,0 +1,149 @@
+import { classifyError, type ErrorFacts } from './classify-error.ts'
+import { ModelError, type ModelErrorKind } from '../model-error.ts'
+import { retryAfterMs } from './retry-after.ts'
+
+/** Whatever a provider package threw, or put into its stream, as the one error that leaves the adapter. */
+export function toModelError(error: unknown, { provider, now }: { provider: string; now: number }): ModelError {
+  if (error instanceof ModelError) return error
+  const facts = factsOf(error)
+  const kind = ownErrors.get(facts.name) ?? classifyError(facts)
+  return new ModelError(kind, sentence({ provider, kind, facts }), {
+    status: facts.status,
+    retryAfterMs: retryAfterMs(facts, now),
+    // The error of a provider package holds the whole request; only what lies under it is kept.
+    cause: isApiCallError(error) ? error.cause : error,
+  })
+}
+
+interface Facts extends ErrorFacts {
+  name: string
+  headers: Record<string, string | undefined>
+  /** Its own words, without the body. */
+  message: string
+}
+
+function factsOf(error: unknown): Facts {
+  const thrown = asRecord(error)
+  const body = asRecord(thrown['data'] ?? parseJson(thrown['responseBody']))
+  const status = statusOf(thrown) ?? statusOf(asRecord(body['error']))
+  const isTransport = isTransportError(thrown, status)
+  const message = wordsIn(body) ?? (isTransport ? deepestMessage(thrown) : textOf(thrown['message'])) ?? ''
+  const rawBody = textOf(thrown['responseBody']) ?? JSON.stringify(thrown['data'] ?? '')
+  return {
+    name: textOf(thrown['name']) ?? '',
+    status: status !== undefined && status >= 400 ? status : undefined,
+    codes: codesOf([thrown, body, asRecord(body['error']), asRecord(asRecord(body['response'])['error'])]),
+    headers: lowerCaseNames(asRecord(thrown['responseHeaders'])),
+    message,
+    text: `${message.slice(0, longestBody)}\n${rawBody.slice(0, longestBody)}`,
+    isTransport,
+  }
+}
+
+/** What a body says, in one of the usual places. */
+function wordsIn(body: Record<PropertyKey, unknown>): string | undefined {
+  const { error, message, detail } = body
+  return textOf(asRecord(error)['message']) ?? textOf(error) ?? textOf(message) ?? textOf(detail)
+}
+
+/** "other side closed" says more than "failed to process successful response". */
+function deepestMessage(thrown: Record<PropertyKey, unknown>, depth = 0): string | undefined {
+  const below =
+    depth < 5 && thrown['cause'] !== undefined ? deepestMessage(asRecord(thrown['cause']), depth + 1) : undefined
+  return below ?? textOf(thrown['message'])
+}
+
+const longestBody = 8192
+
+/** Errors that the provider package makes by itself. */
+const ownErrors = new Map<string, ModelErrorKind>([
+  ['AI_LoadAPIKeyError', 'auth'],
+  ['AI_LoadSettingError', 'auth'],
+  ['AI_InvalidArgumentError', 'invalid-request'],
+  ['AI_InvalidPromptError', 'invalid-request'],
+  ['AI_NoSuchModelError', 'invalid-request'],
+  ['AI_UnsupportedFunctionalityError', 'invalid-request'],
+  // The answer could not be read: a line that is no JSON, a chunk of an unknown shape, an end in the middle.
+  ['AI_EmptyResponseBodyError', 'network'],
+  ['AI_InvalidResponseDataError', 'network'],
+  ['AI_JSONParseError', 'network'],
+  ['AI_TypeValidationError', 'network'],
+])
+
+/** By its marker: each provider package may bring a class of its own. */
+function isApiCallError(error: unknown): error is Error {
+  return asRecord(error)[Symbol.for('vercel.ai.error.AI_APICallError')] === true
+}
+
+function isTransportError(thrown: Record<PropertyKey, unknown>, status: number | undefined): boolean {
+  if (status !== undefined && status >= 400) return false
+  if (isApiCallError(thrown)) return status !== undefined || thrown['isRetryable'] === true || hasSystemCode(thrown)
+  // What the Anthropic package says when the very first event cannot be read.
+  if (thrown['message'] === 'Expected a normalized Anthropic stream error') return true
+  return hasSystemCode(thrown)
+}
+
+/** `ECONNRESET`, `UND_ERR_SOCKET` and the like, on the error or not far below it. */
+function hasSystemCode(thrown: Record<PropertyKey, unknown>, depth = 0): boolean {
+  const code = textOf(thrown['code']) ?? ''
+  if (/^(?:E(?!RR_)[A-Z_]+$|UND_ERR_(?!INVALID)|ERR_(?:STREAM|SSL|TLS|HTTP2)_)|CERT/.test(code)) return true
+  return depth < 5 && thrown['cause'] !== undefined && hasSystemCode(asRecord(thrown['cause']), depth + 1)
+}
+
+/** Some give the status as a code. */
+function statusOf(value: Record<PropertyKey, unknown>): number | undefined {
+  const given = value['statusCode'] ?? value['code'] ?? value['status']
+  const status = typeof given === 'string' && /^\d{3}$/.test(given) ? Number(given) : given
+  return typeof status === 'number' && status >= 100 && status <= 599 ? status : undefined
+}
+
+function codesOf(places: Record<PropertyKey, unknown>[]): string[] {
+  const details = places.flatMap(({ details }) => (Array.isArray(details) ? details.map(asRecord) : []))
+  const given = [...places, ...details].flatMap(({ code, type, status, reason }) => [code, type, status, reason])
+  return given.flatMap((each) => (typeof each === 'string' ? [each.toLowerCase()] : []))
+}
+
+function sentence({ provider, kind, facts }: { provider: string; kind: ModelErrorKind; facts: Facts }): string {
+  const status = facts.status === undefined ? '' : ` (${facts.status})`
+  const said = withoutKeys(facts.message).replace(/\s+/g, ' ').trim().slice(0, 500)
+  return `${provider} ${happened[kind]}${status}${said === '' ? '.' : `: ${said}`}`
+}
+
+const happened: Record<ModelErrorKind, string> = {
+  'rate-limited': 'was asked too often',
+  overloaded: 'cannot answer at the moment',
+  network: 'could not be reached or was cut off',
+  'context-overflow': 'cannot take a request of this length',
+  auth: 'does not accept the API key',
+  quota: 'says that the quota or the credit is used up',
+  refused: 'refused to answer',
+  'empty-answer': 'gave an empty answer',
+  'invalid-request': 'does not accept the request',
+  unknown: 'failed',
+}
+
+/** Some servers repeat the key that they were given. */
+function withoutKeys(text: string): string {
+  return text.replace(/\b(?:sk|pk|gsk|xai|key|AIza|Bearer)[-_ ]?[A-Za-z0-9_*-]{12,}/g, '[key]')
+}
+
+function parseJson(body: unknown): unknown {
+  if (typeof body !== 'string') return undefined
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined // a page of HTML, or nothing: the status has to do
+  }
+}
+
+function lowerCaseNames(headers: Record<PropertyKey, unknown>): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), textOf(value)]))
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function asRecord(value: unknown): Record<PropertyKey, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>) : {}
+}

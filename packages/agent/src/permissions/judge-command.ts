@@ -1,0 +1,142 @@
+import { realPath } from './paths/real-path.ts'
+import { judgeRead, judgeWrite, mayControl } from './judge-path.ts'
+import { usePath } from './paths/path-use.ts'
+import { allowed, worst, type Judgement, type Policy } from './policy.ts'
+import { effectOf, matchCommand, noRules } from './rules.ts'
+import { readCommandLine, type SimpleCommand } from './shell/command-reader.ts'
+import { grantOf } from './command-grants.ts'
+import { gitFoldersNamed } from './shell/programs/git-commands.ts'
+import { embeddedProblem, findRepository, gitFolders, repositoryProblem } from './shell/programs/git-repository.ts'
+import { shellBuiltins } from './shell/programs/shell-builtins.ts'
+import { versionFileProblem } from './shell/programs/version-files.ts'
+import { pathsOf, specialMatchesOf, startOf, textOf, withoutStart, type Word } from './shell/words/word.ts'
+
+/**
+ * Judges a command line on its parsed form: every program in it, wherever it stands, and every file it names. It passes by itself if
+ * all of it is known to read only, and else if rules allow each of its programs.
+ */
+export function judgeCommand(command: string, place: { cwd: string; policy: Policy }): Judgement {
+  const { cwd, policy } = place
+  const line = readCommandLine(command, { cwd, home: policy.home })
+  const files = [
+    ...line.reads.map((use) => judgeRead(use, policy)),
+    ...line.writes.map((use) => judgeWrite(use, policy)),
+  ]
+  const programs = line.commands.map((each) => judgeSimple(each, policy))
+  return worst([
+    ...files,
+    ...programs,
+    ...judgeSequence(line.commands, policy),
+    ...line.objections.map((objection) => judgeUnreadable(objection, policy)),
+  ])
+}
+
+/** `git add . && git status`: the first command can link a repository that the second one then goes into. */
+function judgeSequence(commands: readonly SimpleCommand[], { mode }: Policy): Judgement[] {
+  const git = commands.filter(({ words, isInner }) => !isInner && isGit(textOf(words[0] as Word) ?? ''))
+  if (mode === 'auto' || git.length < 2 || git.every(({ problem }) => problem === undefined)) return []
+  const problems = new Set(git.flatMap(({ folders }) => folders).map(embeddedProblem))
+  problems.delete(undefined)
+  return [...problems].map((problem) => ({ effect: 'ask', reason: `${problem}.` }))
+}
+
+function isGit(name: string): boolean {
+  return /^(?:.*\/)?git$/.test(name)
+}
+
+function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
+  const { words, isInner } = command
+  const name = textOf(words[0] as Word) ?? ''
+  const problem = command.problem ?? (shellBuiltins.has(name) ? undefined : shimProblem(command, policy))
+  const effect = effectOf(policy.rules, (rule) => matchCommand(rule, words))
+  if (effect === 'deny') return { effect, reason: `A rule forbids \`${name}\`.` }
+  if (isInner) return effect === 'ask' ? { effect, reason: `A rule asks before \`${name}\` runs.` } : allowed
+  if (problem !== undefined && policy.mode === 'plan') {
+    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${problem}.` }
+  }
+  if (effect === 'ask') return { effect, reason: `A rule asks before \`${name}\` runs.` }
+  if (problem === undefined) return allowed
+  const touched = judgeMentions(command, policy)
+  if (touched.effect !== 'allow' || policy.mode === 'auto') return touched
+  const repository = isGit(name) ? judgeRepositories(command, policy) : undefined
+  if (effect === 'allow' && (repository === undefined || repository.isGranted)) return touched
+  const reasons = [...(effect === 'allow' ? [] : [problem]), ...(repository ? [repository.problem] : [])]
+  // A grant does not cover what another repository runs.
+  const grant = repository?.isForeign ? undefined : grantOf(words)
+  return { effect: 'ask', reason: reasons.map((each) => `${each}.`).join(' '), ...(grant && { grant: [grant] }) }
+}
+
+function shimProblem({ folders }: SimpleCommand, { home }: Policy): string | undefined {
+  for (const folder of folders) {
+    const problem = versionFileProblem(realPath(folder), realPath(home))
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+interface RepositoryJudgement {
+  /** What the repository may make git run. */
+  problem: string
+  /** It is not the one of the working folder. */
+  isForeign: boolean
+  /** The user knew of it: they allowed the command in this session, where the question named the problem, or trust the project. */
+  isGranted: boolean
+}
+
+/** A rule that allows a git command does not allow what a hostile repository makes of it: `cd vendor/x && git add .` runs filters. */
+function judgeRepositories({ words, folders }: SimpleCommand, policy: Policy): RepositoryJudgement | undefined {
+  const { rules, cwd } = policy
+  const named = gitFoldersNamed(words.slice(1))
+  const places = typeof named === 'string' ? named : gitFolders(named, folders)
+  if (typeof places === 'string') {
+    return { problem: `It is not known which repository it uses: ${places}`, isForeign: true, isGranted: false }
+  }
+  const own = gitFolderOf(cwd)
+  const isInSession = effectOf({ ...noRules, session: rules.session }, (rule) => matchCommand(rule, words)) === 'allow'
+  const found = places.flatMap((place): RepositoryJudgement[] => {
+    const problem = repositoryProblem(place, { runsHooks: true })
+    if (problem === undefined) return []
+    const isForeign = own === undefined || gitFolderOf(place) !== own
+    return [{ problem, isForeign, isGranted: !isForeign && (isInSession || rules.trustsProject) }]
+  })
+  return found.find(({ isGranted }) => !isGranted) ?? found[0]
+}
+
+function gitFolderOf(folder: string): string | undefined {
+  const found = findRepository(folder)
+  return typeof found === 'object' ? found.own : undefined
+}
+
+/** A program that does more than read may do it to any file that it is told of. */
+function judgeMentions({ words, folders }: SimpleCommand, policy: Policy): Judgement {
+  const uses = words.slice(1).flatMap((word) =>
+    [word, ...partsOf(word)].flatMap((part) =>
+      folders.flatMap((folder) => {
+        const paths = pathsOf(part, folder)
+        const written = paths === 'unknown' ? [] : [{ ...paths, shown: startOf(part), isRecursive: false }]
+        return [...written, ...(specialMatchesOf(part, folder) ?? []).map(usePath)]
+      }),
+    ),
+  )
+  const controls = uses.filter(mayControl)
+  return worst([
+    ...controls.map(({ shown }): Judgement => ({ effect: 'ask', reason: `${shown} decides what other programs run.` })),
+    ...uses.map((use) => judgeRead(use, policy)),
+  ])
+}
+
+/** What may be a path in an option: `--file=x`, `of=x`, `-fx`. */
+function partsOf(word: Word): Word[] {
+  const start = startOf(word)
+  const equals = start.indexOf('=') + 1
+  return [...(equals > 0 ? [withoutStart(word, equals)] : []), ...(/^-[^-]/.test(start) ? [withoutStart(word, 2)] : [])]
+}
+
+function judgeUnreadable(objection: string, { mode, rules }: Policy): Judgement {
+  const reason = `It cannot be judged: ${objection}.`
+  if (mode === 'plan')
+    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${reason}` }
+  const layers = [...rules.user, ...rules.project, ...rules.session]
+  const mayBreakRule = layers.some(({ type, effect }) => type !== 'fetch' && type !== 'tool' && effect !== 'allow')
+  return mode === 'auto' && !mayBreakRule ? allowed : { effect: 'ask', reason }
+}

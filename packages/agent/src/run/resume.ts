@@ -1,0 +1,129 @@
+import { newId, type Content, type Session, type ToolStartRecord, type ToolUse } from '@tapetree/session'
+import { readDraft, removeDraft } from './draft.ts'
+import type { Spent } from './limits.ts'
+import type { LoopContext } from './loop-context.ts'
+import { checkCall, finishCall } from './tool-calls.ts'
+import { answerCall, words } from './tool-results.ts'
+import type { Tool } from '../tools/tool.ts'
+import { factsOf, type OpenRunFacts } from './open-run-facts.ts'
+import { positionOf, type PathPosition } from './position.ts'
+
+type ToolStart = ToolStartRecord['toolStart']
+
+/** What is to be done about a run whose process died, one line for each open matter. Making it changes nothing. */
+export interface ResumePlan {
+  runId: string
+  matters: Matter[]
+  /** How often this run was resumed without adding anything to the path. */
+  fruitless: number
+  /** It was resumed twice in vain: a third time only if a person says so. */
+  needsPerson: boolean
+  /** The user had stopped it: its calls are answered and it ends, and nothing is asked of the model. */
+  wasStopped: boolean
+  /** What the run had used. */
+  spent: Spent
+}
+
+export type Matter =
+  /** The run goes on from this entry. */
+  | { type: 'unanswered'; entryId: string }
+  /** What an answer had said becomes an `attempt`; the request is sent again. */
+  | { type: 'draft'; item: string; content: Content[] }
+  | { type: 'call'; call: ToolUse; action: CallAction; start?: ToolStart }
+  /** Still waits for its answer. */
+  | { type: 'permission'; requestId: string; title: string }
+
+/**
+ * `run`: it never began. `reattach`: a command goes on, or has ended, without us. `run-again`: it does no harm twice.
+ * `interrupted`: it may have taken effect, and is not run again. `stopped`: the user stopped the answer that makes it.
+ */
+export type CallAction = 'run' | 'reattach' | 'run-again' | 'interrupted' | 'stopped'
+
+const interrupted = 'The process ended while this was running. It may have taken effect; it was not run again.'
+const maxFruitless = 2
+
+/** The plan for a session whose last run has no end; undefined where there is nothing to resume. */
+export async function planResume(session: Session, tools: readonly Tool[]): Promise<ResumePlan | undefined> {
+  const position = await positionOf(session)
+  const facts = await factsOf(session, position)
+  if (!session.openRun && !isUnheard(position, facts)) return undefined
+  const runId = session.openRun?.runId ?? position.entry?.message.runId ?? newId()
+  // The stopped answer may be that of an earlier run, from which this one went on.
+  const wasStopped = position.isStopped && position.entry?.message.runId === runId
+  const isFruitless = facts.resumedAt !== undefined && facts.resumedAt === session.leafId
+  const fruitless = isFruitless ? facts.fruitless + 1 : 0
+  return {
+    runId,
+    fruitless,
+    needsPerson: fruitless >= maxFruitless,
+    wasStopped,
+    spent: facts.spent,
+    matters: [
+      ...(await draftMatter(session, facts)),
+      ...position.openCalls.map((call) =>
+        wasStopped ? stoppedMatter(call) : callMatter(call, facts.starts.get(call.id), tools),
+      ),
+      ...session.pendingPermissions.map(({ requestId, title }): Matter => ({ type: 'permission', requestId, title })),
+      ...unanswered(position),
+    ],
+  }
+}
+
+/** Carries out what the plan says of drafts and of calls that had started. The loop does the rest. */
+export async function settleEvidence(plan: ResumePlan, context: LoopContext, session: Session): Promise<void> {
+  const { runId } = plan
+  for (const matter of plan.matters) {
+    if (matter.type !== 'draft') continue
+    const { item, content } = matter
+    const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
+    await context.append({ type: 'attempt', attempt: { runId, item, content, error } })
+  }
+  if (session.localFolder !== undefined) await removeDraft(session.localFolder)
+  const started = plan.matters.filter((matter) => matter.type === 'call' && matter.action !== 'run')
+  await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, context)))
+}
+
+async function settleCall({ call, action, start }: Matter & { type: 'call' }, context: LoopContext): Promise<void> {
+  if (action === 'stopped') {
+    await answerCall(call, { content: words.aborted, isError: true }, context)
+    return
+  }
+  const tool = context.tools.get(call.name)
+  const given = start?.input ? { ...call, input: start.input } : call
+  const checked = tool && checkCall(given, tool, context)
+  const isKnown = tool && checked !== undefined && typeof checked !== 'string' && start
+  if (!isKnown || action === 'interrupted') {
+    await answerCall(call, { content: interrupted, isError: true }, context)
+    return
+  }
+  await finishCall(given, { tool, checked, start }, context, async (toolContext) => {
+    if (action === 'run-again' || !checked.reattach) return checked.run(toolContext)
+    return checked.reattach(start, toolContext)
+  })
+}
+
+function stoppedMatter(call: ToolUse): Matter {
+  return { type: 'call', call, action: 'stopped' }
+}
+
+function callMatter(call: ToolUse, start: ToolStart | undefined, tools: readonly Tool[]): Matter {
+  if (!start) return { type: 'call', call, action: 'run' }
+  const replay = tools.find(({ name }) => name === call.name)?.replay ?? 'never'
+  const actions = { safe: 'run-again', reattach: 'reattach', never: 'interrupted' } as const
+  return { type: 'call', call, action: actions[replay], start }
+}
+
+async function draftMatter({ localFolder }: Session, { ended }: OpenRunFacts): Promise<Matter[]> {
+  const draft = localFolder === undefined ? undefined : await readDraft(localFolder)
+  if (!draft || ended.has(draft.item)) return []
+  return [{ type: 'draft', ...draft }]
+}
+
+function unanswered({ openCalls, isSettled, entry }: PathPosition): Matter[] {
+  return openCalls.length === 0 && !isSettled && entry ? [{ type: 'unanswered', entryId: entry.id }] : []
+}
+
+/** A message that was delivered and whose run never began, because the process died in between. */
+function isUnheard({ entry, openCalls }: PathPosition, { hasRunSince }: OpenRunFacts): boolean {
+  return entry?.message.role === 'user' && openCalls.length === 0 && !hasRunSince
+}

@@ -1,0 +1,102 @@
+import { SessionError, type Cause, type Entry, type RequestReference, type Session } from '@tapetree/session'
+import type { Model } from '../models/model.ts'
+import { speakingCompaction } from './context-size.ts'
+import { conversationText } from './conversation-text.ts'
+import { promptFile } from '../prompt/prompt-file.ts'
+import { summariseInParts } from './summarise-in-parts.ts'
+import { joinSummary, splitSummary } from './summary-text.ts'
+import { filesTouchedIn, noFiles } from './touched-files.ts'
+
+export interface BranchSummaryInput {
+  session: Session
+  model: Model
+  /** Where the conversation is to go on; null is before the first entry. */
+  targetId: string | null
+  /** What the summary is to take care of. */
+  instructions?: string | undefined
+  signal: AbortSignal
+  cause?: Cause
+}
+
+export type BranchSummaryOutcome =
+  | { type: 'summarised'; entryId: string; summary: string }
+  /** Nothing that was said is left behind, so there is nothing to tell; the leaf was moved. */
+  | { type: 'branched' }
+  /** The leaf was moved by somebody else while the summary was being written; it stays there. */
+  | { type: 'superseded' }
+
+/** Moves the leaf, and leaves a summary there of what is abandoned. */
+export async function summariseBranch(input: BranchSummaryInput): Promise<BranchSummaryOutcome> {
+  const { session, targetId } = input
+  refuseWhileRunning(session)
+  const { leafId } = session
+  const summary = await summariseEntries(await entriesLeftBehind(session, targetId), input)
+  input.signal.throwIfAborted()
+  if (session.leafId !== leafId) return { type: 'superseded' }
+  if (!summary) {
+    await session.branch(targetId, input.cause && { cause: input.cause })
+    return { type: 'branched' }
+  }
+  const { text, request } = summary
+  const context = { ...(request && { request }), ...(input.cause && { cause: input.cause }) }
+  const entryId = await session.branchWithSummary(targetId, text, context)
+  return { type: 'summarised', entryId, summary: text }
+}
+
+/** The session would refuse as well, but only when the summary has been paid for. */
+function refuseWhileRunning({ id, openRun }: Session): void {
+  if (openRun) throw new SessionError('session-busy', `Session ${id} cannot branch while run ${openRun.runId} is open.`)
+}
+
+/** What is on the way to the leaf and not on the way to the target, oldest first. Reads no further than where the two ways part. */
+export async function entriesLeftBehind(session: Session, targetId: string | null): Promise<Entry[]> {
+  const left: Entry[] = []
+  let here = session.leafId === null ? null : await session.getEntry(session.leafId)
+  let there = targetId === null ? null : await session.getEntry(targetId)
+  while (here && here.id !== there?.id) {
+    // Whoever was written later cannot be on the way to the other.
+    if (there && there.seq > here.seq) {
+      there = await parentOf(session, there)
+    } else {
+      left.push(here)
+      here = await parentOf(session, here)
+    }
+  }
+  return left.reverse()
+}
+
+/** In a damaged log an id may come twice, and its entry then seem to be its own ancestor. */
+async function parentOf(session: Session, { parentId, seq }: Entry): Promise<Entry | null> {
+  const parent = parentId === null ? null : await session.getEntry(parentId)
+  return parent && parent.seq < seq ? parent : null
+}
+
+interface Told {
+  text: string
+  /** Absent where no call was needed. */
+  request?: RequestReference
+}
+
+async function summariseEntries(entries: readonly Entry[], input: BranchSummaryInput): Promise<Told | undefined> {
+  const { previous, since } = fromCompaction(entries)
+  const pieces = conversationText(since)
+  const files = filesTouchedIn(entries)
+  if (pieces.length === 0) {
+    return previous === '' ? undefined : { text: joinSummary({ history: previous, unfinished: '', files }) }
+  }
+  const { leafId } = input.session
+  const system = promptFile('branch-summary')
+  const told = await summariseInParts({ ...input, purpose: 'branch_summary', system, pieces, previous, leafId })
+  return { text: joinSummary({ history: told.text, unfinished: '', files }), request: told.request }
+}
+
+/** What a compaction on the branch has summed up need not be told once more. */
+function fromCompaction(entries: readonly Entry[]): { previous: string; since: readonly Entry[] } {
+  const compaction = speakingCompaction(entries)?.compaction
+  if (!compaction) return { previous: '', since: entries }
+  const firstKept = entries.findIndex(({ id }) => id === compaction.firstKeptEntryId)
+  return {
+    previous: joinSummary({ ...splitSummary(compaction.summary), files: noFiles }),
+    since: entries.slice(Math.max(0, firstKept)),
+  }
+}

@@ -1,0 +1,103 @@
+import type { Entry, RequestReference, Session } from '@tapetree/session'
+import type { Model } from '../models/model.ts'
+import { entryTokens, speakingCompaction } from './context-size.ts'
+import { conversationText } from './conversation-text.ts'
+import { promptFile } from '../prompt/prompt-file.ts'
+import { summariseInParts } from './summarise-in-parts.ts'
+import { joinSummary, splitSummary, type SummaryParts } from './summary-text.ts'
+import { filesTouchedIn, noFiles } from './touched-files.ts'
+
+export interface CutToSummarise {
+  session: Session
+  model: Model
+  path: readonly Entry[]
+  /** The first entry that is kept. */
+  cutIndex: number
+  instructions?: string | undefined
+  leafId: string | null
+  signal: AbortSignal
+}
+
+export interface CutSummary {
+  text: string
+  /** The last model call that had part in it. */
+  request: RequestReference
+}
+
+/**
+ * Tells what is cut off a context path, and what an earlier summary told of the time before; undefined where there is nothing to
+ * tell. Where the cut lies inside the work on a request, the beginning of that work is told by itself, and said to be that.
+ */
+export async function summariseCut(cut: CutToSummarise): Promise<CutSummary | undefined> {
+  const { path, cutIndex } = cut
+  const cutOff = path.slice(0, cutIndex)
+  const before = splitSummary(speakingCompaction(path)?.compaction.summary ?? '')
+  const { history, unfinished } = await tellCut(cutOff, before, cut)
+  const request = unfinished.request ?? history.request
+  if (!request) return undefined
+  const files = filesTouchedIn(cutOff, before.files)
+  return { text: joinSummary({ history: history.text, unfinished: unfinished.text, files }), request }
+}
+
+interface Told {
+  text: string
+  /** Absent where no call was needed. */
+  request?: RequestReference
+}
+
+async function tellCut(
+  cutOff: readonly Entry[],
+  before: SummaryParts,
+  cut: CutToSummarise,
+): Promise<{ history: Told; unfinished: Told }> {
+  const begun = unfinishedFrom(cut.path, cut.cutIndex)
+  if (begun === -1) {
+    return { history: { text: before.history }, unfinished: await tellUnfinished(cutOff, before.unfinished, cut) }
+  }
+  const textBefore = joinSummary({ ...before, files: noFiles })
+  const history = await tellHistory(cutOff.slice(0, begun), textBefore, cut)
+  const unfinished = begun === undefined ? { text: '' } : await tellUnfinished(cutOff.slice(begun), '', cut)
+  return { history, unfinished }
+}
+
+/**
+ * Where the work began that goes on behind the cut: the index of its request, -1 where that lies before the path (an earlier
+ * compaction cut the same work), undefined where the cut lies between two requests.
+ */
+function unfinishedFrom(path: readonly Entry[], cutIndex: number): number | undefined {
+  const cutOff = path.slice(0, cutIndex)
+  const next = path.slice(cutIndex).find(speaks)
+  if ((next && isRequest(next)) || isSettled(cutOff.findLast(speaks))) return undefined
+  return cutOff.findLastIndex(isRequest)
+}
+
+function tellHistory(entries: readonly Entry[], previous: string, cut: CutToSummarise): Promise<Told> {
+  return tell(entries, { ...cut, system: promptFile('compaction'), previous })
+}
+
+function tellUnfinished(entries: readonly Entry[], previous: string, cut: CutToSummarise): Promise<Told> {
+  return tell(entries, { ...cut, system: promptFile('compaction-unfinished'), previous })
+}
+
+async function tell(
+  entries: readonly Entry[],
+  request: CutToSummarise & { system: string; previous: string },
+): Promise<Told> {
+  const pieces = conversationText(entries)
+  if (pieces.length === 0) return { text: request.previous }
+  return summariseInParts({ ...request, purpose: 'compaction', pieces })
+}
+
+function speaks(entry: Entry): boolean {
+  return entry.type !== 'compaction' && entryTokens(entry) > 0
+}
+
+function isRequest(entry: Entry): boolean {
+  return entry.type === 'message' && entry.message.role === 'user'
+}
+
+/** The last word is the model's, and it asked for nothing. */
+function isSettled(entry: Entry | undefined): boolean {
+  if (entry?.type !== 'message' || entry.message.role !== 'assistant') return false
+  return !entry.message.content.some((block) => block.type === 'tool_use')
+}

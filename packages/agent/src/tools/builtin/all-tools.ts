@@ -1,0 +1,44 @@
+import type { RedactionPolicy } from '../../redaction/redaction-policy.ts'
+import { askUserTool } from './ask-user.ts'
+import { bashTool, type BashOptions } from './bash.ts'
+import { editTool } from './edit.ts'
+import { fetchTool } from './fetch.ts'
+import { findTool } from './find.ts'
+import { grepTool } from './grep.ts'
+import { jobKillTool } from './job-kill.ts'
+import { jobOutputTool } from './job-output.ts'
+import { Jobs } from '../commands/jobs.ts'
+import { lsTool } from './ls.ts'
+import { readTool } from './read.ts'
+import { todoWriteTool } from './todo-write.ts'
+import type { Tool } from '../tool.ts'
+import { writeTool } from './write.ts'
+
+export interface AllToolsOptions {
+  /** The background commands of the session; made where none are given. */
+  jobs?: Jobs
+  bash?: Omit<BashOptions, 'jobs' | 'redaction'>
+  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  redaction?: RedactionPolicy
+  /** Lets `fetch` reach addresses of this machine and of private networks. */
+  allowPrivateAddresses?: boolean
+}
+
+/** The tools of a coding agent. */
+export function allTools(options: AllToolsOptions = {}): Tool[] {
+  const { bash, redaction, allowPrivateAddresses = false, jobs = new Jobs() } = options
+  return [
+    readTool,
+    writeTool,
+    editTool,
+    lsTool,
+    grepTool,
+    findTool,
+    bashTool({ ...bash, ...(redaction && { redaction }), jobs }),
+    jobOutputTool({ jobs }),
+    jobKillTool({ jobs }),
+    fetchTool({ allowPrivate: allowPrivateAddresses }),
+    todoWriteTool,
+    askUserTool,
+  ]
+}

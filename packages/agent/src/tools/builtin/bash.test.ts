@@ -1,0 +1,444 @@
+import type { ToolStartRecord } from '@tapetree/session'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { FakeClock } from '../../testing/fake-clock.ts'
+import {
+  accessOf,
+  callTool,
+  testContext,
+  type TestContext,
+  type TestContextOptions,
+} from '../../testing/tool-context.ts'
+import { bashTool } from './bash.ts'
+import { readClaim } from '../commands/claim.ts'
+import { attach } from '../commands/command.ts'
+import { currentBootId } from '../commands/process-identity.ts'
+import { environmentOf, listProcesses } from '../commands/process-table.ts'
+import { dismissSupervisor } from '../commands/supervisor-process.ts'
+import { Jobs } from '../commands/jobs.ts'
+import type { StartDetails, ToolOutput } from '../tool.ts'
+
+const jobs = new Jobs()
+const bash = bashTool({ jobs, limits: { graceMs: 1000, lingerMs: 100 } })
+let root: string
+let cwd: string
+beforeAll(() => void (root = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-bash-')))))
+beforeEach(() => void (cwd = mkdtempSync(join(root, 'session-'))))
+const agents = new Set<ChildProcess>()
+afterAll(async () => {
+  for (const agent of agents) agent.kill('SIGKILL')
+  await jobs.close()
+  await dismissSupervisor()
+  // Whoever was started by an agent that was killed has its folder for temporary files in its environment.
+  const left = (): number[] =>
+    listProcesses().flatMap(({ pid }) => (environmentOf(pid).includes(`TMPDIR=${root}`) ? [pid] : []))
+  await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 20_000 })
+  rmSync(root, { recursive: true })
+  // A supervisor has written its last word some time before this process hears of its end.
+  await vi.waitFor(() => expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([]), 5000)
+})
+
+describe('the result of a command', () => {
+  test('is what it printed', async () => {
+    expect(await run('echo out; echo err >&2')).toEqual({ content: 'out\nerr' })
+  })
+
+  test('says so where it printed nothing', async () => {
+    expect(await run('true')).toEqual({ content: '(no output)' })
+  })
+
+  test('says the exit code where it is not 0', async () => {
+    expect(await run('echo no; exit 4')).toEqual({ content: 'no\n\n[Exit code 4.]', isError: true })
+    expect(await run('exit 4')).toEqual({ content: '[Exit code 4.]', isError: true })
+  })
+
+  test('says the signal that ended it', async () => {
+    expect(await run('kill -KILL $$')).toEqual({ content: '[Ended by signal SIGKILL.]', isError: true })
+  })
+
+  test('says that its time was over', async () => {
+    expect(await run('echo begun; sleep 100', { timeoutMs: 1500 })).toEqual({
+      content: 'begun\n\n[Timed out after 1.5 s; it was ended with all of its processes.]',
+      isError: true,
+    })
+  })
+
+  test('names the processes that were left and ended', async () => {
+    expect(await run('sleep 100 & echo ok')).toEqual({
+      content: 'ok\n\n[Processes it had left running were ended with it: sleep. To keep one, run it with background.]',
+    })
+  })
+
+  test('says that it printed too much', async () => {
+    const small = bashTool({ jobs, limits: { outputCapBytes: 1000, outputLimitBytes: 100_000 } })
+    const { content, isError } = await callTool(small, { command: 'yes' }, context())
+    expect(content).toMatch(
+      /^y\n[^]*\[… [\d,]+ bytes not kept …\]\n[^]*y\n\n\[It had printed [\d,]+ bytes, more than is allowed, and was ended with all of its processes\.\]$/,
+    )
+    expect(isError).toBe(true)
+  })
+
+  test('says why it could not be started', async () => {
+    const gone = context({ cwd: join(cwd, 'gone') })
+    expect(await callTool(bash, { command: 'true' }, gone)).toEqual({
+      content: `[It could not be started: There is no folder ${cwd}/gone.]`,
+      isError: true,
+    })
+  })
+
+  test('has no escapes for a terminal in it, while whoever watches gets all', async () => {
+    const watched = context()
+    const { content } = await callTool(bash, { command: String.raw`printf '\033[31mred\033[0m\n'` }, watched)
+    expect(content).toBe('red')
+    expect(watched.observed.join('')).toBe('\x1b[31mred\x1b[0m\n')
+  })
+
+  test('is shortened where it is long, and the whole is a blob', async () => {
+    const kept = context()
+    const { content } = await callTool(bash, { command: 'seq 20000' }, kept)
+    const whole = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('')
+    const sha256 = createHash('sha256').update(whole).digest('hex')
+    expect(content).toMatch(/^1\n2\n/)
+    expect(content).toMatch(/\n19999\n20000$/)
+    expect(content).toContain(`bytes left out here. The whole output is kept as blob ${sha256} …]`)
+    expect(Buffer.from(kept.blobs.get(sha256) ?? []).toString()).toBe(whole)
+  })
+})
+
+describe('a call of bash', () => {
+  test('asks for leave for the command where it would run', () => {
+    expect(accessOf(bash, { command: 'ls' }, { cwd: '/x' })).toEqual([{ type: 'command', command: 'ls', cwd: '/x' }])
+  })
+
+  test.each([
+    ['no command', {}],
+    ['an empty command', { command: '' }],
+    ['a NUL character', { command: 'echo \0' }],
+    ['a command that is too long for the system', { command: `: ${'ü'.repeat(70_000)}` }],
+    ['a time that is none', { command: 'ls', timeoutMs: 0 }],
+    ['something that is not known', { command: 'ls', timeout: 5 }],
+  ])('with %s is refused', (_, input) => {
+    expect(bash.check(input, { cwd })).toMatch(/^The input of bash is not valid\./)
+  })
+
+  test('announces host, boot, folder and deadline before it runs, and its folder is there', async () => {
+    const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'))
+    const { start } = await announce({ command: 'true', timeoutMs: 60_000 }, context({ clock }))
+    expect(start).toEqual({
+      host: hostname(),
+      bootId: currentBootId(),
+      spool: expect.stringMatching(/\/spool\/job-[0-9a-f]{12}$/) as string,
+      deadline: '2026-01-01T00:01:00.000Z',
+    })
+    expect(existsSync(start.spool ?? '')).toBe(true)
+  })
+
+  test('has a folder of its own, also if another had the same id, and it goes when the result is durable', async () => {
+    const first = await announce({ command: 'echo 1' })
+    const second = await announce({ command: 'echo 2' })
+    expect(await Promise.all([first.run(), second.run()])).toEqual([{ content: '1' }, { content: '2' }])
+    expect(readdirSync(join(cwd, 'spool'))).toHaveLength(2)
+    await first.settled()
+    await second.settled()
+    expect(readdirSync(join(cwd, 'spool'))).toEqual([])
+  })
+
+  test('passes no key on to the command', async () => {
+    process.env['ANTHROPIC_API_KEY'] = 'canary-key'
+    process.env['TAPETREE_TEST_PASSED'] = 'passed'
+    const passing = bashTool({ jobs, environment: { pass: ['TAPETREE_TEST_PASSED'] } })
+    const { content } = await callTool(passing, { command: 'env' }, context())
+    delete process.env['ANTHROPIC_API_KEY']
+    delete process.env['TAPETREE_TEST_PASSED']
+    expect(content).toContain('TAPETREE_TEST_PASSED=passed')
+    expect(content).toContain('PAGER=cat')
+    expect(content).not.toContain('canary-key')
+  })
+
+  test('that the user stops ends with what it had printed', async () => {
+    const controller = new AbortController()
+    const observe = (text: string): void => (text.includes('begun') ? controller.abort() : undefined)
+    const stopped = context({ signal: controller.signal, observe })
+    expect(await callTool(bash, { command: 'echo begun; sleep 100' }, stopped)).toEqual({
+      content: 'begun\n\n[Stopped by the user; it was ended with all of its processes.]',
+      isError: true,
+    })
+  })
+
+  test('that the user stops before it begins does not begin', async () => {
+    const stopped = context({ signal: AbortSignal.abort() })
+    expect(await callTool(bash, { command: `touch ${cwd}/ran` }, stopped)).toEqual({
+      content: '[Stopped by the user before it began.]',
+      isError: true,
+    })
+    expect(existsSync(join(cwd, 'ran'))).toBe(false)
+  })
+})
+
+describe('a command that takes long', () => {
+  test('goes on in the background after a minute, and its folder stays', async () => {
+    const clock = new FakeClock()
+    const slow = await announce(
+      { command: `echo begun; ${untilGo()}; echo done; exit 5` },
+      observing('begun', { clock }),
+    )
+    const running = slow.run()
+    await slow.observed
+    expect(clock.waits).toEqual([60_000])
+    clock.advance(60_000)
+    const { content, isError } = await running
+    const jobId = /job-\w+/.exec(content as string)?.[0]
+    expect(content).toBe(
+      `begun\n\n[Still running after 60 s, and now in the background as ${jobId}. Read on with job_output, jobId ${jobId}, since 6; end it with job_kill.]`,
+    )
+    expect(isError).toBeUndefined()
+    await slow.settled()
+    go()
+    const outcome = await attach(slow.start.spool ?? '').wait()
+    expect(outcome).toMatchObject({ exit: { cause: 'exited', code: 5 } })
+    expect(clock.waits).toEqual([])
+  })
+
+  test('starts there if it is told to', async () => {
+    const server = await announce({ command: untilGo(), background: true })
+    const { content } = await server.run()
+    expect(content).toMatch(/^\[Started in the background as (job-\w+)\. Read on with job_output, jobId \1, since 0; /)
+    await server.settled()
+    expect(await attach(server.start.spool ?? '').state()).toEqual({ type: 'running' })
+    go()
+    await attach(server.start.spool ?? '').wait()
+  })
+
+  test('has a day in the background and half an hour otherwise, unless it says so', async () => {
+    const clock = new FakeClock(0)
+    const deadlines = [{}, { background: true }, { timeoutMs: 1000 }].map(async (more) => {
+      const { start } = await announce({ command: 'true', ...more }, context({ clock }))
+      return Date.parse(start.deadline ?? '')
+    })
+    expect(await Promise.all(deadlines)).toEqual([30 * 60_000, 24 * 60 * 60_000, 1000])
+  })
+})
+
+describe('after the agent was killed', () => {
+  test('a command that still runs is waited for: its real exit code, all it printed, and it ran once', async () => {
+    const agent = await startAgent(`echo x >> counter; echo one; ${untilGo()}; echo two; exit 7`)
+    await agent.observed('one\n')
+    await agent.kill()
+    const watched = observing('one')
+    const result = reattach(agent, watched.given)
+    await watched.observed
+    go()
+    expect(await result).toEqual({ content: 'one\ntwo\n\n[Exit code 7.]', isError: true })
+    expect(watched.given.observed.join('')).toBe('one\ntwo\n')
+    expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
+  })
+
+  test('a command that has ended meanwhile gives its result, also on another machine or after a restart', async () => {
+    const agent = await startAgent(`echo x >> counter; echo one; ${untilGo()}; echo two; exit 7`)
+    await agent.observed('one\n')
+    await agent.kill()
+    go()
+    await attach(agent.start.spool ?? '').wait()
+    const expected = { content: 'one\ntwo\n\n[Exit code 7.]', isError: true }
+    expect(await reattach(agent)).toEqual(expected)
+    expect(await reattach(agent, context(), { host: 'elsewhere', bootId: 'earlier' })).toEqual(expected)
+    expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
+  })
+
+  test('a command that was announced and never began is run now, once', async () => {
+    const agent = await startAgent('echo x >> counter; echo ran', 'announce only')
+    await agent.kill()
+    expect(await reattach(agent)).toEqual({ content: 'ran' })
+    expect(await reattach(agent)).toEqual({ content: 'ran' })
+    expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
+  })
+
+  test('a command whose supervisor was killed too has an unknown outcome, and nothing of it goes on', async () => {
+    const agent = await startAgent('echo x >> counter; echo one; sleep 1000; echo x >> counter')
+    await agent.observed('one\n')
+    await agent.kill()
+    const { claim } = readClaim(agent.start.spool ?? '')
+    process.kill(claim?.pid ?? 0, 'SIGKILL')
+    expect(await reattach(agent)).toEqual({
+      content:
+        'one\n\n[Outcome unknown: the process that watched over it was killed. It may have taken effect; it was not run again. This is its output so far.]',
+      isError: true,
+    })
+    expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
+  })
+
+  test('a command of another machine, another boot or a lost folder has an unknown outcome', async () => {
+    const agent = await startAgent(`echo one; ${untilGo()}`)
+    await agent.observed('one\n')
+    await agent.kill()
+    const words = async (change: Partial<ToolStart>): Promise<unknown> =>
+      (await reattach(agent, context(), change)).content
+    expect(await words({ host: 'elsewhere' })).toMatch(
+      /^one\n\n\[Outcome unknown: it was started on another machine, elsewhere\./,
+    )
+    expect(await words({ bootId: 'earlier' })).toMatch(
+      /^one\n\n\[Outcome unknown: the machine has been restarted since\./,
+    )
+    expect(await words({ spool: '/gone/job-000000000000' })).toMatch(
+      /^\[Outcome unknown: its spool folder has been removed\./,
+    )
+    for (const spool of ['/etc', '../..', '', '/x/job-../../..']) {
+      expect(await words({ spool })).toMatch(/^\[Outcome unknown: its spool folder is not in this session\./)
+    }
+    go()
+    expect(await words({})).toBe('one')
+  })
+
+  test('a session that was moved meanwhile still finds its commands', async () => {
+    const agent = await startAgent('echo one')
+    await agent.observed('one\n')
+    await agent.kill()
+    await attach(agent.start.spool ?? '').wait()
+    const spool = `/where/it/was/spool/${agent.start.spool?.split('/').at(-1)}`
+    expect(await reattach(agent, context(), { spool })).toEqual({ content: 'one' })
+  })
+
+  test('a job goes on in the background', async () => {
+    const agent = await startAgent(untilGo(), 'run', { background: true })
+    await agent.result
+    await agent.kill()
+    const { content } = await reattach(agent, context(), {}, { background: true })
+    expect(content).toMatch(/^\[Started in the background as job-\w+\./)
+    go()
+    await attach(agent.start.spool ?? '').wait()
+  })
+
+  test('a command that is waited for again moves to the background like any other, and can be stopped', async () => {
+    const agent = await startAgent(`echo one; ${untilGo()}`)
+    await agent.observed('one\n')
+    await agent.kill()
+    const clock = new FakeClock()
+    const moved = observing('one', { clock })
+    const result = reattach(agent, moved.given)
+    await moved.observed
+    await clock.skip()
+    expect((await result).content).toMatch(/^one\n\n\[Still running after 60 s, and now in the background/)
+    expect(await reattach(agent, context({ signal: AbortSignal.abort() }))).toEqual({
+      content: 'one\n\n[Stopped by the user; it was ended with all of its processes.]',
+      isError: true,
+    })
+  })
+})
+
+type ToolStart = ToolStartRecord['toolStart']
+
+function context(more: Partial<TestContextOptions> = {}): TestContext {
+  return testContext({ cwd, localFolder: cwd, ...more })
+}
+
+function run(command: string, more: object = {}): Promise<ToolOutput> {
+  return callTool(bash, { command, ...more }, context())
+}
+
+/** A context that tells when it has observed something. */
+function observing(
+  words: string,
+  more: Partial<TestContextOptions> = {},
+): { given: TestContext; observed: Promise<void> } {
+  const { promise: observed, resolve } = Promise.withResolvers<void>()
+  const texts: string[] = []
+  const observe = (text: string): void => {
+    texts.push(text)
+    if (text.includes(words)) resolve()
+  }
+  return { given: context({ observed: texts, observe, ...more } as Partial<TestContextOptions>), observed }
+}
+
+/** A call as the loop makes it, step by step. */
+async function announce(
+  input: object,
+  given: TestContext | ReturnType<typeof observing> = context(),
+): Promise<{
+  start: StartDetails
+  observed: Promise<void>
+  run: () => Promise<ToolOutput>
+  settled: () => Promise<void>
+}> {
+  const { given: toolContext, observed } = 'given' in given ? given : { given, observed: Promise.resolve() }
+  const checked = bash.check(input, toolContext)
+  if (typeof checked === 'string') throw new Error(checked)
+  const start = (await checked.start?.(toolContext)) ?? {}
+  return {
+    start,
+    observed,
+    run: () => checked.run(toolContext),
+    settled: async () => checked.settled?.(start, toolContext),
+  }
+}
+
+interface DyingAgent {
+  input: object
+  start: ToolStart
+  observed: (text: string) => Promise<void>
+  result: Promise<void>
+  kill: () => Promise<void>
+}
+
+/** Another process that plays the agent, and is killed later. */
+async function startAgent(command: string, what = 'run', more: object = {}): Promise<DyingAgent> {
+  const input = { command, timeoutMs: 60_000, ...more }
+  const program = join(import.meta.dirname, 'testing/agent-process.ts')
+  const args = ['-C', '@tapetree/source', program, cwd, JSON.stringify(input), what]
+  const agent: ChildProcess = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TMPDIR: root },
+  })
+  agents.add(agent)
+  const said = createInterface({ input: agent.stdout ?? process.stdin })
+  const started = Promise.withResolvers<StartDetails>()
+  const result = Promise.withResolvers<void>()
+  const watching = new Set<() => void>()
+  let text = ''
+  said.on('line', (line) => {
+    const message = JSON.parse(line) as { start?: StartDetails; observed?: string; result?: ToolOutput }
+    if (message.start) started.resolve(message.start)
+    if (message.result) result.resolve()
+    text += message.observed ?? ''
+    for (const look of watching) look()
+  })
+  return {
+    input,
+    start: { runId: 'run-1', callId: 'call-1', name: 'bash', ...(await started.promise) },
+    result: result.promise,
+    observed: (words) =>
+      new Promise((resolve) => {
+        const look = (): void => (text === words ? resolve() : undefined)
+        watching.add(look)
+        look()
+      }),
+    kill: async () => {
+      agent.kill('SIGKILL')
+      await once(agent, 'exit')
+    },
+  }
+}
+
+async function reattach(
+  agent: DyingAgent,
+  given: TestContext = context(),
+  change: Partial<ToolStart> = {},
+  more: object = {},
+): Promise<ToolOutput> {
+  const checked = bash.check({ ...agent.input, ...more }, given)
+  if (typeof checked === 'string' || !checked.reattach) throw new Error('It cannot be reattached')
+  return checked.reattach({ ...agent.start, ...change }, given)
+}
+
+function untilGo(): string {
+  return `until [ -e ${cwd}/go ]; do sleep 0.02; done`
+}
+
+function go(): void {
+  writeFileSync(join(cwd, 'go'), '')
+}

@@ -1,0 +1,155 @@
+import type { ToolStartRecord } from '@tapetree/session'
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { z } from 'zod'
+import type { RedactionPolicy } from '../../redaction/redaction-policy.ts'
+import { attach, startCommand, type Command, type CommandOptions } from '../commands/command.ts'
+import { commandEnvironment, type EnvironmentOptions } from '../commands/environment.ts'
+import { currentBootId } from '../commands/process-identity.ts'
+import { LiveOutput } from '../commands/live-output.ts'
+import { reportOutcome, reportRunning } from '../commands/report.ts'
+import { descriptionOf } from './description.ts'
+import { newJobId, type Jobs } from '../commands/jobs.ts'
+import { LeftBehind } from '../left-behind.ts'
+import { defineTool, type StartDetails, type Tool, type ToolContext, type ToolOutput } from '../tool.ts'
+
+export interface BashOptions {
+  jobs: Jobs
+  environment?: EnvironmentOptions
+  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  redaction?: RedactionPolicy
+  /** A command that takes longer goes on in the background. */
+  moveAfterMs?: number
+  /** For commands that do not say how long they may take. */
+  deadlineMs?: number
+  /** The same for those that start in the background. */
+  backgroundDeadlineMs?: number
+  limits?: Pick<CommandOptions, 'outputCapBytes' | 'outputLimitBytes' | 'graceMs' | 'lingerMs'>
+}
+
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+/** One argument of a program cannot be longer on Linux. */
+const longestCommandBytes = 128 * 1024 - 1
+
+const schema = z
+  .strictObject({
+    command: z
+      .string()
+      .min(1)
+      .refine((command) => !command.includes('\0'), 'A command cannot contain a NUL character.')
+      .refine(
+        (command) => Buffer.byteLength(command) <= longestCommandBytes,
+        `A command has at most ${longestCommandBytes} bytes; write a long script to a file and run that.`,
+      )
+      .describe('The command, as you would type it into bash.'),
+    description: z.string().optional().describe('What it does, in five to ten words, for the user.'),
+    timeoutMs: z.int().min(1).max(dayMs).optional().describe('Ends the command after this many milliseconds.'),
+    background: z.boolean().optional().describe('Starts it as a job and returns at once, as for a server.'),
+  })
+  // Every call has a spool folder of its own, whatever ids the model gives to its calls.
+  .transform((input) => ({ ...input, jobId: newJobId() }))
+
+type BashInput = z.output<typeof schema>
+
+/** Runs commands that survive this process. */
+export function bashTool(options: BashOptions): Tool {
+  const { jobs, moveAfterMs = minuteMs, deadlineMs = 30 * minuteMs, backgroundDeadlineMs = dayMs } = options
+  const { limits, redaction } = options
+  const deadlineOf = ({ timeoutMs, background }: BashInput): number =>
+    timeoutMs ?? (background ? backgroundDeadlineMs : deadlineMs)
+
+  /** The command must not have begun. */
+  async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
+    const { command, background = false } = input
+    const { cwd, signal } = context
+    const env = commandEnvironment(process.env, options.environment)
+    const order = {
+      ...limits,
+      ...(redaction && { redaction }),
+      spool,
+      command,
+      cwd,
+      env,
+      deadlineMs: deadlineOf(input),
+    }
+    const started = await startCommand({ ...order, signal }).catch((error: unknown) => {
+      if (signal.aborted) return undefined
+      throw error
+    })
+    if (!started) return { content: '[Stopped by the user before it began.]', isError: true }
+    return background && !signal.aborted ? moveToBackground(started, context, 'Started') : settle(started, context)
+  }
+
+  /** Waits for the end, but not for too long. */
+  async function settle(command: Command, context: ToolContext): Promise<ToolOutput> {
+    const { signal, clock } = context
+    const live = new LiveOutput((text) => context.observe(text))
+    const done = new AbortController()
+    const stop = (): void => {
+      // It goes on without us, and is found again.
+      if (signal.reason instanceof LeftBehind) done.abort(signal.reason)
+      // Who cannot be stopped is given up by the loop.
+      else void command.stop().catch(() => undefined)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    try {
+      const over = command.wait({ signal: done.signal, onOutput: (piece) => live.take(piece) })
+      const late = clock.wait(moveAfterMs, AbortSignal.any([done.signal, signal])).then(() => undefined)
+      const outcome = await Promise.race([over, late.catch(() => over)])
+      if (outcome?.type === 'lost') await command.endStrays()
+      if (outcome) return await reportOutcome(command, outcome, context)
+      const seconds = Math.round(moveAfterMs / 1000)
+      return await moveToBackground(command, context, `Still running after ${seconds} s, and now`)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      done.abort()
+    }
+  }
+
+  async function moveToBackground(command: Command, context: ToolContext, how: string): Promise<ToolOutput> {
+    const jobId = await jobs.keep(command)
+    const words = (nextOffset: number): string =>
+      `${how} in the background as ${jobId}. Read on with job_output, jobId ${jobId}, since ${nextOffset}; end it with job_kill.`
+    return reportRunning(command, words, context)
+  }
+
+  /** What became of a command that an earlier process had announced. */
+  async function reattach(input: BashInput, start: ToolStart, context: ToolContext): Promise<ToolOutput> {
+    const folder = jobs.folderOf(start, context.localFolder)
+    if (folder === undefined) return unknown('its spool folder is not in this session')
+    const command = attach(folder)
+    const state = await command.state()
+    if (state.type === 'ended') return reportOutcome(command, state, context)
+    if (start.host !== hostname()) return unknown(`it was started on another machine, ${start.host}`)
+    if (start.bootId !== currentBootId()) return unknown('the machine has been restarted since')
+    if (!existsSync(folder)) return unknown('its spool folder has been removed')
+    if (command.forestall()) return begin(folder, input, context)
+    return input.background ? moveToBackground(command, context, 'Started') : settle(command, context)
+
+    async function unknown(reason: string): Promise<ToolOutput> {
+      return reportOutcome(attach(folder ?? ''), { type: 'lost', reason }, context)
+    }
+  }
+
+  return defineTool({
+    name: 'bash',
+    description: descriptionOf('bash'),
+    schema,
+    replay: 'reattach',
+    deadlineMs: Infinity,
+    access: ({ command }, { cwd }) => [{ type: 'command', command, cwd }],
+    start: async (input, { localFolder, clock }): Promise<StartDetails> => ({
+      host: hostname(),
+      bootId: currentBootId(),
+      spool: await jobs.create(input.jobId, localFolder),
+      deadline: new Date(clock.now() + deadlineOf(input)).toISOString(),
+    }),
+    run: async (input, context) => begin(await jobs.pathOf(input.jobId, context.localFolder), input, context),
+    reattach,
+    settled: (start, { localFolder }) => jobs.removeSpool(start, localFolder),
+  })
+}
+
+type ToolStart = ToolStartRecord['toolStart']

@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import type { Command } from '../commands/command.ts'
+import { reportOutcome, reportRunning } from '../commands/report.ts'
+import { descriptionOf } from './description.ts'
+import type { Jobs } from '../commands/jobs.ts'
+import { defineTool, type Tool, type ToolContext } from '../tool.ts'
+
+const longestWaitMs = 10 * 60 * 1000
+
+const schema = z.strictObject({
+  jobId: z.string().describe('As bash gave it.'),
+  since: z.int().min(0).optional().describe('Shows what was printed from this byte on; all of it if left out.'),
+  waitMs: z
+    .int()
+    .min(0)
+    .max(longestWaitMs)
+    .optional()
+    .describe('Waits this many milliseconds for the job to end, if it has not.'),
+})
+
+/** Reads what a job has printed, and how it ended. */
+export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
+  return defineTool({
+    name: 'job_output',
+    description: descriptionOf('job-output'),
+    schema,
+    readOnly: true,
+    replay: 'safe',
+    deadlineMs: Infinity,
+    access: () => [],
+    run: async ({ jobId, since = 0, waitMs = 0 }, context) => {
+      const command = await jobs.find(jobId, context.localFolder)
+      if (!command) return { content: `There is no job ${jobId} in this session.`, isError: true }
+      if (waitMs > 0) await waitForEnd(command, waitMs, context)
+      const state = await command.state()
+      if (state.type === 'ended' || state.type === 'lost') {
+        const { content } = await reportOutcome(command, state, context, { from: since, stoppedBy: 'job_kill' })
+        return { content }
+      }
+      const words = (nextOffset: number): string => `Still running. To read on: since ${nextOffset}.`
+      return reportRunning(command, words, context, { from: since })
+    },
+  })
+}
+
+async function waitForEnd(command: Command, waitMs: number, { clock, signal }: ToolContext): Promise<void> {
+  const done = new AbortController()
+  const both = AbortSignal.any([done.signal, signal])
+  try {
+    await Promise.race([command.wait({ signal: both }), clock.wait(waitMs, both)])
+  } finally {
+    done.abort()
+  }
+}

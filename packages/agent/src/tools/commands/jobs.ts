@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { attach, type Command } from './command.ts'
+import type { StartDetails } from '../tool.ts'
+
+const idPattern = /^job-[0-9a-f]{12}$/
+const temporaryPrefix = 'tapetree-jobs-'
+const jobMark = 'job'
+/** A job that has ended can be read this much longer. */
+const keepEndedMs = 24 * 60 * 60 * 1000
+/** The folder of a command that is just about to begin looks like one that never will. */
+const keepUnclaimedMs = 60 * 60 * 1000
+
+export function newJobId(): string {
+  return `job-${randomBytes(6).toString('hex')}`
+}
+
+/**
+ * The commands of one session, each in a folder of its own below `spool`. A job is a command that goes on in the background;
+ * all that is known of it is in its folder, so it is the same job after a restart.
+ */
+export class Jobs {
+  #temporary: Promise<string> | undefined
+
+  /** Makes the folder of a command. There is none yet: ids are never used again. */
+  async create(id: string, localFolder: string | undefined): Promise<string> {
+    const folder = await this.pathOf(id, localFolder)
+    await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
+    await mkdir(folder, { mode: 0o700 })
+    return folder
+  }
+
+  async pathOf(id: string, localFolder: string | undefined): Promise<string> {
+    return join(localFolder === undefined ? await this.#temporaryRoot() : join(localFolder, 'spool'), id)
+  }
+
+  /** Where the folder is that `tool_start` names; the session may have moved since. Undefined where that is not one of ours. */
+  folderOf({ spool = '' }: StartDetails, localFolder: string | undefined): string | undefined {
+    const id = basename(spool)
+    if (!idPattern.test(id)) return undefined
+    if (localFolder !== undefined) return join(localFolder, 'spool', id)
+    const root = dirname(spool)
+    return dirname(root) === tmpdir() && basename(root).startsWith(temporaryPrefix) ? spool : undefined
+  }
+
+  /** From now on the command is a job: its folder outlives the result of the call that started it. */
+  async keep(command: Command): Promise<string> {
+    await writeFile(join(command.spool, jobMark), '', { mode: 0o600 })
+    return basename(command.spool)
+  }
+
+  /** Undefined where this session has no such job. */
+  async find(id: string, localFolder: string | undefined): Promise<Command | undefined> {
+    if (!idPattern.test(id) || (localFolder === undefined && this.#temporary === undefined)) return undefined
+    const folder = await this.pathOf(id, localFolder)
+    return existsSync(join(folder, jobMark)) ? attach(folder) : undefined
+  }
+
+  /** For when the result of a command is durable: its folder is not needed any more, unless it is a job. */
+  async removeSpool(start: StartDetails, localFolder: string | undefined): Promise<void> {
+    const folder = this.folderOf(start, localFolder)
+    if (folder === undefined || start.host !== hostname() || existsSync(join(folder, jobMark))) return
+    if ((await attach(folder).state()).type === 'running') return
+    await rm(folder, { recursive: true, force: true })
+  }
+
+  /**
+   * Removes the folders that a crash has left and the jobs that ended long ago. `open` are the starts of calls that have no
+   * result yet.
+   */
+  async sweep(localFolder: string, open: readonly StartDetails[]): Promise<void> {
+    const root = join(localFolder, 'spool')
+    const needed = new Set(open.map(({ spool = '' }) => basename(spool)))
+    for (const id of await readdir(root).catch(() => [])) {
+      const folder = join(root, id)
+      if (idPattern.test(id) && !needed.has(id) && (await isForgotten(folder))) {
+        await rm(folder, { recursive: true, force: true })
+      }
+    }
+  }
+
+  /** Ends the jobs of a session that has no folder on this machine: nobody could find them again. */
+  async close(): Promise<void> {
+    const root = await this.#temporary
+    if (root === undefined) return
+    this.#temporary = undefined
+    await Promise.all((await readdir(root)).map((id) => attach(join(root, id)).stop()))
+    await rm(root, { recursive: true, force: true })
+  }
+
+  #temporaryRoot(): Promise<string> {
+    this.#temporary ??= mkdtemp(join(tmpdir(), temporaryPrefix))
+    return this.#temporary
+  }
+}
+
+async function isForgotten(folder: string): Promise<boolean> {
+  const state = await attach(folder).state()
+  const changedAt = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0
+  const ageMs = Date.now() - changedAt
+  switch (state.type) {
+    case 'running':
+      return false
+    case 'unclaimed':
+      return ageMs > keepUnclaimedMs
+    case 'ended':
+    case 'lost':
+      return !existsSync(join(folder, jobMark)) || ageMs > keepEndedMs
+    default:
+      state satisfies never
+      return false
+  }
+}

@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { commands } from '../commands/table/commands.ts'
+import { manPage } from './man-page.ts'
+
+test('the manual has every command, every option and every exit code, and roff finds nothing wrong with it', async () => {
+  const page = manPage(commands)
+  for (const { path } of commands) expect(page).toContain(`tapetree ${path.join(' ')}`.trim())
+  expect(page).toContain('\\-\\-model')
+  const folder = await mkdtemp(join(tmpdir(), 'tapetree-man-'))
+  try {
+    await writeFile(join(folder, 'tapetree.1'), page)
+    const groff = promisify(execFile)('groff', ['-man', '-Tutf8', '-ww', '-z', join(folder, 'tapetree.1')])
+    const result = await groff.catch((error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' ? undefined : Promise.reject(error),
+    )
+    // Where there is no groff only the text above is checked.
+    expect(result?.stderr ?? '').toBe('')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

@@ -1,0 +1,52 @@
+import type { Invocation } from '../../command-line/command.ts'
+import { localSource } from '../../host/local-source.ts'
+import { offeredModels } from '../../host/offered-models.ts'
+import { openStore } from '../../host/open-store.ts'
+import { surroundingsOf } from '../../host/surroundings.ts'
+import type { Io } from '../../command-line/io.ts'
+import { placesOf } from '../../host/places.ts'
+import type { OfferedModel, OpenedSession, SessionSource } from '../../session-source.ts'
+import { choiceOf, flagsOf } from './chat-flags.ts'
+import { openChatHost } from './host.ts'
+import type { ChatProblems } from './problems.ts'
+import { closeChat, openWanted, sayGoodbye, sessionWanted } from './session.ts'
+
+export interface ChatBehindScreen {
+  source: SessionSource
+  /** Undefined: one is chosen from a list. */
+  opened: OpenedSession | undefined
+  listen: () => Promise<void>
+  /** Closes all of it, and says how to go on. */
+  leave: (last: string | undefined) => Promise<void>
+}
+
+/** What is behind a chat, for a screen that stands already: nothing is asked. */
+export async function openBehindScreen(
+  invocation: Invocation,
+  { io, problems }: { io: Io; problems: Pick<ChatProblems, 'add'> },
+): Promise<ChatBehindScreen> {
+  const { cwd } = io
+  const flags = flagsOf(invocation)
+  const store = await openStore(placesOf(io))
+  const host = await openChatHost({ io, store, flags, problems })
+  const models = async (): Promise<OfferedModel[]> => offeredModels((await surroundingsOf(io, { cwd, flags })).registry)
+  const source = localSource({ host, store, cwd, models })
+  try {
+    const wanted = await sessionWanted(invocation, { store, cwd })
+    const opened = await openWanted(wanted, source)
+    if (opened && opened.access.type !== 'read-only' && wanted.type !== 'new') await opened.handle.set(choiceOf(flags))
+    return {
+      source,
+      opened,
+      listen: () => host.listen(),
+      leave: async (last) => {
+        await sayGoodbye(last, await closeChat(source, { host, store }), io)
+        await store.close()
+      },
+    }
+  } catch (error) {
+    await closeChat(source, { host, store })
+    await store.close()
+    throw error
+  }
+}

@@ -1,0 +1,26 @@
+import type { SettingsInput } from '@tapetree/agent'
+import type { SessionStore } from '@tapetree/session'
+import { SessionHost } from '../../host/session-host.ts'
+import type { Io } from '../../command-line/io.ts'
+import type { ChatProblems } from './problems.ts'
+
+export interface ChatHostOptions {
+  io: Io
+  store: SessionStore
+  flags: SettingsInput
+  problems: Pick<ChatProblems, 'add'>
+}
+
+/** Sessions that this terminal owns, and the way to those that others own. */
+export function openChatHost({ io, store, flags, problems }: ChatHostOptions): Promise<SessionHost> {
+  return SessionHost.open({
+    io,
+    store,
+    owner: 'terminal',
+    flags,
+    window: 200,
+    clientName: 'terminal',
+    // The notices name the problems of the settings as they are, without a source: the same sentence is shown once.
+    onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),
+  })
+}

@@ -1,0 +1,73 @@
+import type { LoadedSettings, ProjectTrust } from '@tapetree/agent'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Io } from '../../command-line/io.ts'
+import { placesOf } from '../../host/places.ts'
+import type { ChatLook } from '../../tui/chat-options.ts'
+
+/** How the last chat began without a question, so that the next one can show its screen before it has looked at anything. */
+export interface Start {
+  terminal: Omit<ChatLook, 'colour'>
+}
+
+const fileName = 'chat-start.json'
+
+/** Undefined where something may have to be asked: this is the first chat, settings or keys have changed, or there is something to trust. */
+export async function readStart(io: Io): Promise<Start | undefined> {
+  try {
+    const mark = JSON.parse(await readFile(join(placesOf(io).state, fileName), 'utf8')) as Start & { stamp?: unknown }
+    const isTheSame = mark.stamp === (await stampOf(io)) && !(await mayHaveToBeTrusted(io.cwd))
+    return isTheSame ? { terminal: mark.terminal } : undefined
+  } catch {
+    return undefined // there is none, or none that can be read
+  }
+}
+
+/** Called when a chat has begun: it is remembered only where nothing is wrong and nothing was asked. */
+export async function rememberStart(
+  io: Io,
+  { settings, trust }: { settings: LoadedSettings; trust: ProjectTrust },
+): Promise<void> {
+  if (settings.problems.length > 0 || trust.state !== 'nothing-to-trust') return
+  const { state } = placesOf(io)
+  const mark = { stamp: await stampOf(io), terminal: settings.values.terminal }
+  try {
+    await mkdir(state, { recursive: true, mode: 0o700 })
+    await writeFile(join(state, fileName), `${JSON.stringify(mark)}\n`, { mode: 0o600 })
+  } catch {
+    // The next chat begins a little later: that is all it is for.
+  }
+}
+
+export async function forgetStart(io: Io): Promise<void> {
+  await rm(join(placesOf(io).state, fileName), { force: true })
+}
+
+/** Of all that decides whether there is a model: the user's files, and the variables that we or providers read. */
+async function stampOf(io: Io): Promise<number> {
+  const { config } = placesOf(io)
+  const names = ['settings.json', 'settings.yaml', 'settings.yml', 'credentials.json']
+  const files = await Promise.all(names.map((name) => stat(join(config, name)).catch(() => undefined)))
+  const variables = Object.entries(io.env)
+    .filter(([name]) => name.startsWith('TAPETREE_') || /KEY|TOKEN/.test(name))
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+  const seen = [files.map((file) => file && [file.mtimeMs, file.size]), variables]
+  return fingerprintOf(JSON.stringify(seen))
+}
+
+/** FNV-1a: nothing of the keys can be told from it, and nothing has to be loaded for it. */
+function fingerprintOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
+  return hash >>> 0
+}
+
+/** Whether a repository around this folder may say something. */
+async function mayHaveToBeTrusted(cwd: string): Promise<boolean> {
+  for (let folder = cwd; ; folder = dirname(folder)) {
+    for (const name of ['.tapetree', '.agents']) {
+      if (await stat(join(folder, name)).catch(() => undefined)) return true
+    }
+    if (folder === dirname(folder)) return false
+  }
+}

@@ -1,0 +1,96 @@
+import { registryModels, RegistryError } from '@tapetree/agent'
+import { stylesFor } from '../../command-line/colour.ts'
+import type { Invocation } from '../../command-line/command.ts'
+import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { askLine } from '../../command-line/ask-line.ts'
+import type { Surroundings } from '../../host/surroundings.ts'
+import { write, type Io } from '../../command-line/io.ts'
+
+/** How somebody without a key goes on. */
+export type WayIn =
+  /** `model`: one of this machine, chosen just now. */
+  { type: 'chat'; model?: string } | { type: 'leave'; code: ExitCode }
+
+const maxOffered = 20
+
+/** Asks only where no model can be used: nobody ends at a message that a key is missing. */
+export async function offerWaysIn(around: Surroundings, invocation: Invocation, io: Io): Promise<WayIn> {
+  const problem = await whyNoModel(around)
+  if (problem === undefined) return { type: 'chat' }
+  const local = await localModels(around)
+  await write(io.stderr, menu(problem, local, io))
+  switch (await askLine(io, 'Which one? [1-3, Enter to leave] ')) {
+    case '1': {
+      const { tour } = await import('../setup/tour.ts')
+      return { type: 'leave', code: await tour({ ...invocation, values: {}, positionals: [] }, io) }
+    }
+    case '2':
+      return local.length > 0 ? chooseLocal(local, io) : sayHowToServe(io)
+    case '3':
+      await write(io.stderr, whereToPutKeys(around))
+      return { type: 'leave', code: exitCodes.noModel }
+    default:
+      return { type: 'leave', code: exitCodes.noModel }
+  }
+}
+
+/** Undefined where the model that a new session would have can be opened. */
+async function whyNoModel({ settings, registry }: Surroundings): Promise<string | undefined> {
+  const { model, modelCycle: cycle, extensions } = settings.values
+  // Extensions may bring models of their own, and are not started for this.
+  if (extensions.length > 0) return undefined
+  try {
+    if (model === undefined) await registryModels({ registry, cycle }).choices()
+    else {
+      const { key, provider, id } = await registry.find(model)
+      if (key.type === 'missing') return `There is no key for ${provider}/${id} (${key.variable} is not set).`
+    }
+    return undefined
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error
+    return error.message
+  }
+}
+
+async function localModels({ registry }: Surroundings): Promise<string[]> {
+  const servers = await registry.discover()
+  return servers.flatMap(({ id, models }) => models.map((model) => `${id}/${model.id}`)).slice(0, maxOffered)
+}
+
+function menu(problem: string, local: readonly string[], { stderr, env }: Pick<Io, 'stderr' | 'env'>): string {
+  const { bold, dim } = stylesFor(stderr, env)
+  const found = local.length > 0 ? local.slice(0, 3).map(harmlessLine).join(', ') : 'none found on this machine'
+  return [
+    harmlessLine(problem),
+    '',
+    `  ${bold('1')}  a tour of 60 seconds ${dim('(no key, no network: real tools in a temporary folder)')}`,
+    `  ${bold('2')}  a model of this machine ${dim(`(${found})`)}`,
+    `  ${bold('3')}  where to put a key`,
+    '',
+  ].join('\n')
+}
+
+async function chooseLocal(local: readonly string[], io: Io): Promise<WayIn> {
+  const [only] = local
+  if (local.length === 1 && only !== undefined) return { type: 'chat', model: only }
+  await write(io.stderr, local.map((model, index) => `  ${index + 1}  ${harmlessLine(model)}\n`).join(''))
+  const chosen = local[Number(await askLine(io, `Which one? [1-${local.length}] `)) - 1]
+  return chosen === undefined ? { type: 'leave', code: exitCodes.noModel } : { type: 'chat', model: chosen }
+}
+
+async function sayHowToServe(io: Io): Promise<WayIn> {
+  await write(
+    io.stderr,
+    'No server of models answers on this machine. Start Ollama (port 11434), LM Studio (port 1234) or llama.cpp (port 8080), or name\n' +
+      'any other that speaks Chat Completions: tapetree --model http://127.0.0.1:8000/v1#<model>\n',
+  )
+  return { type: 'leave', code: exitCodes.noModel }
+}
+
+function whereToPutKeys({ registry }: Surroundings): string {
+  const lines = registry.providers
+    .filter(({ keyVariables }) => keyVariables.length > 0)
+    .map(({ id, keyVariables }) => `  ${`tapetree login ${id}`.padEnd(26)}  or the variable ${keyVariables[0]}\n`)
+  return `A key is kept by the keyring of the system, or in a file that only you can read:\n${lines.join('')}`
+}

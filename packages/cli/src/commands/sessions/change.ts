@@ -1,0 +1,75 @@
+import { SessionError, type SessionInfo, type SessionStore } from '@tapetree/session'
+import { flag, type Invocation } from '../../command-line/command.ts'
+import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { Failure } from '../../command-line/failure.ts'
+import { findSession } from '../../host/find-session.ts'
+import { ownedElsewhere } from '../../host/owned-elsewhere.ts'
+import { write, type Io } from '../../command-line/io.ts'
+import { printJson } from '../../command-line/print-json.ts'
+import { sessionTitle } from '../../text/session-title.ts'
+import { withStore } from '../../sessions/with-store.ts'
+
+export function runSessionsArchive(invocation: Invocation, io: Io): Promise<ExitCode> {
+  return moveSession(invocation, io, {
+    place: 'archive',
+    find: (store, reference) => findSession(store, reference, { cwd: io.cwd }),
+    move: (store, id) => store.archive(id),
+    says: (id) => `Session ${id} is in the archive. To get it back: tapetree sessions restore ${id}`,
+  })
+}
+
+/** To the trash: nothing is deleted by itself. */
+export function runSessionsDelete(invocation: Invocation, io: Io): Promise<ExitCode> {
+  return moveSession(invocation, io, {
+    place: 'trash',
+    find: (store, reference) => findSession(store, reference, { cwd: io.cwd }),
+    move: (store, id) => store.delete(id),
+    says: (id) => `Session ${id} is in the trash. To get it back: tapetree sessions restore ${id}`,
+  })
+}
+
+export function runSessionsRestore(invocation: Invocation, io: Io): Promise<ExitCode> {
+  return moveSession(invocation, io, {
+    place: 'active',
+    find: findPutAway,
+    move: (store, id) => store.restore(id),
+    says: (id) => `Session ${id} is back.`,
+  })
+}
+
+interface Move {
+  place: 'active' | 'archive' | 'trash'
+  find: (store: SessionStore, reference: string) => Promise<SessionInfo>
+  move: (store: SessionStore, id: string) => Promise<void>
+  says: (id: string) => string
+}
+
+async function moveSession(invocation: Invocation, io: Io, { place, find, move, says }: Move): Promise<ExitCode> {
+  const [reference = ''] = invocation.positionals
+  const session = await withStore(io, async (store) => {
+    const found = await find(store, reference)
+    await move(store, found.id).catch((error: unknown) => {
+      if (!(error instanceof SessionError) || error.code !== 'session-owned') throw error
+      throw ownedElsewhere(found.id, 'It runs, or somebody looks at it. It can be moved when it is closed there.')
+    })
+    return found
+  })
+  const title = sessionTitle(session)
+  if (flag(invocation, 'json')) await printJson(io, { id: session.id, place })
+  else await write(io.stderr, `${title === '' ? '' : `${title}\n`}${says(session.id)}\n`)
+  return exitCodes.ok
+}
+
+async function findPutAway(store: SessionStore, reference: string): Promise<SessionInfo> {
+  for (const place of ['archive', 'trash'] as const) {
+    try {
+      return await findSession(store, reference, { place })
+    } catch (error) {
+      if (!(error instanceof Failure) || error.type !== 'session-not-found') throw error
+    }
+  }
+  throw new Failure(exitCodes.notFound, 'There is no such session in the archive or the trash.', {
+    type: 'session-not-found',
+    next: ['tapetree sessions list --all --archive', 'tapetree sessions list --all --trash'],
+  })
+}

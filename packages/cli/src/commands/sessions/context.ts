@@ -1,0 +1,90 @@
+import type { Context } from '@tapetree/session'
+import { stylesFor } from '../../command-line/colour.ts'
+import { flag, textOption, type Invocation } from '../../command-line/command.ts'
+import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { findSession } from '../../host/find-session.ts'
+import { write, type Io } from '../../command-line/io.ts'
+import { printJson } from '../../command-line/print-json.ts'
+import { contextGaps, type ContextGaps } from '../../sessions/context-path.ts'
+import { contextSourceOf, type ContextSource } from '../../sessions/context-source.ts'
+import { contextText, placeOf } from '../../sessions/context-text.ts'
+import { findEntry } from '../../sessions/find-entry.ts'
+import { paged } from '../../sessions/paged.ts'
+import { Progress } from '../../sessions/progress.ts'
+import { checkAgain, type CheckedRequest } from '../../sessions/request-check.ts'
+import { withStore } from '../../sessions/with-store.ts'
+import { snakeNames } from '../../text/snake-names.ts'
+
+export async function runSessionsContext(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const [reference = 'last'] = invocation.positionals
+  const at = textOption(invocation, 'at')
+  using progress = new Progress(io.stderr, 'Reading the session')
+  return await withStore(io, async (store) => {
+    const { id } = await findSession(store, reference, { cwd: io.cwd })
+    await using session = await store.open(id, { readOnly: true })
+    const source = await contextSourceOf(session, at === undefined ? undefined : await findEntry(session, at))
+    const context = await session.getContext({ leafId: source.leafId })
+    const gaps = await contextGaps(session, source.leafId, context)
+    const check = source.answer && (await checkAgain(session, source.answer, io))
+    progress.close()
+    if (flag(invocation, 'json')) {
+      await printJson(io, {
+        session_id: id,
+        leaf_id: source.leafId,
+        request: requestJson(source, check),
+        context: snakeNames(context),
+        ...gapsJson(gaps),
+      })
+      return exitCodes.ok
+    }
+    await paged(io, async (output) => {
+      await write(output, headerText({ id, source, context, gaps, check }))
+      for (const part of contextText(context, gaps, stylesFor(output, io.env))) await write(output, part)
+    })
+    return exitCodes.ok
+  })
+}
+
+interface Header {
+  id: string
+  source: ContextSource
+  context: Context
+  gaps: ContextGaps
+  check: CheckedRequest | undefined
+}
+
+function headerText({ id, source, context, gaps, check }: Header): string {
+  const { model, thinkingLevel, provenance } = context
+  const { answer, leafId } = source
+  const rows = [
+    ['session', id],
+    ['ends with', leafId === null ? 'nothing: before the first entry' : placeOf(leafId, gaps)],
+    ['is', answer ? `what answer ${answer.seq} (${answer.id}) was made from` : 'what the model is sent next'],
+    ...(model ? [['model', `${model.provider}/${model.modelId}, ${placeOf(provenance.modelId, gaps)}`]] : []),
+    ...(thinkingLevel === null ? [] : [['thinking', `${thinkingLevel}, ${placeOf(provenance.thinkingLevelId, gaps)}`]]),
+    ...(answer ? [['request', `sha256 ${answer.request.sha256} by ${answer.request.adapter}`]] : []),
+    ...(check ? [['made again', `${outcomes[check.outcome]}${check.why === undefined ? '' : ` ${check.why}`}`]] : []),
+  ]
+  return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${harmlessLine(value)}\n`).join('')
+}
+
+const outcomes: Record<CheckedRequest['outcome'], string> = {
+  same: 'it is the same, byte for byte.',
+  different: 'it is different: the provider, its adapter or the images are not what they were.',
+  changed: 'it cannot be: an extension had changed what was sent.',
+  'unknown-model': 'it cannot be: the model is not known here.',
+}
+
+function requestJson({ answer }: ContextSource, check: CheckedRequest | undefined): unknown {
+  return answer ? snakeNames({ ...answer.request, answerId: answer.id, again: check }) : null
+}
+
+function gapsJson({ replaced, leftOut }: ContextGaps): Record<string, unknown> {
+  return {
+    replaced: replaced
+      ? { compaction_id: replaced.compactionId, entry_ids: replaced.entries.map(({ id }) => id) }
+      : null,
+    left_out: leftOut.map(({ id }) => id),
+  }
+}

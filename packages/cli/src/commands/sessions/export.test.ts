@@ -1,0 +1,91 @@
+import { text, type Session } from '@tapetree/session'
+import { assistant, call, toolResult, user } from '@tapetree/session/testing'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { SessionHome } from '../../testing/session-home.ts'
+
+let home: SessionHome
+
+beforeEach(async () => {
+  home = await SessionHome.make()
+})
+
+afterEach(() => home[Symbol.asyncDispose]())
+
+// In pieces, so that no scanner takes this file for a leak.
+const token = ['ghp', 'a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8'].join('_')
+
+async function talk(session: Session): Promise<void> {
+  const asked = await user(session, 'Look at <script>alert(1)</script>')
+  await assistant(session, 'It says', call('c1', 'read', { path: 'a.txt' }))
+  await toolResult(session, 'c1', `${'x'.repeat(250_000)} ${token}`)
+  await session.branch(asked)
+  await assistant(session, `**Done** \u001b[2J with ${token}`)
+}
+
+test('a bundle has no secrets, also not in blobs, and comes back as a session of its own', async () => {
+  const id = await home.session(talk)
+  const { err, code } = await home.run(['sessions', 'export', id, '--output', 'out.tapetree'])
+  expect([code, err]).toEqual([0, expect.stringContaining('Taken out now: 2 github-token.')])
+  const bundle = await readFile(join(home.cwd, 'out.tapetree'), 'utf8')
+  expect(bundle).not.toContain(token.slice(4))
+  const imported = await home.json('sessions', 'import', 'out.tapetree', '--name', 'from afar')
+  const copy = String(imported['id'])
+  expect(copy).not.toBe(id)
+  expect(await home.json('log', 'verify', copy)).toMatchObject({ reports: [{ is_intact: true }] })
+  await using session = await home.store.open(copy, { readOnly: true })
+  expect(session.info).toMatchObject({ name: 'from afar', messageCount: 4, parentSession: id })
+  const said = JSON.stringify(await session.getTree())
+  expect(said).toContain(`${'x'.repeat(250_000)} [redacted: github-token]`)
+  expect((await home.run(['sessions', 'show', id])).code).toBe(0)
+})
+
+test('a bundle without secrets is the log byte for byte', async () => {
+  const id = await home.session((session) => user(session, 'nothing to hide'))
+  const { out, err } = await home.run(['sessions', 'export', id])
+  expect(out).toContain(await readFile(home.logOf(id), 'utf8'))
+  expect(err).toContain('No secret was found in it.')
+  const broken = await home.run(['sessions', 'import', '-'], { stdin: out.slice(0, -10) })
+  expect([broken.code, broken.err]).toEqual([7, expect.stringContaining('This is not a usable pack')])
+})
+
+test('Markdown has the path, harmless and without secrets', async () => {
+  const id = await home.session(talk)
+  const { out, err } = await home.run(['sessions', 'export', id, '--format', 'markdown'])
+  expect(out).toContain('## Assistant\n\n**Done** ␛[2J with [redacted: github-token]\n')
+  expect(out).toContain('1 other branch of it: not in this file.')
+  expect(err).toContain('Taken out now: 1 github-token.')
+})
+
+test('a page of HTML has every branch, asks for nothing and lets no markup through', async () => {
+  const id = await home.session(async (session) => {
+    await talk(session)
+    const image = { type: 'url', mediaType: 'image/png', data: 'https://example.com/x.png' } as const
+    await session.appendMessage('user', [
+      text('and ![x](https://example.com/y.png)'),
+      { type: 'image', image: { source: image } },
+    ])
+  })
+  const result = await home.json('sessions', 'export', id, '--output', 'out.html')
+  expect(result).toMatchObject({ format: 'html', redacted: { 'github-token': 2 }, images: 1 })
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  expect(page).toContain(`content="default-src 'none'; style-src 'sha256-`)
+  expect(page).toContain('Look at &lt;script&gt;alert(1)&lt;/script&gt;')
+  expect(page).toContain('<h2>Branch 1 (2 entries)</h2>')
+  expect(page).toContain('<a href="#branch-1">')
+  expect(page).not.toMatch(/<script|<img|<link|<iframe|\ssrc=|url\(|@import| on\w+=/i)
+  expect(page).not.toContain(token)
+})
+
+test('on a terminal it asks first, and without yes nothing stays behind', async () => {
+  const id = await home.session(talk)
+  const terminal = { isTTY: true, columns: 80 }
+  const no = await home.run(['sessions', 'export', id, '--output', 'out.md'], { ...terminal, stdin: 'n\n' })
+  expect(no.err).toMatch(/Taken out now: 1 github-token\.[^]*Write it to .*out\.md\? \[y\/N\] Nothing was written\./)
+  expect(await readdir(home.cwd)).toEqual([])
+  await home.run(['sessions', 'export', id, '--output', 'out.md'], { ...terminal, stdin: 'yes\n' })
+  expect(await readdir(home.cwd)).toEqual(['out.md'])
+  expect(await home.run(['sessions', 'export', id, '--output', 'out.md'])).toMatchObject({ code: 2 })
+  expect(await home.run(['sessions', 'export', id, '--output', 'out.md', '--yes'], terminal)).toMatchObject({ code: 0 })
+})

@@ -1,0 +1,98 @@
+import type { Player, PlaybackEvent } from '@tapetree/session'
+import { stylesFor } from '../../command-line/colour.ts'
+import { flag, textOption, type Invocation } from '../../command-line/command.ts'
+import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { usageFailure } from '../../command-line/failure.ts'
+import { findSession } from '../../host/find-session.ts'
+import { isInteractive, write, type Input, type Io } from '../../command-line/io.ts'
+import { actionsIn } from '../../play/play-keys.ts'
+import { positionOf } from '../../play/play-position.ts'
+import { PlayScreen } from '../../play/play-screen.ts'
+import { eventText } from '../../play/play-text.ts'
+import { Playback } from '../../play/playback.ts'
+import { printJson } from '../../command-line/print-json.ts'
+import { Progress } from '../../sessions/progress.ts'
+import { withStore } from '../../sessions/with-store.ts'
+import { snakeNames } from '../../text/snake-names.ts'
+
+const shortPauseMs = 2000
+
+export async function runPlay(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const isJson = flag(invocation, 'json')
+  const hasScreen = isInteractive(io) && !isJson
+  const speed = speedOf(textOption(invocation, 'speed'), hasScreen ? 1 : Infinity)
+  const player = await playerOf(invocation, io)
+  const from = textOption(invocation, 'from')
+  if (from !== undefined) player.seek(positionOf(from, player))
+  const maxGapMs = flag(invocation, 'real-time') ? Infinity : shortPauseMs
+  if (hasScreen) return playOnScreen({ player, speed, maxGapMs }, io)
+  const styles = stylesFor(io.stdout, io.env)
+  const show = (event: PlaybackEvent): Promise<void> =>
+    isJson ? printJson(io, snakeNames(event)) : write(io.stdout, eventText(event, styles))
+  for await (const event of player.play({ speed, maxGapMs, signal: io.signal })) await show(event)
+  return exitCodes.ok
+}
+
+async function playerOf(invocation: Invocation, io: Io): Promise<Player> {
+  const [reference = 'last'] = invocation.positionals
+  using _progress = new Progress(io.stderr, 'Reading the session')
+  return await withStore(io, async (store) => {
+    const { id } = await findSession(store, reference, { cwd: io.cwd })
+    await using session = await store.open(id, { readOnly: true })
+    return await session.play()
+  })
+}
+
+function speedOf(value: string | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (value === 'max') return Infinity
+  const speed = Number(value.replace(/[x×]$/, ''))
+  if (value !== '' && Number.isFinite(speed) && speed > 0) return speed
+  throw usageFailure(`--speed is a number such as 1, 2 or 10, or max, not ${JSON.stringify(value)}.`)
+}
+
+async function playOnScreen(
+  { player, speed, maxGapMs }: { player: Player; speed: number; maxGapMs: number },
+  io: Io,
+): Promise<ExitCode> {
+  const screen = new PlayScreen(io)
+  const interrupted = new AbortController()
+  const playback = new Playback({
+    player,
+    speed,
+    maxGapMs,
+    show: (event) => screen.show(event),
+    status: (state) => screen.status(state),
+    signal: AbortSignal.any([io.signal, interrupted.signal]),
+  })
+  using _keys = readKeys(io.stdin, (typed) => {
+    for (const action of actionsIn(typed)) {
+      if (action.type === 'interrupt') interrupted.abort()
+      else playback.act(action)
+    }
+  })
+  try {
+    await playback.run()
+    return exitCodes.ok
+  } catch (error) {
+    if (interrupted.signal.aborted) return exitCodes.interrupted
+    throw error
+  } finally {
+    screen.close()
+  }
+}
+
+/** Each key as it is pressed, without echo, until it is disposed. */
+function readKeys(stdin: Input, listener: (typed: string) => void): Disposable {
+  const terminal = stdin as Input & { setRawMode?: (isRaw: boolean) => void }
+  const hear = (typed: Buffer | string): void => listener(String(typed))
+  terminal.setRawMode?.(true)
+  stdin.on('data', hear)
+  return {
+    [Symbol.dispose]: () => {
+      stdin.off('data', hear)
+      stdin.pause()
+      terminal.setRawMode?.(false)
+    },
+  }
+}

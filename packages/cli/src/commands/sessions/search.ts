@@ -1,0 +1,48 @@
+import { ageOf } from '../../text/amounts.ts'
+import { flag, type Invocation } from '../../command-line/command.ts'
+import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { write, type Io } from '../../command-line/io.ts'
+import { numberOption } from '../../command-line/number-option.ts'
+import { outputTable } from '../../text/output-table.ts'
+import { printJson } from '../../command-line/print-json.ts'
+import { Progress } from '../../sessions/progress.ts'
+import { withStore } from '../../sessions/with-store.ts'
+import { shortIds } from '../../text/short-ids.ts'
+import { snakeNames } from '../../text/snake-names.ts'
+
+const defaultLimit = 20
+
+export async function runSessionsSearch(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const text = invocation.positionals.join(' ')
+  const limit = Math.floor(numberOption(invocation, 'limit') ?? defaultLimit)
+  using progress = new Progress(io.stderr, 'Searching')
+  const hits = await withStore(io, (store) => store.search({ text, limit }))
+  progress.close()
+  if (flag(invocation, 'json')) {
+    await printJson(io, { hits: snakeNames(hits) })
+    return exitCodes.ok
+  }
+  if (hits.length === 0) {
+    await write(io.stderr, `Nobody said ${JSON.stringify(harmlessLine(text))} in any session.\n`)
+    return exitCodes.ok
+  }
+  const ids = shortIds([...new Set(hits.map(({ sessionId }) => sessionId))])
+  const now = Date.now()
+  const rows = hits.map(({ sessionId, seq, timestamp, role, snippet }) => [
+    ids.get(sessionId) ?? sessionId,
+    String(seq),
+    ageOf(timestamp, now),
+    harmlessLine(role),
+    harmlessLine(snippet),
+  ])
+  const columns = [
+    { title: 'SESSION' },
+    { title: 'ENTRY', align: 'right' as const },
+    { title: 'AGE', align: 'right' as const },
+    { title: 'WHO' },
+    { title: 'TEXT', flexible: true },
+  ]
+  await write(io.stdout, outputTable(columns, rows, io.stdout.columns))
+  return exitCodes.ok
+}

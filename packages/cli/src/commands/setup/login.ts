@@ -1,0 +1,93 @@
+import { createModelRegistry } from '@tapetree/agent'
+import { flag, type CommandRun } from '../../command-line/command.ts'
+import { didYouMean } from '../../text/did-you-mean.ts'
+import { exitCodes } from '../../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../../command-line/failure.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
+import { write, type Io } from '../../command-line/io.ts'
+import { readSecret } from '../../setup/read-secret.ts'
+import { printJson } from '../../command-line/print-json.ts'
+
+export const login: CommandRun = async (invocation, io) => {
+  const around = await surroundingsOf(io, { cwd: io.cwd })
+  const provider = providerNamed(invocation.positionals[0] ?? '', around)
+  const say = async (result: Record<string, unknown>, sentences: readonly string[]): Promise<void> => {
+    if (flag(invocation, 'json')) await printJson(io, { provider: provider.id, ...result })
+    else for (const sentence of sentences) await write(io.stdout, `${harmlessLine(sentence)}\n`)
+  }
+  if (flag(invocation, 'remove')) {
+    const { removedFrom, notes } = await around.credentials.remove(provider.id)
+    if (removedFrom.length === 0) throw noKey(provider.id, notes)
+    await say({ removedFrom }, [`The key for ${provider.name} is gone from the ${removedFrom.join(' and the ')}.`])
+    return exitCodes.ok
+  }
+  const key = await readSecret(`Key for ${harmlessLine(provider.name)} (it is not shown): `, io)
+  if (key === '') {
+    throw usageFailure(`No key was given for ${provider.id}.`, [
+      `tapetree login ${provider.id}`,
+      `tapetree login ${provider.id} < file`,
+    ])
+  }
+  const isChecked = flag(invocation, 'check')
+  if (isChecked) await checkKey(key, { provider, around, io })
+  const { source, notes } = await around.credentials.store(provider.id, key)
+  await say({ keptIn: source, isChecked }, [
+    ...(isChecked ? [`${provider.name} accepts the key.`] : []),
+    ...(source === 'keyring'
+      ? [`The key for ${provider.name} is kept in the keyring of the system.`]
+      : notes.slice(-1)),
+    ...variableNotes(provider, io.env),
+    `Try: tapetree models --provider ${provider.id}`,
+  ])
+  return exitCodes.ok
+}
+
+type Provider = Surroundings['registry']['providers'][number]
+
+function providerNamed(typed: string, { registry }: Surroundings): Provider {
+  const known = registry.providers.map(({ id }) => id)
+  const provider = registry.providers.find(({ id }) => id === typed)
+  if (provider === undefined) {
+    const message = `There is no provider ${JSON.stringify(harmlessLine(typed))}.${didYouMean(typed, known)}`
+    throw new Failure(exitCodes.noModel, message, {
+      type: 'unknown-provider',
+      why: `There are ${known.join(', ')}. Your own are in the settings, under providers.`,
+      next: ['tapetree models', 'tapetree config path'],
+    })
+  }
+  if (provider.keyVariables.length === 0) throw usageFailure(`${provider.name} needs no key.`, ['tapetree models'])
+  return provider
+}
+
+async function checkKey(
+  key: string,
+  { provider, around, io }: { provider: Provider; around: Surroundings; io: Io },
+): Promise<void> {
+  const registry = createModelRegistry({
+    providers: around.settings.values.providers,
+    credentials: { keyFor: () => Promise.resolve({ value: key, origin: 'what was typed' }) },
+    env: {},
+  })
+  const check = await registry.validateKey(provider.id, { signal: io.signal })
+  if (check.type === 'ok') return
+  throw new Failure(exitCodes.noModel, `${check.message} No key was kept.`, {
+    type: `key-${check.type}`,
+    ...(check.type === 'unreachable' && { why: 'Without --check it is kept as it is.' }),
+    next: [`tapetree login ${provider.id}`],
+  })
+}
+
+/** A variable comes first wherever a key is looked for. */
+function variableNotes({ keyVariables }: Provider, env: Io['env']): string[] {
+  const set = keyVariables.find((variable) => env[variable]?.trim())
+  return set === undefined ? [] : [`The environment variable ${set} is set, and comes before it.`]
+}
+
+function noKey(provider: string, notes: readonly string[]): Failure {
+  return new Failure(exitCodes.notFound, `No key is kept for ${provider}.`, {
+    type: 'no-key',
+    ...(notes.length > 0 && { why: notes.join(' ') }),
+    next: [`tapetree login ${provider}`],
+  })
+}

@@ -1,0 +1,127 @@
+import { configFolder, describeChange, McpServers, PinFile, type McpServerState } from '@tapetree/agent'
+import { flag, type CommandRun } from '../../command-line/command.ts'
+import { didYouMean } from '../../text/did-you-mean.ts'
+import { exitCodes } from '../../command-line/exit-code.ts'
+import { Failure, usageFailure } from '../../command-line/failure.ts'
+import { harmless, harmlessLine } from '../../text/harmless.ts'
+import { askLine } from '../../command-line/ask-line.ts'
+import { surroundingsOf } from '../../host/surroundings.ts'
+import { isInteractive, write, type Io } from '../../command-line/io.ts'
+import { outputTable } from '../../text/output-table.ts'
+import { printJson } from '../../command-line/print-json.ts'
+
+export const listServers: CommandRun = async (invocation, io) => {
+  const settings = await serverSettings(io)
+  await using servers = start(settings, io)
+  await servers.settled()
+  const states = servers.states()
+  if (flag(invocation, 'json')) {
+    await printJson(io, {
+      servers: states.map(({ server, state }) => ({ server, state: state.type, says: wordsFor(state) })),
+    })
+  } else if (states.length === 0) {
+    await write(io.stderr, 'There are no MCP servers in the settings of this folder.\n')
+  } else {
+    const columns = [{ title: 'SERVER' }, { title: 'STATE' }, { title: '', flexible: true }]
+    const rows = states.map(({ server, state }) => [harmlessLine(server), state.type, harmlessLine(wordsFor(state))])
+    await write(io.stdout, outputTable(columns, rows, io.stdout.columns))
+  }
+  return exitCodes.ok
+}
+
+export const acceptServer: CommandRun = async (invocation, io) => {
+  const [name = ''] = invocation.positionals
+  const all = await serverSettings(io)
+  const settings = Object.hasOwn(all, name) ? all[name] : undefined
+  if (!settings) {
+    const known = Object.keys(all)
+    throw usageFailure(
+      `There is no MCP server ${JSON.stringify(harmlessLine(name))} in the settings of this folder.${didYouMean(name, known)}`,
+      ['tapetree mcp list'],
+    )
+  }
+  await using servers = start({ [name]: settings }, io)
+  const accepted: string[] = []
+  for (;;) {
+    await servers.settled()
+    const state = servers.states()[0]?.state
+    if (state?.type !== 'changed') {
+      if (state?.type !== 'ready') throw notReady(name, state)
+      await say(accepted.length > 0 ? `${name} is accepted as it is now.` : `${name} has not changed.`, { accepted })
+      return exitCodes.ok
+    }
+    if (!flag(invocation, 'json')) await write(io.stderr, changeText(name, state))
+    if (!flag(invocation, 'yes') && !(await confirm(io))) {
+      throw new Failure(exitCodes.permissionNeeded, `${name} was not accepted.`, {
+        type: 'not-accepted',
+        next: [`tapetree mcp accept ${name} --yes`],
+      })
+    }
+    accepted.push(describeChange(state.change))
+    await servers.accept(name, state.change.sha256)
+  }
+
+  async function say(sentence: string, result: Record<string, unknown>): Promise<void> {
+    if (flag(invocation, 'json')) await printJson(io, { server: name, ...result })
+    else await write(io.stdout, `${harmlessLine(sentence)}\n`)
+  }
+}
+
+type Servers = Parameters<typeof McpServers.start>[0]['servers']
+
+async function serverSettings(io: Io): Promise<Servers> {
+  return (await surroundingsOf(io, { cwd: io.cwd })).settings.values.mcpServers
+}
+
+/** A server that was never seen is not started before it is accepted. */
+function start(servers: Servers, io: Io): McpServers {
+  const pins = new PinFile(configFolder(io))
+  const limits = { maxRestarts: 0 }
+  return McpServers.start({ servers, cwd: io.cwd, environment: io.env, pins, firstContact: 'ask', limits })
+}
+
+async function confirm(io: Io): Promise<boolean> {
+  if (!isInteractive(io)) return false
+  return /^(?:y|yes)$/i.test(await askLine(io, 'Accept it? [y/N] '))
+}
+
+/** Everything that the model would be told and the user has not seen. */
+function changeText(name: string, { change, tools }: McpServerState & { type: 'changed' }): string {
+  const isNew = new Set([...change.changed, ...change.added])
+  const lines = tools
+    .filter((tool) => isNew.has(tool.name))
+    .flatMap((tool) => [
+      `  ${harmlessLine(tool.name)}`,
+      ...harmless(tool.description)
+        .split('\n')
+        .map((line) => `    ${line}`),
+    ])
+  const origin = change.isOriginChanged ? [`  ${harmlessLine(change.pin.origin)}`] : []
+  return [`${harmlessLine(name)}: ${harmlessLine(describeChange(change))}`, ...origin, ...lines, ''].join('\n')
+}
+
+function wordsFor(state: McpServerState): string {
+  switch (state.type) {
+    case 'changed':
+      return describeChange(state.change)
+    case 'failed':
+      return state.reason
+    case 'ready':
+      return state.problems.join(' ')
+    case 'signing_in':
+      return 'It wants you to sign in.'
+    case 'starting':
+    case 'closed':
+      return ''
+    default:
+      return state satisfies never
+  }
+}
+
+function notReady(name: string, state: McpServerState | undefined): Failure {
+  return new Failure(exitCodes.runFailed, `${name} cannot be reached, so there is nothing to accept.`, {
+    type: 'mcp-server-failed',
+    ...(state && { why: harmlessLine(wordsFor(state)) }),
+    next: ['tapetree mcp list'],
+  })
+}

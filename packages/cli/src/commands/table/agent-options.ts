@@ -1,0 +1,25 @@
+import type { OptionSpec } from '../../command-line/command.ts'
+import { permissionModes, thinkingLevels } from '../../session-choices.ts'
+
+export const modelOptions: readonly OptionSpec[] = [
+  {
+    name: 'model',
+    short: 'm',
+    value: 'model',
+    description: 'the model to use, as provider/id or a part of it',
+    completes: 'model',
+  },
+  {
+    name: 'thinking',
+    value: 'level',
+    choices: thinkingLevels,
+    description: 'how much the model thinks before it answers',
+  },
+]
+
+export const permissionModeOption: OptionSpec = {
+  name: 'permission-mode',
+  value: 'mode',
+  choices: permissionModes,
+  description: 'how much happens without asking',
+}

@@ -1,0 +1,39 @@
+import { configFolder } from '@tapetree/agent'
+import { tmpdir, userInfo } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { Io } from '../command-line/io.ts'
+
+/** Where everything of the user's lies. `TAPETREE_HOME` puts all of it into one folder; otherwise each goes where XDG says. */
+export interface Places {
+  /** Settings, credentials, grants. */
+  config: string
+  /** The sessions. */
+  sessions: string
+  /** History of the composer, tokens of the server, certificates. */
+  state: string
+  /** Sockets. Short, because the path of a socket has about 100 bytes. */
+  runtime: string
+}
+
+export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
+  const config = configFolder({ home, env })
+  const runtime = runtimeFolder(env)
+  const { TAPETREE_HOME: own } = env
+  if (own !== undefined && isAbsolute(own)) {
+    return { config, sessions: join(own, 'sessions'), state: join(own, 'state'), runtime }
+  }
+  const data = absoluteOr(env['XDG_DATA_HOME'], join(home, '.local', 'share'))
+  const state = absoluteOr(env['XDG_STATE_HOME'], join(home, '.local', 'state'))
+  return { config, sessions: join(data, 'tapetree', 'sessions'), state: join(state, 'tapetree'), runtime }
+}
+
+/** A relative path in a variable would mean another folder each time. */
+function absoluteOr(path: string | undefined, otherwise: string): string {
+  return path !== undefined && isAbsolute(path) ? path : otherwise
+}
+
+function runtimeFolder(env: Io['env']): string {
+  const { XDG_RUNTIME_DIR: runtime } = env
+  if (runtime !== undefined && isAbsolute(runtime) && runtime.length < 60) return join(runtime, 'tapetree')
+  return join(tmpdir(), `tapetree-${userInfo().uid}`)
+}

@@ -1,0 +1,217 @@
+import type { Choice, SessionHandle } from '@tapetree/client'
+import type { TranscriptItem } from '@tapetree/session'
+import { didYouMean } from '../../text/did-you-mean.ts'
+import { permissionModes, thinkingLevels } from '../../session-choices.ts'
+import type { OpenedSession, SessionSource } from '../../session-source.ts'
+import type { Activities } from './activities.ts'
+import type { CurrentSession } from './current-session.ts'
+import type { Remarks, Validity } from './remarks.ts'
+
+export interface SessionActionsOptions {
+  source: SessionSource
+  session: CurrentSession
+  remarks: Remarks
+  activities: Activities
+}
+
+const recent = 200
+
+/** What can be done with the session that is shown, and with others in its place. A refusal is said and changes nothing. */
+export class SessionActions {
+  readonly #options: SessionActionsOptions
+  #commandsAtWork = 0
+
+  constructor(options: SessionActionsOptions) {
+    this.#options = options
+  }
+
+  /** There is something to stop: a run, or a command that was typed here. */
+  get isAtWork(): boolean {
+    return this.runsCommand || this.#options.session.isBusy
+  }
+
+  get runsCommand(): boolean {
+    return this.#commandsAtWork > 0
+  }
+
+  async cancel(): Promise<void> {
+    // Without the name of a run it stops commands too.
+    await this.#with('Stopping', (handle) => (this.runsCommand ? handle.run('cancel', {}) : handle.cancel()))
+  }
+
+  /** A command of the user's own; `isPrivate`: the model does not see it. Resolves when it is done, and rejects where it is refused. */
+  async runCommand(handle: SessionHandle, command: string, { isPrivate }: { isPrivate: boolean }): Promise<void> {
+    this.#commandsAtWork++
+    try {
+      const work = handle.run('bash', { command, ...(isPrivate && { exclude_from_context: true }) })
+      await this.#options.activities.track('Running your command', work)
+    } finally {
+      this.#commandsAtWork--
+    }
+  }
+
+  async retry(): Promise<void> {
+    await this.#with('Running again', (handle) => handle.run('retry', {}))
+  }
+
+  async resume(): Promise<void> {
+    await this.#with('Resuming', async (handle) => {
+      const result = await handle.run('resume', { by_person: true })
+      const { run_id: runId } = (result as { run_id?: string | null } | undefined) ?? {}
+      if (runId === null)
+        this.#options.remarks.say('There is no interrupted run to resume. /sessions opens another session.')
+    })
+  }
+
+  async compact(instructions: string): Promise<void> {
+    await this.#with('Summarising', async (handle) => {
+      const result = await handle.run('compact', instructions === '' ? {} : { instructions })
+      const why = notCompacted[(result as { outcome?: string } | undefined)?.outcome ?? '']
+      if (why !== undefined) this.#options.remarks.say(why)
+    })
+  }
+
+  async rename(name: string): Promise<void> {
+    const { remarks } = this.#options
+    if (name === '') return remarks.warn('/name needs a name: /name the parser of dates')
+    await this.#with('Naming', async (handle) => {
+      // The news of the change may come a moment after the answer to the command.
+      const before = handle.transcript.name
+      await handle.run('rename', { name })
+      remarks.say(
+        `The session is called ${name}.`,
+        this.#whileShown(handle, () => [name, before].includes(handle.transcript.name)),
+      )
+    })
+  }
+
+  /** Of the entry that the session stands at; an empty one takes it away. */
+  async label(label: string): Promise<void> {
+    const { remarks } = this.#options
+    await this.#with('Labelling', async (handle) => {
+      const { leafId } = handle.transcript.path
+      if (leafId === null) return remarks.warn('There is nothing to label yet.')
+      const before = handle.transcript.labels.get(leafId)
+      if (label === '' && before === undefined) {
+        return remarks.warn('There is no label here to remove. To set one: /label before the rewrite')
+      }
+      if (label === before) return remarks.say(`This place already has the label ${label}.`)
+      await handle.run('label', { entry_id: leafId, label })
+      const isHere = this.#whileShown(handle, () => handle.transcript.path.leafId === leafId)
+      remarks.say(label === '' ? 'The label is gone.' : `This place is labelled ${label}.`, isHere)
+    })
+  }
+
+  async set(choice: Choice): Promise<void> {
+    await this.#with('Setting', (handle) => handle.set(choice))
+  }
+
+  async nextMode(): Promise<void> {
+    const current = permissionModes.findIndex((mode) => mode === this.#options.session.handle?.state('config')?.mode)
+    await this.setMode(permissionModes[(current + 1) % permissionModes.length] ?? 'ask')
+  }
+
+  async setMode(name: string): Promise<void> {
+    const mode = permissionModes.find((each) => each === name)
+    const { remarks } = this.#options
+    if (!mode) return remarks.warn(noSuch('mode', name, permissionModes))
+    const current = (): string | null | undefined => this.#options.session.handle?.state('config')?.mode
+    const before = current()
+    await this.set({ mode })
+    remarks.say(`Permission mode: ${mode}.`, { while: () => current() === mode || current() === before })
+  }
+
+  async setThinking(name: string): Promise<void> {
+    const thinkingLevel = thinkingLevels.find((each) => each === name)
+    const { remarks } = this.#options
+    if (!thinkingLevel) return remarks.warn(noSuch('level', name, thinkingLevels))
+    await this.set({ thinkingLevel })
+  }
+
+  /** By `provider/id`, or a part of it that only one has. */
+  async setModel(reference: string): Promise<void> {
+    const { source, remarks } = this.#options
+    await this.#with('Asking for models', async () => {
+      const offered = await source.models()
+      const exact = offered.filter((model) => model.reference === reference)
+      const [model, ...others] = exact.length > 0 ? exact : offered.filter((each) => each.reference.includes(reference))
+      if (!model) {
+        const names = offered.map((each) => each.reference)
+        return remarks.warn(`There is no model ${reference}.${didYouMean(reference, names)} /model lists them.`)
+      }
+      if (others.length > 0) return remarks.warn(`Several models match ${reference}. /model lists them.`)
+      await this.set({ model: { provider: model.provider, modelId: model.modelId } })
+    })
+  }
+
+  async create(): Promise<void> {
+    await this.#show('Beginning a session', () => this.#options.source.create())
+  }
+
+  async open(sessionId: string): Promise<void> {
+    await this.#show('Opening the session', () => this.#options.source.open(sessionId))
+  }
+
+  /** Without an entry, all of it. */
+  async fork(sessionId = this.#options.session.handle?.sessionId, entryId?: string): Promise<void> {
+    const { source, remarks, session } = this.#options
+    if (sessionId === undefined) return remarks.warn('There is no session to fork yet.')
+    const { handle } = session
+    if (handle?.sessionId === sessionId && handle.transcript.path.leafId === null) {
+      return remarks.warn('There is nothing to fork yet: nothing was said in this session.')
+    }
+    if (!(await this.#show('Forking', () => source.fork(sessionId, entryId)))) return
+    const { handle: fork } = session
+    if (!fork) return
+    remarks.say(`This is a copy of the session. The original stays as it is: /sessions`, this.#whileShown(fork))
+  }
+
+  /** The last words of the model; empty where there are none. */
+  lastAnswer(): string {
+    const items = this.#options.session.handle?.transcript.path.items.slice(-recent) ?? []
+    return wordsOf(items.findLast((item) => wordsOf(item) !== ''))
+  }
+
+  /** Says what is refused; gives false then. */
+  async attempt(label: string, work: () => Promise<unknown>): Promise<boolean> {
+    const { remarks, activities } = this.#options
+    try {
+      await activities.track(label, work())
+      return true
+    } catch (error) {
+      remarks.fail(error)
+      return false
+    }
+  }
+
+  async #with(label: string, work: (handle: SessionHandle) => Promise<unknown> | void): Promise<void> {
+    const { session, remarks } = this.#options
+    const { handle } = session
+    if (!handle) return remarks.warn('There is no session yet.', { while: () => session.handle === undefined })
+    await this.attempt(label, async () => work(handle))
+  }
+
+  #whileShown(handle: SessionHandle, isTrue = () => true): Validity {
+    return { while: () => this.#options.session.handle === handle && isTrue() }
+  }
+
+  async #show(label: string, open: () => Promise<OpenedSession>): Promise<boolean> {
+    return this.attempt(label, async () => this.#options.session.show(await open()))
+  }
+}
+
+/** By what came of it, where nothing was summarised. */
+const notCompacted: Readonly<Record<string, string>> = {
+  'nothing-to-cut': 'There is too little to summarise yet: the newest messages stay as they are.',
+  futile: 'The summary was longer than what it stands for, so nothing was changed.',
+  superseded: 'The session has gone on from another place meanwhile, so nothing was changed.',
+}
+
+function noSuch(kind: string, name: string, names: readonly string[]): string {
+  return `There is no ${kind} ${name}.${didYouMean(name, names)} There are ${names.join(', ')}.`
+}
+
+function wordsOf(item: TranscriptItem | undefined): string {
+  if (item?.type !== 'assistant') return ''
+  return item.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n')
+}

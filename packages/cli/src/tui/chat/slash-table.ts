@@ -1,0 +1,46 @@
+import { didYouMean } from '../../text/did-you-mean.ts'
+
+/** Those of the chat itself. A session has others beside them, from prompts, skills and extensions. */
+export const slashTable = [
+  { name: 'help', says: 'keys and commands' },
+  { name: 'model', argument: '[provider/model]', says: 'choose the model' },
+  { name: 'thinking', argument: '[level]', says: 'choose how long it thinks' },
+  { name: 'mode', argument: '[mode]', says: 'choose what it may do without asking' },
+  { name: 'tree', says: 'branches of this session' },
+  { name: 'queue', says: 'messages that wait' },
+  { name: 'sessions', says: 'open another session' },
+  { name: 'new', says: 'begin a new session' },
+  { name: 'fork', says: 'go on in a copy of this session' },
+  { name: 'name', argument: '<name>', says: 'name this session' },
+  { name: 'label', argument: '[label]', says: 'label where the session stands' },
+  { name: 'compact', argument: '[what to keep]', says: 'summarise what was said' },
+  { name: 'retry', says: 'run again from here' },
+  { name: 'resume', says: 'take up the run that was left behind' },
+  { name: 'export', says: 'say how to export this session' },
+  { name: 'theme', argument: '[theme]', says: 'choose the colours' },
+  { name: 'vim', says: 'keys of vim, on or off' },
+  { name: 'details', says: 'show or fold reasoning and tool output' },
+  { name: 'copy', says: 'copy the last answer' },
+  { name: 'steer', says: 'let Enter steer a run, or queue' },
+  { name: 'quit', says: 'leave' },
+] as const satisfies readonly { name: string; argument?: string; says: string }[]
+
+export type SlashName = (typeof slashTable)[number]['name']
+
+export type SlashReading =
+  /** It goes to the model, or to the session that knows the command. */
+  { type: 'message' } | { type: 'command'; name: SlashName; words: string } | { type: 'unknown'; reason: string }
+
+/** What a message that was typed is. `known` are the commands of the session. */
+export function readSlash(text: string, known: readonly string[]): SlashReading {
+  const [, name, words = ''] = /^\/([a-zA-Z][\w:.-]*)(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  if (name === undefined) return { type: 'message' }
+  const own = slashTable.find((row) => row.name === name)
+  if (own) return { type: 'command', name: own.name, words: words.trim() }
+  if (known.includes(name)) return { type: 'message' }
+  const suggestion = didYouMean(`/${name}`, [
+    ...slashTable.map((row) => `/${row.name}`),
+    ...known.map((each) => `/${each}`),
+  ])
+  return { type: 'unknown', reason: `There is no command /${name}.${suggestion} /help lists them.` }
+}

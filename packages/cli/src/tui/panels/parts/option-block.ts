@@ -1,0 +1,64 @@
+import { matchesKey } from '@earendil-works/pi-tui'
+import { padded } from '../../../text/display-width.ts'
+import type { Theme } from '../../theme.ts'
+import { hardWrapped } from './text-wrap.ts'
+import { typedText } from './typed-text.ts'
+
+/** A few numbered options, each shown whole. Their labels are harmless. */
+export class OptionBlock {
+  readonly #labels: readonly string[]
+  readonly #ticked = new Set<number>()
+  #selected = 0
+
+  constructor(labels: readonly string[]) {
+    this.#labels = labels
+  }
+
+  get selected(): number {
+    return this.#selected
+  }
+
+  /** In their order. */
+  get ticked(): number[] {
+    return [...this.#ticked].sort((left, right) => left - right)
+  }
+
+  tick(index: number): void {
+    if (!this.#ticked.delete(index)) this.#ticked.add(index)
+  }
+
+  /** The option that a key takes; undefined where it only moves, or means nothing here. */
+  handleInput(data: string): number | undefined {
+    if (matchesKey(data, 'enter')) return this.#selected
+    if (matchesKey(data, 'up')) this.#selected = Math.max(0, this.#selected - 1)
+    else if (matchesKey(data, 'down')) this.#selected = Math.min(this.#labels.length - 1, this.#selected + 1)
+    else {
+      const typed = typedText(data) ?? ''
+      const index = /^[1-9]$/.test(typed) ? Number(typed) - 1 : -1
+      if (index < 0 || index >= this.#labels.length) return undefined
+      this.#selected = index
+      return index
+    }
+    return undefined
+  }
+
+  /** Where there are fewer rows than lines, those around the selected option. */
+  render({ theme, width, rows }: { theme: Theme; width: number; rows: number }): string[] {
+    const blocks = this.#labels.map((label, index) => this.#lines(label, index, { theme, width }))
+    const lines = blocks.flat()
+    if (lines.length <= rows) return lines
+    const before = blocks.slice(0, this.#selected).flat().length
+    const top = Math.max(0, Math.min(before, lines.length - rows))
+    return lines.slice(top, top + rows)
+  }
+
+  #lines(label: string, index: number, { theme, width }: { theme: Theme; width: number }): string[] {
+    const isSelected = index === this.#selected
+    const tick = this.#ticked.size === 0 ? '' : this.#ticked.has(index) ? '[x] ' : '[ ] '
+    const head = `${isSelected ? '›' : ' '} ${index + 1}. ${tick}`
+    const lines = hardWrapped(label, width - head.length).map(
+      (line, at) => (at === 0 ? head : ' '.repeat(head.length)) + line,
+    )
+    return isSelected ? lines.map((line) => theme.selected(padded(line, width))) : lines
+  }
+}

@@ -1,0 +1,43 @@
+import { harmlessLine } from '../../text/harmless.ts'
+
+/** A choice that is read aloud and answered with a number. */
+export interface NumberedChoice {
+  /** Harmless already. */
+  question: readonly string[]
+  options: readonly { label: string; take: () => void }[]
+  /** Where own words are an answer too. */
+  takeWords?: (words: string) => void
+  /** An empty line. */
+  leave: () => void
+  /** Where it may have been answered elsewhere meanwhile. */
+  isOpen?: () => boolean
+}
+
+export function choiceLines({ question, options, takeWords }: NumberedChoice): string[] {
+  const numbers = options.length === 0 ? '' : `Type a number from 1 to ${options.length}`
+  const words = takeWords ? (numbers === '' ? 'Type your answer' : ', or your own words') : ''
+  return [
+    ...question,
+    ...options.map(({ label }, index) => `${index + 1}. ${harmlessLine(label)}`),
+    `${numbers}${words}. An empty line leaves it for later.`,
+  ]
+}
+
+/** Takes what was typed. Gives what to say where it is no answer. */
+export function answerChoice(choice: NumberedChoice, line: string): string | undefined {
+  const typed = line.trim()
+  if (typed === '') {
+    choice.leave()
+    return undefined
+  }
+  const option = /^\d+$/.test(typed) ? choice.options[Number(typed) - 1] : undefined
+  if (option) {
+    option.take()
+    return undefined
+  }
+  if (choice.takeWords) {
+    choice.takeWords(typed)
+    return undefined
+  }
+  return `${harmlessLine(typed)} is none of the numbers. Type 1 to ${choice.options.length}.`
+}

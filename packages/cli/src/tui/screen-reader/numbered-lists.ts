@@ -1,0 +1,118 @@
+import type { TranscriptItem } from '@tapetree/session'
+import { harmlessLine } from '../../text/harmless.ts'
+import { modeMeanings, permissionModes } from '../../session-choices.ts'
+import type { SessionSource } from '../../session-source.ts'
+import { plainItem } from '../views/plain-item.ts'
+import type { CurrentSession } from '../chat/current-session.ts'
+import type { Remarks } from '../chat/remarks.ts'
+import type { SessionActions } from '../chat/session-actions.ts'
+import type { Chooser } from '../chat/slash-commands.ts'
+import { slashTable } from '../chat/slash-table.ts'
+import type { NumberedChoice } from './numbered-choice.ts'
+
+export interface NumberedListsOptions {
+  source: SessionSource
+  session: CurrentSession
+  actions: SessionActions
+  remarks: Remarks
+  cwd: string
+  choose: (choice: NumberedChoice) => void
+  say: (lines: readonly string[]) => void
+}
+
+const offered = 20
+
+/** Where nothing is drawn: what would be a panel is a list with numbers. */
+export class NumberedLists implements Chooser {
+  readonly #options: NumberedListsOptions
+
+  constructor(options: NumberedListsOptions) {
+    this.#options = options
+  }
+
+  async help(): Promise<void> {
+    const rows = slashTable.map((row) => `/${row.name}${'argument' in row ? ` ${row.argument}` : ''}: ${row.says}`)
+    this.#options.say(rows)
+  }
+
+  async model(): Promise<void> {
+    const { source, actions } = this.#options
+    const models = (await source.models()).filter(({ isUsable }) => isUsable)
+    this.#offer(
+      'Models:',
+      models.map(({ reference, provider, modelId }) => ({
+        label: reference,
+        take: () => void actions.set({ model: { provider, modelId } }),
+      })),
+    )
+  }
+
+  async thinking(): Promise<void> {
+    const { source, session, actions } = this.#options
+    const used = session.handle?.state('config')?.model
+    const model = (await source.models()).find(
+      ({ provider, modelId }) => provider === used?.provider && modelId === used.modelId,
+    )
+    const levels = model?.thinkingLevels ?? []
+    this.#offer(
+      'How long it thinks:',
+      levels.map((level) => ({ label: level, take: () => void actions.setThinking(level) })),
+    )
+  }
+
+  async mode(): Promise<void> {
+    const { actions } = this.#options
+    this.#offer(
+      'What it may do without asking:',
+      permissionModes.map((mode) => ({
+        label: `${mode}: ${modeMeanings[mode]}`,
+        take: () => void actions.setMode(mode),
+      })),
+    )
+  }
+
+  async sessions(): Promise<void> {
+    const { source, actions, cwd } = this.#options
+    const sessions = await source.list({ cwd, limit: offered })
+    this.#offer(
+      'Sessions of this folder, the newest first:',
+      sessions.map(({ id, name, firstText = '' }) => ({
+        label: name || firstText.slice(0, 100) || id,
+        take: () => void actions.open(id),
+      })),
+    )
+  }
+
+  /** Places to go back to: what the user said. Forks and labels are for the command line. */
+  async tree(): Promise<void> {
+    const { session, actions } = this.#options
+    const { handle } = session
+    const items = (handle?.transcript.path.items.slice() ?? []).filter(({ type }) => type === 'user').slice(-offered)
+    this.#offer(
+      'Go on from one of your messages:',
+      items.map((item: TranscriptItem) => ({
+        label: plainItem(item)[0] ?? item.id,
+        take: () => void actions.attempt('Going there', async () => handle?.navigate(item.id)),
+      })),
+    )
+  }
+
+  async queue(): Promise<void> {
+    const { session, actions } = this.#options
+    const { handle } = session
+    const waiting = handle?.transcript.waiting ?? []
+    this.#offer(
+      'Messages that wait. A number removes one:',
+      waiting.map(({ id, message, delivery }) => ({
+        label: `${delivery}: ${harmlessLine(message)}`,
+        take: () => void actions.attempt('Removing', async () => handle?.changeQueue('queue.remove', { id })),
+      })),
+    )
+  }
+
+  #offer(question: string, options: NumberedChoice['options']): void {
+    const { choose, remarks } = this.#options
+    if (options.length === 0) return remarks.say(`${question} there are none.`)
+    choose({ question: [question], options, leave: () => remarks.say('Nothing changed.') })
+  }
+}

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest'
+import { keys, startChat } from '../testing/chat-driver.ts'
+
+const look = { screenReader: true }
+
+test('lines are only added: who speaks comes first, and the cursor goes nowhere', async () => {
+  await using chat = startChat({ look })
+  const { terminal, handle } = chat
+  await terminal.waitFor('Type a message')
+  terminal.type('helo')
+  terminal.press(keys.backspace)
+  terminal.type('lo')
+  terminal.press(keys.enter)
+  handle.user('hello')
+  handle.startRun()
+  await terminal.waitFor('Working.')
+  handle.stream('a1', 'half a sen')
+  handle.assistant('A whole sentence.')
+  handle.endRun()
+  await terminal.waitFor('Ready.')
+  const shown = terminal.screen().join('\n')
+  expect(shown).toContain('You: hello')
+  expect(shown).toContain('Agent: A whole sentence.')
+  expect(shown).not.toContain('half a sen\n')
+  expect(handle.calls).toEqual([{ op: 'prompt', args: { text: 'hello' } }])
+  expect(terminal.written).not.toContain('\u001b')
+})
+
+test('a permission is a numbered choice, and a number that is none of them is asked again', async () => {
+  await using chat = startChat({ look })
+  const { terminal, handle } = chat
+  handle.startRun()
+  handle.ask({
+    requestId: 'p1',
+    tool: 'bash',
+    title: 'rm -rf build',
+    input: { command: 'rm -rf build' },
+    options: [
+      { optionId: 'once', label: 'Allow once', kind: 'allow_once' },
+      { optionId: 'no', label: 'Do not allow', kind: 'reject_once' },
+    ],
+  })
+  await terminal.waitFor('2. Do not allow')
+  terminal.type('7')
+  terminal.press(keys.enter)
+  await terminal.waitFor('7 is none of the numbers')
+  terminal.type('2')
+  terminal.press(keys.enter)
+  expect(handle.calls).toEqual([{ op: 'permission.answer', args: { request_id: 'p1', option_id: 'no' } }])
+})
+
+test('a panel is a list with numbers', async () => {
+  await using chat = startChat({ look })
+  const { terminal, handle } = chat
+  await terminal.waitFor('Type a message')
+  terminal.type('/mode')
+  terminal.press(keys.enter)
+  await terminal.waitFor('3. plan')
+  terminal.type('3')
+  terminal.press(keys.enter)
+  await terminal.waitFor('Permission mode: plan.')
+  expect(handle.calls).toEqual([{ op: 'set_config', args: { mode: 'plan' } }])
+})
+
+test('words that are typed do not give leave, and what was answered elsewhere is not asked any longer', async () => {
+  await using chat = startChat({ look })
+  const { terminal, handle } = chat
+  handle.startRun()
+  handle.ask({ requestId: 'p1', tool: 'bash', title: 'rm -rf build', options: [] })
+  await terminal.waitFor('2. Do not allow')
+  terminal.type('what does it do?')
+  terminal.press(keys.enter)
+  await terminal.waitFor('is none of the numbers')
+  handle.resolve('p1')
+  await terminal.waitFor('needs no answer any more')
+  handle.ask({ requestId: 'q1', tool: 'ask_user', title: 'Which colour?', options: [] })
+  await terminal.waitFor('Type your answer')
+  terminal.type('green')
+  terminal.press(keys.enter)
+  expect(handle.calls).toEqual([
+    { op: 'permission.answer', args: { request_id: 'q1', text: 'green', outcome: 'allowed' } },
+  ])
+})

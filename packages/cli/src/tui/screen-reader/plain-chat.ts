@@ -1,0 +1,193 @@
+import { matchesKey, type Terminal } from '@earendil-works/pi-tui'
+import type { SessionChange } from '@tapetree/client'
+import { harmlessLine } from '../../text/harmless.ts'
+import type { ChatEnd, ChatOptions } from '../chat-options.ts'
+import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
+import { LoadedEntries } from '../chat/loaded-entries.ts'
+import { Sender } from '../chat/sender.ts'
+import { SlashCommands } from '../chat/slash-commands.ts'
+import { Ticker } from '../chat/ticker.ts'
+import { againQuits } from '../chat/interrupts.ts'
+import { HeardItems } from './heard-items.ts'
+import { HeardProgress } from './heard-progress.ts'
+import { HeardRequests } from './heard-requests.ts'
+import { LineInput } from './line-input.ts'
+import { answerChoice, choiceLines, type NumberedChoice } from './numbered-choice.ts'
+import { NumberedLists } from './numbered-lists.ts'
+
+const saidAtStart = 10
+
+/** The chat for a screen reader: lines are only ever added, nothing moves, and a choice is a number that is typed. */
+export class PlainChat {
+  readonly #options: ChatOptions
+  readonly #terminal: Terminal
+  readonly #core: ChatCore
+  readonly #input: LineInput
+  readonly #sender: Sender
+  readonly #requests: HeardRequests
+  readonly #progress: HeardProgress
+  readonly #ticker = new Ticker(() => this.#input.interrupt(this.#progress.patience()))
+  readonly #loaded = new LoadedEntries()
+  #heard = new HeardItems()
+  #choice: NumberedChoice | undefined
+  #isRestored = true
+
+  constructor(options: ChatOptions, terminal: Terminal) {
+    const { source, cwd } = options
+    const input = new LineInput({ write: (text) => terminal.write(text), onLine: (line) => this.#line(line) })
+    const core = assembleCore(options, {
+      onChange: (change) => this.#changed(change),
+      onRemark: (text) => input.interrupt(text.split('\n')),
+      onActivity: () => undefined,
+    })
+    const choose = (choice: NumberedChoice): void => this.#choose(choice)
+    const chooser = new NumberedLists({ ...core, source, cwd, choose, say: (lines) => input.interrupt(lines) })
+    const commands = new SlashCommands({ ...core, terminal, chooser, look: undefined })
+    this.#options = options
+    this.#terminal = terminal
+    this.#core = core
+    this.#input = input
+    this.#sender = new Sender({ ...core, commands, composer: input })
+    this.#requests = new HeardRequests(core)
+    this.#progress = new HeardProgress(core.now)
+  }
+
+  run(): Promise<ChatEnd> {
+    return this.#core.life.run({
+      start: () => this.#start(),
+      begin: () => this.#begin(),
+      restore: () => this.restore(),
+    })
+  }
+
+  restore(): void {
+    this.#ticker.stop()
+    if (this.#isRestored) return
+    this.#isRestored = true
+    this.#terminal.write('\r\n')
+    this.#terminal.stop()
+  }
+
+  /** Gives the terminal to the shell for a while. */
+  pause(): void {
+    if (this.#isRestored) return
+    this.#terminal.write('\r\n')
+    this.#terminal.stop()
+  }
+
+  /** Takes the terminal back. */
+  resume(): void {
+    if (this.#isRestored) return
+    this.#listen()
+    this.#input.prompt()
+  }
+
+  #start(): void {
+    this.#isRestored = false
+    this.#listen()
+    const { notices = [] } = this.#options
+    this.#input.interrupt([
+      'tapetree. Type a message and Enter. /help lists commands.',
+      ...notices.map(({ text }) => text),
+    ])
+    this.#input.prompt()
+  }
+
+  #listen(): void {
+    this.#terminal.start(
+      (data) => this.#key(data),
+      () => undefined,
+    )
+  }
+
+  #begin(): void {
+    const { first, prompt, remarks: listen } = this.#options
+    listen?.((text) => this.#core.remarks.warn(text))
+    if (first === undefined) this.#sender.send('/sessions')
+    if (prompt !== undefined) this.#sender.send(prompt)
+  }
+
+  #key(data: string): void {
+    const { actions, life, remarks } = this.#core
+    if (matchesKey(data, 'ctrl+c')) return this.#interrupt()
+    if (matchesKey(data, 'ctrl+z')) return this.#options.suspend?.()
+    if (matchesKey(data, 'ctrl+d') && this.#input.text === '') return life.quit()
+    if (matchesKey(data, 'escape') && actions.isAtWork) return remarks.watch(actions.cancel())
+    this.#input.handleInput(data)
+  }
+
+  #line(line: string): void {
+    const choice = this.#choice
+    if (choice) {
+      this.#endChoice()
+      const problem = answerChoice(choice, line)
+      if (problem !== undefined) this.#choose(choice, [problem])
+      return
+    }
+    if (line.trim() !== '') return this.#sender.send(line.trim())
+    this.#requests.reset()
+    this.#askNext()
+  }
+
+  #choose(choice: NumberedChoice, before: readonly string[] = []): void {
+    this.#choice = choice
+    this.#input.ask('Number> ')
+    this.#input.interrupt([...before, ...choiceLines(choice)])
+    this.#input.prompt()
+  }
+
+  #endChoice(): void {
+    this.#choice = undefined
+    this.#input.ask('> ')
+  }
+
+  #interrupt(): void {
+    const choice = this.#choice
+    const what = this.#core.interrupts.press({
+      hasPanel: choice !== undefined,
+      isComposerEmpty: this.#input.text === '',
+    })
+    this.#input.text = ''
+    if (what === 'nothing') return
+    this.#endChoice()
+    if (what === 'close_panel') choice?.leave()
+    this.#core.remarks.say(againQuits)
+  }
+
+  #changed(change: SessionChange | { type: 'opened' }): void {
+    const { session } = this.#core
+    const { handle, obstacle } = session
+    if (!handle) return
+    if (change.type === 'opened') this.#opened()
+    if (change.type === 'status' && obstacle !== '') this.#input.interrupt([`Connection: ${obstacle}.`])
+    const lines = this.#heard.news(handle.transcript, session.isBusy)
+    const progress = this.#progress.news(handle)
+    this.#input.interrupt([...lines, ...progress])
+    if (this.#choice?.isOpen?.() === false) {
+      this.#endChoice()
+      this.#input.interrupt(['That needs no answer any more.'])
+    }
+    if (progress.length > 0 && !session.isBusy) this.#input.prompt()
+    this.#ticker.run(session.isBusy)
+    this.#askNext()
+    this.#loaded.trim(handle)
+  }
+
+  #opened(): void {
+    const { handle, access } = this.#core.session
+    if (!handle) return
+    this.#heard = new HeardItems()
+    this.#requests.reset()
+    const { items } = handle.transcript.path
+    this.#heard.skip(items.slice(0, Math.max(0, items.length - saidAtStart)))
+    if (access?.type === 'read-only') this.#input.interrupt([`Read-only: ${harmlessLine(access.reason)}`])
+    if (items.length > saidAtStart)
+      this.#input.interrupt([`${items.length - saidAtStart} items before these are not read again.`])
+  }
+
+  #askNext(): void {
+    if (this.#choice) return
+    const choice = this.#requests.next()
+    if (choice) this.#choose(choice)
+  }
+}

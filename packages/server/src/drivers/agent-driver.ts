@@ -1,0 +1,294 @@
+import { abandonRun, type AgentEvent, type AgentSession } from '@tapetree/agent'
+import type { Arguments, Command } from '@tapetree/client'
+import {
+  SessionError,
+  type Cause,
+  type Delivery,
+  type Session,
+  type SubmissionChange,
+  type WaitingMessage,
+} from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
+import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
+import { findAnswer } from './find-answer.ts'
+import { ProblemError } from '../util/problem-error.ts'
+
+export interface AgentDriverOptions {
+  agent: AgentSession
+  slashCommands?: () => readonly SlashCommand[]
+  /** What goes with the agent, such as its MCP servers. */
+  close?: () => Promise<void>
+}
+
+interface Submission {
+  message: string
+  imageIds: string[]
+  delivery: Delivery
+}
+
+/** Our own agent, driven by commands. */
+export class AgentDriver implements SessionDriver {
+  readonly #agent: AgentSession
+  readonly #options: AgentDriverOptions
+  readonly #listeners = new Listeners<DriverEvent>(emitWarning)
+  readonly #stop: () => void
+
+  constructor(options: AgentDriverOptions) {
+    this.#agent = options.agent
+    this.#options = options
+    this.#stop = options.agent.subscribe((event) => this.#take(event))
+  }
+
+  get session(): Session {
+    return this.#agent.session
+  }
+
+  get isBusy(): boolean {
+    return this.#agent.state().isBusy
+  }
+
+  config(): Record<string, unknown> {
+    const { model, thinkingLevel, mode, missingModel } = this.#agent.state()
+    return {
+      model: { provider: model.provider, model_id: model.modelId },
+      thinking_level: thinkingLevel,
+      mode,
+      ...(missingModel && {
+        missing_model: { provider: missingModel.provider, model_id: missingModel.modelId, reason: missingModel.reason },
+      }),
+    }
+  }
+
+  slashCommands(): readonly SlashCommand[] {
+    return this.#options.slashCommands?.() ?? []
+  }
+
+  subscribe(listener: (event: DriverEvent) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  async canResume(): Promise<boolean> {
+    return (await this.#agent.planResume()) !== undefined
+  }
+
+  async perform({ op, args }: Command, cause: Cause, rights: CommandRights = { mayDrive: true }): Promise<unknown> {
+    const agent = this.#agent
+    switch (op) {
+      case 'prompt':
+        return this.#prompt(args, args.when_busy ?? 'queue', cause)
+      case 'steer':
+        return this.#prompt(args, 'steer', cause)
+      case 'follow_up':
+        return rights.mayDrive ? this.#prompt(args, 'queue', cause) : this.#leaveMessage(args, cause)
+      case 'cancel':
+        return this.#cancel(args)
+      case 'retry':
+        return { run_id: (await agent.retry(cause)).id }
+      case 'resume': {
+        const run = await agent.resume({ byPerson: args.by_person ?? true, cause })
+        return { run_id: run?.id ?? null }
+      }
+      case 'permission.answer':
+        return this.#answer(args, cause)
+      case 'set_model': {
+        const { provider, id } = await agent.setModel(args.provider, args.model_id, cause).catch(unusable)
+        this.#tell({ type: 'config_changed' })
+        return { provider, model_id: id }
+      }
+      case 'set_thinking_level':
+        await agent.setThinkingLevel(args.level, cause)
+        return this.#tell({ type: 'config_changed' })
+      case 'set_config':
+        await agent.setMode(args.mode, cause)
+        return this.#tell({ type: 'config_changed' })
+      case 'compact':
+        return { outcome: (await agent.compact(args.instructions, cause).catch(unlessStopped)).type }
+      case 'branch': {
+        const { entry_id: entryId, summarise = false, instructions } = args
+        const options = { summarise, cause, ...(instructions !== undefined && { instructions }) }
+        await agent.navigate(entryId, options).catch(unlessStopped)
+        return { leaf_id: this.session.leafId }
+      }
+      case 'label':
+        return agent.setLabel(args.entry_id, args.label, cause)
+      case 'rename':
+        return agent.setName(args.name, cause)
+      case 'bash': {
+        const { command, exclude_from_context: excludeFromContext = false } = args
+        const { exitCode } = await agent.executeBash(command, { excludeFromContext, cause })
+        return { exit_code: exitCode ?? null }
+      }
+      default:
+        return this.#changeQueue({ op, args } as Command, cause, rights)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop()
+    await this.#agent.close()
+    await this.#options.close?.()
+  }
+
+  async suspend(): Promise<void> {
+    this.#stop()
+    await this.#agent.suspend()
+    await this.#options.close?.()
+  }
+
+  async #prompt(
+    { text, image_ids: imageIds = [] }: Arguments<'steer'>,
+    whenBusy: 'queue' | 'steer' | 'reject',
+    cause: Cause,
+  ): Promise<unknown> {
+    const outcome = await this.#agent.prompt(text, { whenBusy, cause, imageIds })
+    switch (outcome.type) {
+      case 'started':
+        return { outcome: 'started', run_id: outcome.runId }
+      case 'steered':
+      case 'queued':
+        return { outcome: outcome.type, run_id: outcome.runId, message_id: outcome.message.id }
+      case 'handled':
+        return { outcome: 'handled', say: outcome.say ?? null }
+      default:
+        outcome satisfies never
+        return undefined
+    }
+  }
+
+  /** A follow-up of somebody who may not drive: it goes out as it was typed, and never starts anything. */
+  async #leaveMessage({ text, image_ids: imageIds = [] }: Arguments<'follow_up'>, cause: Cause): Promise<unknown> {
+    const { id } = await this.#submit({ message: text, imageIds, delivery: 'follow-up', mayDrive: false }, cause)
+    return { outcome: 'queued', run_id: this.session.openRun?.runId ?? null, message_id: id }
+  }
+
+  /** Of somebody who may not drive, a message that no run is there to take is held until somebody who may releases it. */
+  async #submit(
+    { message, imageIds, delivery, mayDrive }: Submission & CommandRights,
+    cause: Cause,
+  ): Promise<WaitingMessage> {
+    if (message.trim() === '' && imageIds.length === 0) throw emptyMessage()
+    const { client: clientId } = cause
+    const held = !mayDrive && !this.isBusy
+    const options = { delivery, imageIds, held, cause, ...(clientId !== undefined && { clientId }) }
+    const added = await this.session.submit(message, options)
+    if (mayDrive) this.#agent.wake()
+    // The run ended while the message was written.
+    else if (!held && !this.isBusy) await this.session.changeInbox({ action: 'hold', id: added.id }).catch(unlessGone)
+    return added
+  }
+
+  async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
+    const current = this.session.openRun?.runId
+    if (wanted !== undefined && wanted !== current) {
+      throw new ProblemError(409, 'run-not-current', `Run ${wanted} is not the one that goes on.`, {
+        run_id: current ?? null,
+      })
+    }
+    // Whoever names a run means that one and nothing beside it.
+    const hasStopped = wanted === undefined && (await this.#agent.stopCommands())
+    if (this.isBusy) await this.#agent.abort()
+    // Its process died, and it is not to be resumed.
+    else if (!hasStopped) await abandonRun(this.session)
+    return { run_id: current ?? null }
+  }
+
+  async #answer(args: Arguments<'permission.answer'>, cause: Cause): Promise<unknown> {
+    const { request_id: requestId, option_id: optionId, text, outcome = 'allowed' } = args
+    const pending = this.session.pendingPermissions.find((request) => request.requestId === requestId)
+    if (pending && optionId !== undefined && !pending.options.some((option) => option.optionId === optionId)) {
+      throw new ProblemError(422, 'unknown-option', `Question ${requestId} has no option ${JSON.stringify(optionId)}.`)
+    }
+    const answered = await this.#agent.answer(
+      {
+        requestId,
+        outcome,
+        ...(optionId !== undefined && { optionId }),
+        ...(text !== undefined && { text }),
+        ...(cause.client !== undefined && { clientId: cause.client }),
+      },
+      cause,
+    )
+    if (answered.type === 'taken') return { request_id: requestId }
+    const first = await findAnswer(this.session, requestId)
+    if (!first) throw new ProblemError(404, 'request-not-found', `There is no question ${requestId}.`)
+    throw new ProblemError(409, 'already-resolved', `Question ${requestId} has been answered.`, first)
+  }
+
+  async #changeQueue(command: Command, cause: Cause, { mayDrive }: CommandRights): Promise<unknown> {
+    if (command.op === 'queue.add') {
+      const { message, image_ids: imageIds = [], delivery = 'follow-up' } = command.args
+      const { id, queuedAt } = await this.#submit({ message, imageIds, delivery, mayDrive }, cause)
+      return { id, message, queued_at: queuedAt }
+    }
+    if (command.op === 'queue.edit' && command.args.message?.trim() === '') throw emptyMessage()
+    const change = submissionChange(command)
+    if (!change) throw new ProblemError(422, 'invalid-command', `There is no operation ${command.op}.`)
+    await this.session.changeInbox(change, cause)
+    if (mayDrive && (change.action === 'release' || change.action === 'edit')) this.#agent.wake()
+    return undefined
+  }
+
+  #take(event: AgentEvent): void {
+    if (event.type === 'line' || event.type === 'session_switched') return
+    this.#tell(event)
+  }
+
+  #tell(event: DriverEvent): void {
+    this.#listeners.notify(event)
+  }
+}
+
+function submissionChange(command: Command): SubmissionChange | undefined {
+  switch (command.op) {
+    case 'queue.edit': {
+      const { id, message, delivery, image_ids: imageIds } = command.args
+      return {
+        action: 'edit',
+        id,
+        ...(message !== undefined && { message }),
+        ...(delivery !== undefined && { delivery }),
+        ...(imageIds !== undefined && { imageIds }),
+      }
+    }
+    case 'queue.move':
+      return { action: 'move', id: command.args.id, beforeId: command.args.before_id }
+    case 'queue.hold': {
+      const { id, reason } = command.args
+      return { action: 'hold', ...(id !== undefined && { id }), ...(reason !== undefined && { reason }) }
+    }
+    case 'queue.release':
+      return { action: 'release', ...(command.args.id !== undefined && { id: command.args.id }) }
+    case 'queue.remove':
+      return { action: 'remove', id: command.args.id }
+    case 'queue.clear':
+      return {
+        action: 'clear',
+        ...(command.args.delivery !== undefined && { delivery: command.args.delivery }),
+      }
+    default:
+      return undefined
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof SessionError && error.code === 'message-not-found')) throw error
+}
+
+/** Nothing can refuse a message once it is its turn: so it is refused before it waits. */
+function emptyMessage(): ProblemError {
+  return new ProblemError(422, 'empty-prompt', 'There is nothing to send.')
+}
+
+/** Somebody cancelled the summary, or the session was closed, while it was being written. */
+function unlessStopped(error: unknown): never {
+  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'OwnerLeft')) {
+    throw new ProblemError(409, 'cancelled', 'The summary was cancelled before it was finished.')
+  }
+  throw error
+}
+
+/** A model that cannot be opened is the client's choice, and the sentence says what is missing. */
+function unusable(error: unknown): never {
+  throw new ProblemError(422, 'model-not-usable', error instanceof Error ? error.message : String(error))
+}

@@ -1,0 +1,53 @@
+import { AgentSession, type AgentSessionOptions } from '@tapetree/agent'
+import type { SessionStore } from '@tapetree/session'
+import { AgentDriver } from './agent-driver.ts'
+import { LiveSessions, type LiveSessionsOptions } from '../live/live-sessions.ts'
+import { serverOwner } from '../live/owner.ts'
+
+export interface AgentSessionsOptions
+  extends
+    Omit<AgentSessionOptions, 'sessionId' | 'cwd'>,
+    Pick<LiveSessionsOptions, 'maxLive' | 'idleMs' | 'observers' | 'onProblem'> {}
+
+/** Sessions that our own agent runs, all in the same way, each in the folder it was made for. */
+export function agentSessions({
+  maxLive,
+  idleMs,
+  observers,
+  onProblem,
+  mode,
+  ...options
+}: AgentSessionsOptions): LiveSessions {
+  const { store } = options
+  // For sessions without a mode in their log: a client's choice is not undone when its session is opened again.
+  const defaultMode = mode ?? options.defaultMode
+  return new LiveSessions({
+    store,
+    openDriver: async (sessionId) => {
+      const cwd = await folderOf(store, sessionId)
+      return new AgentDriver({
+        agent: await AgentSession.open({
+          owner: serverOwner,
+          ...options,
+          ...(defaultMode && { defaultMode }),
+          sessionId,
+          ...(cwd !== undefined && { cwd }),
+        }),
+      })
+    },
+    create: async ({ model, agent: _agent, ...header }) => {
+      await using session = await store.create(header)
+      if (model) await session.appendModelChange(model.provider, model.modelId)
+      return session.id
+    },
+    ...(maxLive !== undefined && { maxLive }),
+    ...(idleMs !== undefined && { idleMs }),
+    ...(observers && { observers }),
+    ...(onProblem && { onProblem }),
+  })
+}
+
+async function folderOf(store: SessionStore, sessionId: string): Promise<string | undefined> {
+  await using session = await store.open(sessionId, { readOnly: true })
+  return session.header?.cwd
+}

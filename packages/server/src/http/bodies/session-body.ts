@@ -1,0 +1,65 @@
+import type { SessionDetails, SessionSummary } from '@tapetree/client'
+import type { Session, SessionInfo } from '@tapetree/session'
+import type { LiveSession } from '../../live/live-session.ts'
+import { stoppedRun } from '../../live/state-values.ts'
+import { etagOf } from '../etag.ts'
+
+/** A row of the list. Where a session lies is nobody's business on the wire. */
+export function summaryOf(info: SessionInfo, live?: LiveSession): SessionSummary {
+  const { cwd, parentSession, subagent, firstText, estimated } = info
+  const stopped = live ? stoppedRun(live.driver) : info.stopped
+  return {
+    id: info.id,
+    name: info.name,
+    created: info.created,
+    modified: info.modified,
+    message_count: info.messageCount,
+    ...(cwd !== undefined && { cwd }),
+    ...(parentSession !== undefined && { parent_session: parentSession }),
+    ...(subagent && { subagent }),
+    ...(firstText !== undefined && { first_text: firstText }),
+    status: stopped && info.status === 'running' ? 'idle' : info.status,
+    ...(stopped && { stopped }),
+    queue_length: info.queueLength,
+    cost: info.cost,
+    damaged: info.damaged,
+    ...(estimated !== undefined && { estimated }),
+  }
+}
+
+/** As the list has it: a run of a session that is not live here may have been left by its process. */
+export async function infoOf(session: Session, live: LiveSession | undefined): Promise<SessionInfo> {
+  const { info } = session
+  if (live || info.status !== 'running' || (await session.currentOwner())) return info
+  return { ...info, stopped: { type: 'interrupted', reason: 'The process that ran it has ended.' } }
+}
+
+export interface TaggedDetails {
+  details: SessionDetails
+  /** Of what can be changed, as the log has it: it stays the same while a run goes on, and whether or not the session is live. */
+  etag: string
+}
+
+export async function detailsOf(session: Session, live: LiveSession | undefined): Promise<TaggedDetails> {
+  const { model, thinkingLevel } = await session.getModelChoice()
+  const kept = {
+    model: model && { provider: model.provider, model_id: model.modelId },
+    thinking_level: thinkingLevel,
+  }
+  const now = { ...kept, mode: null, ...live?.driver.config() } as Pick<SessionDetails, 'mode'> & typeof kept
+  const { turns, toolCalls, runMs, tokens, cost } = session.totals
+  // Whoever looks without writing is told nothing of it: that is only the way we looked.
+  const readOnly = live ? live.driver.readOnly?.reason : session.owner?.reason
+  const details: SessionDetails = {
+    ...summaryOf(await infoOf(session, live), live),
+    head: session.head,
+    leaf_id: session.leafId,
+    run_id: session.openRun?.runId ?? null,
+    ...(readOnly !== undefined && { read_only: readOnly }),
+    model: now.model,
+    thinking_level: now.thinking_level ?? null,
+    mode: now.mode,
+    usage: { turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost },
+  }
+  return { details, etag: etagOf([session.id, session.name, kept]) }
+}

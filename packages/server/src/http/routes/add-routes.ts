@@ -1,0 +1,30 @@
+import type { ApiParts } from '../api-parts.ts'
+import type { Routes } from '../app.ts'
+import { addBlobs } from './blobs.ts'
+import { addDocumentation } from './documentation.ts'
+import { addEvents } from './events.ts'
+import { addHealth } from './health.ts'
+import { addHistory } from './history.ts'
+import { addPermissions } from './permissions.ts'
+import { addPlaces } from './places.ts'
+import { addQueue } from './queue.ts'
+import { addRuns } from './runs.ts'
+import { addSessionFeed } from './session-feed.ts'
+import { addSessions } from './sessions.ts'
+import { addWorkspace } from './workspace.ts'
+
+/** All that there is below `/api`, but for signing in and the socket. */
+export function addRoutes(routes: Routes, parts: ApiParts): void {
+  addHealth(routes, parts)
+  addSessions(routes, parts)
+  addPlaces(routes)
+  addRuns(routes)
+  addQueue(routes)
+  addEvents(routes, parts)
+  addSessionFeed(routes, parts)
+  addPermissions(routes)
+  addBlobs(routes)
+  addHistory(routes, parts)
+  addWorkspace(routes, parts)
+  addDocumentation(routes)
+}

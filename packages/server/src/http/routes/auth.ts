@@ -1,0 +1,199 @@
+import type { Clock } from '@tapetree/agent'
+import {
+  beginPairingSchema,
+  callerSchema,
+  createTokenSchema,
+  pairedSchema,
+  pairingBegunSchema,
+  pairSchema,
+  signInSchema,
+  tokenCreatedSchema,
+  tokenInfoSchema,
+  tokenListSchema,
+  type TokenInfo,
+} from '@tapetree/client'
+import { z } from 'zod'
+import { clearedCookie, tokenCookie } from '../../auth/cookie.ts'
+import type { Gatekeeper } from '../../auth/gatekeeper.ts'
+import type { Pairing } from '../../auth/pairing.ts'
+import type { Peer } from '../../auth/peer.ts'
+import type { NewToken, TokenRecord, TokenStore } from '../../auth/token-store.ts'
+import { ProblemError } from '../../util/problem-error.ts'
+import type { Routes } from '../app.ts'
+import { visitOf } from '../guard.ts'
+import { json, jsonBody } from '../responses.ts'
+
+export interface AuthParts {
+  gatekeeper: Gatekeeper
+  tokens: TokenStore
+  pairing: Pairing
+  clock: Clock
+}
+
+/** Tokens of the caller's own tenant, and the ways to come by one. */
+export function addAuthRoutes(routes: Routes, parts: AuthParts): void {
+  addTokens(routes, parts)
+  addPairing(routes, parts)
+  addSignIn(routes, parts)
+}
+
+/** Also where nobody has a token, as over the Unix socket alone. */
+export function addCallerRoute(routes: Routes): void {
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/caller',
+      summary: 'Who the server takes the caller for',
+      responses: { 200: json(callerSchema, 'As the token says.') },
+    },
+    (context) => {
+      const { tokenId, tenant, role } = context.get('caller')
+      return context.json({ token_id: tokenId, tenant, role }, 200)
+    },
+  )
+}
+
+function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
+  routes.add(
+    'drive',
+    {
+      method: 'get',
+      path: '/api/tokens',
+      summary: 'The tokens of the tenant',
+      responses: { 200: json(tokenListSchema, 'Without the tokens themselves, which nobody knows.') },
+    },
+    (context) => context.json({ tokens: tokens.list(context.get('caller').tenant).map(infoOf) }, 200),
+  )
+  routes.add(
+    'drive',
+    {
+      method: 'post',
+      path: '/api/tokens',
+      summary: 'Make a token',
+      request: { body: jsonBody(createTokenSchema) },
+      responses: { 201: json(tokenCreatedSchema, 'The token is shown this once.') },
+    },
+    async (context) => {
+      const { role, name, expires_at: expires } = context.req.valid('json')
+      const expiresAt = expires === undefined ? undefined : Date.parse(expires)
+      if (expiresAt !== undefined && expiresAt <= clock.now()) {
+        throw new ProblemError(422, 'already-over', 'A token ends in the future.')
+      }
+      const { tenant } = context.get('caller')
+      const made = await tokens.create({
+        ...grantOf(tenant, role, name),
+        ...(expiresAt !== undefined && { expiresAt }),
+      })
+      return context.json({ ...infoOf(made.record), token: made.token }, 201)
+    },
+  )
+  routes.add(
+    'drive',
+    {
+      method: 'delete',
+      path: '/api/tokens/{token_id}',
+      summary: 'Revoke a token',
+      request: { params: z.object({ token_id: z.string().max(64) }) },
+      responses: { 204: { description: 'Whoever came in by it has been put out.' } },
+    },
+    async (context) => {
+      const { token_id: tokenId } = context.req.valid('param')
+      if (!(await tokens.revoke(tokenId, context.get('caller').tenant))) {
+        throw new ProblemError(404, 'token-not-found', 'There is no such token.')
+      }
+      return context.body(null, 204)
+    },
+  )
+}
+
+function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): void {
+  routes.add(
+    'drive',
+    {
+      method: 'post',
+      path: '/api/pairing',
+      summary: 'A code that lets one device in',
+      request: { body: jsonBody(beginPairingSchema) },
+      responses: { 201: json(pairingBegunSchema, 'Good once, and not for long.') },
+    },
+    (context) => {
+      const { role, name } = context.req.valid('json')
+      const { code, expiresAt } = pairing.begin(grantOf(context.get('caller').tenant, role, name))
+      return context.json({ code, expires_at: new Date(expiresAt).toISOString() }, 201)
+    },
+  )
+  routes.add(
+    'anyone',
+    {
+      method: 'post',
+      path: '/api/pair',
+      summary: 'Exchange a code for a token of its own',
+      request: { body: jsonBody(pairSchema) },
+      responses: { 201: json(pairedSchema, 'As a cookie, or in the answer for a program that asks so.') },
+    },
+    async (context) => {
+      const { code, name, as = 'cookie' } = context.req.valid('json')
+      const { peer } = visitOf(context)
+      const made = await pairing.exchange(code, name)
+      if (!made) throw gatekeeper.failed(peer)
+      const { token, record } = made
+      if (as === 'token') return context.json({ ...infoOf(record), token }, 201)
+      context.header('set-cookie', cookieOf(token, record, { peer, clock }))
+      return context.json(infoOf(record), 201)
+    },
+  )
+}
+
+function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): void {
+  routes.add(
+    'anyone',
+    {
+      method: 'post',
+      path: '/api/sign-in',
+      summary: 'Exchange a token for a cookie',
+      request: { body: jsonBody(signInSchema) },
+      responses: { 200: json(tokenInfoSchema, 'The cookie comes with it.') },
+    },
+    (context) => {
+      const { token } = context.req.valid('json')
+      const { peer } = visitOf(context)
+      const record = tokens.verify(token)
+      if (!record) throw gatekeeper.failed(peer)
+      context.header('set-cookie', cookieOf(token, record, { peer, clock }))
+      return context.json(infoOf(record), 200)
+    },
+  )
+  routes.add(
+    'anyone',
+    {
+      method: 'post',
+      path: '/api/sign-out',
+      summary: 'Drop the cookie',
+      responses: { 204: { description: 'The token itself stays good until it is revoked.' } },
+    },
+    (context) => {
+      context.header('set-cookie', clearedCookie(visitOf(context).peer))
+      return context.body(null, 204)
+    },
+  )
+}
+
+function grantOf(tenant: string, role: NewToken['role'], name: string | undefined): NewToken {
+  return { tenant, role, ...(name !== undefined && { name }) }
+}
+
+/** The cookie ends with its token. */
+function cookieOf(token: string, { expiresAt }: TokenRecord, { peer, clock }: { peer: Peer; clock: Clock }): string {
+  return tokenCookie(token, peer, expiresAt === undefined ? undefined : (expiresAt - clock.now()) / 1000)
+}
+
+function infoOf({ id, role, name, createdAt, expiresAt }: TokenRecord): TokenInfo {
+  return {
+    id,
+    role,
+    created_at: new Date(createdAt).toISOString(),
+    ...(name !== undefined && { name }),
+    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+  }
+}

@@ -1,0 +1,340 @@
+import { AgentSession, onlyModel, openGate, systemClock, type Gate, type Requests } from '@tapetree/agent'
+import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { ProblemError, readFrame, RemoteSession, type SessionChange, type SessionHandle } from '@tapetree/client'
+import { memoryStore, type Transcript } from '@tapetree/session'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { WebSocket } from 'ws'
+import { askingGate } from '../http/testing/asking-gate.ts'
+import { TestServer } from '../testing/running-server.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
+import type { Sink } from '../live/connection.ts'
+import { LiveSessions } from '../live/live-sessions.ts'
+import { LocalSession } from './local-session.ts'
+import { ReadOnlySession } from './local-session-read-only.ts'
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+interface House {
+  sessions: LiveSessions
+  sessionId: string
+  open: (options?: { window?: number; id?: string }) => Promise<SessionHandle>
+}
+
+async function build(
+  kind: 'local' | 'remote',
+  says: ScriptBuilder,
+  gate: (requests: Requests) => Gate = () => openGate,
+): Promise<House> {
+  const sessions = sessionsOf(says, gate)
+  const sessionId = await sessions.create({})
+  if (kind === 'local') {
+    cleanUps.push(() => sessions.close())
+    const open: House['open'] = async ({ id, window } = {}) => {
+      const client = id === undefined ? {} : { client: { id } }
+      return LocalSession.open({ sessions, sessionId, ...client, ...(window !== undefined && { window }) })
+    }
+    return { sessions, sessionId, open }
+  }
+  const server = await TestServer.start(() => ({ sessions }))
+  cleanUps.push(() => server.close())
+  const token = await server.token('drive')
+  const open: House['open'] = async ({ id, window } = {}) => {
+    const handle = await RemoteSession.open({
+      baseUrl: server.server.url,
+      token,
+      sessionId,
+      connect: (url, protocols) => new WebSocket(url, protocols),
+      ...(id !== undefined && { client: { id } }),
+      ...(window !== undefined && { window }),
+    })
+    cleanUps.push(() => handle.close())
+    await handle.ready
+    return handle
+  }
+  return { sessions, sessionId, open }
+}
+
+function sessionsOf(says: ScriptBuilder, gate: (requests: Requests) => Gate): LiveSessions {
+  const store = memoryStore()
+  return new LiveSessions({
+    store,
+    tickMs: 1,
+    openDriver: async (sessionId) => {
+      const model = scriptedModel(says, { clock: systemClock })
+      const tools = () => [model.tool('act')]
+      const agent = await AgentSession.open({
+        store,
+        sessionId,
+        models: onlyModel(model),
+        tools,
+        gate,
+        hasSubagents: false,
+        cwd: '/',
+      })
+      return new AgentDriver({ agent })
+    },
+    create: async () => {
+      await using session = await store.create({ cwd: '/' })
+      return session.id
+    },
+  })
+}
+
+/** Resolves at the first change after which this holds. */
+async function until(handle: SessionHandle, holds: () => boolean): Promise<void> {
+  if (holds()) return
+  await new Promise<void>((resolve) => {
+    const stop = handle.subscribe(() => {
+      if (!holds()) return
+      stop()
+      resolve()
+    })
+  })
+}
+
+async function idle(handle: SessionHandle): Promise<void> {
+  await until(handle, () => handle.transcript.run === null && handle.state('run')?.isBusy === false)
+}
+
+function wordsIn({ path }: Transcript): string[] {
+  return [...path.items].flatMap((item) => {
+    if (item.type === 'user')
+      return item.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : []))
+    return item.type === 'assistant' ? item.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : []
+  })
+}
+
+const flying = ({ inFlight }: Transcript): string =>
+  [...inFlight.values()].flatMap(({ parts }) => [...parts.values()].map(({ text }) => text)).join('')
+
+describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
+  test('shows who comes late the text in flight, and the same transcript in the end', async () => {
+    const rest = Promise.withResolvers<void>()
+    const says = script()
+      .text('A long ', 'answer ')
+      .do(() => rest.promise)
+      .text('ends.')
+    const { open } = await build(kind, says)
+    const early = await open()
+    await early.prompt('go')
+    await until(early, () => flying(early.transcript) === 'A long answer ')
+    const late = await open()
+    await until(late, () => flying(late.transcript) === 'A long answer ')
+    rest.resolve()
+    await Promise.all([idle(early), idle(late)])
+    expect(wordsIn(late.transcript)).toEqual(['go', 'A long answer ends.'])
+    expect(wordsIn(early.transcript)).toEqual(wordsIn(late.transcript))
+    expect(late.status).toEqual({ type: 'attached' })
+  })
+
+  test('carries out a command once, and says what came of it or why it is refused', async () => {
+    const { open } = await build(kind, script().text('Hello.'))
+    const handle = await open()
+    const seen: string[] = []
+    handle.subscribe((change) => seen.push(change.type === 'state' ? change.key : change.type))
+    expect(await handle.prompt('hi')).toMatchObject({ outcome: 'started' })
+    await idle(handle)
+    expect(wordsIn(handle.transcript)).toEqual(['hi', 'Hello.'])
+    expect(seen).toEqual(expect.arrayContaining(['transcript', 'run', 'usage']))
+    expect(handle.state('usage')).toMatchObject({ turns: 1 })
+    expect(handle.state('presence')).toHaveLength(1)
+    await expect(handle.run('cancel', { run_id: 'another' })).rejects.toMatchObject({ type: 'run-not-current' })
+    await expect(handle.run('rename', {} as never)).rejects.toBeInstanceOf(ProblemError)
+    await expect(handle.run('rename', { name: 'x' }, { ifHead: 1 })).rejects.toMatchObject({ type: 'head-moved' })
+  })
+
+  test('shows the queue and its edges to every screen', async () => {
+    const rest = Promise.withResolvers<void>()
+    const says = script()
+      .do(() => rest.promise)
+      .text('One.')
+      .step()
+      .text('Two.')
+    const { open } = await build(kind, says)
+    const [first, second] = [await open(), await open()]
+    const notices: string[] = []
+    second.subscribe((change: SessionChange) => {
+      if (change.type === 'notice') notices.push(change.notice.type)
+    })
+    await first.prompt('one')
+    await first.followUp('two')
+    await until(second, () => second.state('queue')?.messages[0]?.message === 'two')
+    const [waiting] = second.state('queue')?.messages ?? []
+    await second.changeQueue('queue.edit', { id: waiting?.id ?? '', message: 'two, please' })
+    await until(first, () => first.state('queue')?.messages[0]?.message === 'two, please')
+    rest.resolve()
+    await until(second, () => wordsIn(second.transcript).at(-1) === 'Two.')
+    expect(wordsIn(second.transcript)).toEqual(['one', 'One.', 'two, please', 'Two.'])
+    expect(notices).toContain('queue_updated')
+  })
+
+  test('asks all screens, and the first answer counts', async () => {
+    const says = script().toolCall('a', 'act').step().text('Done.')
+    const { open } = await build(kind, says, askingGate)
+    const [first, second] = [await open(), await open({ id: 'second' })]
+    await first.prompt('act')
+    await until(first, () => first.transcript.permissions.length === 1)
+    const requestId = first.transcript.permissions[0]?.requestId ?? ''
+    await second.answer(requestId, { optionId: 'yes' })
+    await expect(first.answer(requestId, { optionId: 'no' })).rejects.toMatchObject({
+      type: 'already-resolved',
+      problem: { client: 'second' },
+    })
+    await idle(first)
+    expect(wordsIn(first.transcript)).toEqual(['act', 'Done.'])
+  })
+
+  test('takes older entries in, and goes back to one that it had not loaded', async () => {
+    const says = script()
+    for (let turn = 1; turn <= 6; turn++) says.text(`answer ${turn}`).step()
+    const { open } = await build(kind, says)
+    const writer = await open()
+    for (let turn = 1; turn <= 6; turn++) {
+      await writer.prompt(`prompt ${turn}`)
+      await idle(writer)
+    }
+    const firstEntry = [...writer.transcript.path.items].find(({ type }) => type === 'user')
+    const handle = await open({ window: 2 })
+    expect(wordsIn(handle.transcript)).toEqual(['prompt 6', 'answer 6'])
+    expect(await handle.loadOlder(4)).toBe(true)
+    expect(wordsIn(handle.transcript)).toHaveLength(6)
+    while (await handle.loadOlder(4));
+    expect(wordsIn(handle.transcript)).toEqual(wordsIn(writer.transcript))
+
+    const late = await open({ window: 2 })
+    await writer.navigate(firstEntry?.id ?? '')
+    await until(late, () => wordsIn(late.transcript).join() === 'prompt 1')
+    expect(late.transcript.path.leafId).toBe(firstEntry?.id)
+  })
+
+  test('begins with no more than fits into a frame, and takes the rest in', async () => {
+    const says = script()
+    for (let turn = 1; turn <= 8; turn++) says.text(`answer ${turn} ${'word '.repeat(12_000)}`).step()
+    const { open } = await build(kind, says)
+    const writer = await open()
+    for (let turn = 1; turn <= 8; turn++) {
+      await writer.prompt(`prompt ${turn}`)
+      await idle(writer)
+    }
+    const handle = await open({ window: 100 })
+    expect(wordsIn(handle.transcript).map((words) => words.slice(0, 8))).toEqual([
+      'prompt 7',
+      'answer 7',
+      'prompt 8',
+      'answer 8',
+    ])
+    while (await handle.loadOlder(2));
+    expect([...handle.transcript.path.items]).toEqual([...writer.transcript.path.items])
+  })
+
+  test('forgets all but the newest entries, in the middle of a run too, and takes the others in again', async () => {
+    const says = script()
+    for (let turn = 1; turn <= 4; turn++) says.text(`answer ${turn}`).step()
+    const { open } = await build(kind, says)
+    const [handle, witness] = [await open(), await open()]
+    let isForgetful = false
+    handle.subscribe(() => {
+      if (isForgetful || handle.transcript.run === null || wordsIn(handle.transcript).length < 5) return
+      isForgetful = true
+      handle.forgetOlder(2)
+    })
+    for (let turn = 1; turn <= 4; turn++) {
+      await handle.prompt(`prompt ${turn}`)
+      await idle(handle)
+    }
+    expect(wordsIn(handle.transcript)).toEqual(['answer 2', 'prompt 3', 'answer 3', 'prompt 4', 'answer 4'])
+    handle.forgetOlder(3)
+    expect(wordsIn(handle.transcript)).toEqual(['answer 3', 'prompt 4', 'answer 4'])
+    handle.forgetOlder(100)
+    expect(wordsIn(handle.transcript)).toHaveLength(3)
+    expect(handle.transcript.usage).toEqual(witness.transcript.usage)
+    while (await handle.loadOlder(2));
+    await until(witness, () => wordsIn(witness.transcript).length === 8)
+    expect([...handle.transcript.path.items]).toEqual([...witness.transcript.path.items])
+  })
+
+  test('is closed for good by its screen, by another one of the same name, and with the session', async () => {
+    const { open, sessions, sessionId } = await build(kind, script())
+    const [own, twin, gone] = [await open(), await open({ id: 'twin' }), await open()]
+    await own.close()
+    expect(own.status).toEqual({ type: 'closed', reason: 'closed' })
+    await expect(own.prompt('hi')).rejects.toMatchObject({ type: 'closed' })
+    await open({ id: 'twin' })
+    await until(twin, () => twin.status.type === 'closed')
+    expect(twin.status).toEqual({ type: 'closed', reason: 'replaced' })
+    await sessions.release(sessionId)
+    await until(gone, () => gone.status.type === 'closed')
+    expect(gone.status).toEqual({ type: 'closed', reason: 'gone' })
+  })
+})
+
+test('a session that is only read follows its log, and refuses with who owns it', async () => {
+  const { sessions, sessionId, open } = await build('local', script().text('Hello.').step().text('Again.'))
+  const writer = await open()
+  await writer.prompt('one')
+  await idle(writer)
+  const session = await sessions.store.open(sessionId, { readOnly: true })
+  const reason = 'Process 7 on a machine is writing this session.'
+  const reader = await ReadOnlySession.open({ session, reason, everyMs: 1 })
+  cleanUps.push(() => reader.close())
+  expect(wordsIn(reader.transcript)).toEqual(['one', 'Hello.'])
+  await expect(reader.prompt('two')).rejects.toMatchObject({ type: 'session-owned', message: reason })
+  await writer.prompt('two')
+  await until(reader, () => wordsIn(reader.transcript).at(-1) === 'Again.' && reader.state('run')?.runId === null)
+  expect(reader.state('usage')).toMatchObject({ turns: 2 })
+})
+
+test('a session that is only read loses nothing where it could not be read for a moment', async () => {
+  const { sessions, sessionId, open } = await build('local', script().text('Hello.').step().text('Again.'))
+  const writer = await open()
+  const session = await sessions.store.open(sessionId, { readOnly: true })
+  const reader = await ReadOnlySession.open({ session, reason: 'Somebody writes it.', everyMs: 1 })
+  cleanUps.push(() => reader.close())
+  const failed = Promise.withResolvers<void>()
+  vi.spyOn(session, 'lines').mockImplementationOnce(() => {
+    failed.resolve()
+    throw new Error('The folder is away.')
+  })
+  await writer.prompt('one')
+  await failed.promise
+  await idle(writer)
+  await writer.prompt('two')
+  await until(reader, () => wordsIn(reader.transcript).at(-1) === 'Again.')
+  expect(wordsIn(reader.transcript)).toEqual(wordsIn(writer.transcript))
+})
+
+test('a local session comes back where a line has not come, and goes on where a listener throws', async () => {
+  const { sessions, sessionId } = await build('local', script().text('Hello.').step().text('Again.'))
+  let isDropping = false
+  const dropping = (sink: Sink): Sink => ({
+    get buffered() {
+      return sink.buffered
+    },
+    send: (frame) => {
+      const isDropped = isDropping && readFrame(frame.toString()).type === 'line'
+      if (isDropped) isDropping = false
+      else sink.send(frame)
+    },
+    close: (code, reason) => sink.close(code, reason),
+  })
+  const live = await sessions.get(sessionId)
+  const attach = live.attach.bind(live)
+  vi.spyOn(live, 'attach').mockImplementation((request, sink, prepared) => attach(request, dropping(sink), prepared))
+  const problems: unknown[] = []
+  const handle = await LocalSession.open({ sessions, sessionId, onProblem: (error) => problems.push(error) })
+  const broken = new Error('A broken screen.')
+  const stop = handle.subscribe(() => {
+    throw broken
+  })
+  await handle.prompt('one')
+  await idle(handle)
+  stop()
+  expect(problems).toContain(broken)
+  isDropping = true
+  await handle.prompt('two')
+  await until(handle, () => wordsIn(handle.transcript).at(-1) === 'Again.')
+  expect([isDropping, wordsIn(handle.transcript)]).toEqual([false, ['one', 'Hello.', 'two', 'Again.']])
+})

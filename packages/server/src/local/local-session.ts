@@ -1,0 +1,309 @@
+import {
+  checkCommand,
+  closeCodes,
+  limits,
+  ProblemError,
+  readOlder,
+  Replica,
+  SessionCommands,
+  type Arguments,
+  type AttachRequest,
+  type ClosedReason,
+  type ConnectionStatus,
+  type Incoming,
+  type Operation,
+  type PresenceNews,
+  type RunOptions,
+  type ServerFrame,
+  type SessionChange,
+  type SessionHandle,
+  type StateKey,
+  type StateValues,
+} from '@tapetree/client'
+import { newId, type Transcript } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning } from '../util/emit-warning.ts'
+import type { Connection } from '../live/connection.ts'
+import type { LiveSession } from '../live/live-session.ts'
+import type { LiveSessions } from '../live/live-sessions.ts'
+import { lineAt, linesBefore } from './local-session-lines.ts'
+import { LocalSink } from './local-session-sink.ts'
+import { ProblemError as ServerProblem } from '../util/problem-error.ts'
+
+export interface LocalSessionOptions {
+  sessions: Pick<LiveSessions, 'get'>
+  sessionId: string
+  /** Of this screen, and of no other that is attached at the same time. */
+  client?: { id?: string; name?: string; kind?: string }
+  /** How many entries to begin with. */
+  window?: number
+  /** Told of a listener that throws; without it the process is warned. */
+  onProblem?: (error: unknown) => void
+}
+
+interface Attachment {
+  readonly live: LiveSession
+  readonly connection: Connection
+  readonly sink: LocalSink
+}
+
+/** A session that is closed again and again while a screen gets ready is not one to wait for. */
+const maxAttempts = 20
+
+/** A live session of this process, as a screen sees it: the same as over a socket, without one. */
+export class LocalSession extends SessionCommands implements SessionHandle {
+  readonly sessionId: string
+  readonly #options: LocalSessionOptions
+  readonly #client: AttachRequest['client']
+  readonly #replica = new Replica()
+  readonly #listeners: Listeners<SessionChange>
+  #status: ConnectionStatus = { type: 'connecting' }
+  #attachment: Attachment | undefined
+  #presence: PresenceNews | undefined
+  #renewal: NodeJS.Timeout | undefined
+
+  private constructor(options: LocalSessionOptions) {
+    super()
+    this.#options = options
+    this.sessionId = options.sessionId
+    this.#listeners = new Listeners(options.onProblem ?? emitWarning)
+    const { id = `c-${newId()}`, ...client } = options.client ?? {}
+    this.#client = { id, ...client }
+  }
+
+  /** Resolves when it is attached. Rejects as `LiveSessions.get` does. */
+  static async open(options: LocalSessionOptions): Promise<LocalSession> {
+    const session = new LocalSession(options)
+    await session.#attach()
+    return session
+  }
+
+  get clientId(): string {
+    return this.#client.id
+  }
+
+  get transcript(): Transcript {
+    return this.#replica.transcript
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
+    return this.#replica.value(key)
+  }
+
+  subscribe(listener: (change: SessionChange) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
+    const { ifHead, id = newId() } = options
+    if (this.#status.type === 'closed') throw closedProblem(this.#status.reason)
+    const checked = checkCommand(op, args)
+    if (!checked.ok) throw problemError(422, 'invalid-command', checked.message)
+    const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
+    const frame = { op, args: checked.command.args, ...(ifHead !== undefined && { ifHead }) }
+    const { ok, result, error } = await live.perform(id, this.#client.id, frame)
+    // What it did is in the transcript when its caller goes on.
+    this.#attachment?.connection.pump()
+    if (!ok) throw new ProblemError(error ?? { type: 'refused', title: 'Refused', status: 400 })
+    return result
+  }
+
+  async loadOlder(count = 50): Promise<boolean> {
+    const { oldest } = this.#replica
+    const live = this.#attachment?.live
+    if (!oldest || !live) return false
+    const { lines, hasOlder } = await readOlder(oldest, count, (before) => linesBefore(live.session, before))
+    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
+    return this.#replica.oldest !== undefined
+  }
+
+  forgetOlder(keep: number): void {
+    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+  }
+
+  present(presence: PresenceNews): void {
+    this.#presence = presence
+    const { visibility, typing = false } = presence
+    const attachment = this.#attachment
+    attachment?.live.present(attachment.connection, { visibility, typing })
+  }
+
+  async close(): Promise<void> {
+    this.#finish('closed')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #attach(): Promise<void> {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const live = await this.#options.sessions.get(this.sessionId)
+      const request = this.#request()
+      const prepared = await live.prepare(request)
+      if (this.#status.type === 'closed') return
+      const sink = this.#sink()
+      const connection = live.attach(request, sink, prepared)
+      if (connection === 'not-prepared') continue
+      this.#attachment = { live, connection, sink }
+      this.#stayPresent()
+      return
+    }
+    throw new ServerProblem(503, 'session-busy', 'The session does not stay open.')
+  }
+
+  #request(): AttachRequest {
+    const { window } = this.#options
+    const { cursor } = this.#replica
+    return { client: this.#client, ...(cursor && { after: cursor }), ...(window !== undefined && { window }) }
+  }
+
+  #sink(): LocalSink {
+    const sink = new LocalSink({
+      receive: (incoming) => this.#receive(incoming, sink),
+      closed: (code) => this.#takeEnd(code, sink),
+      drained: () => this.#attachment?.connection.pump(),
+    })
+    return sink
+  }
+
+  /** Who is here says so before the others take it for gone. */
+  #stayPresent(): void {
+    if (this.#presence) this.present(this.#presence)
+    this.#renewal ??= setInterval(() => {
+      this.#attachment?.live.presence.renew(this.#client.id)
+    }, limits.presenceLeaseMs / 3).unref()
+  }
+
+  #receive(incoming: Incoming, from: LocalSink): void | Promise<void> {
+    switch (incoming.type) {
+      case 'line':
+        return this.#takeLine(incoming, from)
+      case 'lost':
+        if (!this.#isNext(incoming.seq, from)) return undefined
+        this.#replica.takeLost(incoming.seq, incoming.count)
+        return this.#tell({ type: 'transcript' })
+      case 'large':
+        return this.#isNext(incoming.seq, from) ? this.#readLarge(incoming, from) : undefined
+      case 'frame':
+        return this.#takeFrame(incoming.frame, from)
+      case 'unknown':
+        return undefined
+      default:
+        incoming satisfies never
+        return undefined
+    }
+  }
+
+  /** A line that does not follow the last one: we come back with our cursor. One that was taken in before is left out. */
+  #isNext(seq: number, from: LocalSink): boolean {
+    const place = this.#replica.place(seq)
+    if (place === 'gap') this.#attachAgain(from)
+    return place === 'next'
+  }
+
+  #takeLine({ seq, crc, disk }: Extract<Incoming, { type: 'line' }>, from: LocalSink): void {
+    if (!this.#isNext(seq, from)) return
+    const isWhole = this.#replica.takeLine(disk, { seq, crc })
+    this.#tell({ type: 'transcript' })
+    if (isWhole) return
+    // The session has gone on from an entry that is not here: its path is told anew.
+    this.#replica.forgetCursor()
+    this.#attachAgain(from)
+  }
+
+  async #readLarge({ seq, crc }: Extract<Incoming, { type: 'large' }>, from: LocalSink): Promise<void> {
+    const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
+    const disk = await lineAt(live.session, seq).catch(() => undefined)
+    if (disk) this.#takeLine({ type: 'line', seq, crc, disk }, from)
+    else this.#attachAgain(from)
+  }
+
+  #takeFrame(frame: ServerFrame, from: LocalSink): void {
+    switch (frame.type) {
+      case 'attached':
+        if (!this.#replica.attach(frame.data)) {
+          this.#replica.forgetCursor()
+          return this.#attachAgain(from)
+        }
+        this.#setStatus({ type: 'attached' })
+        this.#tell({ type: 'transcript' })
+        for (const key of this.#replica.keys()) this.#tell({ type: 'state', key })
+        return undefined
+      case 'delta':
+      case 'partial': {
+        const before = this.transcript
+        if (!this.#replica.takeText(frame.type, frame.data)) this.#attachAgain(from)
+        if (this.transcript !== before) this.#tell({ type: 'transcript' })
+        return undefined
+      }
+      case 'state': {
+        const { key, value } = frame.data
+        if (this.#replica.takeState(key, value, frame.rev)) this.#tell({ type: 'state', key })
+        return undefined
+      }
+      case 'queue_updated':
+      case 'queue_message_sending':
+      case 'queue_message_sent':
+        return this.#tell({ type: 'notice', notice: frame })
+      case 'gone':
+        return this.#finish('gone')
+      case 'bye':
+        return this.#finish('closed')
+      case 'ack':
+      case 'pong':
+        return undefined
+      default:
+        frame satisfies never
+        return undefined
+    }
+  }
+
+  #takeEnd(code: number, from: LocalSink): void {
+    if (code === closeCodes.replaced) this.#finish('replaced')
+    else if (this.#attachment?.sink === from) this.#attachAgain(from)
+  }
+
+  /** Comes back with its cursor, as after a cut: behind whatever is being handed over just now. */
+  #attachAgain(from: LocalSink): void {
+    from.end()
+    queueMicrotask(() => {
+      const attachment = this.#attachment
+      if (attachment && attachment.sink !== from) return
+      this.#attachment = undefined
+      attachment?.live.detach(attachment.connection)
+      this.#attach().catch(() => this.#finish('gone'))
+    })
+  }
+
+  #finish(reason: ClosedReason): void {
+    if (this.#status.type === 'closed') return
+    const attachment = this.#attachment
+    this.#attachment = undefined
+    clearInterval(this.#renewal)
+    attachment?.sink.end()
+    this.#setStatus({ type: 'closed', reason })
+    attachment?.live.detach(attachment.connection)
+  }
+
+  #setStatus(status: ConnectionStatus): void {
+    this.#status = status
+    this.#tell({ type: 'status' })
+  }
+
+  #tell(change: SessionChange): void {
+    this.#listeners.notify(change)
+  }
+}
+
+function closedProblem(reason: ClosedReason): ProblemError {
+  return problemError(0, 'closed', `The session is closed (${reason}).`)
+}
+
+function problemError(status: number, type: string, detail: string): ProblemError {
+  return new ProblemError({ type, title: type, status, detail })
+}

@@ -1,0 +1,243 @@
+import { isObject } from './codec.ts'
+import type { Header } from './entry.ts'
+import { SessionError } from '../errors.ts'
+import type { EntryDraft, Line, RecordDraft } from './line.ts'
+import { text, type Content, type Message, type MessageRole } from './message.ts'
+import type { UnknownRecord } from './record.ts'
+
+/**
+ * The codec renames members and does not look at their values. Whoever draws lines takes them through here first: a line whose
+ * payload is not what its type promises becomes one of an unknown type, and blocks that cannot be read are left out.
+ */
+export function checkLine(line: Line): Line {
+  const dated = isText(line.timestamp) ? line : { ...line, timestamp: '' }
+  if (dated.type === 'session') return dated
+  if (!isText(dated.id)) return unreadableRecord({ ...dated, id: '' })
+  if (dated.type === 'message') {
+    if (!isRole(dated.message.role)) return unreadable(dated)
+    return { ...dated, message: checkMessage(dated.message) }
+  }
+  if (dated.type === 'attempt') {
+    if (!isText(dated.attempt.item)) return unreadable(dated)
+    return { ...dated, attempt: { ...checkError(dated.attempt), content: checkContent(dated.attempt.content) } }
+  }
+  const expected = payloads[dated.type]
+  return expected === undefined || hasShape(payloadOf(dated), expected) ? dated : unreadable(dated)
+}
+
+type Check = (value: unknown) => boolean
+type Shape = Record<string, Check>
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isNumber: Check = (value) => typeof value === 'number'
+const isTextOrNull: Check = (value) => value === null || isText(value)
+const isOneOf = (names: string[]): Check => {
+  return (value) => isText(value) && names.includes(value)
+}
+const roles = [
+  'user',
+  'assistant',
+  'tool',
+  'bashExecution',
+  'custom',
+  'branchSummary',
+  'compactionSummary',
+] satisfies MessageRole[]
+const isRole = isOneOf(roles)
+const isListOf = (shape: Shape): Check => {
+  return (value) => Array.isArray(value) && value.every((item) => hasShape(item, shape))
+}
+
+/** Only the members that somebody takes apart; the others are passed on as they are. */
+const payloads: Partial<Record<Line['type'], Shape>> = {
+  system: { prompt: isText, tools: isListOf({ name: isText }) },
+  model_change: { provider: isText, modelId: isText },
+  thinking_level: { thinkingLevel: isText },
+  compaction: { summary: isText },
+  branch_summary: { summary: isText },
+  custom: { customType: isText },
+  label: { targetId: isText },
+  session_info: { name: isText },
+  gap: { reason: isText },
+  leaf: { targetId: isTextOrNull },
+  run_start: { runId: isText },
+  run_end: { runId: isText, outcome: isText },
+  tool_start: { callId: isText, name: isText },
+  permission_request: {
+    requestId: isText,
+    tool: isText,
+    title: isText,
+    options: isListOf({ optionId: isText, label: isText, kind: isText }),
+  },
+  permission_result: { requestId: isText, outcome: isOneOf(['allowed', 'rejected', 'cancelled']) },
+  permission_mode: { mode: isText },
+  plan: { items: isListOf({ text: isText, status: isText }) },
+  file_read: { path: isText, size: isNumber },
+  file_write: { path: isText, size: isNumber },
+  usage: { tokens: isObject },
+  error: { message: isText },
+  damage: { throughSeq: isNumber },
+  session_end: { reason: isText },
+}
+
+function hasShape(value: unknown, shape: Shape): boolean {
+  return isObject(value) && Object.entries(shape).every(([name, check]) => check(value[name]))
+}
+
+function payloadOf(line: Line | EntryDraft | RecordDraft): unknown {
+  const name = line.type.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  return (line as unknown as Record<string, unknown>)[name]
+}
+
+function unreadable(line: Exclude<Line, Header>): Line {
+  if (!('parentId' in line)) return unreadableRecord(line)
+  // A note that cannot be read must not become the leaf.
+  if (line.type === 'label') return { ...line, label: { targetId: '' } }
+  if (line.type === 'session_info') return { ...line, sessionInfo: { name: '' } }
+  const { id, parentId, timestamp, seq } = line
+  return { type: 'unknown', id, parentId, timestamp, seq, unknown: { type: line.type, line: { ...line } } }
+}
+
+function unreadableRecord(line: Exclude<Line, Header>): UnknownRecord {
+  const { id, timestamp, seq } = line
+  return { type: 'unknown_record', id, timestamp, seq, unknownRecord: { type: line.type, line: { ...line } } }
+}
+
+function checkMessage(message: Message): Message {
+  const { bashExecution, ...rest } = checkError(message)
+  const checked = { ...rest, content: checkContent(message.content) }
+  return hasShape(bashExecution, { command: isText, output: isText })
+    ? ({ ...checked, bashExecution } as Message)
+    : checked
+}
+
+function checkError<T extends { error?: unknown }>(holder: T): T {
+  if (holder.error === undefined || hasShape(holder.error, { message: isText })) return holder
+  const { error: _, ...rest } = holder
+  return rest as T
+}
+
+function checkContent(content: unknown): Content[] {
+  return Array.isArray(content) ? content.flatMap(checkBlock) : []
+}
+
+function checkBlock(block: unknown): Content[] {
+  if (!isObject(block)) return []
+  switch (block['type']) {
+    case 'text':
+      return hasShape(block['text'], { content: isText }) ? [block as unknown as Content] : []
+    case 'reasoning':
+      return hasShape(block['reasoning'], { text: isText }) ? [block as unknown as Content] : []
+    case 'image':
+      return hasShape(block['image'], { source: isObject }) ? [block as unknown as Content] : []
+    case 'tool_use':
+      return checkToolUse(block)
+    case 'tool_result':
+      return checkToolResult(block)
+    default:
+      return []
+  }
+}
+
+function checkToolUse(block: Record<string, unknown>): Content[] {
+  const { toolUse } = block as { toolUse?: unknown }
+  if (!hasShape(toolUse, { id: isText, name: isText })) return []
+  const checked = block as unknown as Content & { type: 'tool_use' }
+  if (isObject(checked.toolUse.input)) return [checked]
+  return [{ ...checked, toolUse: { ...checked.toolUse, input: {} } }]
+}
+
+function checkToolResult(block: Record<string, unknown>): Content[] {
+  const { toolResult } = block as { toolResult?: unknown }
+  if (!hasShape(toolResult, { toolUseId: isText })) return []
+  const checked = block as unknown as Content & { type: 'tool_result' }
+  const { content } = checked.toolResult
+  if (isText(content)) return [checked]
+  return [{ ...checked, toolResult: { ...checked.toolResult, content: checkContent(content) } }]
+}
+
+/**
+ * A draft in the form in which it is stored. Content may also be a string or have blocks `{ type: 'text', text: '…' }`, as in other
+ * SDKs. Throws `invalid-entry` with what is wrong: a draft that readers could not read never reaches the log.
+ */
+export function checkDraft<T extends EntryDraft | RecordDraft>(draft: T): T {
+  if (draft.type === 'message') return { ...draft, message: draftedMessage(draft.message) }
+  const expected = payloads[draft.type]
+  const payload = payloadOf(draft)
+  if (expected === undefined) return draft
+  if (!isObject(payload)) throw invalid(`A line of type ${draft.type} needs a payload of that name.`)
+  const wrong = Object.entries(expected).find(([name, check]) => !check(payload[name]))
+  if (wrong) throw invalid(`${wrong[0]} of a ${draft.type} line is missing or malformed: ${shown(payload[wrong[0]])}.`)
+  return draft
+}
+
+function draftedMessage(message: Message): Message {
+  if (!isObject(message)) throw invalid(`A message is an object with role and content, not ${shown(message)}.`)
+  const { role, bashExecution } = message
+  if (!isRole(role)) throw invalid(`${shown(role)} is not a role of a message. The roles are ${roles.join(', ')}.`)
+  if (bashExecution !== undefined && !hasShape(bashExecution, { command: isText, output: isText })) {
+    throw invalid(`bashExecution of a message needs command and output: ${shown(bashExecution)}.`)
+  }
+  return { ...message, content: draftedContent(message.content, 'content') }
+}
+
+function draftedContent(content: unknown, at: string): Content[] {
+  if (isText(content)) return [text(content)]
+  if (!Array.isArray(content)) throw invalid(`${at} is a string or a list of blocks, not ${shown(content)}.`)
+  return content.map((block: unknown, index) => draftedBlock(block, `${at}[${index}]`))
+}
+
+function draftedBlock(block: unknown, at: string): Content {
+  const type = isObject(block) ? block['type'] : undefined
+  if (!isObject(block) || !isText(type)) throw invalid(`${at} is a block with a type, not ${shown(block)}.`)
+  if (type === 'text' && isText(block['text'])) return text(block['text'])
+  const needed = blocks[type]
+  if (needed === undefined) {
+    throw invalid(`${at} has the unknown type ${shown(type)}. The types are ${Object.keys(blocks).join(', ')}.`)
+  }
+  const payload = block[needed.payload]
+  if (!hasShape(payload, needed.shape)) {
+    throw invalid(`${at} needs ${needed.payload} with ${Object.keys(needed.shape).join(', ')}, not ${shown(payload)}.`)
+  }
+  if (type !== 'tool_result') return block as unknown as Content
+  const { toolResult } = block as unknown as Content & { type: 'tool_result' }
+  if (isText(toolResult.content)) return block as unknown as Content
+  return {
+    type,
+    toolResult: { ...toolResult, content: draftedContent(toolResult.content, `${at}.toolResult.content`) },
+  }
+}
+
+const isImageSource: Check = (source) => {
+  if (!isObject(source) || !isText(source['mediaType'])) return false
+  return source['type'] === 'blob'
+    ? isText(source['sha256']) && Number.isInteger(source['size'])
+    : (source['type'] === 'base64' || source['type'] === 'url') && isText(source['data'])
+}
+
+/** What each type of block holds, and in which member. */
+const blocks: Record<string, { payload: string; shape: Shape }> = {
+  text: { payload: 'text', shape: { content: isText } },
+  reasoning: { payload: 'reasoning', shape: { text: isText } },
+  image: { payload: 'image', shape: { source: isImageSource } },
+  tool_use: { payload: 'toolUse', shape: { id: isText, name: isText, input: isObject } },
+  tool_result: { payload: 'toolResult', shape: { toolUseId: isText } },
+} satisfies Record<Content['type'], { payload: string; shape: Shape }>
+
+function invalid(message: string): SessionError {
+  return new SessionError('invalid-entry', message)
+}
+
+/** At most this much of a malformed value is put into an error. */
+const shownCharacters = 80
+
+function shown(value: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(value)
+  } catch {
+    // It has a circle or a bigint: its type must do.
+  }
+  const whole = json ?? typeof value
+  return whole.length > shownCharacters ? `${whole.slice(0, shownCharacters)}…` : whole
+}

@@ -1,0 +1,234 @@
+import { describe, expect, test } from 'vitest'
+import { writeCheckpoint } from './checkpoint.ts'
+import { nextPosition, type DiskLine, type Position } from '../line/line.ts'
+import type { ReadableLog, StoredLine } from './log-store.ts'
+import { checksum, sealLine } from '../line/seal-line.ts'
+import { Session } from '../store/session.ts'
+import { SessionReader } from './session-reader.ts'
+import { randomFrom } from '../testing/random-from.ts'
+import { randomLog } from '../testing/random-log.ts'
+
+describe('a quick open', () => {
+  test('says what a whole read says, over 2,000 random logs with branches, notes, holds, permissions and damage', async () => {
+    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    let quick = 0
+    for (let index = 0; index < 2000; index++) {
+      const random = randomFrom(seed + index)
+      const damage = index % 2 === 0 ? 0 : 0.05
+      const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage })
+      const log = new TextLog(lines, await checkpointOf(lines, 2 + Math.floor(random() * (lines.length - 2))))
+      const reader = await SessionReader.open(log)
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      if (!reader.state.tree.isWhole) quick++
+      const seen = `seed ${seed + index}`
+      expect({ seen, ...(await whatItSays(reader)) }).toEqual({ seen, ...(await whatItSays(whole)) })
+    }
+    // Most logs must really have been opened quickly, or nothing was compared.
+    expect(quick).toBeGreaterThan(700)
+  })
+
+  test('says what a whole read says if it begins with the newest nodes alone, over 1,000 random logs', async () => {
+    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    let brief = 0
+    for (let index = 0; index < 1000; index++) {
+      const random = randomFrom(seed + index)
+      const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0 : 0.05 })
+      const at = 2 + Math.floor(random() * (lines.length - 2))
+      const newestNodes = 1 + Math.floor(random() * 6)
+      const log = new TextLog(lines, await checkpointOf(lines, at, { newestNodes }))
+      const reader = await SessionReader.open(log, { isBrief: true })
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      if (!reader.state.tree.isWhole && reader.state.tree.size < whole.state.tree.size) brief++
+      const seen = `seed ${seed + index}`
+      expect({ seen, ...(await whatItSays(reader)) }).toEqual({ seen, ...(await whatItSays(whole)) })
+    }
+    expect(brief).toBeGreaterThan(200)
+  })
+
+  test('that is brief loads the beginning of the checkpoint, says which model was chosen, and reads no more', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(
+        { type: 'model_change', id: 'm', parent_id: null, model_change: { provider: 'anthropic', model_id: 'claude' } },
+        2,
+      ),
+      ...Array.from({ length: 5000 }, (_, index) =>
+        sealed(said(`e${index}`, index ? `e${index - 1}` : 'm'), 3 + index),
+      ),
+    ]
+    const log = new TextLog(lines, await checkpointOf(lines, lines.length))
+    const reader = await SessionReader.open(log, { isBrief: true })
+    const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+    expect(await session.getModelChoice()).toMatchObject({ model: { provider: 'anthropic', modelId: 'claude' } })
+    expect({ nodes: reader.state.tree.size, loaded: log.loaded }).toEqual({ nodes: 1000, loaded: [128 * 1024] })
+    expect((await session.getContext()).messages).toHaveLength(5000)
+    expect(log.loaded).toEqual([128 * 1024, Infinity])
+    expect(reader.state.tree.isWhole).toBe(false)
+  })
+
+  test('says what a whole read says where a compaction keeps from a line that was lost', async () => {
+    const random = randomFrom(1920355143)
+    const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })
+    const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 30)))
+    const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+    expect(await whatItSays(quick)).toEqual(await whatItSays(whole))
+  })
+
+  test('believes no checkpoint that is changed, cut, of another version or of another log', async () => {
+    const lines = randomLog(randomFrom(7), { lines: 40 })
+    const reader = await SessionReader.open(new TextLog(lines), { whole: true })
+    const checkpoint = writeCheckpoint(reader.state)
+    const body = checkpoint.slice(checkpoint.indexOf('\n') + 1)
+    const isQuick = async (content: string, log = lines): Promise<boolean> =>
+      !(await SessionReader.open(new TextLog(log, content))).state.tree.isWhole
+    expect(await isQuick(checkpoint)).toBe(true)
+    expect(await isQuick(checkpoint.replace('"term":1', '"term":2'))).toBe(false)
+    expect(await isQuick(checkpoint.slice(0, -1))).toBe(false)
+    expect(await isQuick(checkpoint.slice(0, 50))).toBe(false)
+    expect(await isQuick('')).toBe(false)
+    expect(await isQuick(body)).toBe(false)
+    expect(await isQuick(checkpoint, lines.slice(0, 20))).toBe(false)
+    expect(await isQuick(checkpoint, randomLog(randomFrom(8), { lines: 40 }))).toBe(false)
+  })
+
+  test('believes no checkpoint that has a right checksum and makes no sense', async () => {
+    const lines = [sealed({ type: 'session', id: 's' }, 1)]
+    const { state } = await SessionReader.open(new TextLog(lines), { whole: true })
+    const [, body = ''] = writeCheckpoint(state).split('\n')
+    for (const change of [
+      { nodes: 5 },
+      { nodes: [5] },
+      { labels: {} },
+      { inbox: null },
+      { above: null },
+      { last: null },
+    ]) {
+      const text = JSON.stringify({ ...(JSON.parse(body) as object), ...change })
+      const reader = await SessionReader.open(new TextLog(lines, `${checksum(text)}\n${text}\n`))
+      expect([change, reader.state.tree.isWhole]).toEqual([change, true])
+    }
+  })
+
+  test('notices a line of its context that was damaged since, and reads the whole log', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(said('a', null), 2),
+      sealed(
+        { type: 'compaction', id: 'k', parent_id: 'a', compaction: { summary: 's', first_kept_entry_id: 'a' } },
+        3,
+      ),
+      sealed(said('b', 'k'), 4),
+    ]
+    const checkpoint = await checkpointOf(lines, lines.length)
+    for (const index of [1, 2]) {
+      const damaged = lines.with(index, (lines[index] as string).replace('parent', 'parrot'))
+      const reader = await SessionReader.open(new TextLog(damaged, checkpoint))
+      expect(reader.state.tree.isWhole).toBe(false)
+      const whole = await SessionReader.open(new TextLog(damaged), { whole: true })
+      expect((await whatItSays(reader))['context']).toEqual((await whatItSays(whole))['context'])
+      expect(reader.state.damage).toEqual(whole.state.damage)
+    }
+  })
+
+  test('is not tried where an id came twice: what it means depends on the place in the log', async () => {
+    const lines = [
+      sealed({ type: 'session', id: 's' }, 1),
+      sealed(said('a', null), 2),
+      sealed(said('b', 'a'), 3),
+      sealed(said('a', null), 4),
+      sealed({ type: 'leaf', id: 'l', leaf: { target_id: 'b' } }, 5),
+      sealed(said('c', 'a'), 6),
+    ]
+    const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 5)))
+    const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+    expect(await whatItSays(quick)).toEqual(await whatItSays(whole))
+  })
+})
+
+function sealed(line: DiskLine, seq: number): string {
+  return sealLine(line, seq).text
+}
+
+function said(id: string, parent: string | null): DiskLine {
+  const content = [{ type: 'text', text: { content: `words of ${id}` } }]
+  return { type: 'message', id, parent_id: parent, message: { role: 'user', content } }
+}
+
+/** A writer saves its checkpoint behind a line that it has just written, so behind an intact one. */
+async function checkpointOf(
+  lines: readonly string[],
+  at: number,
+  options: { newestNodes?: number } = {},
+): Promise<string> {
+  const { state } = await SessionReader.open(new TextLog(lines.slice(0, at)), { whole: true })
+  const endsIntact = state.last.seq === state.seq && nextPosition(state.last) === state.end
+  return endsIntact ? writeCheckpoint(state, options) : checkpointOf(lines, at - 1, options)
+}
+
+async function whatItSays(reader: SessionReader): Promise<Record<string, unknown>> {
+  const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+  const { state } = reader
+  const { leaf, seq, end, term, run, totals, permissions } = state
+  return {
+    leaf: leaf?.id ?? null,
+    context: await session.getContext(),
+    queue: session.inbox,
+    labels: Object.fromEntries(session.getLabels()),
+    permissions: permissions.pending,
+    grants: permissions.grants,
+    mode: session.permissionMode,
+    name: session.name,
+    rest: { seq, end, term, run, totals: totals.toCheckpoint(), head: session.head },
+  }
+}
+
+/** A log that is nothing but some lines of text. */
+class TextLog implements ReadableLog {
+  readonly #lines: StoredLine[] = []
+  readonly #checkpoint: string | undefined
+  readonly localFolder = undefined
+  /** How much of the checkpoint was asked for, each time. */
+  readonly loaded: number[] = []
+
+  constructor(lines: readonly string[], checkpoint?: string) {
+    this.#checkpoint = checkpoint
+    let at = 0
+    for (const line of lines) {
+      const bytes = new TextEncoder().encode(line)
+      this.#lines.push({ at, size: bytes.length, bytes })
+      at += bytes.length + 1
+    }
+  }
+
+  async *lines(from: number): AsyncIterable<StoredLine[]> {
+    yield this.#lines.filter(({ at }) => at >= from)
+  }
+
+  async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
+    return positions.map(({ at, size }) => {
+      const line = this.#lines.findLast((each) => each.at <= at)
+      return line ? line.bytes.subarray(at - line.at, at - line.at + size) : new Uint8Array()
+    })
+  }
+
+  async loadCheckpoint({ maxBytes = Infinity }: { maxBytes?: number } = {}): Promise<string | undefined> {
+    this.loaded.push(maxBytes)
+    return this.#checkpoint?.slice(0, maxBytes)
+  }
+
+  async seek(): Promise<number | undefined> {
+    return 0
+  }
+
+  async unfinishedBytes(): Promise<number> {
+    return 0
+  }
+
+  async changed(): Promise<void> {}
+
+  async getBlob(): Promise<Uint8Array | undefined> {
+    return undefined
+  }
+
+  async close(): Promise<void> {}
+}

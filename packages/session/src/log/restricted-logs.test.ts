@@ -1,0 +1,132 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { SessionError } from '../errors.ts'
+import type { SessionStore } from '../store/session-store.ts'
+import { openFileStore } from '../stores/file/file-store.ts'
+import { nodeFilePort } from '../stores/file/node-file-port.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
+import { user } from '../testing/builders.ts'
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function inFolder(open: (folder: string) => SessionStore): Promise<SessionStore> {
+  const folder = await mkdtemp(join(tmpdir(), 'restricted-'))
+  cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+  return open(folder)
+}
+
+const stores: [string, () => Promise<SessionStore>][] = [
+  ['in memory', async () => memoryStore()],
+  ['in files with an index', () => inFolder((folder) => openFileStore({ folder }))],
+  ['in files without an index', () => inFolder((folder) => openFileStore({ folder, port: nodeFilePort() }))],
+]
+
+describe.each(stores)('a store %s that is restricted to a folder', (_name, open) => {
+  const isVisible = (cwd: string | undefined): boolean => cwd?.startsWith('/in') ?? false
+
+  async function start(): Promise<{ whole: SessionStore; store: SessionStore }> {
+    const whole = await open()
+    cleanUps.push(() => whole.close())
+    return { whole, store: whole.restrictedTo(isVisible) }
+  }
+
+  async function make(store: SessionStore, id: string, cwd?: string): Promise<void> {
+    const session = await store.create({ id, name: id, ...(cwd !== undefined && { cwd }) })
+    await user(session, `words of ${id}`)
+    await session.close()
+  }
+
+  const code = (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => 'done',
+      (error: unknown) => (error instanceof SessionError ? `${error.code}: ${error.message}` : error),
+    )
+
+  test('lists and finds what is inside only, whatever the size of a page', async () => {
+    const { whole, store } = await start()
+    for (let index = 0; index < 12; index++) await make(whole, `s-${index}`, index % 3 === 0 ? '/in/a' : '/out')
+    await make(whole, 'none')
+    const inside = ['s-0', 's-3', 's-6', 's-9']
+    for (const limit of [1, 2, 3, 100]) {
+      const found: string[] = []
+      let cursor: string | undefined
+      do {
+        const page = await store.list({ limit, ...(cursor !== undefined && { cursor }) })
+        expect(page.sessions.length).toBeLessThanOrEqual(limit)
+        found.push(...page.sessions.map(({ id }) => id))
+        cursor = page.cursor
+      } while (cursor !== undefined)
+      expect(found.sort()).toEqual(inside)
+    }
+    expect((await store.list({ cwd: '/out' })).sessions).toEqual([])
+    const hits = await store.search({ text: 'words', limit: 3 })
+    expect(hits).toHaveLength(3)
+    expect(hits.filter(({ sessionId }) => !inside.includes(sessionId))).toEqual([])
+    expect(await store.search({ text: 'words of s-1' })).toEqual([])
+  })
+
+  test('answers for a session outside as for one that is not there, in every place', async () => {
+    const { whole, store } = await start()
+    await make(whole, 'outside', '/out')
+    await make(whole, 'archived', '/out')
+    await make(whole, 'no-folder')
+    await whole.archive('archived')
+    const unknown = await answers('unknown')
+    for (const id of ['outside', 'archived', 'no-folder']) {
+      expect((await answers(id)).map((each) => String(each).replaceAll(id, 'unknown'))).toEqual(unknown)
+    }
+    expect((await whole.list()).sessions.map(({ id }) => id).sort()).toEqual(['no-folder', 'outside'])
+    expect((await whole.list({ place: 'archive' })).sessions.map(({ id }) => id)).toEqual(['archived'])
+
+    async function answers(id: string): Promise<unknown[]> {
+      const work = [
+        store.open(id),
+        store.open(id, { readOnly: true }),
+        store.archive(id),
+        store.delete(id),
+        store.restore(id),
+        drain(store.pack(id)),
+        store.verify(id),
+        store.forkFrom(id),
+        store.queue(id).list(),
+      ]
+      return Promise.all(work.map((each) => code(Promise.resolve(each))))
+    }
+  })
+
+  test('does everything with a session inside', async () => {
+    const { whole, store } = await start()
+    await make(whole, 'inside', '/in/b')
+    const session = await store.open('inside')
+    await user(session, 'more')
+    const fork = await session.copyAll()
+    await session.close()
+    expect((await store.verify('inside')).isIntact).toBe(true)
+    await store.archive('inside')
+    expect((await store.list({ place: 'archive' })).sessions).toMatchObject([{ id: 'inside' }])
+    await store.restore('inside')
+    await store.delete(fork)
+    expect((await store.list()).sessions).toMatchObject([{ id: 'inside' }])
+  })
+
+  test('makes no session outside, and loads none by its path', async () => {
+    const { whole, store } = await start()
+    await make(whole, 'outside', '/out')
+    expect(await code(store.create({ cwd: '/out' }))).toContain('invalid-entry')
+    expect(await code(store.create())).toContain('invalid-entry')
+    const { path = 'none' } = (await whole.list()).sessions[0] ?? {}
+    expect(await code(store.load(path))).not.toBe('done')
+    expect((await whole.list()).sessions).toHaveLength(1)
+  })
+})
+
+async function drain(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  let count = 0
+  for await (const chunk of bytes) count += chunk.length
+  return count
+}

@@ -1,0 +1,119 @@
+import { SessionError } from '../errors.ts'
+import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from './log-store.ts'
+import { parseLine } from '../line/parse-line.ts'
+import type { SealedLine } from '../line/seal-line.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-list.ts'
+
+/** Decides by its folder whether a session is there at all. A session without a folder has none. */
+export type IsVisible = (cwd: string | undefined) => boolean
+
+/** The sessions of another store that may be seen. The others do not exist: asking for one is the same as asking for an unknown id. */
+export class RestrictedLogs implements LogStore {
+  readonly #logs: LogStore
+  readonly #isVisible: IsVisible
+
+  constructor(logs: LogStore, isVisible: IsVisible) {
+    this.#logs = logs
+    this.#isVisible = isVisible
+  }
+
+  /** Rejects with `invalid-entry` if the new session could not be seen afterwards. */
+  async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
+    if (!this.#isVisible(folderIn(new TextEncoder().encode(header.text)))) {
+      throw new SessionError('invalid-entry', 'The folder of the new session is outside of the folders of this store.')
+    }
+    await this.#logs.create(scope, sessionId, header)
+  }
+
+  discard(scope: Scope, sessionId: string): Promise<void> {
+    return this.#logs.discard(scope, sessionId)
+  }
+
+  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
+    const log = await this.#logs.open(scope, sessionId)
+    try {
+      const [bytes = new Uint8Array()] = await log.readAt([{ at: 0, size: maxHeaderBytes }])
+      if (!this.#isVisible(folderIn(bytes))) throw notFound(sessionId)
+      return log
+    } catch (error) {
+      await log.close()
+      throw error
+    }
+  }
+
+  /** Looks before it claims: a claim mends the log and says who has it. */
+  async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
+    await (await this.open(scope, sessionId)).close()
+    return this.#logs.claim(scope, sessionId, options)
+  }
+
+  list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
+    return this.#logs.list(scope, { ...query, isVisible: this.#onceForEachFolder() })
+  }
+
+  async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
+    return this.#logs.search(scope, { ...query, among: await this.#idsIn(scope, 'active') })
+  }
+
+  async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {
+    const place = await this.#logs.placeOf(scope, sessionId)
+    return place !== undefined && (await this.#hasAt(scope, sessionId, place)) ? place : undefined
+  }
+
+  async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
+    if ((await this.placeOf(scope, sessionId)) === undefined) throw notFound(sessionId)
+    await this.#logs.move(scope, sessionId, place)
+  }
+
+  async check(scope: Scope): Promise<void> {
+    await this.#logs.check?.(scope)
+  }
+
+  close(): Promise<void> {
+    return this.#logs.close()
+  }
+
+  /** Only active sessions can be opened; what was put away is looked up in the list of its place. */
+  async #hasAt(scope: Scope, sessionId: string, place: Place): Promise<boolean> {
+    if (place !== 'active') return (await this.#idsIn(scope, place)).has(sessionId)
+    const log = await this.open(scope, sessionId).catch(unlessNotFound)
+    await log?.close()
+    return log !== undefined
+  }
+
+  async #idsIn(scope: Scope, place: Place): Promise<ReadonlySet<string>> {
+    const { sessions } = await this.list(scope, { place, limit: Infinity })
+    return new Set(sessions.map(({ id }) => id))
+  }
+
+  /** A list has many sessions of few folders. */
+  #onceForEachFolder(): IsVisible {
+    const known = new Map<string | undefined, boolean>()
+    return (cwd) => {
+      const isVisible = known.get(cwd) ?? this.#isVisible(cwd)
+      known.set(cwd, isVisible)
+      return isVisible
+    }
+  }
+}
+
+/** The path of a folder has at most a few thousand characters. A longer header names none that can be seen. */
+const maxHeaderBytes = 64 * 1024
+const newline = 10
+
+/** What the header says, which is the first line; undefined if it is damaged. */
+function folderIn(bytes: Uint8Array): string | undefined {
+  const end = bytes.indexOf(newline)
+  const header = parseLine(end === -1 ? bytes : bytes.subarray(0, end))
+  const cwd = header.type === 'line' && header.line.type === 'session' ? header.line['cwd'] : undefined
+  return typeof cwd === 'string' ? cwd : undefined
+}
+
+function notFound(sessionId: string): SessionError {
+  return new SessionError('session-not-found', `There is no session ${sessionId}.`)
+}
+
+function unlessNotFound(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'session-not-found') return undefined
+  throw error
+}

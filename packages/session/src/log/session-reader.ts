@@ -1,0 +1,175 @@
+import { readCheckpoint } from './checkpoint.ts'
+import { checkLine } from '../line/check-line.ts'
+import { fromDisk } from '../line/codec.ts'
+import type { Entry } from '../line/entry.ts'
+import { EntryCache } from './entry-cache.ts'
+import { SessionError } from '../errors.ts'
+import { restoreLargeValues } from '../line/large-values.ts'
+import type { ReadableLog } from './log-store.ts'
+import { parseLine } from '../line/parse-line.ts'
+import { replay } from './replay.ts'
+import { SessionState } from '../state/session-state.ts'
+import { isGap, UnreadError, type Node } from '../state/tree.ts'
+
+/** The folded state of one log, and the way back from a node to what its line says. */
+export class SessionReader {
+  readonly log: ReadableLog
+  state: SessionState
+  /** Only the first part of the checkpoint has been read. */
+  #isBrief: boolean
+  #cache = new EntryCache()
+
+  private constructor(log: ReadableLog, { state, isBrief }: { state: SessionState; isBrief: boolean }) {
+    this.log = log
+    this.state = state
+    this.#isBrief = isBrief
+  }
+
+  /**
+   * Reads from the checkpoint on, or the whole log if the checkpoint does not fit. A brief reader begins with the newest nodes, and
+   * reads the others when a question needs them.
+   */
+  static async open(log: ReadableLog, options: { whole?: boolean; isBrief?: boolean } = {}): Promise<SessionReader> {
+    const brief = options.isBrief && !options.whole ? await quickState(log, { isBrief: true }) : undefined
+    if (brief) return new SessionReader(log, { state: brief, isBrief: true })
+    const state = options.whole ? undefined : await quickState(log)
+    return new SessionReader(log, { state: state ?? (await wholeState(log)), isBrief: false })
+  }
+
+  /** Takes in what was written since; for a session that somebody else writes. */
+  async refresh(): Promise<void> {
+    try {
+      // An owner whose write failed cuts off what it had written of it, and a reader may have been quicker.
+      if (!(await this.#endsAsBefore())) throw new UnreadError('The end of the log was taken back')
+      await replay(this.log, this.state, { from: this.state.end })
+    } catch (error) {
+      if (!(error instanceof UnreadError)) throw error
+      const state = this.#isBrief ? await quickState(this.log) : undefined
+      this.#isBrief = false
+      this.state = state ?? (await wholeState(this.log))
+    }
+  }
+
+  async #endsAsBefore(): Promise<boolean> {
+    const { last } = this.state
+    if (last.seq === 0) return true
+    const [bytes] = await this.log.readAt([last])
+    const parsed = bytes && parseLine(bytes)
+    return parsed?.type === 'line' && parsed.crc === last.crc
+  }
+
+  /**
+   * Asks the state; where the answer lies above what was read, or a line is not what the checkpoint said of it any more, reads
+   * the whole log and asks again.
+   */
+  async ask<T>(question: (state: SessionState) => T | Promise<T>): Promise<T> {
+    for (;;) {
+      const { state } = this
+      try {
+        return await question(state)
+      } catch (error) {
+        if (!(error instanceof UnreadError) || state.tree.isWhole) throw error
+        await this.#readMore()
+      }
+    }
+  }
+
+  /** The rest of the checkpoint if it has not been read yet, else the whole log. */
+  async #readMore(): Promise<void> {
+    if (this.#isBrief) {
+      this.#isBrief = false
+      const state = await this.#readCheckpointTo(this.state.end).catch(() => undefined)
+      // The checkpoint may be newer than what this reader stands at.
+      if (state?.seq === this.state.seq) {
+        if (!this.state.tree.isWhole) this.state = state
+        return
+      }
+    }
+    await this.readWhole()
+  }
+
+  async #readCheckpointTo(end: number): Promise<SessionState | undefined> {
+    const state = await readCheckpoint(this.log)
+    if (state && state.end < end) await replay(this.log, state, { from: state.end, to: end })
+    return state
+  }
+
+  /** Reads up to the line that the state stands at: what lies behind it may not be durable yet. */
+  async readWhole(): Promise<void> {
+    if (this.state.tree.isWhole) return
+    const whole = new SessionState({ isWhole: true })
+    let reached = -1
+    while (whole.end < this.state.end && whole.end > reached) {
+      reached = whole.end
+      await replay(this.log, whole, { from: whole.end, to: this.state.end })
+    }
+    // Somebody else asking at the same time may have been quicker.
+    if (!this.state.tree.isWhole) this.state = whole
+  }
+
+  async nodeOf(entryId: string): Promise<Node> {
+    if (!this.state.tree.get(entryId) && this.#isBrief) await this.#readMore()
+    if (!this.state.tree.get(entryId)) await this.readWhole()
+    const node = this.state.tree.get(entryId)
+    if (!node) throw new SessionError('entry-not-found', `No entry ${entryId} in this session.`)
+    return node
+  }
+
+  /** The entries of these nodes, each with its large values in place. */
+  async entriesOf(nodes: readonly Node[]): Promise<Entry[]> {
+    const found = new Map<Node, Entry>()
+    for (const node of nodes) {
+      const entry = isGap(node) ? gapEntry(node) : this.#cache.get(node)
+      if (entry) found.set(node, entry)
+    }
+    const missing = nodes.filter((node) => !found.has(node))
+    const lines = await this.log.readAt(missing)
+    for (const [index, node] of missing.entries()) {
+      const entry = await this.#decode(node, lines[index] ?? new Uint8Array())
+      found.set(node, entry)
+      this.#cache.put(node, entry)
+    }
+    return nodes.map((node) => found.get(node) as Entry)
+  }
+
+  /** After a compaction the context is short again: what lies before it is read when it is asked for, and not held. */
+  forgetEntries(): void {
+    this.#cache = new EntryCache()
+  }
+
+  async #decode(node: Node, bytes: Uint8Array): Promise<Entry> {
+    const parsed = parseLine(bytes)
+    if (parsed.type === 'damaged') {
+      if (!this.state.tree.isWhole) throw new UnreadError(`Entry ${node.id} cannot be read any more`)
+      return gapEntry(node)
+    }
+    return checkLine(fromDisk(await restoreLargeValues(parsed.line, this.log), node.seq)) as Entry
+  }
+}
+
+/** The state from the checkpoint on, where one fits and everything behind it can be placed. */
+export async function quickState(
+  log: ReadableLog,
+  options: { isBrief?: boolean } = {},
+): Promise<SessionState | undefined> {
+  const state = await readCheckpoint(log, options)
+  if (!state) return undefined
+  try {
+    await replay(log, state, { from: state.end })
+    return state
+  } catch (error) {
+    if (error instanceof UnreadError) return undefined
+    throw error
+  }
+}
+
+async function wholeState(log: ReadableLog): Promise<SessionState> {
+  const state = new SessionState({ isWhole: true })
+  await replay(log, state, { from: 0 })
+  return state
+}
+
+function gapEntry(node: Node): Entry {
+  const parentId = node.parent === null || node.parent === 'unread' ? null : node.parent.id
+  return { type: 'gap', id: node.id, parentId, seq: node.seq, timestamp: '', gap: { reason: 'this line was lost' } }
+}

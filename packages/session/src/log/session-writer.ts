@@ -1,0 +1,248 @@
+import { checkDraft } from '../line/check-line.ts'
+import { isoClock } from './clock.ts'
+import { toDisk } from '../line/codec.ts'
+import { DerivedFiles } from './derived-files.ts'
+import type { Cause, RequestReference } from '../line/entry.ts'
+import { SessionError } from '../errors.ts'
+import { GroupCommit, type Committed, type CommitHost } from './group-commit.ts'
+import { newId, requireId } from '../line/ids.ts'
+import { mayBeTooLarge, moveLargeValues } from '../line/large-values.ts'
+import {
+  currentFormat,
+  isEntry,
+  isNote,
+  maxNesting,
+  nextPosition,
+  type DiskLine,
+  type EntryDraft,
+  type Position,
+  type RecordDraft,
+} from '../line/line.ts'
+import type { Durability, WritableLog } from './log-store.ts'
+import { isTooDeep, parseLine } from '../line/parse-line.ts'
+import { noRedaction, type Redaction } from './redaction.ts'
+import type { SealedLine } from '../line/seal-line.ts'
+import type { SessionReader } from './session-reader.ts'
+
+export interface AppendContext {
+  /** A run has a head of its own; everybody else appends to the leaf. */
+  parentId?: string | null
+  cause?: Cause
+  request?: RequestReference
+}
+
+export interface SessionWriterOptions {
+  log: WritableLog
+  reader: SessionReader
+  durability: Durability
+  now: () => Date
+  onCommit: (lines: readonly Committed[]) => void
+}
+
+/** The one way into a log: numbers lines, chains entries, keeps memory at what is durable. */
+export class SessionWriter {
+  readonly #log: WritableLog
+  readonly #reader: SessionReader
+  readonly #now: () => string
+  readonly #onCommit: (lines: readonly Committed[]) => void
+  readonly #commit: GroupCommit
+  readonly #derived: DerivedFiles
+  redaction: Redaction = noRedaction
+  #term: number
+  /** The term of the last writer record that is in the log. */
+  #announcedTerm = 0
+  /** The leaf as it will be when everything on its way is written. */
+  #plannedLeaf: string | null
+  #failure: SessionError | undefined
+  #isFinal = false
+  /** Rises when a batch is rejected: what was planned on top of it must not be written. */
+  #epoch = 0
+  /** Blobs being written for lines that wait; lines keep their order behind it. */
+  #preparing: Promise<void> | undefined
+
+  constructor(options: SessionWriterOptions) {
+    const { log, reader } = options
+    this.#log = log
+    this.#reader = reader
+    this.#now = isoClock(options.now)
+    this.#onCommit = options.onCommit
+    this.#term = log.term ?? reader.state.term + 1
+    this.#plannedLeaf = reader.state.leaf?.id ?? null
+    this.#commit = new GroupCommit(log, this.#host(), options.durability)
+    this.#derived = new DerivedFiles(log, reader)
+  }
+
+  get term(): number {
+    return this.#term
+  }
+
+  /** Why the last append failed, until one succeeds. */
+  get failure(): SessionError | undefined {
+    return this.#failure
+  }
+
+  get plannedLeaf(): string | null {
+    return this.#plannedLeaf
+  }
+
+  append(draft: EntryDraft | RecordDraft, context: AppendContext = noContext): Promise<Committed> {
+    if (this.#isFinal) throw this.#failure as SessionError
+    return this.appendLine(this.#lineOf(this.redaction.draft(checkDraft(draft)), context))
+  }
+
+  /** Appends a line that is already in its form on disk, such as one copied from another session. */
+  appendLine(line: DiskLine): Promise<Committed> {
+    const body = JSON.stringify(line)
+    if (isTooDeep(line, body)) {
+      throw new SessionError('invalid-entry', `An entry may not be nested deeper than ${maxNesting} levels.`)
+    }
+    const leafBefore = this.#plannedLeaf
+    this.#plan(line)
+    if (!this.#preparing && !mayBeTooLarge(body)) return this.#commit.append({ line, body })
+    return this.#appendLarge(line, body, leafBefore)
+  }
+
+  /** Writes checkpoint, metadata and queue now; at the end of a run and on closing. */
+  async saveDerived(): Promise<void> {
+    await this.#commit.idle()
+    await this.#derived.save()
+  }
+
+  async close(): Promise<void> {
+    await this.#preparing
+    await this.#commit.idle()
+    await this.#derived.close()
+  }
+
+  #lineOf(draft: EntryDraft | RecordDraft, context: AppendContext): DiskLine {
+    const id = draft.id === undefined ? newId() : requireId(draft.id, 'entry id')
+    const hasParent = entryTypes.has(draft.type)
+    const parentId = context.parentId === undefined ? this.#plannedLeaf : context.parentId
+    return toDisk(draft, {
+      id,
+      timestamp: this.#now(),
+      parentId: hasParent ? parentId : undefined,
+      request: context.request,
+      cause: context.cause,
+    })
+  }
+
+  #plan(line: DiskLine): void {
+    if (isEntry(line) && !isNote(line)) this.#plannedLeaf = line.id
+    else if (line.type === 'leaf') this.#plannedLeaf = (line['leaf'] as { target_id: string | null }).target_id
+  }
+
+  /** A line that is too large waits for its blobs, and the lines behind it wait for their turn. */
+  async #appendLarge(line: DiskLine, body: string, leafBefore: string | null): Promise<Committed> {
+    const epoch = this.#epoch
+    const handedOver = this.#handOver(line, body, { after: this.#preparing, epoch })
+    const turn = handedOver.then(noop, (error: unknown) => {
+      // A line that fell with an earlier one is no new failure. What was handed over before this one is still on its way.
+      if (epoch === this.#epoch) this.#reject(error, leafBefore)
+    })
+    this.#preparing = turn
+    void turn.then(() => {
+      if (this.#preparing === turn) this.#preparing = undefined
+    })
+    const { committed } = await handedOver
+    return committed
+  }
+
+  async #handOver(
+    line: DiskLine,
+    body: string,
+    { after, epoch }: { after: Promise<void> | undefined; epoch: number },
+  ): Promise<{ committed: Promise<Committed> }> {
+    await after
+    const pending = mayBeTooLarge(body) ? await this.#moveLargeValues(line) : { line, body }
+    if (epoch !== this.#epoch)
+      throw this.#failure ?? new SessionError('storage-failed', 'An earlier line was not stored.')
+    return { committed: this.#commit.append(pending) }
+  }
+
+  async #moveLargeValues(line: DiskLine): Promise<{ line: DiskLine; body: string }> {
+    const moved = await moveLargeValues(line, this.#log).catch((error: unknown) => {
+      throw asStorageError(error)
+    })
+    const body = JSON.stringify(moved)
+    if (mayBeTooLarge(body))
+      throw new SessionError('invalid-entry', 'An entry has too much in it to be stored as one line.')
+    return { line: moved, body }
+  }
+
+  #reject(error: unknown, leaf: string | null): void {
+    this.#failure = asStorageError(error)
+    this.#epoch++
+    this.#plannedLeaf = leaf
+  }
+
+  #host(): CommitHost {
+    return {
+      expectation: () => ({ term: this.#term, head: this.#reader.state.seq }),
+      preamble: () => (this.#announcedTerm === this.#term ? [] : [this.#writerLine()]),
+      committed: (lines) => this.#takeIn(lines),
+      rejected: (error, { isFinal }) => {
+        this.#reject(error, this.#reader.state.leaf?.id ?? null)
+        this.#isFinal ||= isFinal
+      },
+      settleUnknown: (lines) => this.#settleUnknown(lines),
+    }
+  }
+
+  #writerLine(): DiskLine {
+    const writer = { term: this.#term, ...this.#log.writer, format: currentFormat }
+    return toDisk({ type: 'writer', writer }, { id: newId(), timestamp: this.#now() })
+  }
+
+  #takeIn(lines: readonly Committed[]): void {
+    this.#failure = undefined
+    const { state } = this.#reader
+    for (const { line, sealed, position } of lines) {
+      state.apply(line, { seq: sealed.seq, crc: sealed.crc, at: position.at, size: position.size })
+      state.end = nextPosition(position)
+      if (line.type === 'writer') this.#announcedTerm = state.term
+      if (line.type === 'compaction') this.#reader.forgetEntries()
+    }
+    this.#derived.schedule(lines.length)
+    this.#onCommit(lines)
+  }
+
+  /** Claims again, which is a durable act, and only then looks whether the lines are there. */
+  async #settleUnknown(lines: readonly SealedLine[]): Promise<Position[] | undefined> {
+    const claim = await this.#log.reclaim()
+    if (claim.type === 'owned')
+      throw new SessionError('fenced', `Another writer has this session: ${claim.owner.reason}`)
+    this.#term = claim.log.term ?? this.#term + 1
+    const found: Position[] = []
+    for await (const batch of this.#log.lines(this.#reader.state.end)) {
+      for (const stored of batch) {
+        const parsed = parseLine(stored.bytes)
+        if (parsed.type !== 'line' || parsed.crc !== lines[found.length]?.crc) return undefined
+        found.push({ at: stored.at, size: stored.size })
+      }
+    }
+    return found.length === lines.length ? found : undefined
+  }
+}
+
+const noContext: AppendContext = {}
+
+const entryTypes = new Set<string>([
+  'message',
+  'system',
+  'model_change',
+  'thinking_level',
+  'compaction',
+  'branch_summary',
+  'custom',
+  'label',
+  'session_info',
+])
+
+function asStorageError(error: unknown): SessionError {
+  if (error instanceof SessionError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new SessionError('storage-failed', `A large value could not be stored (${reason}).`, { cause: error })
+}
+
+function noop(): void {}

@@ -1,0 +1,80 @@
+import { checkLine } from '../line/check-line.ts'
+import { fromDisk, isObject, payloadOf, textOr } from '../line/codec.ts'
+import type { DiskLine } from '../line/line.ts'
+
+/** A record as it stands on disk, and where. */
+export interface PlacedRecord {
+  payload: Record<string, unknown>
+  seq: number
+  timestamp: string
+}
+
+const recordTypes = new Set(['run_start', 'run_end', 'error', 'attempt', 'plan', 'tool_start'])
+
+/** The newest of each kind of record that a screen shows by itself, so that it need not read the log to begin. */
+export class RecentFacts {
+  run: PlacedRecord | null = null
+  lastRun: PlacedRecord | null = null
+  lastError: PlacedRecord | null = null
+  plan: PlacedRecord | null = null
+  /** Calls that were announced in the open run and have no result yet. */
+  readonly running = new Set<string>()
+
+  /** A record that a screen would not show is no fact. */
+  take(line: DiskLine, seq: number): void {
+    if (recordTypes.has(line.type) && checkLine(fromDisk(line, seq)).type !== line.type) return
+    const placed = (): PlacedRecord => ({ payload: payloadOf(line), seq, timestamp: textOr(line.timestamp, '') })
+    switch (line.type) {
+      case 'run_start':
+        this.run = placed()
+        this.lastError = null
+        return
+      case 'run_end':
+        this.run = null
+        this.lastRun = placed()
+        this.running.clear()
+        return
+      case 'error':
+        this.lastError = placed()
+        return
+      case 'attempt': {
+        const { error } = payloadOf(line)
+        if (isObject(error)) this.lastError = { ...placed(), payload: error }
+        return
+      }
+      case 'plan':
+        this.plan = placed()
+        return
+      case 'tool_start':
+        this.running.add(textOr(payloadOf(line)['call_id'], ''))
+        return
+      case 'message':
+        this.#takeMessage(payloadOf(line))
+        return
+      default:
+        return
+    }
+  }
+
+  toCheckpoint(): unknown {
+    const { run, lastRun, lastError, plan, running } = this
+    return { run, lastRun, lastError, plan, running: [...running] }
+  }
+
+  restore(saved: unknown): void {
+    const { running, ...facts } = saved as Omit<RecentFacts, 'running'> & { running: string[] }
+    Object.assign(this, facts)
+    for (const callId of running) this.running.add(callId)
+  }
+
+  #takeMessage(message: Record<string, unknown>): void {
+    if (message['role'] === 'assistant' && !isObject(message['error'])) this.lastError = null
+    const content = Array.isArray(message['content']) ? (message['content'] as unknown[]) : []
+    for (const block of content) {
+      if (!isObject(block)) continue
+      const { tool_result: result, tool_use: call } = block
+      if (isObject(result)) this.running.delete(textOr(result['tool_use_id'], ''))
+      if (isObject(call)) this.running.delete(textOr(call['id'], ''))
+    }
+  }
+}

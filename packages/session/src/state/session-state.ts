@@ -1,0 +1,299 @@
+import { isObject, payloadOf, textOr } from '../line/codec.ts'
+import { isId } from '../line/ids.ts'
+import { Inbox } from './inbox.ts'
+import { currentFormat, isEntry, isNote, type DiskLine, type Position } from '../line/line.ts'
+import type { SalvagedHead } from '../line/parse-line.ts'
+import { Permissions } from './permissions.ts'
+import { RecentFacts } from './recent-facts.ts'
+import { RememberedCommands } from './remembered-commands.ts'
+import { Totals } from './totals.ts'
+import { labelOf, nothingInForce, Tree, UnreadError, type Node } from './tree.ts'
+
+/** A stretch of the log that could not be read, or lines that are missing from it. */
+export interface Damage extends Position {
+  /** The seq of the first lost line; of stray bytes, the seq of the line before them. */
+  seq: number
+  /** Lost lines; 0 where only stray bytes or a foreign line lie in between. */
+  count: number
+  reason: string
+}
+
+export interface Fragment extends Position {
+  reason: string
+  head: SalvagedHead
+}
+
+export interface OpenRun {
+  runId: string
+  seq: number
+}
+
+/** Where a line stands and what proves it. */
+export interface Placed extends Position {
+  seq: number
+  crc: string
+}
+
+/**
+ * Everything that a log means, folded line by line. Reading a log and appending to it go through the same `apply`, so what a
+ * writer believes is what a later reader will find.
+ */
+export class SessionState {
+  tree: Tree
+  header: DiskLine | undefined
+  /** The highest seq accepted or presumed lost; the next line gets the one after it. */
+  seq = 0
+  /** The last accepted line. */
+  last: Placed = { seq: 0, at: 0, size: 0, crc: '' }
+  /** Where reading goes on: behind everything that was looked at, readable or not. */
+  end = 0
+  /** A writer record has been seen: from here on a line without checksum is damage. */
+  sealed = false
+  term = 0
+  /** Why this build must not write: a newer format or a critical line that it does not know. */
+  newer: string | undefined
+  leaf: Node | null = null
+  name = ''
+  readonly labels = new Map<string, string>()
+  readonly inbox = new Inbox()
+  readonly permissions = new Permissions()
+  readonly facts = new RecentFacts()
+  readonly totals = new Totals()
+  readonly commands = new RememberedCommands()
+  run: OpenRun | null = null
+  ended: string | null = null
+  damage: Damage[] = []
+  /** All damage, also what is not listed any more. */
+  damageCount = 0
+  /** Damage up to here has been shown to a person. */
+  damageSeenThrough = 0
+  #lastGap: Node | null = null
+  /** Lost lines whose ids nobody has asked for yet: so many unknown parents may be one of them. */
+  #adoptable = 0
+
+  constructor(options: { isWhole: boolean }) {
+    this.tree = new Tree(options)
+  }
+
+  get nextSeq(): number {
+    return this.seq + 1
+  }
+
+  apply(line: DiskLine, placed: Placed): void {
+    this.seq = placed.seq
+    this.last = placed
+    this.facts.take(line, placed.seq)
+    if (isEntry(line)) this.#applyEntry(line, placed)
+    else this.#applyRecord(line, placed)
+    const cause = line['cause']
+    if (isObject(cause) && typeof cause['cmd'] === 'string') this.commands.remember(cause['cmd'], placed.seq)
+  }
+
+  /** Lines between the last accepted one and `nextSeq` are gone; `fragments` is what lies in their place. */
+  lose(fragments: readonly Fragment[], throughSeq: number): void {
+    if (!this.tree.isWhole) throw new UnreadError('Damage is only placed by reading the whole log')
+    const count = throughSeq - this.seq
+    const first = fragments[0]
+    const last = fragments.at(-1)
+    const at = first?.at ?? this.last.at + this.last.size + 1
+    this.report({
+      seq: count > 0 ? this.seq + 1 : this.seq,
+      count,
+      at,
+      size: last ? last.at + last.size - at : 0,
+      reason: first?.reason ?? 'lines are missing',
+    })
+    if (count === 0) return
+    this.#insertGaps(fragments, at, throughSeq)
+    this.inbox.linesLost()
+    this.permissions.linesLost()
+    this.#adoptable = count
+    this.seq = throughSeq
+  }
+
+  report(damage: Damage): void {
+    this.damageCount++
+    if (this.damage.length < maxListedDamage) this.damage.push(damage)
+  }
+
+  #applyEntry(line: DiskLine, placed: Placed): void {
+    const parent = this.#parentOf(line, placed)
+    const { twinCount } = this.tree
+    const node = this.tree.add(line, parent, placed)
+    if (this.tree.twinCount > twinCount) this.report({ ...placed, count: 0, reason: `a second entry ${line.id}` })
+    if (isNote(line)) {
+      this.#applyNote(line)
+      return
+    }
+    this.leaf = node
+    this.totals.count(line)
+    if (line['critical'] === true && !knownEntries.has(line.type)) this.#needNewer(`entries of type ${line.type}`)
+    if (line.type !== 'message') return
+    const message = payloadOf(line)
+    if (typeof message['submission_id'] === 'string') this.inbox.delivered(message['submission_id'])
+    else if (message['role'] === 'user') this.inbox.prompted()
+  }
+
+  #applyNote(line: DiskLine): void {
+    const label = labelOf(line)
+    if (line.type === 'session_info') {
+      this.name = textOr(payloadOf(line)['name'], '')
+    } else if (label?.label) {
+      this.labels.set(label.targetId, label.label)
+    } else if (label) {
+      this.labels.delete(label.targetId)
+    }
+  }
+
+  #applyRecord(line: DiskLine, placed: Placed): void {
+    const payload = payloadOf(line)
+    switch (line.type) {
+      case 'session':
+        if (placed.seq === 1) this.header = line
+        else this.report({ ...placed, count: 0, reason: 'a second header' })
+        return
+      case 'writer':
+        this.sealed = true
+        this.term = Math.max(this.term, Number(payload['term']) || 0)
+        if (Number(payload['format']) > currentFormat) this.#needNewer(`format ${String(payload['format'])}`)
+        return
+      case 'leaf':
+        this.leaf = payload['target_id'] === null ? null : this.#resolve(textOr(payload['target_id'], ''), placed)
+        return
+      case 'submission':
+        this.inbox.change(payload)
+        return
+      case 'run_start':
+        this.run = { runId: textOr(payload['run_id'], ''), seq: placed.seq }
+        return
+      case 'run_end':
+        this.run = null
+        this.totals.addRun(payload['duration_ms'])
+        this.inbox.runEnded(payload['outcome'])
+        return
+      case 'permission_request':
+        this.permissions.requested(payload, { seq: placed.seq, timestamp: textOr(line.timestamp, '') })
+        return
+      case 'permission_result':
+        this.permissions.answered(payload)
+        return
+      case 'permission_mode':
+        this.permissions.modeSet(payload['mode'])
+        return
+      case 'usage':
+        this.totals.addUsage(payload['tokens'])
+        return
+      case 'damage':
+        this.damageSeenThrough = Number(payload['through_seq']) || 0
+        return
+      case 'session_end':
+        this.ended = textOr(payload['reason'], '')
+        return
+      default:
+        if (line['critical'] === true && !knownRecords.has(line.type)) this.#needNewer(`records of type ${line.type}`)
+    }
+  }
+
+  #needNewer(what: string): void {
+    this.newer ??= `This session has ${what}, which needs a newer version of tapetree; it is open for reading only.`
+  }
+
+  #parentOf(line: DiskLine, placed: Placed): Node | null {
+    return line.parent_id === null ? null : this.#resolve(String(line.parent_id), placed)
+  }
+
+  /** An id that no line before this one has: it may be that of a line that was lost, else a gap is made for it here. */
+  #resolve(id: string, placed: Placed): Node {
+    const node = this.tree.get(id)
+    if (node) return node
+    if (!this.tree.isWhole) throw new UnreadError(`${id} has not been read`)
+    this.report({ ...placed, count: 0, reason: `entry ${id} is named and not there` })
+    if (!this.#lastGap || this.#adoptable === 0) {
+      // What a leaf record names may be no id at all, and the gap will be somebody's parent.
+      return this.#insertGap(this.#freeId(isId(id) ? id : undefined), this.tree.newest, placed)
+    }
+    this.#adoptable--
+    this.tree.alias(id, this.#lastGap)
+    return this.#lastGap
+  }
+
+  #insertGaps(fragments: readonly Fragment[], at: number, throughSeq: number): void {
+    const nodes = fragments.filter((fragment) => !isRecordHead(fragment.head))
+    if (nodes.length === 0 && fragments.length > 0) return
+    const unreadable: Fragment = { at, size: 0, reason: '', head: {} }
+    const [firstNode = unreadable, ...others] = nodes
+    for (const { head, ...place } of [firstNode, ...others.filter((other) => other.head.id !== undefined)]) {
+      const { id, type = '', parentId } = head
+      const parent = parentId == null ? undefined : (this.tree.get(parentId) ?? this.#lastGap ?? undefined)
+      const gap = this.#insertGap(this.#freeId(id), parentId === null ? null : (parent ?? this.tree.newest), {
+        ...place,
+        seq: head.seq !== undefined && head.seq > this.seq && head.seq <= throughSeq ? head.seq : this.seq + 1,
+      })
+      if (!isNote({ type })) this.leaf = gap
+    }
+  }
+
+  /** The id of a damaged line may be damaged itself: it never takes the place of an entry that was read. */
+  #freeId(id: string | undefined): string {
+    if (id !== undefined && !this.tree.get(id)) return id
+    let number = this.seq + 1
+    while (this.tree.get(`gap-${number}`)) number++
+    return `gap-${number}`
+  }
+
+  #insertGap(id: string, parent: Node | null, place: Position & { seq: number }): Node {
+    this.#adoptable = 0
+    this.#lastGap = this.tree.insert({
+      id,
+      seq: place.seq,
+      type: 'gap',
+      parent,
+      isNote: false,
+      at: place.at,
+      size: 0,
+      inForce: parent?.inForce ?? nothingInForce,
+    })
+    return this.#lastGap
+  }
+}
+
+/** A damaged file of millions of bad lines is still described in little memory. */
+const maxListedDamage = 1000
+
+const knownEntries = new Set([
+  'message',
+  'system',
+  'model_change',
+  'thinking_level',
+  'thinking_level_change',
+  'compaction',
+  'branch_summary',
+  'custom',
+  'label',
+  'session_info',
+])
+
+const knownRecords = new Set([
+  'session',
+  'writer',
+  'leaf',
+  'submission',
+  'run_start',
+  'run_end',
+  'attempt',
+  'tool_start',
+  'permission_request',
+  'permission_result',
+  'permission_mode',
+  'plan',
+  'file_read',
+  'file_write',
+  'usage',
+  'error',
+  'damage',
+  'session_end',
+])
+
+function isRecordHead(head: SalvagedHead): boolean {
+  return head.type !== undefined && head.parentId === undefined && knownRecords.has(head.type)
+}

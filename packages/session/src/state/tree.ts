@@ -1,0 +1,167 @@
+import { isObject, payloadOf } from '../line/codec.ts'
+import { isNote, type DiskLine, type Position } from '../line/line.ts'
+
+/** A node as the tree remembers it: where its line is, not what it says. */
+export interface Node extends Position {
+  readonly id: string
+  readonly seq: number
+  readonly type: string
+  /** `unread` above the part of the log that a quick open has read. */
+  readonly parent: Node | null | 'unread'
+  readonly isNote: boolean
+  /** The newest node of each kind on the way from the root to this one, itself included. */
+  readonly inForce: InForce
+  /** Only of a compaction: the entry where what is kept begins. */
+  readonly firstKeptId?: string
+}
+
+export interface InForce {
+  readonly system: Node | null
+  readonly model: Node | null
+  readonly thinking: Node | null
+  readonly compaction: Node | null
+}
+
+export const nothingInForce: InForce = { system: null, model: null, thinking: null, compaction: null }
+
+/** Thrown when an answer lies above the part that was read; the session then reads the whole log and asks again. */
+export class UnreadError extends Error {}
+
+/** All nodes that were read, by id. A parent is looked up when its child is added, so there can be no cycle. */
+export class Tree {
+  readonly #nodes = new Map<string, Node>()
+  /** Nodes whose id another line took. */
+  readonly #replaced: Node[] = []
+  #hasTwins = false
+  #newest: Node | null = null
+  /** False after a quick open: only the nodes that the context needs are here. */
+  readonly isWhole: boolean
+
+  constructor(options: { isWhole: boolean }) {
+    this.isWhole = options.isWhole
+  }
+
+  get size(): number {
+    return this.#nodes.size
+  }
+
+  /** The last node in the log, notes included. */
+  get newest(): Node | null {
+    return this.#newest
+  }
+
+  get(id: string): Node | undefined {
+    // Most entries hang on the one just before them.
+    return this.#newest?.id === id ? this.#newest : this.#nodes.get(id)
+  }
+
+  /** An id came again, be it that of a gap: what it names depends on where one stands in the log. */
+  get hasTwins(): boolean {
+    return this.#hasTwins
+  }
+
+  /** How often a line took the id of another one. */
+  get twinCount(): number {
+    return this.#replaced.length
+  }
+
+  /** In the order of the log. */
+  all(): Iterable<Node> {
+    if (this.twinCount === 0) return this.#nodes.values()
+    return [...this.#replaced, ...this.#nodes.values()].sort((left, right) => left.seq - right.seq)
+  }
+
+  add(line: DiskLine, parent: Node | null | 'unread', place: Position & { seq: number }): Node {
+    const inherited = parent === null || parent === 'unread' ? nothingInForce : parent.inForce
+    const node: Node = {
+      id: line.id,
+      seq: place.seq,
+      type: line.type === 'thinking_level_change' ? 'thinking_level' : line.type,
+      parent,
+      isNote: isNote(line),
+      at: place.at,
+      size: place.size,
+      inForce: inherited,
+    }
+    if (line.type !== 'compaction') return this.insert(node)
+    const firstKeptId = String(payloadOf(line)['first_kept_entry_id'])
+    const firstKept = this.#nodes.get(firstKeptId)
+    if (!firstKept && !this.isWhole) throw new UnreadError(`${firstKeptId} has not been read`)
+    // Where that entry was lost it may be a gap by now, which has an id of its own.
+    return this.insert({ ...node, firstKeptId: firstKept?.id ?? firstKeptId })
+  }
+
+  /** Adds a node whose `inForce` is still that of its parent. */
+  insert(draft: Node): Node {
+    const node = draft as { -readonly [K in keyof Node]: Node[K] }
+    if (node.type === 'system') node.inForce = { ...node.inForce, system: node }
+    else if (node.type === 'model_change') node.inForce = { ...node.inForce, model: node }
+    else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
+    else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
+    // An id that comes again replaces the first, at its own place in the log; what hangs on the first keeps it.
+    const first = this.#nodes.get(node.id)
+    if (first) {
+      this.#hasTwins = true
+      this.#nodes.delete(node.id)
+      if (!isGap(first)) this.#replaced.push(first)
+    }
+    this.#nodes.set(node.id, node)
+    this.#newest = node
+    return node
+  }
+
+  /** A second name for a node: an unknown parent that was settled on a gap. */
+  alias(id: string, node: Node): void {
+    this.#nodes.set(id, node)
+  }
+}
+
+/** Stands for a line that was lost. A line may call itself `gap`; it has bytes, and this has none. */
+export function isGap(node: Node): boolean {
+  return node.size === 0
+}
+
+/** From the root to the node, both included. */
+export function pathTo(node: Node | null): Node[] {
+  const path: Node[] = []
+  for (let step = node; step !== null; step = parentOf(step)) path.push(step)
+  return path.reverse()
+}
+
+export interface ContextPath {
+  /** The nodes whose entries the context is made of, oldest first. */
+  nodes: Node[]
+  /** The compaction that speaks, if there is one. */
+  compaction: Node | null
+  /** Its first kept entry is not on this path: damage, to be reported. */
+  keptIsMissing: boolean
+}
+
+/** The part of the path that the model is shown. Its cost follows the context, not the history. */
+export function contextPathTo(leaf: Node | null): ContextPath {
+  const compaction = leaf?.inForce.compaction ?? null
+  if (!compaction) return { nodes: pathTo(leaf), compaction, keptIsMissing: false }
+  const nodes: Node[] = []
+  let afterCompaction = 0
+  for (let step = leaf; step !== null; step = parentOf(step)) {
+    nodes.push(step)
+    if (step === compaction) afterCompaction = nodes.length
+    if (afterCompaction > 0 && step.id === compaction.firstKeptId)
+      return { nodes: nodes.reverse(), compaction, keptIsMissing: false }
+  }
+  return { nodes: nodes.slice(0, afterCompaction).reverse(), compaction, keptIsMissing: true }
+}
+
+function parentOf(node: Node): Node | null {
+  if (node.parent === 'unread') throw new UnreadError(`The parent of ${node.id} has not been read`)
+  return node.parent
+}
+
+/** The text of a label line, nested or flat; an empty one removes the label. */
+export function labelOf(line: DiskLine): { targetId: string; label: string } | undefined {
+  const payload = payloadOf(line)
+  const targetId = payload['target_id']
+  const label = isObject(line['label']) ? payload['label'] : line['label']
+  if (typeof targetId !== 'string') return undefined
+  return { targetId, label: typeof label === 'string' ? label : '' }
+}

@@ -1,0 +1,93 @@
+import { isObject, toDisk } from '../line/codec.ts'
+import { blobsOf } from '../line/large-values.ts'
+import { newId } from '../line/ids.ts'
+import type { DiskLine } from '../line/line.ts'
+import { parseLine } from '../line/parse-line.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import { isGap, pathTo, type Node } from '../state/tree.ts'
+
+/** A line for a new log, without seq and checksum, and the blobs that must be there before it. */
+interface CopiedLine {
+  line: DiskLine
+  blobs: string[]
+}
+
+export interface Copy {
+  lines: AsyncIterable<CopiedLine>
+  /** Where the copy goes on. */
+  leafId: string | null
+}
+
+/**
+ * The entries of one path (with the labels that point to them and the session's name), or all entries of a session: the same
+ * ids and members. What belongs to running (records, causes, runs, submissions) stays behind; a lost line is bridged.
+ */
+export async function copyEntries(reader: SessionReader, options: { leafId?: string }): Promise<Copy> {
+  await reader.readWhole()
+  const { tree, labels, name } = reader.state
+  if (options.leafId === undefined) {
+    const leaf = reader.state.leaf
+    return { lines: linesOf(reader, [...new Set(tree.all())]), leafId: leaf && nearestReadable(leaf) }
+  }
+  const leaf = await reader.nodeOf(options.leafId)
+  const path = pathTo(leaf)
+  const notes = notesFor(path, { labels, name, parentId: nearestReadable(leaf) })
+  return { lines: concatenate(linesOf(reader, path), notes), leafId: nearestReadable(leaf) }
+}
+
+async function* linesOf(reader: SessionReader, nodes: readonly Node[]): AsyncIterable<CopiedLine> {
+  for (let start = 0; start < nodes.length; start += slice) {
+    const part = nodes.slice(start, start + slice).filter((node) => !isGap(node))
+    const lines = await reader.log.readAt(part)
+    for (const [index, node] of part.entries()) {
+      const parsed = parseLine(lines[index] ?? new Uint8Array())
+      if (parsed.type === 'line') yield { line: copyOfLine(parsed.line, node), blobs: blobsOf(parsed.line) }
+    }
+  }
+}
+
+const slice = 256
+
+/** The line without what belongs to running, its parent being the nearest one that is copied too. */
+export function copyOfLine(source: DiskLine, node: Node): DiskLine {
+  const { seq: _seq, crc: _crc, cause: _cause, ...rest } = source
+  const line: DiskLine = rest
+  const parent = node.parent === 'unread' ? null : node.parent
+  line.parent_id = parent && nearestReadable(parent)
+  const message = line['message']
+  if (line.type === 'message' && isObject(message)) {
+    const { submission_id: _submission, run_id: _run, ...said } = message
+    line['message'] = said
+  }
+  return line
+}
+
+export function nearestReadable(node: Node): string | null {
+  for (let step: Node | null | 'unread' = node; step !== null && step !== 'unread'; step = step.parent) {
+    if (!isGap(step)) return step.id
+  }
+  return null
+}
+
+function notesFor(
+  path: readonly Node[],
+  session: { labels: ReadonlyMap<string, string>; name: string; parentId: string | null },
+): CopiedLine[] {
+  const note = { timestamp: new Date().toISOString(), parentId: session.parentId }
+  const lines: CopiedLine[] = []
+  for (const { id } of path) {
+    const label = session.labels.get(id)
+    if (label === undefined) continue
+    lines.push({ line: toDisk({ type: 'label', label: { targetId: id, label } }, { id: newId(), ...note }), blobs: [] })
+  }
+  if (session.name !== '') {
+    const sessionInfo = { name: session.name }
+    lines.push({ line: toDisk({ type: 'session_info', sessionInfo }, { id: newId(), ...note }), blobs: [] })
+  }
+  return lines
+}
+
+async function* concatenate<T>(first: AsyncIterable<T>, second: Iterable<T>): AsyncIterable<T> {
+  yield* first
+  yield* second
+}

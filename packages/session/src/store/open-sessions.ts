@@ -1,0 +1,79 @@
+import type { CommittedLine } from '../log/committed-line.ts'
+import type { Owner, WritableLog } from '../log/log-store.ts'
+import type { SessionInboxParts } from './session-inbox.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import type { SessionWriter } from '../log/session-writer.ts'
+import type { Listeners } from '../util/listeners.ts'
+
+/** What all openers of one session in this process share. */
+export interface HeldSession {
+  type: 'held'
+  reader: SessionReader
+  writer: SessionWriter
+  log: WritableLog
+  listeners: Listeners<CommittedLine>
+  /** Waiting messages that are being delivered or removed, until that is over. */
+  taken: SessionInboxParts['taken']
+  /** Changes of the waiting messages that are on their way to the disk, by the id of their line. */
+  planned: SessionInboxParts['planned']
+}
+
+export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }
+
+interface Entry {
+  session: Promise<ClaimedSession>
+  users: number
+  closing?: Promise<void>
+}
+
+/** The sessions that this process writes. A second opener shares the first one's; the last one to leave closes it. */
+export class OpenSessions {
+  readonly #entries = new Map<string, Entry>()
+  #isClosed = false
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  async join(key: string, claim: () => Promise<ClaimedSession>): Promise<ClaimedSession> {
+    for (let entry = this.#entries.get(key); entry; entry = this.#entries.get(key)) {
+      if (!entry.closing) {
+        entry.users++
+        return entry.session
+      }
+      await entry.closing
+    }
+    const entry: Entry = { session: claim(), users: 1 }
+    this.#entries.set(key, entry)
+    try {
+      const session = await entry.session
+      if (session.type === 'owned') this.#entries.delete(key)
+      return session
+    } catch (error) {
+      this.#entries.delete(key)
+      throw error
+    }
+  }
+
+  async leave(key: string): Promise<void> {
+    const entry = this.#entries.get(key)
+    if (entry && --entry.users <= 0) await this.#close(key, entry)
+  }
+
+  async closeAll(): Promise<void> {
+    this.#isClosed = true
+    for (const [key, entry] of this.#entries) await this.#close(key, entry)
+  }
+
+  async #close(key: string, entry: Entry): Promise<void> {
+    entry.closing ??= closeSession(entry).finally(() => this.#entries.delete(key))
+    await entry.closing
+  }
+}
+
+async function closeSession(entry: Entry): Promise<void> {
+  const session = await entry.session
+  if (session.type === 'owned') return
+  await session.writer.close()
+  await session.log.close()
+}

@@ -1,0 +1,73 @@
+import { blobsOf } from '../line/large-values.ts'
+import type { ReadableLog } from '../log/log-store.ts'
+import { parseLine } from '../line/parse-line.ts'
+
+/**
+ * A pack is one stream: a line of JSON that says what it is, then for each blob a line with its size and hash followed by its
+ * bytes, then the lines of the log byte for byte, then a closing line. There are no file names in it.
+ */
+interface PackStart {
+  type: 'tapetree_pack'
+  version: number
+  session: string
+}
+
+interface PackBlob {
+  type: 'blob'
+  sha256: string
+  size: number
+}
+
+interface PackLog {
+  type: 'log'
+}
+
+interface PackEnd {
+  type: 'end'
+  lines: number
+}
+
+export const packVersion = 1
+
+export async function* packSession(sessionId: string, log: ReadableLog): AsyncIterable<Uint8Array> {
+  yield packLine({ type: 'tapetree_pack', version: packVersion, session: sessionId })
+  for (const sha256 of await blobsNamedIn(log)) {
+    const bytes = await log.getBlob(sha256)
+    if (!bytes) continue
+    yield packLine({ type: 'blob', sha256, size: bytes.length })
+    yield bytes
+  }
+  yield packLine({ type: 'log' })
+  let lines = 0
+  for await (const batch of log.lines(0)) {
+    for (const { bytes } of batch) {
+      yield withNewline(bytes)
+      lines++
+    }
+  }
+  yield packLine({ type: 'end', lines })
+}
+
+async function blobsNamedIn(log: ReadableLog): Promise<Set<string>> {
+  const names = new Set<string>()
+  for await (const batch of log.lines(0)) {
+    for (const { bytes } of batch) {
+      const parsed = parseLine(bytes)
+      if (parsed.type === 'line') for (const sha256 of blobsOf(parsed.line)) names.add(sha256)
+    }
+  }
+  return names
+}
+
+const encoder = new TextEncoder()
+
+function packLine(line: PackStart | PackBlob | PackLog | PackEnd): Uint8Array {
+  return encoder.encode(`${JSON.stringify(line)}\n`)
+}
+
+function withNewline(bytes: Uint8Array): Uint8Array {
+  const line = new Uint8Array(bytes.length + 1)
+  line.set(bytes)
+  line[bytes.length] = 0x0a
+  return line
+}

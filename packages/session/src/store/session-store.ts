@@ -1,0 +1,290 @@
+import { announce } from '../log/committed-line.ts'
+import { SessionError } from '../errors.ts'
+import { isId, requireId } from '../line/ids.ts'
+import {
+  localScope,
+  type ClaimOptions,
+  type Durability,
+  type LogStore,
+  type Owner,
+  type ReadableLog,
+  type Scope,
+  type WritableLog,
+} from '../log/log-store.ts'
+import { OpenSessions, type ClaimedSession, type HeldSession } from './open-sessions.ts'
+import { packSession } from './pack.ts'
+import { Queue } from './queue.ts'
+import { RestrictedLogs, type IsVisible } from '../log/restricted-logs.ts'
+import { Session, type SessionParts } from './session.ts'
+import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../state/session-list.ts'
+import { SessionMaker, type HeaderOptions } from './session-maker.ts'
+import { SessionReader } from '../log/session-reader.ts'
+import { SessionWriter } from '../log/session-writer.ts'
+import { Listeners } from '../util/listeners.ts'
+import { verifyLog, type VerifyReport } from '../log/verify.ts'
+
+export interface CreateOptions extends HeaderOptions {
+  name?: string
+}
+
+export interface OpenOptions extends ClaimOptions {
+  readOnly?: boolean
+}
+
+export interface SessionStoreOptions {
+  scope?: Scope
+  /** When an append resolves: on disk (default), or as soon as the process could die without losing it. */
+  durability?: Durability
+  now?: () => Date
+  /** Opens a log that lies outside the store, by its path. */
+  openPath?: (path: string, options: OpenOptions) => Promise<OpenedLog>
+  pathOf?: (scope: Scope, sessionId: string) => string
+}
+
+export type OpenedLog =
+  | { type: 'writable'; id: string; log: WritableLog }
+  | { type: 'readable'; id: string; log: ReadableLog; owner?: Owner }
+
+/** All sessions of one scope, whatever they are stored in. */
+export class SessionStore {
+  readonly scope: Scope
+  readonly #port: LogStore
+  readonly #options: SessionStoreOptions
+  readonly #maker: SessionMaker
+  /** Sessions that this process holds open for writing: a second opener shares the first one's. */
+  readonly #open: OpenSessions
+
+  constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
+    this.scope = options.scope ?? localScope
+    this.#port = port
+    this.#options = options
+    this.#open = open
+    const hold = (log: WritableLog): Promise<HeldSession> => this.#hold(log)
+    this.#maker = new SessionMaker({ port, scope: this.scope, now: () => this.#now(), hold })
+  }
+
+  /** The same store for another tenant. */
+  withScope(scope: Scope): SessionStore {
+    return new SessionStore(this.#port, { ...this.#options, scope }, this.#open)
+  }
+
+  /**
+   * The same store without the sessions whose folder may not be seen: for this view they do not exist, whatever is asked. It loads
+   * nothing by path, and shares no open session with the whole store.
+   */
+  restrictedTo(isVisible: IsVisible): SessionStore {
+    const { openPath: _, ...options } = this.#options
+    return new SessionStore(new RestrictedLogs(this.#port, isVisible), options)
+  }
+
+  async create(options: CreateOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
+    const { name, ...header } = options
+    return this.#openNew(await this.#maker.create(header), name)
+  }
+
+  /** Opens for writing. Where somebody else writes, the session is read-only and says who does. */
+  async open(sessionId: string, options: OpenOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
+    const id = requireId(sessionId, 'session id')
+    const path = this.#options.pathOf?.(this.scope, id)
+    const place = { id, ...(path !== undefined && { path }) }
+    if (options.readOnly) return this.#openReadable(place, await this.#port.open(this.scope, id))
+    const key = `${this.scope.tenant}/${id}`
+    const claimed = await this.#open.join(key, () => this.#claim(id, options))
+    if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key))
+    return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
+  }
+
+  /** Opens a session by its folder or by the path of any `.jsonl` file. */
+  async load(path: string, options: OpenOptions = {}): Promise<Session> {
+    this.#refuseIfClosed()
+    if (!this.#options.openPath) return this.open(path, options)
+    const opened = await this.#options.openPath(path, options)
+    if (opened.type === 'readable') {
+      const owner = opened.owner === undefined ? {} : { owner: opened.owner }
+      return this.#openReadable({ id: opened.id, path, isLoose: true, ...owner }, opened.log)
+    }
+    const held = await this.#hold(opened.log)
+    return this.#sessionOn({ id: opened.id, path, isLoose: true }, held, async () => {
+      await held.writer.close()
+      await held.log.close()
+    })
+  }
+
+  /** The session with the newest message. Rejects with `session-not-found` where there is none. */
+  async continueRecent(query: SessionQuery = {}): Promise<Session> {
+    const { sessions } = await this.list({ ...query, limit: 1 })
+    const [newest] = sessions
+    if (!newest) throw new SessionError('session-not-found', 'There is no session to continue.')
+    return this.open(newest.id)
+  }
+
+  /** A new session with all entries of another one, given by id or path. */
+  async forkFrom(source: string, options: CreateOptions = {}): Promise<Session> {
+    const { name, ...header } = options
+    await using from = await (isId(source)
+      ? this.open(source, { readOnly: true })
+      : this.load(source, { readOnly: true }))
+    return await this.#openNew(await from.copyAll(header), name)
+  }
+
+  /** A session whose run was left by a process that has gone is `idle` with `stopped`. With `status: 'running'` it is left out. */
+  async list(query: SessionQuery = {}): Promise<SessionPage> {
+    const page = await this.#port.list(this.scope, query)
+    const rows = await Promise.all(page.sessions.map((row) => this.#withStopped(row, query)))
+    const isWanted = (row: SessionInfo): boolean => query.status !== 'running' || row.status === 'running'
+    return { ...page, sessions: rows.filter(isWanted) }
+  }
+
+  /** Rejects with `storage-failed` if nothing can be stored, as on a full disk. */
+  async checkStorage(): Promise<void> {
+    await this.#port.check?.(this.scope)
+  }
+
+  async search(query: SearchQuery): Promise<SearchHit[]> {
+    return this.#port.search(this.scope, query)
+  }
+
+  async archive(sessionId: string): Promise<void> {
+    await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'archive')
+  }
+
+  /** Moves to the trash; nothing is deleted by itself. */
+  async delete(sessionId: string): Promise<void> {
+    await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'trash')
+  }
+
+  /** Back from the archive or the trash. */
+  async restore(sessionId: string): Promise<void> {
+    await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'active')
+  }
+
+  /** A session with its blobs as one stream of bytes. */
+  async *pack(sessionId: string): AsyncIterable<Uint8Array> {
+    const log = await this.#port.open(this.scope, requireId(sessionId, 'session id'))
+    try {
+      yield* packSession(sessionId, log)
+    } finally {
+      await log.close()
+    }
+  }
+
+  /** Makes a new session from a pack: data only, with new ids, no grants and nothing to resume. */
+  async unpack(bytes: AsyncIterable<Uint8Array>): Promise<Session> {
+    this.#refuseIfClosed()
+    return this.open(await this.#maker.unpack(bytes))
+  }
+
+  /** The queue of a session: any number of these share the one inbox. */
+  queue(sessionId: string): Queue {
+    return new Queue(this, requireId(sessionId, 'session id'))
+  }
+
+  /** Reads every line and says what is wrong. Changes nothing. */
+  async verify(sessionId: string): Promise<VerifyReport> {
+    const log = await this.#port.open(this.scope, requireId(sessionId, 'session id'))
+    try {
+      return await verifyLog(log)
+    } finally {
+      await log.close()
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#open.closeAll()
+    await this.#port.close()
+  }
+
+  #refuseIfClosed(): void {
+    if (this.#open.isClosed) throw new SessionError('session-closed', 'The session store is closed.')
+  }
+
+  async #withStopped(row: SessionInfo, { place = 'active' }: SessionQuery): Promise<SessionInfo> {
+    if (row.status !== 'running' || place !== 'active') return row
+    const log = await this.#port.open(this.scope, row.id).catch(() => undefined)
+    if (!log) return row
+    try {
+      if (!log.owner) return row
+      const owner = await log.owner()
+      // Of a process on another machine it is not known whether it lives.
+      const isStale = Date.parse(row.modified) < this.#now().getTime() - staleRunMs
+      const isElsewhere = owner?.host !== undefined && owner.host !== log.host
+      if (owner && !(isElsewhere && isStale)) return row
+      return { ...row, status: 'idle', stopped: { type: 'interrupted', reason: 'The process that ran it has ended.' } }
+    } finally {
+      await log.close()
+    }
+  }
+
+  #now(): Date {
+    return this.#options.now?.() ?? new Date()
+  }
+
+  async #openNew(id: string, name: string | undefined): Promise<Session> {
+    return this.#maker.orDiscard(id, async () => {
+      const session = await this.open(id)
+      try {
+        if (name !== undefined) await session.appendSessionInfo(name)
+        return session
+      } catch (error) {
+        await session.close()
+        throw error
+      }
+    })
+  }
+
+  async #claim(id: string, options: OpenOptions): Promise<ClaimedSession> {
+    const claim = await this.#port.claim(this.scope, id, options)
+    return claim.type === 'claimed' ? this.#hold(claim.log) : claim
+  }
+
+  async #hold(log: WritableLog): Promise<HeldSession> {
+    const reader = await openReader(log)
+    const listeners: HeldSession['listeners'] = new Listeners()
+    const planned: HeldSession['planned'] = new Map()
+    const writer = new SessionWriter({
+      log,
+      reader,
+      durability: this.#options.durability ?? 'durable',
+      now: () => this.#now(),
+      onCommit: (lines) => {
+        for (const { line } of lines) planned.delete(line.id)
+        announce(lines, listeners)
+      },
+    })
+    return { type: 'held', reader, writer, log, listeners, taken: new Map(), planned }
+  }
+
+  #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {
+    return this.#session(place, { reader: held.reader, held, release })
+  }
+
+  async #openReadable(place: SessionPlace, log: ReadableLog): Promise<Session> {
+    return this.#session(place, { reader: await openReader(log, { isBrief: true }), release: () => log.close() })
+  }
+
+  #session({ isLoose, ...place }: SessionPlace, parts: Pick<SessionParts, 'reader' | 'held' | 'release'>): Session {
+    const id = (isLoose && parts.reader.state.header?.id) || place.id
+    const copy: SessionParts['copy'] = (source) => this.#maker.copy(parts.reader, { from: id, ...source })
+    return new Session({ ...place, id, ...parts, copy })
+  }
+}
+
+/** A run of another machine that has written nothing for so long is taken for one that was left. */
+const staleRunMs = 60 * 60_000
+
+interface SessionPlace {
+  id: string
+  /** It lies anywhere, under any name: its header knows whose it is. */
+  isLoose?: boolean
+  path?: string
+  owner?: Owner
+}
+
+async function openReader(log: ReadableLog, options: { isBrief?: boolean } = {}): Promise<SessionReader> {
+  return SessionReader.open(log, options).catch(async (error: unknown) => {
+    await log.close()
+    throw error
+  })
+}

@@ -1,0 +1,407 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { AppendResult, Claim, LogStore, WritableLog } from '../log/log-store.ts'
+import { localScope } from '../log/log-store.ts'
+import type { DiskLine } from '../line/line.ts'
+import { text } from '../line/message.ts'
+import { sealLine } from '../line/seal-line.ts'
+import type { Session } from './session.ts'
+import { SessionStore } from './session-store.ts'
+import { MemoryLogStore, memoryStore } from '../stores/memory/memory-store.ts'
+import { assistant, said, user } from '../testing/builders.ts'
+
+describe('a store that fails', () => {
+  test('what could not be stored is nowhere, and the session goes on from the last durable line', async () => {
+    const { session, faults } = await sessionOn()
+    const kept = await user(session, 'kept')
+    faults.next = { type: 'failed', cause: new Error('ENOSPC: no space left'), final: false }
+    const lost = await Promise.allSettled([user(session, 'lost'), user(session, 'on top of it')])
+    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(session.leafId).toBe(kept)
+    expect(session.storageFailure).toMatchObject({ code: 'storage-failed' })
+    expect(session.storageFailure?.message).toMatch(/no space left/)
+    await user(session, 'after')
+    expect(session.storageFailure).toBeUndefined()
+    expect(await said(session)).toEqual(['user: kept', 'user: after'])
+  })
+
+  test('a large value whose blob cannot be stored fails, with what was appended behind it', async () => {
+    const { session, faults } = await sessionOn()
+    await user(session, 'kept')
+    faults.blob = new Error('EIO')
+    const lost = await Promise.allSettled([user(session, 'x'.repeat(300_000)), user(session, 'behind')])
+    expect(lost.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    faults.blob = undefined
+    await user(session, 'y'.repeat(300_000))
+    expect(await said(session)).toEqual(['user: kept', `user: ${'y'.repeat(300_000)}`])
+  })
+
+  test('an entry of too many small values to move is refused', async () => {
+    const { session } = await sessionOn()
+    const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key ${index}`, index]))
+    await expect(session.appendCustomEntry('wide', data)).rejects.toMatchObject({ code: 'invalid-entry' })
+    await user(session, 'goes on')
+    expect(await said(session)).toEqual(['user: goes on'])
+  })
+
+  test('a writer that was fenced stays so', async () => {
+    const { session, faults } = await sessionOn()
+    faults.next = { type: 'fenced', reason: 'term 7' }
+    await expect(user(session, 'a')).rejects.toMatchObject({ code: 'fenced' })
+    await expect(user(session, 'b')).rejects.toMatchObject({ code: 'fenced' })
+  })
+
+  test('an unknown outcome is settled by claiming again: lines that are there are acknowledged once', async () => {
+    const { session, faults } = await sessionOn()
+    await user(session, 'before')
+    faults.unknown = 'written'
+    await user(session, 'written')
+    await user(session, 'after')
+    expect(await said(session)).toEqual(['user: before', 'user: written', 'user: after'])
+    const terms: unknown[] = []
+    for await (const line of session.lines()) {
+      const parsed = line.type === 'line' ? (JSON.parse(line.text) as { writer?: { term: number } }) : {}
+      if (parsed.writer) terms.push(parsed.writer.term)
+    }
+    expect(terms).toEqual([1, 2])
+  })
+
+  test('an unknown outcome whose lines are not there is a failure, and nothing is doubled', async () => {
+    const { session, faults } = await sessionOn()
+    await user(session, 'before')
+    faults.unknown = 'absent'
+    await expect(user(session, 'absent')).rejects.toMatchObject({ code: 'storage-failed' })
+    await user(session, 'after')
+    expect(await said(session)).toEqual(['user: before', 'user: after'])
+  })
+
+  test('an unknown outcome with another writer in the way is fenced', async () => {
+    const { session, faults } = await sessionOn()
+    faults.unknown = 'taken'
+    await expect(user(session, 'x')).rejects.toMatchObject({ code: 'fenced' })
+  })
+})
+
+describe('what a reader is shown', () => {
+  test('entries in a circle and one that is its own parent hide nothing of what was said before them', async () => {
+    const session = await loaded(
+      plain('first', null),
+      plain('second', 'first'),
+      plain('a', 'b'),
+      plain('b', 'a'),
+      plain('self', 'self'),
+      plain('last', 'self'),
+    )
+    expect(await said(session)).toEqual(['first', 'second', 'a', 'b', 'self', 'last'].map((id) => `user: ${id}`))
+    expect(session.damage.length).toBe(2)
+  })
+
+  test('a thinking level is read under its older name, flat or nested', async () => {
+    const session = await loaded(plain('first', null), {
+      type: 'thinking_level_change',
+      id: 't',
+      parent_id: 'first',
+      thinking_level_change: { thinking_level: 'high' },
+    })
+    expect((await session.getContext()).thinkingLevel).toBe('high')
+  })
+
+  test('clearing the queue leaves a steer that waits', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    await session.submit('steer', { delivery: 'steer' })
+    await session.submit('follow-up')
+    await store.queue(session.id).clear()
+    expect(session.inbox.messages.map(({ message }) => message)).toEqual(['steer'])
+  })
+
+  test('lost lines are announced where they were', async () => {
+    const port = new MemoryLogStore()
+    const store = new SessionStore(port)
+    await port.create(localScope, 'holed', sealLine({ type: 'session', id: 'holed', version: 1 }, 1))
+    const claim = (await port.claim(localScope, 'holed')) as Claim & { type: 'claimed' }
+    const entry = (id: string, seq: number) => sealLine({ type: 'custom', id, parent_id: null }, seq)
+    const broken = { ...entry('b', 3), text: entry('b', 3).text.replace('custom', 'custOm') }
+    await claim.log.append([entry('a', 2), broken, entry('c', 4), { ...broken, text: 'garbage' }], {
+      term: 1,
+      head: 1,
+      durability: 'durable',
+    })
+    await claim.log.close()
+    const session = await store.open('holed', { readOnly: true })
+    const shown: unknown[] = []
+    for await (const line of session.lines()) shown.push(line.type === 'lost' ? line : line.seq)
+    expect(shown).toEqual([1, 2, { type: 'lost', seq: 3, count: 1 }, 4, { type: 'lost', seq: 5, count: 1 }])
+    expect(session.damage.map(({ seq, count, isNew }) => [seq, count, isNew])).toEqual([
+      [3, 1, true],
+      [5, 1, true],
+    ])
+    expect(session.inbox.hold).toEqual({ reason: 'lines of the log were lost' })
+  })
+
+  test('repair says once what was damaged and rewrites nothing', async () => {
+    const port = new MemoryLogStore()
+    await port.create(localScope, 's', sealLine({ type: 'session', id: 's', version: 1 }, 1))
+    const claim = (await port.claim(localScope, 's')) as Claim & { type: 'claimed' }
+    await claim.log.append([{ seq: 2, crc: '', text: 'garbage' }], { term: 1, head: 1, durability: 'durable' })
+    await claim.log.close()
+    const session = await new SessionStore(port).open('s')
+    expect(await session.repair()).toBe(1)
+    expect(await session.repair()).toBe(0)
+    await session.close()
+    const again = await new SessionStore(port).open('s')
+    expect(again.damage).toMatchObject([{ isNew: false, count: 1 }])
+  })
+
+  test('the twelve kinds of event play back in the order of the log', async () => {
+    const session = await memoryStore().create()
+    await user(session, 'go')
+    await session.append({ type: 'error', error: { message: 'oops' } })
+    await session.append({ type: 'session_end', sessionEnd: { reason: 'done' } })
+    const player = await session.play()
+    expect(player.events().map(({ type }) => type)).toEqual(['session_start', 'user_prompt', 'error', 'session_end'])
+    expect(session.info.status).toBe('ended')
+  })
+
+  test('a listener hears lines until it stops, and a closed session stops it', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    const other = await store.open(session.id)
+    const heard: string[] = []
+    const stop = session.subscribe(({ line }) => heard.push(line.type))
+    session.subscribe(({ seq }) => heard.push(String(seq)))
+    await user(other, 'one')
+    stop()
+    await session.close()
+    await user(other, 'two')
+    expect(heard).toEqual(['writer', '2', 'message', '3'])
+    await other.close()
+  })
+
+  test('a listener that throws does not fail the append, and the others hear the line', async () => {
+    const later: (() => void)[] = []
+    vi.stubGlobal('queueMicrotask', (work: () => void) => later.push(work))
+    try {
+      const session = await memoryStore().create()
+      const heard: string[] = []
+      session.subscribe(() => {
+        throw new Error('broken listener')
+      })
+      session.subscribe(({ line }) => heard.push(line.type))
+      await user(session, 'one')
+      await user(session, 'two')
+      expect(heard).toEqual(['writer', 'message', 'message'])
+      for (const work of later) expect(work).toThrow('broken listener')
+      expect(later).toHaveLength(3)
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
+
+  test('a permission that waits is shown as it was asked, and a grant stays', async () => {
+    const session = await memoryStore().create()
+    const option = { optionId: 'yes', label: 'Yes', kind: 'allow_always' as const }
+    const request = { requestId: 'p1', tool: 'bash', title: 'ls', input: { raw_name: 1 }, options: [option] }
+    await session.append({ type: 'permission_request', permissionRequest: request })
+    expect(session.pendingPermissions).toEqual([request])
+    expect(session.info.status).toBe('requires_action')
+    const result = { requestId: 'p1', outcome: 'allowed' as const, grant: { tool: 'bash' } }
+    await session.append({ type: 'permission_result', permissionResult: result })
+    expect(session.pendingPermissions).toEqual([])
+    expect(session.grants).toEqual([{ tool: 'bash' }])
+  })
+
+  test('after a quick open, going back to before the context reads what is needed', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    const first = await user(session, 'first')
+    for (let index = 0; index < 50; index++) await user(session, `old ${index}`)
+    const kept = await user(session, 'kept')
+    await session.appendCompaction('sum', kept, 1)
+    const id = session.id
+    await session.close()
+    const again = await store.open(id)
+    await user(again, 'more')
+    expect(await said(again)).toEqual(['compactionSummary: sum', 'user: kept', 'user: more'])
+    await again.setLabel(first, 'start')
+    await again.branch(first)
+    await assistant(again, 'other way')
+    expect(await said(again)).toEqual(['user: first', 'assistant: other way'])
+    expect((await again.getContextPath()).map((entry) => entry.type)).toEqual(['message', 'message'])
+    await again.close()
+  })
+
+  test('a compaction lets go of the entries that were held for the context before it', async () => {
+    const session = await memoryStore().create()
+    const first = await user(session, 'first')
+    const held = await session.getEntry(first)
+    expect(await session.getEntry(first)).toBe(held)
+    await session.appendCompaction('sum', await user(session, 'kept'), 1)
+    const read = await session.getEntry(first)
+    expect(read).toEqual(held)
+    expect(read).not.toBe(held)
+  })
+
+  test('a branch does not start at a note', async () => {
+    const session = await memoryStore().create()
+    const label = await session.setLabel(await user(session, 'a'), 'x')
+    await expect(session.branch(label)).rejects.toMatchObject({ code: 'invalid-entry' })
+  })
+
+  test('times that jump back change no order', async () => {
+    const times = ['2026-03-29T01:59:59.999Z', '2026-03-28T00:00:00.000Z', '2027-01-01T00:00:00.000Z']
+    let next = 0
+    const store = memoryStore({ now: () => new Date(times[next++ % times.length] as string) })
+    const session = await store.create()
+    for (let index = 0; index < 10; index++) await user(session, `${index}`)
+    expect(await said(session)).toEqual(Array.from({ length: 10 }, (_, index) => `user: ${index}`))
+  })
+})
+
+function plain(id: string, parentId: string | null): DiskLine {
+  return {
+    type: 'message',
+    id,
+    parent_id: parentId,
+    timestamp: '2026-01-01T00:00:00Z',
+    message: { role: 'user', content: [{ type: 'text', text: { content: id } }] },
+  }
+}
+
+/** A session read from lines in the plain shape, without seq and checksum. */
+async function loaded(...lines: DiskLine[]): Promise<Session> {
+  const port = new MemoryLogStore()
+  await port.create(localScope, 'plain', { seq: 1, crc: '', text: '{"type":"session","id":"plain","version":1}' })
+  const claim = (await port.claim(localScope, 'plain')) as Claim & { type: 'claimed' }
+  const stored = lines.map((line, index) => ({ seq: index + 2, crc: '', text: JSON.stringify(line) }))
+  await claim.log.append(stored, { term: 1, head: 1, durability: 'durable' })
+  await claim.log.close()
+  return new SessionStore(port).open('plain', { readOnly: true })
+}
+
+interface Faults {
+  next: AppendResult | undefined
+  blob: Error | undefined
+  unknown: 'written' | 'absent' | 'taken' | undefined
+}
+
+/** A session in memory whose store fails when told to. */
+async function sessionOn(): Promise<{ session: Session; faults: Faults }> {
+  const faults: Faults = { next: undefined, blob: undefined, unknown: undefined }
+  const port: LogStore = new MemoryLogStore()
+  const claim = port.claim.bind(port)
+  port.claim = async (...args) => {
+    const claimed = await claim(...args)
+    return claimed.type === 'claimed' ? { type: 'claimed', log: withFaults(claimed.log, faults) } : claimed
+  }
+  return { session: await new SessionStore(port).create(), faults }
+}
+
+function withFaults(log: WritableLog, faults: Faults): WritableLog {
+  const append = log.append.bind(log)
+  const putBlob = log.putBlob.bind(log)
+  const reclaim = log.reclaim.bind(log)
+  log.append = async (lines, options) => {
+    const { next, unknown } = faults
+    faults.next = undefined
+    if (next) return next
+    if (unknown === 'written') await append(lines, options)
+    return unknown ? { type: 'unknown', cause: new Error('connection lost') } : append(lines, options)
+  }
+  log.reclaim = async () => {
+    const isTaken = faults.unknown === 'taken'
+    faults.unknown = undefined
+    return isTaken ? { type: 'owned', owner: { reason: 'node 2 has it' } } : reclaim()
+  }
+  log.putBlob = async (bytes) => {
+    if (faults.blob) throw faults.blob
+    return putBlob(bytes)
+  }
+  return log
+}
+
+test('words of a message are given by text()', () => {
+  expect(text('a')).toEqual({ type: 'text', text: { content: 'a' } })
+})
+
+describe('taking a waiting message', () => {
+  test('of two that deliver the same message at once one does, and it is said once', async () => {
+    const session = await memoryStore().create()
+    const { id } = await session.submit('once')
+    const outcomes = await Promise.allSettled([session.deliver(id), session.deliver(id), session.deliver(id)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(await said(session)).toEqual(['user: once'])
+  })
+
+  test('a message that is being delivered can be neither removed, edited nor given out again', async () => {
+    const store = memoryStore()
+    const session = await store.create()
+    const other = await store.open(session.id)
+    const { id } = await session.submit('once')
+    const delivered = session.deliver(id)
+    expect(other.nextWaiting('follow-up')).toBeUndefined()
+    expect(other.inbox.messages).toEqual([])
+    await expect(other.changeInbox({ action: 'remove', id })).rejects.toMatchObject({ code: 'message-not-found' })
+    await expect(other.changeInbox({ action: 'edit', id, message: 'x' })).rejects.toMatchObject({
+      code: 'message-not-found',
+    })
+    await expect(store.queue(session.id).pop()).rejects.toMatchObject({ code: 'queue-empty' })
+    await delivered
+  })
+
+  test('a delivery goes by the changes that are on their way to the disk, whose lines come before its own', async () => {
+    const session = await memoryStore().create()
+    const { id: first } = await session.submit('first')
+    const { id: second } = await session.submit('second')
+    const changes = [
+      session.changeInbox({ action: 'move', id: second, beforeId: first }),
+      session.changeInbox({ action: 'edit', id: second, message: 'better' }),
+    ]
+    expect(session.nextWaiting('follow-up')).toMatchObject({ id: second, message: 'better' })
+    await Promise.all([...changes, session.deliver(second)])
+    const [entry] = await session.getContextPath()
+    expect(entry).toMatchObject({ message: { content: [text('better')] } })
+    const added = session.submit('third')
+    await session.changeInbox({ action: 'hold', id: first })
+    const { id: third } = await added
+    expect(session.nextWaiting('follow-up')?.id).toBe(third)
+    await session.changeInbox({ action: 'release', id: first })
+    const held = session.changeInbox({ action: 'hold' })
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    await held
+    const cleared = session.changeInbox({ action: 'clear' })
+    await expect(session.deliver(first)).rejects.toMatchObject({ code: 'message-not-found' })
+    await cleared
+    expect(session.inbox.messages).toEqual([])
+    await session.close()
+  })
+
+  test('a message is given out only when it is durable itself', async () => {
+    const session = await memoryStore().create()
+    const submitted = session.submit('soon')
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    const { id } = await submitted
+    expect(session.nextWaiting('follow-up')?.id).toBe(id)
+    const changes = [session.submit('later'), session.changeInbox({ action: 'move', id, beforeId: null })]
+    expect(session.nextWaiting('follow-up')).toBeUndefined()
+    await Promise.all(changes)
+    expect(session.nextWaiting('follow-up')?.message).toBe('later')
+    await session.close()
+  })
+
+  test('a delivery that could not be stored leaves the message waiting', async () => {
+    const { session, faults } = await sessionOn()
+    const { id } = await session.submit('again')
+    faults.next = { type: 'failed', cause: new Error('ENOSPC'), final: false }
+    await expect(session.deliver(id)).rejects.toMatchObject({ code: 'storage-failed' })
+    expect(session.nextWaiting('follow-up')?.id).toBe(id)
+    await session.deliver(id)
+    expect(await said(session)).toEqual(['user: again'])
+  })
+})
+
+test('a large value with half a character, or a mark at its start, comes back as it was', async () => {
+  const session = await memoryStore().create()
+  const words = [`\ufeff${'x'.repeat(300_000)}`, `${'y'.repeat(300_000)}\ud83d`]
+  for (const each of words) await user(session, each)
+  expect(await said(session)).toEqual(words.map((each) => `user: ${each}`))
+})

@@ -1,0 +1,506 @@
+import { checkLine } from '../line/check-line.ts'
+import type { CommitListener } from '../log/committed-line.ts'
+import type { Context, ReasoningPolicy } from '../view/context.ts'
+import { buildContext } from '../view/context.ts'
+import type { Cause, Entry, Header } from '../line/entry.ts'
+import { fromDisk, payloadFromDisk } from '../line/codec.ts'
+import { SessionError } from '../errors.ts'
+import type { InboxHold, WaitingMessage } from '../state/inbox.ts'
+import type { DiskLine, EntryDraft, Line, RecordDraft } from '../line/line.ts'
+import type { LogLine } from '../log/log-lines.ts'
+import { readLogLines } from '../log/log-lines.ts'
+import type { Owner } from '../log/log-store.ts'
+import type { HeldSession } from './open-sessions.ts'
+import {
+  text,
+  type BlobReference,
+  type Content,
+  type Message,
+  type MessageInput,
+  type MessageRole,
+} from '../line/message.ts'
+import type { Delivery, PermissionRequestRecord, PlanRecord, SubmissionChange } from '../line/record.ts'
+import { Player } from '../view/player.ts'
+import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
+import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
+import { sessionInfoOf } from '../state/session-info.ts'
+import type { SessionInfo } from '../state/session-list.ts'
+import type { HeaderOptions } from './session-maker.ts'
+import type { Redaction } from '../log/redaction.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import type { Damage, OpenRun } from '../state/session-state.ts'
+import type { AppendContext, SessionWriter } from '../log/session-writer.ts'
+import { contextPathTo, type Node } from '../state/tree.ts'
+import { buildTree, type TreeNode } from '../view/tree-view.ts'
+
+export interface SessionParts {
+  id: string
+  reader: SessionReader
+  /** Absent in a session that is open for reading only. */
+  held?: HeldSession
+  owner?: Owner
+  path?: string
+  /** Copies the path to a leaf, or everything, into a new session and gives its id. */
+  copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
+  /** Gives back what was opened. */
+  release: () => Promise<void>
+}
+
+type PermissionRequest = PermissionRequestRecord['permissionRequest']
+
+export interface SessionTotals {
+  turns: number
+  toolCalls: number
+  /** Of the runs that have ended. */
+  runMs: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+export interface AppendedMessage extends AppendContext {
+  /** Further members of the message: model, usage, run and so on. */
+  with?: Omit<Partial<Message>, 'role' | 'content'>
+}
+
+/** One conversation: an append-only log, the tree it holds and the leaf where it goes on. */
+export class Session {
+  readonly id: string
+  readonly path: string | undefined
+  /** Who writes this session, where it is not us. */
+  readonly owner: Owner | undefined
+  readonly #reader: SessionReader
+  readonly #held: HeldSession | undefined
+  readonly #parts: SessionParts
+  readonly #inbox: SessionInbox
+  readonly #unsubscribe = new Set<() => void>()
+  #isClosed = false
+
+  constructor(parts: SessionParts) {
+    this.id = parts.id
+    this.path = parts.path
+    this.owner = parts.owner
+    this.#reader = parts.reader
+    this.#held = parts.held
+    this.#inbox = new SessionInbox({
+      sessionId: parts.id,
+      reader: parts.reader,
+      taken: parts.held?.taken ?? new Map(),
+      planned: parts.held?.planned ?? new Map(),
+      append: async (draft, cause) => this.#writable().append(draft, cause && { cause }),
+    })
+    this.#parts = parts
+  }
+
+  // State
+
+  get header(): Header | undefined {
+    const { header } = this.#reader.state
+    return header && (fromDisk(header, 1) as Header)
+  }
+
+  get leafId(): string | null {
+    return this.#reader.state.leaf?.id ?? null
+  }
+
+  get name(): string {
+    return this.#reader.state.name
+  }
+
+  /** The last durable line: what a cursor of a client names. */
+  get head(): { seq: number; crc: string } {
+    const { seq, crc } = this.#reader.state.last
+    return { seq, crc }
+  }
+
+  get info(): SessionInfo {
+    return sessionInfoOf(this.#reader.state, { id: this.id, ...(this.path !== undefined && { path: this.path }) })
+  }
+
+  /** What the session has used in all. */
+  get totals(): SessionTotals {
+    const { turns, toolCalls, runMs, usage } = this.#reader.state.totals
+    return {
+      turns,
+      toolCalls,
+      runMs,
+      tokens: usage.total_tokens || usage.input_tokens + usage.output_tokens,
+      cost: usage.cost,
+    }
+  }
+
+  get openRun(): OpenRun | null {
+    return this.#reader.state.run
+  }
+
+  /** What could not be read. `isNew` damage has not been shown to anybody. */
+  get damage(): readonly (Damage & { isNew: boolean })[] {
+    const { damage, damageSeenThrough } = this.#reader.state
+    return damage.map((each) => ({ ...each, isNew: each.seq > damageSeenThrough }))
+  }
+
+  /** Why this session cannot be written to, if so. */
+  get readOnlyReason(): string | undefined {
+    if (this.#reader.state.newer !== undefined) return this.#reader.state.newer
+    if (!this.#held) return this.owner?.reason ?? 'It was opened for reading only.'
+    return undefined
+  }
+
+  /** Set from a failed append until one succeeds. */
+  get storageFailure(): SessionError | undefined {
+    return this.#held?.writer.failure
+  }
+
+  get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
+    const { messages, hold } = this.#inbox
+    return { messages, hold }
+  }
+
+  get pendingPermissions(): PermissionRequest[] {
+    return this.#reader.state.permissions.pending.map(
+      ({ payload }) => payloadFromDisk('permission_request', payload) as unknown as PermissionRequest,
+    )
+  }
+
+  /** The items of the newest plan. */
+  get plan(): PlanRecord['plan']['items'] {
+    const { plan } = this.#reader.state.facts
+    return plan ? (payloadFromDisk('plan', plan.payload)['items'] as PlanRecord['plan']['items']) : []
+  }
+
+  get grants(): readonly Record<string, unknown>[] {
+    return this.#reader.state.permissions.grants
+  }
+
+  /** The permission mode that the log says; undefined if none was ever recorded. */
+  get permissionMode(): string | undefined {
+    return this.#reader.state.permissions.mode
+  }
+
+  get localFolder(): string | undefined {
+    return this.#reader.log.localFolder
+  }
+
+  /**
+   * The same object for every handle that writes this session in this process: a key for state that the openers of a session must
+   * share, such as its run. A handle that only reads has a key of its own.
+   */
+  get sharedKey(): object {
+    return this.#held ?? this
+  }
+
+  /** The seq of the line that a client command caused, if it took effect already. */
+  effectOf(command: string): number | undefined {
+    return this.#reader.state.commands.seqOf(command)
+  }
+
+  // Writing
+
+  /** Appends a node, a note or a record; resolves when it is durable. */
+  async append(draft: EntryDraft | RecordDraft, context?: AppendContext): Promise<Line> {
+    const { line, sealed } = await this.#writable().append(draft, context)
+    return fromDisk(line, sealed.seq)
+  }
+
+  /** Rejects with `invalid-entry`, and says why, if the role or the content is malformed. */
+  appendMessage(role: MessageRole, content: MessageInput, options?: AppendedMessage): Promise<string> {
+    // The writer turns every accepted form of content into blocks.
+    const message = { role, content: content as Content[], ...options?.with }
+    return this.#appendEntry({ type: 'message', message }, options)
+  }
+
+  async appendThinkingLevelChange(level: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'thinking_level', thinkingLevel: { thinkingLevel: level } }, context)
+  }
+
+  async appendModelChange(provider: string, modelId: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'model_change', modelChange: { provider, modelId } }, context)
+  }
+
+  /** Rejects where `firstKeptId` is not in the current context: such a summary would hide what it does not tell. */
+  async appendCompaction(
+    summary: string,
+    firstKeptId: string,
+    tokensBefore: number,
+    context?: AppendContext,
+  ): Promise<string> {
+    const path = await this.#reader.ask((state) => contextPathTo(state.leaf))
+    if (!path.nodes.some((node) => node.id === firstKeptId)) {
+      throw new SessionError(
+        'not-in-context',
+        `Entry ${firstKeptId} is not in the current context of session ${this.id}.`,
+      )
+    }
+    const compaction = { summary, firstKeptEntryId: firstKeptId, tokensBefore }
+    return this.#appendEntry({ type: 'compaction', compaction }, context)
+  }
+
+  async appendSessionInfo(name: string, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'session_info', sessionInfo: { name } }, context)
+  }
+
+  async appendCustomEntry(customType: string, data: Record<string, unknown>, context?: AppendContext): Promise<string> {
+    return this.#appendEntry({ type: 'custom', custom: { customType, data } }, context)
+  }
+
+  /** Bookmarks an entry; an empty label removes the bookmark. */
+  async setLabel(targetId: string, label: string, context?: AppendContext): Promise<string> {
+    await this.#reader.nodeOf(targetId)
+    return this.#appendEntry({ type: 'label', label: { targetId, label } }, context)
+  }
+
+  /** Stores bytes by their content, durable, so that a line may name them. */
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    const { log, writer } = this.#writableSession()
+    return log.putBlob(writer.redaction.blob(bytes))
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array> {
+    const bytes = await this.#reader.log.getBlob(sha256)
+    if (!bytes) throw new SessionError('blob-missing', `Blob ${sha256} of session ${this.id} is missing.`)
+    return bytes
+  }
+
+  /** From here on everything that anybody in this process writes to this session passes this step first. */
+  redactWith(redaction: Redaction): void {
+    this.#writableSession().writer.redaction = redaction
+  }
+
+  // Navigation
+
+  /** Moves the leaf; the next entry becomes a child of this one. `null` is before the first entry. */
+  async branch(entryId: string | null, context?: AppendContext): Promise<void> {
+    this.#refuseWhileRunning('branch')
+    if (entryId !== null) await this.#branchTarget(entryId)
+    await this.#writable().append({ type: 'leaf', leaf: { targetId: entryId } }, context)
+  }
+
+  /** Moves the leaf and leaves there a summary of what was abandoned: one line does both. */
+  async branchWithSummary(branchFromId: string | null, summary: string, context?: AppendContext): Promise<string> {
+    this.#refuseWhileRunning('branch')
+    if (branchFromId !== null) await this.#branchTarget(branchFromId)
+    const fromId = this.#writable().plannedLeaf
+    const draft: EntryDraft = { type: 'branch_summary', branchSummary: { summary, fromId } }
+    return this.#appendEntry(draft, { ...context, parentId: branchFromId })
+  }
+
+  /** Writes the path to an entry as a session of its own and gives that session's id. */
+  async createBranchedSession(leafId: string, options: HeaderOptions = {}): Promise<string> {
+    await this.#reader.nodeOf(leafId)
+    return this.#parts.copy({ leafId, options })
+  }
+
+  /** Writes all entries as a session of its own and gives that session's id. */
+  async copyAll(options: HeaderOptions = {}): Promise<string> {
+    return this.#parts.copy({ options })
+  }
+
+  // Reading
+
+  /** What the model is shown at the leaf (or at another entry), with the entry that each part comes from. */
+  async getContext(options: { leafId?: string | null; reasoning?: ReasoningPolicy } = {}): Promise<Context> {
+    const { leafId, reasoning } = options
+    if (typeof leafId === 'string') await this.#reader.nodeOf(leafId)
+    return this.#reader.ask(async (state) => {
+      const leaf = leafId === undefined ? state.leaf : leafId === null ? null : (state.tree.get(leafId) ?? null)
+      const path = contextPathTo(leaf)
+      return buildContext({
+        path: await this.#reader.entriesOf(path.nodes),
+        compaction: await this.#entryOf(path.compaction, 'compaction'),
+        system: await this.#entryOf(leaf?.inForce.system, 'system'),
+        model: await this.#entryOf(leaf?.inForce.model, 'model_change'),
+        thinking: await this.#entryOf(leaf?.inForce.thinking, 'thinking_level'),
+        keptIsMissing: path.keptIsMissing,
+        ...(reasoning && { reasoning }),
+      })
+    })
+  }
+
+  /** The model and the thinking level in force at the leaf. Reads two lines at most, however long the session is. */
+  async getModelChoice(): Promise<Pick<Context, 'model' | 'thinkingLevel'>> {
+    return this.#reader.ask(async ({ leaf }) => {
+      const model = await this.#entryOf(leaf?.inForce.model, 'model_change')
+      const thinking = await this.#entryOf(leaf?.inForce.thinking, 'thinking_level')
+      return {
+        model: model?.modelChange ?? null,
+        thinkingLevel: thinking?.thinkingLevel.thinkingLevel ?? null,
+      }
+    })
+  }
+
+  /** The entries of the context path, oldest first: what cut points are looked for in. */
+  async getContextPath(): Promise<Entry[]> {
+    return this.#reader.ask((state) => this.#reader.entriesOf(contextPathTo(state.leaf).nodes))
+  }
+
+  async getEntry(entryId: string): Promise<Entry> {
+    return this.#reader.ask(async () => {
+      const [entry] = await this.#reader.entriesOf([await this.#reader.nodeOf(entryId)])
+      return entry as Entry
+    })
+  }
+
+  /** The whole session as a tree. Reads the whole log. */
+  async getTree(): Promise<TreeNode[]> {
+    await this.#reader.readWhole()
+    const { tree, labels } = this.#reader.state
+    return buildTree(tree, labels, (nodes) => this.#reader.entriesOf(nodes))
+  }
+
+  getLabels(): Map<string, string> {
+    return new Map(this.#reader.state.labels)
+  }
+
+  /** Where a screen may begin: how the session stands, and the newest entries of its path. */
+  async snapshot(options: SnapshotOptions): Promise<SessionSnapshot> {
+    return makeSnapshot(this.#reader, options)
+  }
+
+  /** The lines after a cursor, byte for byte, up to the last durable one. */
+  lines(options: { after?: number } = {}): AsyncIterable<LogLine> {
+    const isDamaged = this.#reader.state.damageCount > 0
+    return readLogLines(this.#reader.log, {
+      after: options.after ?? 0,
+      through: () => this.#reader.state.seq,
+      isDamaged,
+    })
+  }
+
+  /** The session as a player shows it, from the first line to the last durable one. */
+  async play(): Promise<Player> {
+    const lines: Line[] = []
+    for await (const line of this.lines()) {
+      if (line.type === 'line') lines.push(checkLine(fromDisk(JSON.parse(line.text) as DiskLine, line.seq)))
+    }
+    return new Player(lines)
+  }
+
+  /** Tells of every line when it is durable. */
+  subscribe(listener: CommitListener): () => void {
+    const { listeners } = this.#writableSession()
+    const remove = listeners.add(listener)
+    const stop = (): void => {
+      remove()
+      this.#unsubscribe.delete(stop)
+    }
+    this.#unsubscribe.add(stop)
+    return stop
+  }
+
+  /** Who writes this session now, as far as that can be told without claiming it; undefined if nobody does or nothing is known. */
+  async currentOwner(): Promise<Owner | undefined> {
+    return this.#reader.log.owner?.()
+  }
+
+  /** Resolves when the log may have grown, or the signal aborts. */
+  async changed(signal: AbortSignal): Promise<void> {
+    await this.#reader.log.changed(signal)
+  }
+
+  /** In a session that somebody else writes: takes in what is new. */
+  async refresh(): Promise<void> {
+    if (!this.#held) await this.#reader.refresh()
+  }
+
+  // Waiting messages
+
+  /** Accepts a message to be delivered later and gives its id. */
+  async submit(message: string, options: SubmitOptions = {}): Promise<WaitingMessage> {
+    return this.#inbox.submit(message, options)
+  }
+
+  /** Changes the waiting messages. Rejects with `message-not-found` where the named one is not waiting. */
+  async changeInbox(change: SubmissionChange, cause?: Cause): Promise<void> {
+    await this.#inbox.change(change, cause)
+  }
+
+  /** The next message that may go out, if there is one; on request, of those that a person let go since they came. */
+  nextWaiting(delivery: Delivery, options?: { onlyReleased?: boolean }): WaitingMessage | undefined {
+    return this.#inbox.next(delivery, options)
+  }
+
+  /**
+   * Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. From the call on it is
+   * nobody else's, also while its images are looked for.
+   */
+  async deliver(id: string, options?: AppendedMessage & { images?: () => Promise<Content[]> }): Promise<string> {
+    const { images, ...context } = options ?? {}
+    return this.#inbox.take(id, ({ message }) => {
+      const say = (more: Content[]): Promise<string> =>
+        this.appendMessage('user', [text(message), ...more], {
+          ...context,
+          with: { ...context.with, submissionId: id },
+        })
+      return images ? images().then(say) : say([])
+    })
+  }
+
+  // Lifetime
+
+  /** Says that the damage found so far has been seen. Nothing is cut off or rewritten. */
+  async repair(): Promise<number> {
+    const found = this.damage.filter((each) => each.isNew)
+    if (found.length === 0) return 0
+    const places = found.slice(0, 100).map(({ at, size, reason }) => ({ at, size, reason }))
+    const lostLines = found.reduce((sum, each) => sum + each.count, 0)
+    const throughSeq = this.#reader.state.seq
+    await this.#writable().append({ type: 'damage', damage: { throughSeq, lostLines, places } })
+    return found.length
+  }
+
+  /** Writes the derived files now, as at the end of a run. */
+  async saveDerived(): Promise<void> {
+    await this.#held?.writer.saveDerived()
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    for (const stop of this.#unsubscribe) stop()
+    await this.#parts.release()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #appendEntry(draft: EntryDraft, context?: AppendContext): Promise<string> {
+    return (await this.#writable().append(draft, context)).line.id
+  }
+
+  #writable(): SessionWriter {
+    return this.#writableSession().writer
+  }
+
+  #writableSession(): HeldSession {
+    if (this.#isClosed) throw new SessionError('session-closed', `Session ${this.id} is closed.`)
+    const { newer } = this.#reader.state
+    if (newer !== undefined) throw new SessionError('newer-format', newer)
+    if (this.#held) return this.#held
+    throw new SessionError('read-only', `Session ${this.id} cannot be written: ${this.readOnlyReason}`)
+  }
+
+  #refuseWhileRunning(what: string): void {
+    const { run } = this.#reader.state
+    if (run) throw new SessionError('session-busy', `Session ${this.id} cannot ${what} while run ${run.runId} is open.`)
+  }
+
+  /** Notes hang beside the path: an entry is never appended to one. */
+  async #branchTarget(entryId: string): Promise<Node> {
+    const node = await this.#reader.nodeOf(entryId)
+    if (node.isNote) {
+      throw new SessionError('invalid-entry', `Entry ${entryId} is a note; a branch starts at an entry of the tree.`)
+    }
+    return node
+  }
+
+  /** The entry of a node, if it is still what the fold took it for. */
+  async #entryOf<T extends Entry['type']>(
+    node: Node | null | undefined,
+    type: T,
+  ): Promise<Extract<Entry, { type: T }> | null> {
+    if (!node) return null
+    const [entry] = await this.#reader.entriesOf([node])
+    return entry?.type === type ? (entry as Extract<Entry, { type: T }>) : null
+  }
+}

@@ -1,0 +1,138 @@
+import { fromDisk, payloadFromDisk } from '../line/codec.ts'
+import type { Header } from '../line/entry.ts'
+import { parseLine } from '../line/parse-line.ts'
+import type { PlacedRecord } from '../state/recent-facts.ts'
+import type { SessionReader } from '../log/session-reader.ts'
+import { isGap, type Node } from '../state/tree.ts'
+import type { PermissionRequest, SnapshotFold, Transcript, TranscriptError, TranscriptRun } from '../view/transcript.ts'
+
+/**
+ * Enough to begin a transcript without the whole log: what the fold says at `head`, and the newest lines of the path. What lies
+ * before them is asked for when somebody wants to see it.
+ */
+export interface SessionSnapshot {
+  head: { seq: number; crc: string }
+  /** Lines of the path as they stand in the log, the oldest first. */
+  lines: { seq: number; text: string }[]
+  /** The entry before the first line: where a reader pages back from. Null at the beginning. */
+  before: string | null
+  leafId: string | null
+  fold: SnapshotFold
+}
+
+export interface SnapshotOptions {
+  /** Of the path, the newest. */
+  entries: number
+  /** Fewer entries where they are longer than this together; one at least. */
+  bytes?: number
+}
+
+/** The snapshot at the last durable line. Reads no more of the log than the lines it gives. */
+export async function makeSnapshot(reader: SessionReader, options: SnapshotOptions): Promise<SessionSnapshot> {
+  const { state } = reader
+  const { seq, crc } = state.last
+  const fold = foldOf(reader)
+  const leafId = state.leaf?.id ?? null
+  const nodes = newestNodes(state.leaf, options)
+  const lines = await linesOf(nodes, reader)
+  const missing = new MissingCalls(lines)
+  // A result is shown with its call.
+  for (let reach = 0; missing.areAny && reach < maxReach; reach++) {
+    const parent = parentOf(nodes[0])
+    if (!parent) break
+    nodes.unshift(parent)
+    const [line] = await linesOf([parent], reader)
+    if (!line) continue
+    lines.unshift(line)
+    missing.goBackTo(line)
+  }
+  const oldest = nodes[0]
+  const before = oldest && oldest.parent !== null ? oldest.id : null
+  return { head: { seq, crc }, lines, before, leafId, fold }
+}
+
+/** A call that is further up than this is left out: its result may have none at all. */
+const maxReach = 100
+
+/** Calls that are further up the path than the lines that have been looked at, from the newest back. */
+class MissingCalls {
+  readonly #ids = new Set<string>()
+
+  constructor(lines: SessionSnapshot['lines']) {
+    for (const line of lines.toReversed()) this.goBackTo(line)
+  }
+
+  get areAny(): boolean {
+    return this.#ids.size > 0
+  }
+
+  goBackTo({ seq, text }: SessionSnapshot['lines'][number]): void {
+    const parsed = parseLine(new TextEncoder().encode(text))
+    const line = parsed.type === 'line' ? fromDisk(parsed.line, seq) : undefined
+    if (line?.type !== 'message') return
+    for (const block of line.message.content) {
+      if (block.type === 'tool_use') this.#ids.delete(block.toolUse.id)
+      else if (block.type === 'tool_result') this.#ids.add(block.toolResult.toolUseId)
+    }
+  }
+}
+
+async function linesOf(nodes: readonly Node[], { log }: SessionReader): Promise<SessionSnapshot['lines']> {
+  const readable = nodes.filter((node) => !isGap(node))
+  const bytes = await log.readAt(readable)
+  const decoder = new TextDecoder()
+  return readable.map((node, index) => ({ seq: node.seq, text: decoder.decode(bytes[index]) }))
+}
+
+/** From the leaf upwards, as far as was asked for or as far as has been read; the oldest first. */
+function newestNodes(leaf: Node | null, { entries, bytes = Infinity }: SnapshotOptions): Node[] {
+  const nodes: Node[] = []
+  let size = 0
+  for (let node: Node | undefined = leaf ?? undefined; node && nodes.length < entries; node = parentOf(node)) {
+    size += node.size
+    if (size > bytes && nodes.length > 0) break
+    nodes.push(node)
+  }
+  return nodes.reverse()
+}
+
+function parentOf(node: Node | undefined): Node | undefined {
+  return node?.parent === 'unread' ? undefined : (node?.parent ?? undefined)
+}
+
+function foldOf({ state }: SessionReader): SnapshotFold {
+  const { facts, header, totals, damage } = state
+  const { usage } = totals
+  return {
+    header: header ? (fromDisk(header, 1) as Header) : null,
+    name: state.name,
+    labels: [...state.labels],
+    waiting: state.inbox.messages,
+    hold: state.inbox.hold,
+    permissions: state.permissions.pending.map((each) => placed('permission_request', each) as PermissionRequest),
+    run: facts.run && (placed('run_start', facts.run) as TranscriptRun),
+    lastRun: facts.lastRun && (payloadFromDisk('run_end', facts.lastRun.payload) as Transcript['lastRun']),
+    lastError: facts.lastError && (placed('error', facts.lastError) as TranscriptError),
+    plan: facts.plan ? (payloadFromDisk('plan', facts.plan.payload)['items'] as Transcript['plan']) : [],
+    usage: {
+      inputTokens: usage.input_tokens,
+      outputTokens: usage.output_tokens,
+      cacheReadTokens: usage.cache_read_tokens,
+      cacheWriteTokens: usage.cache_write_tokens,
+      reasoningTokens: usage.reasoning_tokens,
+      totalTokens: usage.total_tokens,
+      cost: usage.cost,
+    },
+    damage: {
+      lostLines: damage.reduce((sum, { count }) => sum + count, 0),
+      throughSeq: damage.reduce((last, { seq, count }) => (count > 0 ? Math.max(last, seq + count - 1) : last), 0),
+      seenThrough: state.damageSeenThrough,
+    },
+    ended: state.ended,
+    running: [...facts.running],
+  }
+}
+
+function placed(type: string, { payload, seq, timestamp }: PlacedRecord): unknown {
+  return { ...payloadFromDisk(type, payload), seq, timestamp }
+}

@@ -1,0 +1,151 @@
+import { parseLine } from '../../../line/parse-line.ts'
+import { Reading, type ReplayedLine } from '../../../log/replay.ts'
+import type { SearchHit, SearchQuery } from '../../../state/session-list.ts'
+import { SessionState } from '../../../state/session-state.ts'
+import type { Candidate } from './index-documents.ts'
+import type { IndexFile, Part } from './index-file.ts'
+import { maxNamedTerms } from './index-terms.ts'
+import { IndexTexts } from './index-texts.ts'
+import type { LogStat } from './index-walk.ts'
+import type { IndexSource } from './list-index.ts'
+import { NewestHits } from './newest-hits.ts'
+import { readInSlices, withLog } from './read-log.ts'
+import { matchExpression, wordsOf, type FoundTerms } from './search-text.ts'
+import type { Slices } from './slices.ts'
+
+/** Asks the full-text index, and reads the logs that are not in it. */
+export class IndexSearch {
+  readonly #file: IndexFile
+  readonly #slices: Slices
+  readonly #texts: IndexTexts
+  /** Searches go one after the other, so that no entry is indexed twice. */
+  #searching: Promise<unknown> = Promise.resolve()
+
+  constructor(file: IndexFile, slices: Slices) {
+    this.#file = file
+    this.#slices = slices
+    this.#texts = new IndexTexts(slices)
+  }
+
+  async search(source: IndexSource, { text, limit = defaultHits, among }: SearchQuery): Promise<SearchHit[]> {
+    const words = wordsOf(text)
+    if (words.length === 0 || limit < 1) return []
+    const found = this.#searching.then(() =>
+      this.#file.use({ folder: source.folder, kind: 'search' }, (part) =>
+        this.#search(source, { words, limit, isWanted: (id) => among?.has(id) ?? true }, part),
+      ),
+    )
+    this.#searching = found.catch(() => undefined)
+    return found
+  }
+
+  async #search(
+    source: IndexSource,
+    query: { words: string[]; limit: number; isWanted: (id: string) => boolean },
+    part: Part | undefined,
+  ): Promise<SearchHit[]> {
+    const hits = new NewestHits(query.limit)
+    const unindexed = await this.#texts.update(source, part)
+    const { words, isWanted } = query
+    const isIndexed = (id: string): boolean => isWanted(id) && !unindexed.has(id)
+    if (part) await this.#lookUp(source, part, { words, isIndexed, hits })
+    const unread = [...unindexed.values()].filter(({ id }) => isWanted(id))
+    await this.#scan(source, unread, words, hits)
+    return hits.list()
+  }
+
+  async #lookUp(
+    source: IndexSource,
+    part: Part,
+    { words, isIndexed, hits }: { words: readonly string[]; isIndexed: (id: string) => boolean; hits: NewestHits },
+  ): Promise<void> {
+    const expression = await matchExpression(words, (text) => this.#termsWith(part, text))
+    if (expression === undefined) return
+    let below: number | undefined = Number.MAX_SAFE_INTEGER
+    let misses = 0
+    for (let size = firstWindow; below !== undefined; size = Math.min(size * 4, maxWindow)) {
+      const window: Candidate[] = []
+      below = gather(part.db.candidates(part.source, expression, below), { size, hits, window })
+      const examined = window.filter(({ id }) => isIndexed(id)).sort((left, right) => right.ms - left.ms)
+      for (let from = 0; from < examined.length; from += examinedTogether) {
+        const group = examined.slice(from, from + examinedTogether)
+        if (group.every(({ ms }) => ms < hits.floorMs)) break
+        if (misses >= maxMisses) return
+        const byLog = Map.groupBy(group, ({ id }) => id)
+        const missed = [...byLog].map(([id, candidates]) => examine(source, id, { candidates, words, hits }))
+        for (const count of await Promise.all(missed)) misses += count
+        await this.#slices.pause()
+      }
+      await this.#slices.pause()
+    }
+  }
+
+  /** The words that have a part, the shortest first if there are too many. */
+  async #termsWith(part: Part, text: string): Promise<FoundTerms> {
+    const all: string[] = []
+    for (const terms of part.db.termsWith(part.source, text)) {
+      all.push(...terms)
+      await this.#slices.pause()
+    }
+    if (all.length <= maxNamedTerms) return { terms: all, isComplete: true }
+    all.sort((left, right) => left.length - right.length)
+    return { terms: all.slice(0, maxNamedTerms), isComplete: false }
+  }
+
+  /** Reads logs that are not in the index, newest first, until nothing newer can come. */
+  async #scan(source: IndexSource, files: LogStat[], words: readonly string[], hits: NewestHits): Promise<void> {
+    for (const file of files.sort((left, right) => right.mtimeMs - left.mtimeMs)) {
+      if (file.mtimeMs < hits.floorMs) return
+      try {
+        const watch = ({ line, seq }: ReplayedLine): boolean => hits.offerLine(file.id, line, { seq, words })
+        await withLog(source, file.id, (log) =>
+          readInSlices(log, {
+            reading: new Reading(new SessionState({ isWhole: true }), watch),
+            from: 0,
+            slices: this.#slices,
+          }),
+        )
+      } catch {
+        this.#slices.throwIfClosed()
+        // A log that cannot be read, or is gone by now, has nothing to find.
+      }
+    }
+  }
+}
+
+const defaultHits = 50
+/** Candidates are looked at in windows, each four times the one before. */
+const firstWindow = 200
+const maxWindow = 3200
+const examinedTogether = 16
+/** After so many entries that only seemed to fit, a search ends with what it has: what is older is not found. */
+const maxMisses = 2000
+
+/** Takes as many candidates as a window has and gives where the next one begins; undefined where nothing newer can come. */
+function gather(
+  candidates: Iterable<Candidate>,
+  { size, hits, window }: { size: number; hits: NewestHits; window: Candidate[] },
+): number | undefined {
+  for (const candidate of candidates) {
+    if (candidate.reachMs < hits.floorMs) return undefined
+    window.push(candidate)
+    if (window.length === size) return candidate.rowid
+  }
+  return undefined
+}
+
+/** Reads the entries that the index offers, takes those that really have the words and counts the others. */
+async function examine(
+  source: IndexSource,
+  id: string,
+  { candidates, words, hits }: { candidates: Candidate[]; words: readonly string[]; hits: NewestHits },
+): Promise<number> {
+  // A log may have gone away since it was looked at.
+  const lines = await withLog(source, id, (log) => log.readAt(candidates)).catch(() => [])
+  const isHit = ({ seq }: Candidate, index: number): boolean => {
+    const parsed = lines[index] && parseLine(lines[index])
+    if (parsed?.type !== 'line' || (parsed.line.seq ?? seq) !== seq) return false
+    return hits.offerLine(id, parsed.line, { seq, words })
+  }
+  return candidates.filter((candidate, index) => !isHit(candidate, index)).length
+}
