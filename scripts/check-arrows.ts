@@ -76,7 +76,7 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
   },
   // The screen knows sessions and clients and nothing of what runs them, so it is the same for a session on another machine.
   cli: {
-    shared: ['util', 'text', 'session-source.ts', 'session-choices.ts'],
+    shared: ['util', 'text', 'session-source.ts'],
     folders: {
       util: [],
       text: [],

@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { runCli } from './cli.ts'
+import { runCli, reportFailure } from './cli.ts'
 import { Failure, usageFailure } from './command-line/failure.ts'
 import { exitCodes } from './command-line/exit-code.ts'
-import { OutputError } from './command-line/output-error.ts'
-import { reportFailure } from './command-line/report-failure.ts'
+import { OutputError } from './command-line/io.ts'
 import { testIo } from './testing/test-io.ts'
 import { version } from './command-line/version.ts'
 

@@ -1,8 +1,15 @@
-import { commands } from './commands/table/commands.ts'
 import { exitCodes, type ExitCode } from './command-line/exit-code.ts'
-import { write, type Io } from './command-line/io.ts'
+import { write, OutputError, type Io } from './command-line/io.ts'
 import { parse, wantsJson } from './command-line/parse.ts'
-import { reportFailure } from './command-line/report-failure.ts'
+import { stylesFor } from './command-line/colour.ts'
+import { Failure, failureJson } from './command-line/failure.ts'
+import { harmless } from './text/harmless.ts'
+import type { CommandSpec } from './command-line/command.ts'
+import { chatCommands } from './commands/table/chat.ts'
+import { logCommands, sessionCommands, playCommands, usageCommands } from './commands/table/sessions.ts'
+import { mcpCommands, setupCommands } from './commands/table/setup.ts'
+import { runCommands } from './commands/table/run.ts'
+import { serveCommands } from './commands/table/serve.ts'
 
 /** One command line from its words to its exit code. It never throws: what went wrong is said on stderr. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -19,3 +26,38 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
     return reportFailure(error, io, { asJson: wantsJson(args) })
   }
 }
+
+/** Says on stderr what went wrong, why, and what to do next. The result is the exit code. */
+export async function reportFailure(
+  error: unknown,
+  io: Pick<Io, 'stderr' | 'env' | 'signal'>,
+  { asJson }: { asJson: boolean },
+): Promise<ExitCode> {
+  // `tapetree … | head` has done its part when `head` has.
+  if (error instanceof OutputError && error.isUnread) return exitCodes.ok
+  const failure = error instanceof Failure ? error : (await import('./command-line/failure-of.ts')).failureOf(error)
+  const isOwnWish = failure.code === exitCodes.interrupted && !asJson
+  if (!isOwnWish) await write(io.stderr, asJson ? `${failureJson(failure)}\n` : textOf(failure, io)).catch(() => {})
+  return failure.code
+}
+
+function textOf({ message, why, next }: Failure, { stderr, env }: Pick<Io, 'stderr' | 'env'>): string {
+  const { red, dim, cyan } = stylesFor(stderr, env)
+  const lines = [`${red('tapetree:')} ${harmless(message)}`]
+  if (why !== undefined) lines.push(harmless(why))
+  if (next.length > 0) lines.push(dim('Try:'), ...next.map((command) => `  ${cyan(harmless(command))}`))
+  return `${lines.join('\n')}\n`
+}
+
+/** Every command there is. Help, completion, man page and the reference are made of this table. */
+export const commands: readonly CommandSpec[] = [
+  ...chatCommands,
+  ...runCommands,
+  ...serveCommands,
+  ...sessionCommands,
+  ...playCommands,
+  ...logCommands,
+  ...mcpCommands,
+  ...usageCommands,
+  ...setupCommands,
+]

@@ -44,7 +44,7 @@ export {
   type TextFrame,
 } from './protocol/frames.ts'
 export { payloadToWire, type PayloadType } from './protocol/payload-names.ts'
-export { permissionSchema } from './protocol/permission.ts'
+export { permissionSchema } from './protocol/state-values.ts'
 export { problemSchema, type Problem } from './protocol/problem.ts'
 export {
   acceptedSchema,

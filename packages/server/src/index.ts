@@ -1,6 +1,6 @@
 export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessions.ts'
 export { Pairing, pairingLink } from './auth/pairing.ts'
-export { roles, type Caller, type Role } from './auth/role.ts'
+export { roles, type Caller, type Role } from './auth/operation-roles.ts'
 export {
   defaultTenant,
   TokenStore,
@@ -9,7 +9,7 @@ export {
   type TokenStoreOptions,
 } from './auth/token-store.ts'
 export type { AgentSummary, ApiParts } from './http/api-parts.ts'
-export { folderInside } from './http/bodies/files-inside.ts'
+export { folderInside } from './http/bodies/list-files.ts'
 export type { Access, AppEnv, DeclaredRoute, Routes } from './http/app.ts'
 export { AgentDriver, type AgentDriverOptions } from './drivers/agent-driver.ts'
 export type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from './live/driver.ts'

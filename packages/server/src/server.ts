@@ -15,10 +15,9 @@ import { WaitingRoom, type WaitingRoomLimits } from './auth/waiting-room.ts'
 import { addRoutes } from './http/routes/add-routes.ts'
 import type { ApiParts } from './http/api-parts.ts'
 import { addAuthRoutes, addCallerRoute } from './http/routes/auth.ts'
-import { addMetrics } from './http/routes/metrics-route.ts'
-import { problemJson, Routes, type DeclaredRoute } from './http/app.ts'
+import { addMetrics } from './http/routes/health.ts'
+import { problemJson, Routes, undeclaredRoutes, type DeclaredRoute } from './http/app.ts'
 import { createGuard, type DoorBindings } from './http/guard.ts'
-import { undeclaredRoutes } from './http/undeclared-routes.ts'
 import { bindProblem, isWildcard, listenOnPort, listenOnUnixSocket, unixSocketUrl } from './listen.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import { ProblemError, problemOf } from './util/problem-error.ts'
@@ -27,9 +26,9 @@ import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { observeRequests } from './observe/observe-requests.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
-import { defaultGraceMs, shutDown } from './shutdown.ts'
 import { loadTls, type TlsKeys, type TlsOptions } from './tls.ts'
 import { WsDoor, wsRoute } from './ws/ws-door.ts'
+import { settledWithin } from '@tapetree/session/util/deadline'
 
 export interface ServerOptions {
   /** The sessions of each tenant. The server closes them when it goes down. */
@@ -368,4 +367,38 @@ function certificateNames(names: readonly string[]): string[] {
 function urlOf({ names, port, scheme }: { names: readonly string[]; port: number; scheme: string }): string {
   const [name = 'localhost'] = names
   return /[^\]]:\d+$|\]:\d+$/.test(name) ? `${scheme}://${name}` : `${scheme}://${name}:${port}`
+}
+
+/** A server is down within 5 s, whatever hangs; the rest of them is for cutting whoever did not go. */
+const defaultGraceMs = 4500
+
+interface Shutdown {
+  graceMs: number
+  servers: readonly Server[]
+  /** Says goodbye to all, ends or keeps what runs, and is done when all of it is on the disk. */
+  finish: () => Promise<void>
+}
+
+/** No new callers, goodbye to those that are there, and in the end nobody waits for who does not go. */
+async function shutDown({ servers, finish, graceMs }: Shutdown): Promise<'in time' | 'cut'> {
+  const closed = Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve())
+          server.closeIdleConnections()
+        }),
+    ),
+  )
+  const orderly = finish().then(async () => {
+    for (const server of servers) server.closeIdleConnections()
+    await closed
+  })
+  try {
+    if ((await settledWithin(orderly, { ms: graceMs })) === 'late') return 'cut'
+    await orderly
+    return 'in time'
+  } finally {
+    for (const server of servers) server.closeAllConnections()
+  }
 }

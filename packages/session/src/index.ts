@@ -1,4 +1,4 @@
-export type { CommitListener, CommittedLine } from './log/committed-line.ts'
+export type { CommitListener, CommittedLine } from './log/group-commit.ts'
 export {
   buildContext,
   type Context,
@@ -109,7 +109,7 @@ export type {
   WriterRecord,
 } from './line/record.ts'
 export { checksum, sealLine, type SealedLine } from './line/seal-line.ts'
-export type { Redaction } from './log/redaction.ts'
+export type { Redaction } from './log/session-writer.ts'
 export { Session, type AppendedMessage, type SessionTotals } from './store/session.ts'
 export type { SubmitOptions } from './store/session-inbox.ts'
 export type {
@@ -120,7 +120,7 @@ export type {
   SessionQuery,
   SessionStatus,
   StoppedRun,
-} from './state/session-list.ts'
+} from './state/session-info.ts'
 export type { Damage, OpenRun } from './state/session-state.ts'
 export type { AppendContext } from './log/session-writer.ts'
 export type { SessionSnapshot, SnapshotOptions } from './store/snapshot.ts'

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { rgPath } from '@vscode/ripgrep'
-import { isControlFile } from '../../../packages/agent/src/permissions/paths/control-files.ts'
+import { isControlFile } from '../../../packages/agent/src/permissions/judge-path.ts'
 import { exactPath } from '../../../packages/agent/src/permissions/paths/path-pattern.ts'
 import { readOnlyPrograms } from '../../../packages/agent/src/permissions/shell/programs/read-only-programs.ts'
 import { markOf, secrets, type Workspace } from './world.ts'

@@ -58,7 +58,7 @@ verifies(
     const naming = files.filter((file) =>
       /\bon(?:TextDelta|ToolCall|ToolResult|Complete|Error)\b\??[:.(]/.test(textOf(file)),
     )
-    expect(naming.filter((file) => !file.startsWith('mcp/'))).toEqual(['agent/callbacks.ts'])
+    expect(naming.filter((file) => !file.startsWith('mcp/'))).toEqual(['agent/events.ts'])
   },
 )
 

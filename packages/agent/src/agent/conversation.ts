@@ -1,36 +1,28 @@
-import type { EntryDraft, Session } from '@tapetree/session'
+import type { EntryDraft, Session, InboxHold, SessionTotals, WaitingMessage } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
 import { systemClock, type Clock } from '../util/clock.ts'
 import { noHooks, type Hooks } from '../run/hooks.ts'
-import type { Model } from '../models/model.ts'
-import { exitPlanTool } from '../permissions/exit-plan.ts'
+import type { Model, ThinkingLevel } from '../models/model.ts'
+import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'
 import { PermissionGate } from '../permissions/gate.ts'
-import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
-import type { Requests } from '../permissions/requests.ts'
+import { askUser, type Requests, type PermissionRequest } from '../permissions/requests.ts'
 import { SessionMode } from '../permissions/session-mode.ts'
-import { defaultPolicy } from '../redaction/default-policy.ts'
-import { createRedactor, type Redactor } from '../redaction/redactor.ts'
+import { defaultPolicy, createRedactor, type Redactor } from '../redaction/redactor.ts'
 import { allTools } from '../tools/builtin/all-tools.ts'
-import type { Gate } from '../tools/gate.ts'
+import { LeftBehind, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
-import { LeftBehind } from '../tools/left-behind.ts'
-import type { Answer, Question, Tool } from '../tools/tool.ts'
-import type { AgentEvent } from '../run/agent-event.ts'
+import type { AgentEvent } from '../run/events.ts'
 import type { AgentParts } from '../run/agent-parts.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
-import { askUser } from '../permissions/ask-user.ts'
-import { gateUntilLeaving, untilLeaving } from './suspend.ts'
-import type { ModelChoice } from './model-choice.ts'
-import { OwnCommands } from './own-commands.ts'
-import { redactingModel } from './redacting-model.ts'
-import { redactionOf } from './redaction.ts'
+import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
+import type { ModelChoice, MissingModel } from './model-choice.ts'
+import { OwnCommands } from './shell.ts'
+import { redactingModel, redactionOf } from './redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot } from '../run/run-slot.ts'
 import { SharedSession } from '../run/shared-session.ts'
-import { RunningCalls } from './running-calls.ts'
-import { Subagents, type Subagent } from './subagents.ts'
-import { taskTool } from './task-tool.ts'
+import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
 export interface ConversationParts {
   /** Opens a subagent. */
@@ -229,4 +221,43 @@ const stopMs = 1000
 /** Waits for the work, and no longer than this. Rejects if the work does. */
 async function within(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
   if ((await settledWithin(work, { ms, clock })) === 'settled') await work
+}
+
+/** How a session stands just now. */
+export interface AgentState {
+  sessionId: string
+  name: string
+  leafId: string | null
+  model: { provider: string; modelId: string }
+  /** The session used this model last and it is gone; `model` takes its place until another one is chosen. */
+  missingModel: MissingModel | null
+  thinkingLevel: ThinkingLevel
+  mode: PermissionMode
+  isBusy: boolean
+  /** The run that is open. With `isBusy` false, its process has died: `resume` goes on with it. */
+  openRun: string | null
+  waiting: readonly WaitingMessage[]
+  hold: InboxHold | null
+  questions: PermissionRequest[]
+  totals: SessionTotals
+}
+
+export function stateOf({ session, choice, mode, slot, requests }: Conversation): AgentState {
+  const { provider, id: modelId } = choice.model
+  const { messages: waiting, hold } = session.inbox
+  return {
+    sessionId: session.id,
+    name: session.name,
+    leafId: session.leafId,
+    model: { provider, modelId },
+    missingModel: choice.missing ?? null,
+    thinkingLevel: choice.thinkingLevel ?? 'off',
+    mode,
+    isBusy: slot.isBusy,
+    openRun: session.openRun?.runId ?? null,
+    waiting,
+    hold,
+    questions: requests.pending,
+    totals: session.totals,
+  }
 }

@@ -1,10 +1,9 @@
 import { memoryStore, SessionError, type Message, type SessionStore } from '@tapetree/session'
 import type { RunEnd } from '../run/loop-context.ts'
 import type { Model } from '../models/model.ts'
-import { openGate } from '../tools/gate.ts'
-import type { Tool } from '../tools/tool.ts'
+import { openGate, type Tool } from '../tools/tool.ts'
 import { AgentSession, type PromptOutcome } from './agent-session.ts'
-import { callBack, type StreamCallbacks } from './callbacks.ts'
+import { callBack, type StreamCallbacks } from './events.ts'
 import { onlyModel } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
 

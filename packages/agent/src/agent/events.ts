@@ -1,5 +1,5 @@
 import type { Line, ToolResult, ToolUse } from '@tapetree/session'
-import type { AgentEvent, AgentListener } from '../run/agent-event.ts'
+import type { AgentEvent, AgentListener } from '../run/events.ts'
 
 /**
  * What the agent says and asks for. `sessionId` and `messageId` tell where it belongs: `messageId` is the entry of the answer, or of
@@ -54,7 +54,7 @@ export function toolEvents(
 }
 
 /** `answerId` is the answer that was last heard of. */
-export function toAgentEvent(event: AgentEvent, answerId = ''): AgentViewEvent[] {
+function toAgentEvent(event: AgentEvent, answerId = ''): AgentViewEvent[] {
   if (event.type === 'delta') {
     return event.kind === 'text' ? [{ type: 'text_delta', messageId: event.item, text: event.text }] : []
   }
@@ -103,4 +103,40 @@ function toToolEvents(line: Line, messageOf: (callId: string) => string): ToolVi
     const { toolUseId: callId } = result
     return [{ type: result.isError ? 'tool_failed' : 'tool_completed', messageId: messageOf(callId), callId, result }]
   })
+}
+
+/** What most embedders want to hear, and nothing else. */
+export interface StreamCallbacks {
+  onTextDelta?: (text: string) => void
+  onToolCall?: (call: ToolUse) => void
+  onToolResult?: (result: ToolResult) => void
+  onComplete?: () => void
+  onError?: (error: Error) => void
+}
+
+/** A listener for `subscribe` that calls back. */
+export function callBack(callbacks: StreamCallbacks): (event: AgentEvent) => void {
+  return (event) => {
+    for (const told of toAgentEvent(event)) {
+      switch (told.type) {
+        case 'text_delta':
+          callbacks.onTextDelta?.(told.text)
+          break
+        case 'tool_call':
+          callbacks.onToolCall?.(told.call)
+          break
+        case 'tool_result':
+          callbacks.onToolResult?.(told.result)
+          break
+        case 'complete':
+          callbacks.onComplete?.()
+          break
+        case 'error':
+          callbacks.onError?.(new Error(told.message))
+          break
+        default:
+          told satisfies never
+      }
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { catalogueProviders } from '../models/registry/catalogue.ts'
 import { createModelRegistry } from '../models/registry/model-registry.ts'
-import { registryModels } from './registry-models.ts'
+import { registryModels } from './model-choice.ts'
 
 describe('the first choice among the models of the registry', () => {
   test.each(catalogueProviders)('is the default model of $id if only $id has a key', async (provider) => {

@@ -7,9 +7,9 @@ import { createRedactor } from '../redaction/redactor.ts'
 import { canary } from '../testing/canary.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
-import { openGate } from '../tools/gate.ts'
+import { openGate } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
-import type { AgentEvent } from '../run/agent-event.ts'
+import type { AgentEvent } from '../run/events.ts'
 import { onlyModel } from './model-choice.ts'
 
 const cleanUps: (() => unknown)[] = []

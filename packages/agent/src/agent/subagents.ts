@@ -1,9 +1,10 @@
-import { fromDisk, SessionError, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { fromDisk, SessionError, newId, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { RunEnd } from '../run/loop-context.ts'
-import type { Gate } from '../tools/gate.ts'
-import type { Tool } from '../tools/tool.ts'
+import { defineTool, type Gate, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts'
 import type { Run } from '../run/shared-session.ts'
+import { z } from 'zod'
+import { promptFile } from '../prompt/prompt-file.ts'
 
 /** As much of an agent session as its parent needs. */
 export interface Subagent {
@@ -155,4 +156,37 @@ async function lastAnswer(session: Session): Promise<string> {
   const { messages } = await session.getContext()
   const last = messages.findLast(({ message }) => message.role === 'assistant')?.message
   return (last?.content ?? []).flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
+}
+
+const schema = z
+  .strictObject({
+    description: z.string().min(1).max(200).describe('What it is about, in three to seven words, for the user.'),
+    prompt: z.string().min(1).describe('The whole task: the subagent sees nothing else.'),
+    tools: z.array(z.string()).optional().describe('The tools that it may use; all of yours if absent.'),
+  })
+  // Every call has a subagent of its own, whatever ids the model gives to its calls.
+  .transform((input) => ({ ...input, childId: newId() }))
+
+/** Lets a subagent do something. After a crash the subagent goes on where it was. */
+export function taskTool(subagents: Subagents): Tool {
+  const work = async (input: z.output<typeof schema>, childId: string, context: ToolContext): Promise<ToolOutput> => {
+    const { text, end } = await subagents.work(childId, input, context.signal)
+    if (end.outcome === 'completed') return { content: text === '' ? 'The subagent said nothing.' : text }
+    const why = end.message ?? end.reason ?? 'it was stopped'
+    const said = text === '' ? '' : `\nIt had said so far:\n${text}`
+    return { content: `The subagent did not come to its end: ${why}${said}`, isError: true }
+  }
+  return defineTool({
+    name: taskToolName,
+    description: promptFile('task'),
+    schema,
+    // Its calls are judged one by one; several tasks may go on side by side.
+    readOnly: true,
+    replay: 'reattach',
+    deadlineMs: Infinity,
+    access: () => [],
+    start: ({ childId }) => ({ childSession: childId }),
+    run: (input, context) => work(input, input.childId, context),
+    reattach: (input, { childSession }, context) => work(input, childSession ?? input.childId, context),
+  })
 }

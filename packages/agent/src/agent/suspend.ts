@@ -1,7 +1,9 @@
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Model, ModelPart } from '../models/model.ts'
-import type { Gate } from '../tools/gate.ts'
+import type { Gate } from '../tools/tool.ts'
 import { derivedIterable } from '../util/derived-iterable.ts'
+import type { Content, Line, Session } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
 
 /** The same model, until the signal is aborted: then no call is begun, and one that goes on ends with the reason. */
 export function untilLeaving(model: Model, leaving: AbortSignal): Model {
@@ -48,5 +50,43 @@ export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
       leaving.throwIfAborted()
       return verdict
     },
+  }
+}
+
+/** Calls that have started and have no result yet, as the log says. */
+export class RunningCalls {
+  readonly #toolOf = new Map<string, string>()
+  readonly #changes = new Listeners<void>()
+  readonly #stop: () => void
+
+  constructor(session: Session) {
+    this.#stop = session.subscribe(({ line }) => this.#take(line))
+  }
+
+  /** Resolves when this is true of the tools that run. */
+  async until(isSo: (tools: readonly string[]) => boolean): Promise<void> {
+    while (!isSo([...this.#toolOf.values()])) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const stop = this.#changes.add(resolve)
+      await promise
+      stop()
+    }
+  }
+
+  close(): void {
+    this.#stop()
+  }
+
+  #take(line: Line): void {
+    if (line.type === 'tool_start') this.#toolOf.set(line.toolStart.callId, line.toolStart.name)
+    else if (line.type === 'message') this.#takeResults(line.message.content)
+    else return
+    this.#changes.notify()
+  }
+
+  #takeResults(content: readonly Content[]): void {
+    for (const block of content) {
+      if (block.type === 'tool_result') this.#toolOf.delete(block.toolResult.toolUseId)
+    }
   }
 }

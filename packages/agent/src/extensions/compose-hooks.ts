@@ -5,7 +5,7 @@ import { readResult } from './handler-results.ts'
 import type { Hooks, HookSession } from '../run/hooks.ts'
 import type { LoadedExtension } from './loaded-extension.ts'
 import type { OfferedHandler } from './runner.ts'
-import { unpaired } from './check-pairs.ts'
+import type { Message } from '@tapetree/session'
 
 export interface ComposeOptions {
   /** In the order in which they were loaded: this is the order of their handlers. */
@@ -147,4 +147,22 @@ async function callHandler<Name extends HookName>(
   const isLeftAlone = !isWaitedFor && (await settledWithin(call, { signal })) === 'aborted'
   const result = isLeftAlone ? undefined : await call
   return (result ?? undefined) as Exclude<HookResults[Name], void> | undefined
+}
+
+/** Providers refuse a call without its result, and a result without its call. A sentence on the first such thing, if there is one. */
+function unpaired(messages: readonly Message[]): string | undefined {
+  const open = new Set<string>()
+  for (const { role, content } of messages) {
+    const results = content.flatMap((block) => (block.type === 'tool_result' ? [block.toolResult.toolUseId] : []))
+    const orphan = results.find((id) => !open.has(id))
+    if (orphan !== undefined) return `The result of call ${orphan} does not follow its call.`
+    for (const id of results) open.delete(id)
+    const [unanswered] = open
+    // Results come right behind their calls, before anybody says anything else.
+    if (unanswered !== undefined && results.length === 0) return `Call ${unanswered} has no result.`
+    if (role !== 'assistant') continue
+    for (const block of content) if (block.type === 'tool_use') open.add(block.toolUse.id)
+  }
+  const [unanswered] = open
+  return unanswered === undefined ? undefined : `Call ${unanswered} has no result.`
 }

@@ -3,7 +3,6 @@ import type { Model, ModelLimits, ModelPart, ModelRequest } from '../models/mode
 import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
 import { hashOf } from '../util/request-hash.ts'
 import { ExtensionFailure } from './extension-failure.ts'
-import { Handover } from './handover.ts'
 import type { LoadedExtension } from './loaded-extension.ts'
 
 export interface ExtensionModelOptions {
@@ -118,4 +117,40 @@ function modelError(error: unknown, extension: LoadedExtension): ModelError {
   const { errorKind } = failure
   const kind = errorKind !== undefined && Object.hasOwn(kinds, errorKind) ? (errorKind as ModelErrorKind) : 'unknown'
   return new ModelError(failure.kind === 'overdue' ? 'network' : kind, failure.message, { cause: error })
+}
+
+/** One item at a time goes from who gives to who takes; who gives waits until it was taken. */
+class Handover<Item> implements AsyncIterable<Item> {
+  readonly #given: { item: Item; taken: () => void }[] = []
+  #end: { error?: Error | undefined } | undefined
+  #wake: () => void = () => undefined
+
+  async give(item: Item): Promise<void> {
+    if (this.#end) throw new Error('Nobody takes it any more.')
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#given.push({ item, taken: resolve })
+    this.#wake()
+    return promise
+  }
+
+  /** The first end counts. What was given before it is still taken. */
+  end(error?: Error): void {
+    this.#end ??= { error }
+    this.#wake()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item> {
+    for (;;) {
+      const next = this.#given.shift()
+      if (next) {
+        next.taken()
+        yield next.item
+      } else if (this.#end) {
+        if (this.#end.error) throw this.#end.error
+        return
+      } else {
+        await new Promise<void>((resolve) => (this.#wake = resolve))
+      }
+    }
+  }
 }

@@ -4,9 +4,9 @@ import type { Answer, Question } from '../tools/tool.ts'
 import type { HookName } from './extension.ts'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'
 import type { HookSession } from '../run/hooks.ts'
-import { readEntryRequest, readQuestion, readText } from './extension-requests.ts'
 import type { AnswerRequest, ExtensionRequest, Invocation, Offer, OfferedHandler, Runner } from './runner.ts'
 import { TimeLimit } from './time-limit.ts'
+import { z } from 'zod'
 
 export interface ExtensionProblem {
   extension: string
@@ -264,4 +264,31 @@ function needed(session: HookSession | undefined): HookSession {
 
 function asFailure(error: unknown): ExtensionFailure {
   return error instanceof ExtensionFailure ? error : new ExtensionFailure('threw', messageOf(error), { cause: error })
+}
+
+/** What extensions ask of us is checked before it reaches a log or a screen. These throw a sentence for the extension. */
+
+const question = z.object({
+  question: z.string().min(1),
+  options: z.array(z.object({ label: z.string().min(1), description: z.string().exactOptional() })).default([]),
+})
+
+function readQuestion(request: ExtensionRequest & { type: 'ask' }): Question {
+  return parsed(question, request.question, 'question')
+}
+
+const entry = z.object({ customType: z.string().min(1).max(200), data: z.record(z.string(), z.json()) })
+
+function readEntryRequest(request: ExtensionRequest & { type: 'append_entry' }): z.output<typeof entry> {
+  return parsed(entry, request, 'entry')
+}
+
+function readText(request: ExtensionRequest & { type: 'append_message' | 'observe' }): string {
+  return parsed(z.string().min(1), request.text, 'text')
+}
+
+function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown, what: string): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw new TypeError(`The ${what} is not valid. ${z.prettifyError(result.error)}`)
 }

@@ -7,6 +7,7 @@ import type {
   OwnModelRequest,
   OwnProvider,
 } from './extension.ts'
+import type { TrustedModules } from './trusted-modules.ts'
 
 /** Where the code of one extension runs: in a thread of its own, in this one, or in processes. */
 export interface Runner {
@@ -60,3 +61,25 @@ export type ExtensionRequest =
   | { type: 'model_part'; part: unknown }
 
 export type AnswerRequest = (request: ExtensionRequest, invocationId: string | undefined) => Promise<unknown>
+
+/** What the thread of an extension is started with. */
+export interface WorkerStart {
+  /** Absolute. */
+  path: string
+  name: string
+  /** Absent: modules are loaded from the disk. */
+  modules?: TrustedModules
+}
+
+export type ToWorker =
+  | { type: 'invoke'; invocation: Invocation; call: Omit<InvocationCall, 'signal'> }
+  | { type: 'abort'; id: string }
+  | { type: 'answer'; requestId: number; value?: unknown; problem?: string }
+
+export type FromWorker =
+  | { type: 'loaded'; offer: Offer }
+  | { type: 'not_loaded'; problem: string }
+  /** The result is JSON, absent where there is none. */
+  | { type: 'result'; id: string; json?: string }
+  | { type: 'threw'; id: string; problem: string; errorKind?: string }
+  | { type: 'request'; requestId: number; request: ExtensionRequest; invocationId?: string }

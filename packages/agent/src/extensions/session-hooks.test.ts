@@ -1,10 +1,10 @@
 import { memoryStore } from '@tapetree/session'
 import { describe, expect, test } from 'vitest'
 import { AgentSession } from '../agent/agent-session.ts'
-import type { AgentEvent } from '../run/agent-event.ts'
+import type { AgentEvent } from '../run/events.ts'
 import { onlyModel } from '../agent/model-choice.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
-import { openGate } from '../tools/gate.ts'
+import { openGate } from '../tools/tool.ts'
 import type { Extension } from './extension.ts'
 import { ExtensionHost } from './extension-host.ts'
 

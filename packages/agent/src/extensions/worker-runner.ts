@@ -1,9 +1,17 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'
-import type { AnswerRequest, Invocation, InvocationCall, Offer, Runner } from './runner.ts'
+import type {
+  AnswerRequest,
+  Invocation,
+  InvocationCall,
+  Offer,
+  Runner,
+  FromWorker,
+  ToWorker,
+  WorkerStart,
+} from './runner.ts'
 import type { TrustedModules } from './trusted-modules.ts'
-import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 export interface WorkerRunnerOptions {
   name: string

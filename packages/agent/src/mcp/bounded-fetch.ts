@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { ServerProblem } from './server-problem.ts'
-import { isLoopback, urlProblem } from './server-url.ts'
+import { isLoopback, urlProblem } from './server-settings.ts'
 
 export interface FetchBounds {
   serverUrl: URL

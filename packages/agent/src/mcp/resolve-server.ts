@@ -1,9 +1,9 @@
-import { resolve } from 'node:path'
+import { resolve, delimiter, isAbsolute, join } from 'node:path'
 import { hashOf } from '../util/request-hash.ts'
-import { findProgram } from './find-program.ts'
-import { serverEnvironment } from './server-environment.ts'
 import { ServerProblem } from './server-problem.ts'
 import type { HttpSettings, McpServerSettings } from './server-settings.ts'
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
 
 /** What settings mean on this machine, in this folder. */
 export type ResolvedServer = (
@@ -40,4 +40,49 @@ export async function resolveServer(
   const { pass, set } = settings.env
   const origin = hashOf({ type: 'stdio', file, args, pass: [...pass].sort(), set, cwd: settings.cwd ? folder : null })
   return { type: 'stdio', file, args, env, cwd: folder, origin }
+}
+
+/** The file that a command means, as the system would look for it: what is asked about and what is started are then the same. */
+async function findProgram(
+  command: string,
+  { cwd, path }: { cwd: string; path: string | undefined },
+): Promise<string | undefined> {
+  if (command.includes('/')) return (await isProgram(resolve(cwd, command))) ? resolve(cwd, command) : undefined
+  // A folder that is not absolute would mean another program in every working folder.
+  for (const folder of (path ?? '').split(delimiter).filter(isAbsolute)) {
+    if (await isProgram(join(folder, command))) return join(folder, command)
+  }
+  return undefined
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK)
+    return (await stat(file)).isFile()
+  } catch {
+    return false // it is not there, or not ours to run
+  }
+}
+
+/** What every program may need of our environment and what gives nothing away. */
+const harmless = `
+  PATH HOME USER LOGNAME SHELL TERM TZ LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LC_COLLATE TMPDIR TMP TEMP
+  XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
+`
+  .trim()
+  .split(/\s+/)
+
+/**
+ * What the program of a server gets to see: names that are known to be harmless, those that its settings name one by one, and
+ * fixed values. A key reaches it only where the user wrote its name down for this very server.
+ */
+function serverEnvironment(
+  ours: Readonly<Record<string, string | undefined>>,
+  { pass, set }: { pass: readonly string[]; set: Readonly<Record<string, string>> },
+): Record<string, string> {
+  const passed = [...harmless, ...pass].flatMap((name): [string, string][] => {
+    const value = ours[name]
+    return value === undefined ? [] : [[name, value]]
+  })
+  return { ...Object.fromEntries(passed), ...set }
 }

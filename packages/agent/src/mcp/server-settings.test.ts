@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { mcpServersSchema } from './server-settings.ts'
-import { urlProblem } from './server-url.ts'
+import { mcpServersSchema, urlProblem } from './server-settings.ts'
 
 test('a server is a program with its arguments, or an address with its headers', () => {
   const settings = {

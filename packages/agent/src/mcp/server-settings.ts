@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { urlProblem } from './server-url.ts'
 
 /**
  * One MCP server as a user writes it down. A program is started as it stands, never by a shell; it sees the few variables that
@@ -72,3 +71,20 @@ export const mcpServerName = z
   )
 
 export const mcpServersSchema = z.record(mcpServerName, mcpServerSchema)
+
+/**
+ * Why nothing is sent to an address and no browser is opened for it, if so. Only `https` is trusted with tokens, and `http` on this
+ * machine.
+ */
+export function urlProblem(address: string): string | undefined {
+  const url = URL.parse(address)
+  if (!url) return 'It is not a valid URL.'
+  if (url.username !== '' || url.password !== '') return 'It contains a user name or a password; use a header.'
+  if (url.protocol === 'https:') return undefined
+  if (url.protocol !== 'http:') return 'Only https addresses are used, and http on this machine.'
+  return isLoopback(url) ? undefined : 'http is used only on this machine; write https.'
+}
+
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+}

@@ -1,11 +1,10 @@
 import type { PermissionOption } from '@tapetree/session'
-import type { Gate, GateCall, Verdict } from '../tools/gate.ts'
-import type { Access } from '../tools/tool.ts'
+import type { Gate, GateCall, Verdict, Access } from '../tools/tool.ts'
 import { judgeCall } from './judge-call.ts'
 import type { Judgement, Policy } from './policy.ts'
 import type { PermissionResult, RequestOption, Requests } from './requests.ts'
 import { ruleSchema, type Rule, type RuleLayers } from './rules.ts'
-import { visibleText } from './visible-text.ts'
+import { visibleText } from '../util/visible-text.ts'
 
 export interface GatePolicy extends Omit<Policy, 'rules'> {
   readonly rules?: Partial<Omit<RuleLayers, 'session'>>

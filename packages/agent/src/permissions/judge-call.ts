@@ -1,5 +1,4 @@
-import type { GateCall } from '../tools/gate.ts'
-import type { Access } from '../tools/tool.ts'
+import type { GateCall, Access } from '../tools/tool.ts'
 import { judgeRead, judgeWrite } from './judge-path.ts'
 import { usePath } from './paths/path-use.ts'
 import { allowed, worst, type Judgement, type Policy } from './policy.ts'

@@ -2,9 +2,8 @@ import { realPath } from './paths/real-path.ts'
 import { judgeRead, judgeWrite, mayControl } from './judge-path.ts'
 import { usePath } from './paths/path-use.ts'
 import { allowed, worst, type Judgement, type Policy } from './policy.ts'
-import { effectOf, matchCommand, noRules } from './rules.ts'
+import { effectOf, matchCommand, noRules, type Rule } from './rules.ts'
 import { readCommandLine, type SimpleCommand } from './shell/command-reader.ts'
-import { grantOf } from './command-grants.ts'
 import { gitFoldersNamed } from './shell/programs/git-commands.ts'
 import { embeddedProblem, findRepository, gitFolders, repositoryProblem } from './shell/programs/git-repository.ts'
 import { shellBuiltins } from './shell/programs/shell-builtins.ts'
@@ -140,3 +139,28 @@ function judgeUnreadable(objection: string, { mode, rules }: Policy): Judgement 
   const mayBreakRule = layers.some(({ type, effect }) => type !== 'fetch' && type !== 'tool' && effect !== 'allow')
   return mode === 'auto' && !mayBreakRule ? allowed : { effect: 'ask', reason }
 }
+
+/**
+ * The rule that lets a command pass from now on: with any further words where these cannot make something else of it, else
+ * with exactly its own. Undefined where it has words that are not known.
+ */
+function grantOf(words: readonly Word[]): (Rule & { type: 'command' }) | undefined {
+  const texts: string[] = []
+  for (const word of words) {
+    const text = textOf(word)
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  const length = openPrefix(texts)
+  if (length !== undefined) return { effect: 'allow', type: 'command', match: [...texts.slice(0, length), '*'] }
+  return texts.at(-1) === '*' ? undefined : { effect: 'allow', type: 'command', match: texts }
+}
+
+/** How many of the first words say all that matters. */
+function openPrefix([program = '', command = '']: readonly string[]): number | undefined {
+  if (program === 'git' && harmlessGit.has(command)) return 2
+  return program === 'mkdir' || program === 'touch' ? 1 : undefined
+}
+
+/** None of their options runs another program. Test runners, build tools and package managers all have one that does. */
+const harmlessGit = new Set(['add', 'commit', 'checkout', 'switch', 'restore', 'stash', 'tag', 'mv', 'rm'])

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { callTool, testContext } from '../testing/tool-context.ts'
 import { defineTool, type Answer, type Tool, type ToolOutput } from '../tools/tool.ts'
-import { exitPlanTool } from './exit-plan.ts'
-import { permissionModes, toolsFor } from './modes.ts'
+import { exitPlanTool, permissionModes, toolsFor } from './modes.ts'
 
 function toolCalled(name: string, readOnly: boolean): Tool {
   const schema = z.strictObject({})

@@ -1,6 +1,6 @@
 import type { Content, Session } from '@tapetree/session'
 import type { Expansion } from './expand.ts'
-import { imageOf } from './waiting-images.ts'
+import { imageOf } from './images.ts'
 
 export interface PromptImage {
   mediaType: string

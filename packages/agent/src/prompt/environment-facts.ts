@@ -1,4 +1,4 @@
-import { oneLine } from '../resources/one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { escapeMarkup } from '../resources/tagged-text.ts'
 import { gitStateOf, type GitChanges, type GitPlace, type GitState } from './git-state.ts'
 
@@ -67,4 +67,17 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
   if (counts.length === 0) return 'no changes'
   const files = counts.map(([kind, count]) => `${count} ${kind}`).join(', ')
   return `files: ${files}${isCut ? ', and more' : ''}`
+}
+
+/** Says what has changed around the session since it last said so. */
+export function newsTeller(
+  place: Pick<GitPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
+): () => Promise<string | undefined> {
+  let told = ''
+  return async () => {
+    const news = environmentText(await environmentFacts(place))
+    if (news === told) return undefined
+    told = news
+    return news
+  }
 }

@@ -1,6 +1,6 @@
 import { fillTemplate } from '../resources/fill-template.ts'
 import type { Resources } from '../resources/load-resources.ts'
-import { oneLine } from '../resources/one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
 import { taggedText } from '../resources/tagged-text.ts'
 

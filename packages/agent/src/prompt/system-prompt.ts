@@ -1,5 +1,5 @@
 import type { Instructions } from '../resources/instructions.ts'
-import { oneLine } from '../resources/one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
 import { taggedText } from '../resources/tagged-text.ts'
 import { promptFile } from './prompt-file.ts'

@@ -3,6 +3,7 @@ import { redactText } from './redact.ts'
 import { ByteStream, TextStream, type RedactingByteStream, type RedactingStream } from './redacting-stream.ts'
 import type { RedactionPolicy } from './redaction-policy.ts'
 import { scannersFor, type Scanner } from './scanner.ts'
+import { secretsOf } from './known-values.ts'
 
 /** The one step between what was said and what is kept. */
 export interface Redactor {
@@ -34,4 +35,9 @@ function redactBytes(bytes: Uint8Array, scanners: readonly Scanner[]): Uint8Arra
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
   const redacted = redactText(text, scanners)
   return redacted === text ? bytes : Buffer.from(redacted, 'latin1')
+}
+
+/** What is secret where nobody says more: what our own environment calls so. */
+export function defaultPolicy(): RedactionPolicy {
+  return { secrets: secretsOf(process.env) }
 }

@@ -1,5 +1,5 @@
 import { isCollection, isMap, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 
 export type FrontMatter =
   /** Every value is a string, a list or a Map: nothing becomes a number, a date or anything else by itself. */

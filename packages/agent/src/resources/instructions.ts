@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { readLimited } from './read-limited.ts'
 
 /** What a person has written down for every agent that works here. Text for the model, nothing more. */

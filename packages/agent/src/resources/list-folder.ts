@@ -1,5 +1,5 @@
 import { opendir } from 'node:fs/promises'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { isMissing, realPlaceOf, unreadable } from './real-place.ts'
 
 export interface FolderListing {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, stat, type FileHandle } from 'node:fs/promises'
 import { confirmPath } from '../tools/files/confirm-path.ts'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { isMissing, realPlaceOf, unreadable } from './real-place.ts'
 
 export type LimitedText =

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { isInside } from '../util/is-inside.ts'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 
 export type RealPlace = { type: 'found'; realPath: string } | { type: 'missing' } | { type: 'refused'; problem: string }
 

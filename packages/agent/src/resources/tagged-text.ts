@@ -1,4 +1,4 @@
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 
 /**
  * Text from a file between tags that say where it is from. The text stays as it is, but for an end tag of this name in it: it

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { parseFrontMatter } from './front-matter.ts'
 import { listFolder } from './list-folder.ts'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { readLimited } from './read-limited.ts'
 import { listTrusted, readTrusted, type TrustedContent } from './trusted-content.ts'
 

@@ -1,6 +1,6 @@
 import { sep } from 'node:path'
 import type { FolderListing } from './list-folder.ts'
-import { oneLine } from './one-line.ts'
+import { oneLine } from '../util/visible-text.ts'
 import { decodeText, type LimitedText } from './read-limited.ts'
 
 /** Files as they were when the user trusted them, by absolute path. */

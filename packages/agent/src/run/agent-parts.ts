@@ -5,8 +5,7 @@ import type { LiveEvent } from './events.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { Requests } from '../permissions/requests.ts'
 import type { Redactor } from '../redaction/redactor.ts'
-import type { Gate } from '../tools/gate.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
 
 /** What an agent is made of. What may change between two runs is asked for anew. */

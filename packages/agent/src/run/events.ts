@@ -1,5 +1,14 @@
-import type { LiveText, MessageError } from '@tapetree/session'
+import type { LiveText, MessageError, CommittedLine } from '@tapetree/session'
 import type { CompactionReason } from '../summary/compaction.ts'
+
+/** All that can be heard of a session. Lines are facts, in order and without gaps; everything else is live and may be missed. */
+export type AgentEvent =
+  | { type: 'line'; committed: CommittedLine }
+  | LiveEvent
+  /** Another session is shown from here on. */
+  | { type: 'session_switched'; sessionId: string; previousId: string }
+
+export type AgentListener = (event: AgentEvent) => void
 
 /** What whoever watches is told while it happens. All of it may be lost: the log has what counts. */
 export type LiveEvent =

@@ -1,8 +1,7 @@
 import type { EntryDraft, RecordDraft, RequestReference, RunOutcome, ToolUse, WaitingMessage } from '@tapetree/session'
 import type { Clock } from '../util/clock.ts'
 import type { Model, ModelRequest } from '../models/model.ts'
-import type { Gate } from '../tools/gate.ts'
-import type { Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
+import type { Gate, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 import type { Draft } from './draft.ts'
 import type { LiveEvent } from './events.ts'
 

@@ -1,5 +1,15 @@
-import type { Entry, Session, ToolUse } from '@tapetree/session'
+import {
+  fromDisk,
+  type Entry,
+  type Session,
+  type ToolUse,
+  type DiskLine,
+  type Line,
+  type ToolStartRecord,
+  type Usage,
+} from '@tapetree/session'
 import type { Position } from './loop-context.ts'
+import { nothingSpent, tokensOf, type Spent } from './limits.ts'
 
 export interface PathPosition extends Position {
   /** The entry of the answer whose calls are open, or the last thing said. */
@@ -33,4 +43,88 @@ export async function positionOf(session: Session): Promise<PathPosition> {
     return { openCalls, isSettled: isLastWord, entry: newest, isStopped }
   }
   return { openCalls: [], isSettled: newest === undefined, entry: newest, isStopped: false }
+}
+
+type ToolStart = ToolStartRecord['toolStart']
+
+/** What the log says about the open run since its newest start, or since the answer whose calls are open. */
+export interface OpenRunFacts {
+  starts: Map<string, ToolStart>
+  /** Items that are in the log, as an entry or as an attempt: a draft of theirs is stale. */
+  ended: Set<string>
+  /** The leaf when the run was resumed the last time. */
+  resumedAt: string | null | undefined
+  fruitless: number
+  hasRunSince: boolean
+  spent: Spent
+  /** When the newest process took the run up, and how long the ones before it had worked on it. */
+  startedAt: number | undefined
+  wallMsBefore: number
+}
+
+export async function factsOf(session: Session, { entry }: PathPosition): Promise<OpenRunFacts> {
+  const facts: OpenRunFacts = {
+    starts: new Map(),
+    ended: new Set(),
+    resumedAt: undefined,
+    fruitless: 0,
+    hasRunSince: false,
+    spent: { ...nothingSpent },
+    startedAt: undefined,
+    wallMsBefore: 0,
+  }
+  const entrySeq = entry?.seq ?? 0
+  const after = Math.min(entrySeq - 1, (session.openRun?.seq ?? Infinity) - 1)
+  for await (const stored of session.lines({ after: Math.max(0, after) })) {
+    if (stored.type !== 'line') continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    takeFact(facts, line)
+    // It worked at least until here; how long it was dead does not count.
+    if (facts.startedAt !== undefined) facts.spent.wallMs = facts.wallMsBefore + sinceMs(line, facts.startedAt)
+  }
+  return facts
+}
+
+/** Never negative, and nothing where a clock went wrong. */
+function sinceMs({ timestamp }: Line, startedAt: number): number {
+  return Math.max(0, Date.parse(timestamp) - startedAt) || 0
+}
+
+function takeFact(facts: OpenRunFacts, line: Line): void {
+  switch (line.type) {
+    case 'tool_start':
+      facts.starts.set(line.toolStart.callId, line.toolStart)
+      facts.spent.toolCalls++
+      return
+    case 'attempt':
+      facts.ended.add(line.attempt.item)
+      return
+    case 'message':
+      facts.ended.add(line.id)
+      if (line.message.role === 'assistant') facts.spent.turns++
+      if (line.message.usage) addUsage(facts.spent, line.message.usage)
+      return
+    case 'usage':
+      addUsage(facts.spent, line.usage.tokens)
+      return
+    case 'run_start':
+      facts.hasRunSince = true
+      facts.startedAt = Date.parse(line.timestamp)
+      facts.spent = { ...nothingSpent, ...line.runStart.spent }
+      facts.wallMsBefore = facts.spent.wallMs
+      if (line.runStart.resumes === undefined) return
+      facts.resumedAt = line.runStart.leafId
+      facts.fruitless = line.runStart.fruitless ?? 0
+      return
+    case 'run_end':
+      facts.hasRunSince = true
+      return
+    default:
+      return
+  }
+}
+
+function addUsage(spent: Spent, usage: Usage): void {
+  spent.tokens += tokensOf(usage)
+  spent.cost += usage.cost ?? 0
 }

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { exitPlanTool } from '../permissions/exit-plan.ts'
-import { toolsFor, type PermissionMode } from '../permissions/modes.ts'
+import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 import { askUserTool } from '../tools/builtin/ask-user.ts'

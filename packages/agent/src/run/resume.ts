@@ -5,8 +5,7 @@ import type { LoopContext } from './loop-context.ts'
 import { checkCall, finishCall } from './tool-calls.ts'
 import { answerCall, words } from './tool-results.ts'
 import type { Tool } from '../tools/tool.ts'
-import { factsOf, type OpenRunFacts } from './open-run-facts.ts'
-import { positionOf, type PathPosition } from './position.ts'
+import { factsOf, positionOf, type OpenRunFacts, type PathPosition } from './position.ts'
 
 type ToolStart = ToolStartRecord['toolStart']
 

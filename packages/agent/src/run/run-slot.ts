@@ -1,6 +1,6 @@
 import { SessionError, type Cause, type EntryDraft, type Session } from '@tapetree/session'
 import type { RunEnd } from './loop-context.ts'
-import type { AgentEvent } from './agent-event.ts'
+import type { AgentEvent } from './events.ts'
 import type { AgentParts } from './agent-parts.ts'
 import { nextWaiting } from './next-waiting.ts'
 import { run, type RunStart } from './run.ts'

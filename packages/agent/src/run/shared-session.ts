@@ -2,7 +2,7 @@ import { SessionError, type Cause, type EntryDraft, type Session } from '@tapetr
 import type { RunEnd } from './loop-context.ts'
 import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
-import type { AgentEvent } from './agent-event.ts'
+import type { AgentEvent } from './events.ts'
 
 /** A run that has begun: its id is in the log. */
 export interface Run {

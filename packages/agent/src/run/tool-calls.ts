@@ -1,6 +1,5 @@
 import type { ToolUse } from '@tapetree/session'
-import type { GateCall } from '../tools/gate.ts'
-import type { CheckedCall, StartDetails, Tool, ToolOutput } from '../tools/tool.ts'
+import type { GateCall, CheckedCall, StartDetails, Tool, ToolOutput } from '../tools/tool.ts'
 import type { LoopContext } from './loop-context.ts'
 import { RunStopped } from './limits.ts'
 import { runWithDeadline } from './tool-deadline.ts'

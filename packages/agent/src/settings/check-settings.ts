@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { knownNames } from './describe.ts'
 import { nearestName } from '../util/nearest-name.ts'
 import { settingsSchema, type CheckedSettings } from './schema.ts'
-import { visibleName } from './visible-name.ts'
+import { visibleName } from '../util/visible-text.ts'
 
 export interface SettingFault {
   path: readonly PropertyKey[]

@@ -6,13 +6,14 @@ import { readBounded } from './bounded-file.ts'
 import type { Settings } from './built-in.ts'
 import { checkSettings, pathText, type SettingFault } from './check-settings.ts'
 import { configFolder, type Environment } from './config-folder.ts'
-import { readEnvironment } from './environment.ts'
 import { limitProject } from './limit-project.ts'
 import { mergeSettings, type Layer, type Origin } from './merge-settings.ts'
 import { parseSettingsFile, projectSettingsFiles, settingsFileNames, type FileSettings } from './project-settings.ts'
 import type { CheckedSettings, SettingsInput } from './schema.ts'
 import type { ProjectTrust } from './trust.ts'
-import { visibleName } from './visible-name.ts'
+import { visibleName } from '../util/visible-text.ts'
+import { describeSettings, type SettingRow } from './describe.ts'
+import { nearestName } from '../util/nearest-name.ts'
 
 export interface LoadSettingsOptions {
   /** Absolute, as is the home folder. */
@@ -230,4 +231,55 @@ function narrowIfUnsure(
   values.permissions.mode = 'ask'
   origins.set('permissions.mode', { layer: 'built-in' })
   return 'ask'
+}
+
+interface EnvironmentSettings {
+  /** As if it stood in a file; not checked. */
+  value: Record<string, unknown>
+  /** The variable behind each key. */
+  variables: ReadonlyMap<string, string>
+  /** Variables that look like one of ours and are none. */
+  unknown: { variable: string; nearest: string }[]
+}
+
+function readEnvironment(env: Environment): EnvironmentSettings {
+  const rows = describeSettings()
+  const variables = new Map<string, string>()
+  const value: Record<string, unknown> = {}
+  for (const row of rows) {
+    const text = row.variable === undefined ? undefined : env[row.variable]
+    if (row.variable === undefined || text === undefined || text === '') continue
+    variables.set(row.key, row.variable)
+    setAt(value, row.key.split('.'), parseVariable(text, row))
+  }
+  const known = ['TAPETREE_HOME', ...rows.flatMap(({ variable }) => variable ?? [])]
+  const unknown = Object.keys(env).flatMap((variable) => {
+    if (!variable.startsWith('TAPETREE_') || known.includes(variable)) return []
+    const nearest = nearestName(
+      variable.slice('TAPETREE_'.length),
+      known.map((each) => each.slice('TAPETREE_'.length)),
+    )
+    return nearest === undefined ? [] : [{ variable, nearest: `TAPETREE_${nearest}` }]
+  })
+  return { value, variables, unknown }
+}
+
+/** What is no number or no yes and no is left as it is; the schema says what it should have been. */
+function parseVariable(text: string, { type }: SettingRow): unknown {
+  if (type.startsWith('list of ')) return text.split(',').map((part) => part.trim())
+  if (type === 'boolean')
+    return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : text
+  if (type === 'number' || type === 'whole number') return text.trim() === '' ? text : numberOr(text)
+  return text
+}
+
+function numberOr(text: string): number | string {
+  const number = Number(text)
+  return Number.isFinite(number) ? number : text
+}
+
+function setAt(value: Record<string, unknown>, path: readonly string[], leaf: unknown): void {
+  const [name = '', ...rest] = path
+  if (rest.length === 0) value[name] = leaf
+  else setAt((value[name] ??= {}) as Record<string, unknown>, rest, leaf)
 }

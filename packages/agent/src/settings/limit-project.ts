@@ -4,9 +4,9 @@ import { isWider } from '../permissions/modes.ts'
 import { isInside } from '../util/is-inside.ts'
 import type { Settings } from './built-in.ts'
 import type { SettingFault } from './check-settings.ts'
-import { providerKeyVariables } from './provider-keys.ts'
 import type { ProjectContent } from './project.ts'
 import type { CheckedSettings } from './schema.ts'
+import { hosts } from '../models/hosts.ts'
 
 /**
  * What a project may set, also a trusted one: whoever trusts it says that its commands may run, not that it may loosen what protects
@@ -111,3 +111,15 @@ function isCovered(path: string, { root, files }: Pick<ProjectContent, 'root' | 
   if (!isThere) refuse()
   return isThere
 }
+
+/** Variables that hold the keys of model providers. Commands that a project starts never get them. */
+const providerKeyVariables: readonly string[] = [
+  ...hosts.flatMap(({ keyVariables }) => keyVariables),
+  // Keys for services that are reached through a provider package or a configured base URL.
+  'ANTHROPIC_AUTH_TOKEN',
+  'AWS_BEARER_TOKEN_BEDROCK',
+  'AZURE_API_KEY',
+  'AZURE_OPENAI_API_KEY',
+  'COHERE_API_KEY',
+  'GOOGLE_API_KEY',
+]

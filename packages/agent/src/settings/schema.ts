@@ -1,9 +1,167 @@
 import { z } from 'zod'
 import { hooks, mcpServers } from './schema/commands.ts'
-import { modelName, providers, thinkingLevel } from './schema/models.ts'
-import { permissions } from './schema/permissions.ts'
-import { compaction, conversations, reasoningPolicy, retry, runAndSessionLimits, steerPolicy } from './schema/run.ts'
-import { terminal } from './schema/terminal.ts'
+import { thinkingLevels } from '../models/model.ts'
+import { permissionModes } from '../permissions/modes.ts'
+import { ruleSchema, type Effect } from '../permissions/rules.ts'
+
+const count = z.int().positive()
+const milliseconds = z.int().nonnegative()
+
+function limits(scope: 'run' | 'session') {
+  return z.strictObject({
+    turns: count.describe(`Turns of one ${scope}.`).exactOptional(),
+    toolCalls: count.describe(`Tool calls of one ${scope}.`).exactOptional(),
+    tokens: count.describe(`Tokens of one ${scope}, input and output.`).exactOptional(),
+    cost: z.number().positive().describe(`US dollars for one ${scope}.`).exactOptional(),
+    wallMs: count.describe(`Milliseconds that one ${scope} may take.`).exactOptional(),
+    logBytesPerTurn: count.describe('Bytes that one turn may add to the log.').exactOptional(),
+  })
+}
+
+const runAndSessionLimits = z.strictObject({
+  run: limits('run').exactOptional(),
+  session: limits('session').exactOptional(),
+})
+
+const compaction = z.strictObject({
+  isEnabled: z.boolean().describe('False: the context is compacted only by hand.').exactOptional(),
+  reserveTokens: z
+    .int()
+    .nonnegative()
+    .describe("What is left free of the model's window; compaction begins where it would be used up.")
+    .exactOptional(),
+  keepTokens: z.int().nonnegative().describe('About how much stays word for word.').exactOptional(),
+})
+
+const retry = z.strictObject({
+  maxRetries: z.int().min(0).max(20).describe('How often a failed request is tried again.').exactOptional(),
+  baseMs: milliseconds.max(600_000).describe('The first wait; each further one is twice as long.').exactOptional(),
+  capMs: milliseconds.max(3_600_000).describe('The longest wait between two tries.').exactOptional(),
+  longestRetryAfterMs: milliseconds
+    .max(86_400_000)
+    .describe('A provider that asks for more patience than this is not waited for.')
+    .exactOptional(),
+  jitter: z.number().min(0).max(1).describe('Lengthens a wait by up to this part of it.').exactOptional(),
+})
+
+/** Spelt as the specification of sessions has it. */
+const conversations = z.strictObject({
+  queue: z
+    .strictObject({
+      enabled: z
+        .boolean()
+        .describe('False: a waiting message goes out only when a person releases it, or prompts after it came.')
+        .exactOptional(),
+      delay_seconds: z
+        .number()
+        .nonnegative()
+        .max(600)
+        .describe('How long a waiting message is announced before it goes out.')
+        .exactOptional(),
+    })
+    .exactOptional(),
+})
+
+const steerPolicy = z.enum(['skip-remaining', 'after-batch', 'interrupt'])
+const reasoningPolicy = z.enum(['auto', 'turn', 'never'])
+
+/** How the chat in the terminal looks and is used. */
+const terminal = z.strictObject({
+  theme: z
+    .enum(['dark', 'light', 'high-contrast'])
+    .describe('The colours of the chat in the terminal.')
+    .exactOptional(),
+  vim: z.boolean().describe('Whether what is typed is edited with the keys of vi.').exactOptional(),
+  screenReader: z.boolean().describe('Whether lines are only added and nothing is drawn again.').exactOptional(),
+  altScreen: z
+    .boolean()
+    .describe('Whether the chat has a screen of its own. False: it stays in the scrollback of the terminal.')
+    .exactOptional(),
+})
+
+/** A rule as people write it: `command npm run *`, or an object where the words have blanks in them. */
+const writtenRule = z.union([
+  z.string(),
+  z.strictObject({ type: z.string(), match: z.union([z.string(), z.array(z.string())]) }),
+])
+
+const permissions = z.strictObject({
+  mode: z
+    .enum(permissionModes)
+    .describe('How much happens without asking. A project can narrow it, never widen it.')
+    .exactOptional(),
+  allow: rulesThat('allow')
+    .describe('What passes without asking. Of a project only once it is trusted. Lists of all layers are joined.')
+    .exactOptional(),
+  ask: rulesThat('ask').describe('What is always asked. Lists of all layers are joined.').exactOptional(),
+  deny: rulesThat('deny').describe('What never happens. Lists of all layers are joined.').exactOptional(),
+})
+
+function rulesThat(effect: Effect) {
+  return z.array(
+    writtenRule.transform((written, context) => {
+      const parsed = ruleSchema.safeParse({ effect, ...(typeof written === 'string' ? fromText(written) : written) })
+      if (parsed.success) return parsed.data
+      context.addIssue({ code: 'custom', message: `This is no rule. ${ruleForms}` })
+      return z.NEVER
+    }),
+  )
+}
+
+const ruleForms = 'A rule is "command …", "read …", "write …", "fetch …" or "tool …".'
+
+function fromText(text: string): { type?: string | undefined; match?: string | undefined } {
+  const [, type, match] = /^\s*(\w+)\s+(.*\S)\s*$/s.exec(text) ?? []
+  return { type, match }
+}
+
+const modelName = z.string().regex(/^[^\s/]+\/\S+$/, 'A model is written as provider/id.')
+const thinkingLevel = z.enum(thinkingLevels)
+
+const tokens = z.int().positive()
+const price = z.number().nonnegative()
+
+/** US dollars for a million tokens. */
+const tokenPrices = z.strictObject({
+  input: price,
+  output: price,
+  cacheRead: price.exactOptional(),
+  cacheWrite: price.exactOptional(),
+})
+
+const addedModel = z.strictObject({
+  /** Ids stand in references and are shown: no blanks, and nothing that moves a cursor. */
+  id: z.string().regex(/^[\w@~./][\w.:@/+~=-]{0,199}$/),
+  name: z.string().min(1).max(200).exactOptional(),
+  contextTokens: tokens.exactOptional(),
+  outputTokens: tokens.exactOptional(),
+  thinkingLevels: z.array(thinkingLevel).exactOptional(),
+  hasImages: z.boolean().exactOptional(),
+  prices: tokenPrices
+    .extend({ tiers: z.array(tokenPrices.extend({ inputTokensAbove: price })).exactOptional() })
+    .exactOptional(),
+})
+
+const providerId = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w-]{0,63}$/, 'The id of a provider is made of letters, digits, - and _ (at most 64).')
+
+/** A provider of the user's own, or what the user changes in one of the catalogue. */
+const providers = z.record(
+  providerId,
+  z.strictObject({
+    name: z.string().min(1).max(200).exactOptional(),
+    /** Whose wire format it speaks. */
+    api: z.enum(['openai-compatible', 'openai', 'anthropic', 'google']).exactOptional(),
+    baseUrl: z.url({ protocol: /^https?$/ }).exactOptional(),
+    keyVariable: z
+      .string()
+      .regex(/^[A-Za-z_]\w{0,127}$/, 'The name of an environment variable, not its value.')
+      .exactOptional(),
+    headers: z.record(z.string().min(1), z.string()).exactOptional(),
+    models: z.array(addedModel).exactOptional(),
+  }),
+)
 
 /** Everything that can be set, as it stands in a file. Each layer may leave out whatever it likes. */
 export const settingsSchema = z.strictObject({

@@ -9,7 +9,7 @@ import {
   type Node,
   type ParseOptions,
 } from 'yaml'
-import { visibleName } from './visible-name.ts'
+import { visibleName } from '../util/visible-text.ts'
 
 /** A file of settings as data. Nothing in it is known to be right. */
 interface WrittenSettings {

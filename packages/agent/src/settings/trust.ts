@@ -1,7 +1,7 @@
 import type { Project } from './inspect-project.ts'
 import { SettingsError } from './settings-error.ts'
 import type { Grant, TrustStore } from './trust-store.ts'
-import { visibleName } from './visible-name.ts'
+import { visibleName } from '../util/visible-text.ts'
 
 /**
  * Whether what a repository says counts. Only what was read for the state `trusted` may be used, and only as it was read: the bytes

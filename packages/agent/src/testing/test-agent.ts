@@ -7,8 +7,7 @@ import { Requests } from '../permissions/requests.ts'
 import type { AgentParts } from '../run/agent-parts.ts'
 import { run, type RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
-import { openGate, type Gate } from '../tools/gate.ts'
-import type { Tool } from '../tools/tool.ts'
+import { openGate, type Gate, type Tool } from '../tools/tool.ts'
 import { FakeClock } from './fake-clock.ts'
 
 export interface TestAgentOptions<C extends Clock> {

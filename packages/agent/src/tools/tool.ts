@@ -145,3 +145,33 @@ export function defineTool<const Schema extends InputSchema>(options: ToolOption
     },
   }
 }
+
+/** Why a signal is aborted where a process ends and its run stays open: what can go on without us is not to be stopped. */
+export class LeftBehind extends Error {
+  override readonly name = 'LeftBehind'
+
+  constructor() {
+    super('The process was ended while this was going on. It is taken up when the run is resumed.')
+  }
+}
+
+/** Decides whether a call may run. It may have to ask, and then waits for the answer. */
+export interface Gate {
+  admit(call: GateCall, signal: AbortSignal): Promise<Verdict>
+}
+
+export interface GateCall {
+  runId: string
+  callId: string
+  tool: string
+  readOnly: boolean
+  input: Record<string, unknown>
+  access: readonly Access[]
+  /** Why the call cannot work, if it cannot: see `CheckedCall`. */
+  preflight?: () => Promise<string | undefined>
+}
+
+/** The reason is a sentence for the model. */
+export type Verdict = { type: 'allowed' } | { type: 'denied'; reason: string }
+
+export const openGate: Gate = { admit: () => Promise.resolve({ type: 'allowed' }) }

@@ -1,5 +1,6 @@
 import type { ExitCode } from './exit-code.ts'
 import type { Io } from './io.ts'
+import { usageFailure } from './failure.ts'
 
 /** One command, as data: help, completion, man page and documentation are made of it. */
 export interface CommandSpec {
@@ -82,4 +83,15 @@ export function textOption({ values }: Invocation, name: string): string | undef
 export function listOption({ values }: Invocation, name: string): readonly string[] {
   const value = values[name]
   return Array.isArray(value) ? (value as readonly string[]) : []
+}
+
+/** A number over zero; anything else is a mistake that is said. */
+export function numberOption(invocation: Invocation, name: string): number | undefined {
+  const value = textOption(invocation, name)
+  if (value === undefined) return undefined
+  const number = Number(value)
+  if (value.trim() === '' || !Number.isFinite(number) || number <= 0) {
+    throw usageFailure(`--${name} is a number over 0, not ${JSON.stringify(value)}.`)
+  }
+  return number
 }

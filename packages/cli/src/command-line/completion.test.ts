@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { commands } from '../commands/table/commands.ts'
+import { commands } from '../cli.ts'
 import { completionScript } from './completion.ts'
 import { fakeHome } from '../testing/fake-home.ts'
 

@@ -4,7 +4,7 @@ import { ProblemError as ServerProblem } from '@tapetree/server'
 import { SessionError } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { failureOf } from './failure-of.ts'
-import { OutputError } from './output-error.ts'
+import { OutputError } from './io.ts'
 
 test.each([
   [new SessionError('session-not-found', 'No.'), 5],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commands } from '../commands/table/commands.ts'
+import { commands } from '../cli.ts'
 import type { CommandSpec } from './command.ts'
 import { helpFor } from './help.ts'
 

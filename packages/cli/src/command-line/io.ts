@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
-import { OutputError } from './output-error.ts'
+import { jsonText } from '../text/json-text.ts'
+import { createInterface } from 'node:readline'
 
 /** All that a command may touch of the process it runs in. Tests hand in their own. */
 export interface Io {
@@ -33,4 +34,59 @@ export function write(output: Output, text: string | Uint8Array): Promise<void> 
 /** Somebody sits before it who can be asked. */
 export function isInteractive({ stdin, stdout }: Pick<Io, 'stdin' | 'stdout'>): boolean {
   return stdin.isTTY === true && stdout.isTTY === true
+}
+
+/** What we say cannot be written. */
+export class OutputError extends Error {
+  override readonly name = 'OutputError'
+  readonly code: string
+  /** Whoever read it has gone: there is nobody to tell, and nothing is wrong. */
+  readonly isUnread: boolean
+
+  constructor(cause: Error, { isTTY }: { isTTY: boolean }) {
+    super(cause.message, { cause })
+    this.code = (cause as NodeJS.ErrnoException).code ?? 'unknown'
+    this.isUnread = goneCodes.includes(this.code) || (this.code === 'EIO' && isTTY)
+  }
+}
+
+/** A stream that was destroyed is one whose reader had gone at the write before. */
+const goneCodes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED']
+
+/** A result as a script reads it: one line. Its members are named in snake_case, as on disk and on the wire. */
+export async function printJson({ stdout }: Pick<Io, 'stdout'>, value: unknown): Promise<void> {
+  await write(stdout, `${jsonText(value)}\n`)
+}
+
+/** Asks a person on the terminal, before any screen is drawn. An end of input is an empty answer. */
+export async function askLine(
+  { stdin, stderr, signal }: Pick<Io, 'stdin' | 'stderr' | 'signal'>,
+  question: string,
+): Promise<string> {
+  signal.throwIfAborted()
+  await write(stderr, question)
+  const lines = createInterface({ input: stdin, terminal: false })
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const stop = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', stop, { once: true })
+  lines.once('line', (line) => resolve(line.trim()))
+  lines.once('close', () => resolve(''))
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener('abort', stop)
+    lines.close()
+  }
+}
+
+/** Asks on the terminal. Anything but yes is no, and so is the end of the input. */
+export async function askYesNo({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
+  await write(stderr, `${question} [y/N] `)
+  const lines = createInterface({ input: stdin, signal })
+  try {
+    for await (const line of lines) return /^\s*y(?:es)?\s*$/i.test(line)
+    return false
+  } finally {
+    lines.close()
+  }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { commands } from '../commands/table/commands.ts'
+import { commands } from '../cli.ts'
 import { manPage } from './man-page.ts'
 
 test('the manual has every command, every option and every exit code, and roff finds nothing wrong with it', async () => {

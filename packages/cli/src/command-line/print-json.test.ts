@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { printJson } from './print-json.ts'
-import { snakeNames } from '../text/snake-names.ts'
+import { printJson } from './io.ts'
+import { snakeNames } from '../text/json-text.ts'
 import { testIo } from '../testing/test-io.ts'
 
 test('nothing in JSON means anything to a terminal, and it says the same', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commands } from '../commands/table/commands.ts'
+import { commands } from '../cli.ts'
 import { exitCodeMeanings, exitCodes } from './exit-code.ts'
 import { commandsPage, exitCodesPage } from './reference-pages.ts'
 

@@ -1,12 +1,10 @@
 import type { Content, Entry, ImageSource, Message, ToolUse, TreeNode } from '@tapetree/session'
-import { callArgument } from '../text/call-argument.ts'
-import { costText } from '../text/cost-text.ts'
-import { counted } from '../text/counted.ts'
+import { callArgument } from '../text/content-text.ts'
+import { costText, counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
 import { fitText } from '../text/display-width.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml, markdownHtml } from './markdown-html.ts'
 import type { ExportedSession } from './exported-session.ts'
-import { markdownHtml } from './markdown-html.ts'
 
 /** One entry of the page. `after` stands at its end: ways to other branches. */
 export async function entryHtml({ entry, label }: TreeNode, session: ExportedSession, after = ''): Promise<string> {

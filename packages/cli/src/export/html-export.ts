@@ -1,14 +1,12 @@
 import type { TreeNode } from '@tapetree/session'
 import { hash } from 'node:crypto'
-import { costText } from '../text/cost-text.ts'
-import { counted } from '../text/counted.ts'
+import { costText, counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
 import { fitText } from '../text/display-width.ts'
 import type { Segment } from '../sessions/segments.ts'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from './markdown-html.ts'
 import type { ExportedSession } from './exported-session.ts'
 import { anchorOf, entryHtml } from './html-entry.ts'
-import { htmlStyle } from './html-style.ts'
 
 /**
  * One page with the tree at its side: the path that the session is on, and every branch behind it. There is no script in it, and its policy
@@ -104,3 +102,36 @@ function turnsHtml(branches: readonly Segment[]): string {
 function nameOf({ number, nodes }: Segment): string {
   return `Branch ${number} (${counted(nodes.length, 'entry', 'entries')})`
 }
+
+/** The only style of an exported page. Entries out of sight are not laid out, so that ten thousand of them open at once. */
+const htmlStyle = `
+:root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --mark: #8a5a00 }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --mark: #f0c674 } }
+* { box-sizing: border-box }
+html { scroll-padding-top: 1rem }
+body { margin: 0; display: grid; grid-template-columns: minmax(14rem, 20rem) minmax(0, 1fr); font: 15px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back) }
+nav { position: sticky; top: 0; height: 100vh; overflow: auto; padding: 1rem; background: var(--side); border-right: 1px solid var(--line); font-size: 13px }
+nav h2 { margin: 0 0 .5rem; font-size: 13px }
+nav ol { list-style: none; margin: 0 0 1rem; padding: 0 }
+nav ol.d1 { margin-left: .8rem } nav ol.d2 { margin-left: 1.6rem } nav ol.d3 { margin-left: 2.4rem } nav ol.d4 { margin-left: 3.2rem }
+nav li { content-visibility: auto; contain-intrinsic-size: auto 1.6em }
+nav a { display: block; padding: .1rem 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: inherit; text-decoration: none }
+nav a:hover, nav a:focus-visible { color: var(--link); text-decoration: underline }
+nav .branch { font-weight: 600 } nav .assistant, nav .other { color: var(--soft) } nav .label { color: var(--mark) }
+main { padding: 1.5rem 2rem 4rem; max-width: 62rem }
+h1 { margin: 0 0 .25rem; font-size: 1.5rem; overflow-wrap: anywhere } section > h2 { margin: 2.5rem 0 1rem; padding-top: 1rem; border-top: 2px solid var(--line); font-size: 1.1rem }
+.about { margin: 0 0 1.5rem; color: var(--soft); overflow-wrap: anywhere }
+.part { content-visibility: auto; contain-intrinsic-size: auto 450rem }
+article { content-visibility: auto; contain-intrinsic-size: auto 8rem; margin: 0 0 1rem; padding: .5rem .9rem; border-left: 3px solid var(--line); overflow-wrap: anywhere }
+article:target { outline: 2px solid var(--link) }
+article.user { background: var(--user); border-color: var(--link); border-radius: 0 6px 6px 0 }
+article.failed { border-color: var(--bad) } article.compaction, article.branch_summary, article.gap { border-color: var(--mark) }
+header.entry { display: flex; flex-wrap: wrap; gap: .6rem; color: var(--soft); font-size: 12px } header.entry b { color: var(--text) } header.entry a { color: inherit } .tag { color: var(--mark) } .bad { color: var(--bad) }
+pre { margin: .4rem 0; padding: .6rem .8rem; overflow: auto; max-height: 40rem; background: var(--code); border-radius: 6px; font: 12.5px/1.45 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere }
+code { font-family: ui-monospace, monospace; font-size: .9em; background: var(--code); border-radius: 3px; padding: 0 .2em } pre code { padding: 0; background: none; font-size: inherit }
+p, ul, blockquote, table, h3, h4, h5, h6 { margin: .4rem 0 } ul { padding-left: 1.3rem } li.number { list-style: decimal } li.in1 { margin-left: 1rem } li.in2 { margin-left: 2rem } li.in3 { margin-left: 3rem } li.in4 { margin-left: 4rem }
+blockquote { padding-left: .8rem; border-left: 3px solid var(--line); color: var(--soft) } table { border-collapse: collapse; display: block; overflow: auto } th, td { padding: .2rem .6rem; border: 1px solid var(--line); text-align: left }
+details { margin: .4rem 0 } summary { cursor: pointer; color: var(--soft); overflow-wrap: anywhere } a { color: var(--link) } img { max-width: 100%; max-height: 40rem; border-radius: 6px }
+.turn { margin: .2rem 0; font-size: 13px }
+@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
+`

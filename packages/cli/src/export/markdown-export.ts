@@ -1,5 +1,5 @@
 import type { Content, Entry, Message } from '@tapetree/session'
-import { counted } from '../text/counted.ts'
+import { counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
 import { harmless } from '../text/harmless.ts'
 import type { ExportedSession } from './exported-session.ts'

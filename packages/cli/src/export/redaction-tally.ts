@@ -1,5 +1,5 @@
 import type { Redactor } from '@tapetree/agent'
-import { counted } from '../text/counted.ts'
+import { counted } from '../text/amounts.ts'
 
 /** As it stands in JSON; inside of a text its quotes would be escaped. */
 const imageMark = '"type":"image"'

@@ -1,7 +1,7 @@
 import type { SessionHandle } from '@tapetree/client'
 import type { Session, SessionStore } from '@tapetree/session'
 import { claimOrAttach } from './claim-or-attach.ts'
-import { ownedElsewhere } from './owned-elsewhere.ts'
+import { ownedElsewhere } from './open-store.ts'
 
 export interface SessionChanges {
   /** Where this process may write. */

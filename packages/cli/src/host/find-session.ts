@@ -5,15 +5,14 @@ import {
   type SessionInfo,
   type SessionQuery,
   type SessionStore,
+  type SessionPage,
 } from '@tapetree/session'
 import { nearestWord } from '../text/did-you-mean.ts'
 import { fitText } from '../text/display-width.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
-import { isEmptySession, sessionTitle } from '../text/session-title.ts'
-import { shortIds } from '../text/short-ids.ts'
-import { allSessions, type ListedSessions } from './all-sessions.ts'
+import { isEmptySession, sessionTitle, shortIds } from '../text/session-title.ts'
 
 export interface FindSessionOptions {
   /** `last` is the newest conversation of this folder. Absent: of all folders. */
@@ -165,4 +164,22 @@ function labelsOf(sessions: readonly SessionInfo[]): string[] {
     const title = fitText(sessionTitle(session), 40)
     return title === '' ? id : `${id} (${title})`
   })
+}
+
+/** A store, or whatever else lists sessions page by page. */
+interface ListedSessions {
+  list(query: SessionQuery): Promise<SessionPage>
+}
+
+const pageSize = 1000
+
+export async function allSessions(store: ListedSessions, place: Place): Promise<SessionInfo[]> {
+  const all: SessionInfo[] = []
+  let cursor: string | undefined
+  do {
+    const page = await store.list({ place, limit: pageSize, ...(cursor !== undefined && { cursor }) })
+    all.push(...page.sessions)
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return all
 }

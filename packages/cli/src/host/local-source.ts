@@ -1,8 +1,9 @@
 import type { ModelReference, Session, SessionStore, TreeNode } from '@tapetree/session'
 import type { OfferedModel, SessionSource } from '../session-source.ts'
 import { changeSession } from './change-session.ts'
-import { FileMatches } from './match-files.ts'
+import { FileMatches } from './list-files.ts'
 import type { SessionHost } from './session-host.ts'
+import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/agent'
 
 export interface LocalSourceOptions {
   host: SessionHost
@@ -56,5 +57,24 @@ export function localSource({ host, store, cwd, model, models }: LocalSourceOpti
   async function reading<T>(sessionId: string, read: (session: Session) => Promise<T>): Promise<T> {
     await using session = await store.open(sessionId, { readOnly: true })
     return await read(session)
+  }
+}
+
+/** All that can be chosen, those of servers on this machine with them. */
+export async function offeredModels(registry: ModelRegistry): Promise<OfferedModel[]> {
+  await registry.discover()
+  return (await registry.list()).map(offered)
+}
+
+function offered(model: ListedModel): OfferedModel {
+  const { provider, id, name, contextWindow, thinkingLevels, key } = model
+  return {
+    reference: referenceOf(model),
+    provider,
+    modelId: id,
+    name,
+    ...(contextWindow !== undefined && { contextTokens: contextWindow }),
+    thinkingLevels,
+    isUsable: key.type !== 'missing',
   }
 }

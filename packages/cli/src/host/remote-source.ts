@@ -10,12 +10,20 @@ import {
   type Connect,
   type ModelList,
   type ServerAddress,
+  type SessionSummary,
 } from '@tapetree/client'
-import type { SearchHit } from '@tapetree/session'
+import {
+  fromDisk,
+  type SearchHit,
+  type DiskLine,
+  type Entry,
+  type TreeNode,
+  type SessionInfo,
+  type SessionPage,
+  type SessionQuery,
+} from '@tapetree/session'
 import type { z } from 'zod'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../session-source.ts'
-import { readTree } from './read-tree.ts'
-import { sessionPage } from './session-page.ts'
 
 export interface RemoteSourceOptions {
   address: ServerAddress & { connect: Connect }
@@ -124,5 +132,75 @@ function offered(model: ModelList['models'][number]): OfferedModel {
     ...(contextTokens !== undefined && { contextTokens }),
     thinkingLevels: model.thinking_levels ?? [],
     isUsable: key !== 'missing',
+  }
+}
+
+const pageLines = 500
+
+/** The whole tree of a session on a server, from its lines. */
+async function readTree(rest: RestClient, sessionId: string): Promise<TreeNode[]> {
+  const views = new Map<string, TreeNode>()
+  const roots: TreeNode[] = []
+  const labels = new Map<string, string>()
+  for await (const entry of entriesOf(rest, sessionId)) {
+    if (entry.type === 'label') labels.set(entry.label.targetId, entry.label.label ?? '')
+    const node: TreeNode = { entry, children: [] }
+    views.set(entry.id, node)
+    const parent = entry.parentId === null ? undefined : views.get(entry.parentId)
+    if (parent) parent.children.push(node)
+    else roots.push(node)
+  }
+  for (const [target, label] of labels) {
+    const node = views.get(target)
+    if (node && label !== '') node.label = label
+  }
+  return roots
+}
+
+async function* entriesOf(rest: RestClient, sessionId: string): AsyncGenerator<Entry> {
+  let after = 0
+  for (;;) {
+    const { events, head } = await rest.events(sessionId, { after, limit: pageLines })
+    for (const event of events) {
+      if (typeof event['id'] !== 'string') continue
+      const line = fromDisk(event as unknown as DiskLine, event.seq)
+      if ('parentId' in line) yield line
+    }
+    const last = events.at(-1)
+    if (!last || last.seq >= head.seq) return
+    after = last.seq
+  }
+}
+
+/** The most that a server gives at once. */
+const maxListed = 200
+
+/** Sessions of a server, as a store lists its own. */
+export async function sessionPage(rest: RestClient, query: SessionQuery): Promise<SessionPage> {
+  const { sessions, cursor } = await rest.sessions(queryOf(query))
+  return { sessions: sessions.map(infoOf), ...(cursor !== undefined && { cursor }) }
+}
+
+function queryOf({ limit = maxListed, text, ...rest }: SessionQuery): Parameters<RestClient['sessions']>[0] {
+  return { ...rest, limit: Math.min(limit, maxListed), ...(text !== undefined && { q: text }) }
+}
+
+export function infoOf(summary: SessionSummary): SessionInfo {
+  const { cwd, parent_session: parentSession, subagent, first_text: firstText, estimated } = summary
+  return {
+    id: summary.id,
+    name: summary.name,
+    created: summary.created,
+    modified: summary.modified,
+    messageCount: summary.message_count,
+    ...(cwd !== undefined && { cwd }),
+    ...(parentSession !== undefined && { parentSession }),
+    ...(subagent && { subagent }),
+    ...(firstText !== undefined && { firstText }),
+    status: summary.status,
+    queueLength: summary.queue_length,
+    cost: summary.cost,
+    damaged: summary.damaged,
+    ...(estimated !== undefined && { estimated }),
   }
 }

@@ -1,8 +1,7 @@
 import type { PlaybackEvent } from '@tapetree/session'
-import { callArgument } from '../text/call-argument.ts'
+import { callArgument, contentText } from '../text/content-text.ts'
 import type { Styles } from '../command-line/colour.ts'
-import { contentText } from '../text/content-text.ts'
-import { counted } from '../text/counted.ts'
+import { counted } from '../text/amounts.ts'
 import { harmless } from '../text/harmless.ts'
 
 const maxOutputLines = 20

@@ -3,8 +3,8 @@ import { exitCodes } from '../command-line/exit-code.ts'
 import { failureOf } from '../command-line/failure-of.ts'
 import { Failure, usageFailure } from '../command-line/failure.ts'
 import type { Input } from '../command-line/io.ts'
-import { readInputLine, type InputLine } from './input-line.ts'
 import type { Ended, PrintSession } from './print-session.ts'
+import { z } from 'zod'
 
 interface InputOptions {
   session: PrintSession
@@ -120,4 +120,35 @@ class Reports {
     await this.#options.onEnded(ended)
     return ended.failure
   }
+}
+
+const text = z.string().min(1)
+
+const inputLine = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('prompt'), text }),
+  z.strictObject({ type: z.literal('steer'), text }),
+  z.strictObject({ type: z.literal('follow_up'), text }),
+  z.strictObject({
+    type: z.literal('answer'),
+    request_id: z.string().min(1),
+    option_id: z.string().exactOptional(),
+    text: z.string().exactOptional(),
+    outcome: z.enum(['allowed', 'rejected', 'cancelled']).exactOptional(),
+  }),
+  z.strictObject({ type: z.literal('cancel') }),
+])
+
+/** What may be said on stdin with `--input jsonl`, a line each. */
+type InputLine = z.output<typeof inputLine>
+
+/** The line, or a sentence on what is wrong with it. */
+function readInputLine(line: string): InputLine | string {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return 'It is no JSON.'
+  }
+  const { data, error } = inputLine.safeParse(value)
+  return data ?? z.prettifyError(error).replaceAll(/\s*\n\s*/g, ' ')
 }

@@ -3,8 +3,7 @@ import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { composePrompt } from './compose-prompt.ts'
-import { mentionsIn } from './mentioned-files.ts'
+import { composePrompt, mentionsIn } from './compose-prompt.ts'
 
 let cwd = ''
 beforeAll(async () => {

@@ -1,11 +1,11 @@
 import type { Transcript, SessionStore } from '@tapetree/session'
 import type { Io } from '../command-line/io.ts'
-import { JsonPrinter } from './json-printer.ts'
-import { JsonlPrinter } from './jsonl-printer.ts'
+import { JsonPrinter, JsonlPrinter } from './json-printer.ts'
 import { Progress } from './progress.ts'
 import type { RunOptions } from './run-options.ts'
-import type { RunPrinter } from './run-printer.ts'
+import type { RunPrinter } from './run-result.ts'
 import { TextPrinter } from './text-printer.ts'
+import type { SessionHandle } from '@tapetree/client'
 
 interface PrinterOptions {
   io: Io
@@ -40,4 +40,56 @@ export async function makePrinters(options: PrinterOptions): Promise<Printers> {
   const session = await store.open(sessionId, { readOnly: true })
   const printer = new JsonlPrinter({ stdout: io.stdout, session, after: isNew ? 0 : after })
   return { printer, progress, close: () => session.close() }
+}
+
+interface PacedPrinterOptions {
+  print: (transcript: Transcript) => Promise<void>
+  /** Nothing more can be printed. */
+  onFailure: () => void
+}
+
+/** Prints a transcript as it grows. A slow reader is told less often, and never less. */
+export class PacedPrinter {
+  readonly #handle: SessionHandle
+  readonly #options: PacedPrinterOptions
+  readonly #stop: () => void
+  #isDue = false
+  #printing: Promise<void> | undefined
+  #failure: Error | undefined
+
+  constructor(handle: SessionHandle, options: PacedPrinterOptions) {
+    this.#handle = handle
+    this.#options = options
+    this.#stop = handle.subscribe(({ type }) => {
+      if (type === 'transcript') this.#wake()
+    })
+  }
+
+  /** Resolves when everything up to now is printed. Rejects where it cannot be. */
+  async settled(): Promise<void> {
+    this.#wake()
+    await this.#printing
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  close(): void {
+    this.#stop()
+  }
+
+  #wake(): void {
+    this.#isDue = true
+    this.#printing ??= this.#printAll().finally(() => (this.#printing = undefined))
+  }
+
+  async #printAll(): Promise<void> {
+    while (this.#isDue && this.#failure === undefined) {
+      this.#isDue = false
+      try {
+        await this.#options.print(this.#handle.transcript)
+      } catch (error) {
+        this.#failure = error instanceof Error ? error : new Error(String(error))
+        this.#options.onFailure()
+      }
+    }
+  }
 }

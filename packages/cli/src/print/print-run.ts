@@ -1,18 +1,17 @@
-import type { SessionInfo } from '@tapetree/session'
+import type { SessionInfo, SessionStore } from '@tapetree/session'
 import { exitCodes, type ExitCode } from '../command-line/exit-code.ts'
-import { usageFailure, type Failure } from '../command-line/failure.ts'
+import { usageFailure, Failure } from '../command-line/failure.ts'
 import { openStore } from '../host/open-store.ts'
 import type { Io } from '../command-line/io.ts'
 import { placesOf } from '../host/places.ts'
 import { answerInput } from './answer-input.ts'
 import { answerPrompt } from './answer-prompt.ts'
 import { checkSetup, type Setup } from './check-setup.ts'
-import { composePrompt, type ComposedPrompt } from './compose-prompt.ts'
-import { meantSession } from './meant-session.ts'
+import { composePrompt, readStdin, type ComposedPrompt } from './compose-prompt.ts'
 import { readOutputSchema } from './output-schema.ts'
 import { PrintedRun } from './printed-run.ts'
-import { readStdin } from './read-stdin.ts'
 import type { RunOptions } from './run-options.ts'
+import { findSession } from '../host/find-session.ts'
 
 /** From the options to the exit code. `setup` is there where it was looked at before, as for a new session. */
 export async function printRun(
@@ -73,5 +72,18 @@ function inputFailure(
     onEnded: async (ended) => void (await run.report(ended)),
     onProblem: (sentence) => run.notice(sentence),
     onEndOfInput: () => run.endInput(),
+  })
+}
+
+/** The session to go on with. One whose log has lost something that nobody has looked at yet is not gone on with by a script. */
+async function meantSession(store: SessionStore, reference: string, cwd: string): Promise<SessionInfo> {
+  const found = await findSession(store, reference, reference === 'last' ? { cwd } : {})
+  await using session = await store.open(found.id, { readOnly: true })
+  const lost = session.damage.filter(({ isNew }) => isNew)
+  if (lost.length === 0) return found
+  throw new Failure(exitCodes.damaged, `The log of session ${found.id} is damaged.`, {
+    type: 'log-damaged',
+    why: `${lost.length === 1 ? 'One place' : `${lost.length} places`} in it cannot be read. What can be read is still there.`,
+    next: [`tapetree log verify ${found.id}`, `tapetree log repair ${found.id}`],
   })
 }

@@ -1,18 +1,17 @@
 import type { SessionChange, SessionHandle } from '@tapetree/client'
-import type { Failure } from '../command-line/failure.ts'
+import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
-import { OutputError } from '../command-line/output-error.ts'
+import { OutputError } from '../command-line/io.ts'
 import type { AnsweredPrompt } from './answer-prompt.ts'
 import { leftBehindIn } from './left-behind.ts'
-import { makePrinters, type Printers } from './make-printer.ts'
+import { makePrinters, PacedPrinter, type Printers } from './make-printer.ts'
 import { openRun, runClientName, type OpenRun, type OpenRunOptions } from './open-run.ts'
 import { outcomeInLog } from './outcome-in-log.ts'
-import { PacedPrinter } from './paced-printer.ts'
 import { PrintSession } from './print-session.ts'
 import { RequestRefuser } from './refuse-requests.ts'
-import { resumeFirst } from './resume-first.ts'
 import { resultOf } from './run-result.ts'
-import { untilIdle } from './until-idle.ts'
+import type { PermissionRequest } from '@tapetree/session'
+import { exitCodes } from '../command-line/exit-code.ts'
 
 interface PrintedRunOptions extends Omit<OpenRunOptions, 'onProblem'> {
   /** Only the answer as a whole is printed, because it has to fit a schema. */
@@ -197,4 +196,70 @@ async function unlessUnread(printing: () => Promise<void>): Promise<void> {
   } catch (error) {
     if (!(error instanceof OutputError && error.isUnread)) throw error
   }
+}
+
+interface ResumeOptions {
+  /** Somebody who could answer what the run waits for. */
+  isSomebodyThere: boolean
+  /** Whether what is said next can wait its turn behind the run. Otherwise its end is waited for. */
+  goesOn: boolean
+  say: (sentence: string) => Promise<void>
+}
+
+/** Goes on with a run that was interrupted, before anything else is said: a prompt would close it, with calls that nobody has waited for. */
+async function resumeFirst(session: PrintSession, options: ResumeOptions): Promise<void> {
+  const { isSomebodyThere, goesOn, say } = options
+  const { handle } = session
+  const runId = leftBehindIn(handle)
+  if (runId === undefined) return
+  const [open] = handle.transcript.permissions
+  if (open && !isSomebodyThere) throw waitsForAnswer(handle.sessionId, open)
+  await say('A run was interrupted in this session. It is resumed first, and the prompt follows it.')
+  const { ended } = await session.resume(runId)
+  const told = ended.then(({ failure }) => say(`The interrupted run has ended. ${failure?.message ?? ''}`.trim()))
+  // Whoever stops it knows that it has not ended.
+  if (goesOn) told.catch(() => undefined)
+  else await told
+}
+
+function waitsForAnswer(sessionId: string, { title }: PermissionRequest): Failure {
+  const message = `A run was interrupted in this session while it waited for an answer: ${harmlessLine(title)}`
+  return new Failure(exitCodes.permissionNeeded, message, {
+    type: 'run-interrupted',
+    why: 'Nobody is here to give it, and a prompt would leave that run unfinished.',
+    next: [`tapetree --session ${sessionId}`],
+  })
+}
+
+interface IdleOptions {
+  /** Ends the waiting. */
+  signal: AbortSignal
+  /** Told once, when there is a run to wait for. */
+  onWaiting: () => void
+}
+
+/** Resolves when nothing goes on in a session, and nothing that waits goes out by itself. */
+function untilIdle(handle: SessionHandle, { signal, onWaiting }: IdleOptions): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const isIdle = (): boolean => !isAtWork(handle) || handle.status.type === 'closed' || signal.aborted
+  let isTold = false
+  const look = (): void => {
+    if (isIdle()) return resolve()
+    if (isTold || handle.transcript.run === null) return
+    isTold = true
+    onWaiting()
+  }
+  const stop = handle.subscribe(look)
+  signal.addEventListener('abort', look)
+  look()
+  return promise.finally(() => {
+    stop()
+    signal.removeEventListener('abort', look)
+  })
+}
+
+/** The log and the state are told side by side: either may be the first to know. */
+function isAtWork(handle: SessionHandle): boolean {
+  const { run } = handle.transcript
+  return handle.state('run')?.isBusy === true || (run !== null && leftBehindIn(handle) !== run.runId)
 }

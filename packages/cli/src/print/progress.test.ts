@@ -1,8 +1,7 @@
 import { emptyTranscript, fromDisk, reduceTranscript, type DiskLine, type Transcript } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { testIo } from '../testing/test-io.ts'
-import { Progress } from './progress.ts'
-import { toolLine } from './tool-line.ts'
+import { Progress, toolLine } from './progress.ts'
 
 const line = (seq: number, message: object): DiskLine => ({
   type: 'message',

@@ -1,9 +1,10 @@
-import type { Transcript, TranscriptItem } from '@tapetree/session'
+import type { Transcript, TranscriptItem, ToolCallPart } from '@tapetree/session'
 import { stylesFor, type Styles } from '../command-line/colour.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import { write, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'
-import { failedLine, toolLine } from './tool-line.ts'
+import { callArgument, contentText } from '../text/content-text.ts'
+import { fitText } from '../text/display-width.ts'
 
 interface ProgressOptions {
   io: Pick<Io, 'stderr' | 'env'>
@@ -84,4 +85,16 @@ export class Progress {
       // Where stderr cannot be written to there is nobody to tell, and the work goes on. Of stdout its printer hears.
     }
   }
+}
+
+/** A call on one line: the tool and what it is about. */
+export function toolLine(call: Pick<ToolCallPart, 'name' | 'input'>, columns = 100): string {
+  return fitText(harmlessLine(`${call.name} ${callArgument(call)}`.trim()), columns)
+}
+
+/** The first line of what a call that failed had to say. */
+function failedLine({ name, result }: Pick<ToolCallPart, 'name' | 'result'>, columns = 100): string {
+  const lines = contentText(result?.content ?? '').split('\n')
+  const first = lines.find((line) => line.trim() !== '') ?? ''
+  return fitText(harmlessLine(`${name} failed: ${first.trim()}`), columns)
 }

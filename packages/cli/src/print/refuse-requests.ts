@@ -1,7 +1,7 @@
 import { ruleSchema } from '@tapetree/agent'
 import { isQuestion, type SessionHandle } from '@tapetree/client'
 import type { PermissionRequest } from '@tapetree/session'
-import { ruleText } from './rule-option.ts'
+import { ruleText } from './run-options.ts'
 
 /** A permission that was asked for and refused, because nobody was there to give it. */
 export interface Refusal {

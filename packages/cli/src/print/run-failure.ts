@@ -5,7 +5,6 @@ import { keyHelp } from '../command-line/failure-of.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import type { Refusal } from './refuse-requests.ts'
 import type { PromptEnd } from './run-watch.ts'
-import { shellWord } from './shell-word.ts'
 
 /** All that decides what a script is told of a run. */
 interface RunEnding {
@@ -112,4 +111,9 @@ function permissionNeeded(sessionId: string, refusals: readonly Refusal[]): Fail
         ? [`tapetree run --session ${sessionId} ${allow.join(' ')} "Go on"`]
         : [`tapetree --session ${sessionId}`],
   })
+}
+
+/** A text as one word of a shell, for commands that are shown to be copied. */
+function shellWord(text: string): string {
+  return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -2,8 +2,7 @@ import { permissionModes, ruleSchema, thinkingLevels } from '@tapetree/agent'
 import { describe, expect, test } from 'vitest'
 import { runCommands } from '../commands/table/run.ts'
 import { parse } from '../command-line/parse.ts'
-import { ruleText } from './rule-option.ts'
-import { runOptionsOf, type RunOptions } from './run-options.ts'
+import { ruleText, runOptionsOf, type RunOptions } from './run-options.ts'
 
 function optionsOf(...args: string[]): RunOptions {
   const parsed = parse(['run', ...args], runCommands)

@@ -1,8 +1,18 @@
-import type { RunOutcome } from '@tapetree/session'
+import type { RunOutcome, Transcript } from '@tapetree/session'
 import { errorMembers, type ErrorMembers, type Failure } from '../command-line/failure.ts'
-import { snakeNames } from '../text/snake-names.ts'
+import { snakeNames } from '../text/json-text.ts'
 import type { RunAccount } from './run-account.ts'
 import type { PromptEnd } from './run-watch.ts'
+
+/** What of a run goes to stdout, and how. */
+export interface RunPrinter {
+  /** Prints what is new since it was last called. */
+  print(transcript: Transcript): Promise<void>
+  /** A prompt has its answer, or will not get one. */
+  answered(result: RunResult): Promise<void>
+  /** Nothing more comes. */
+  end(): Promise<void>
+}
 
 /** What `--json` prints, and the last line of `--jsonl`. */
 export interface RunResult {

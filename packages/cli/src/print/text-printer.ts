@@ -1,10 +1,8 @@
 import type { AssistantItem, InFlightItem, Transcript } from '@tapetree/session'
 import { harmless } from '../text/harmless.ts'
-import { write, type Io } from '../command-line/io.ts'
-import { printJson } from '../command-line/print-json.ts'
+import { write, printJson, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'
-import type { RunPrinter } from './run-printer.ts'
-import type { RunResult } from './run-result.ts'
+import type { RunPrinter, RunResult } from './run-result.ts'
 
 /**
  * The answer as text. Only when no call follows is a text the answer: so a program gets it when the run is over, and a person sees all

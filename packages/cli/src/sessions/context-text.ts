@@ -1,6 +1,6 @@
 import type { Content, Context, ContextMessage, Entry, ToolDefinition } from '@tapetree/session'
 import type { Styles } from '../command-line/colour.ts'
-import { counted } from '../text/counted.ts'
+import { counted } from '../text/amounts.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import type { ContextGaps } from './context-path.ts'
 

@@ -1,4 +1,4 @@
-import { elapsedText } from '../text/elapsed.ts'
+import { elapsedText } from '../text/amounts.ts'
 import type { Output } from '../command-line/io.ts'
 
 const quietMs = 1000

@@ -1,6 +1,5 @@
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
-import { openStore } from '../host/open-store.ts'
-import { ownedElsewhere } from '../host/owned-elsewhere.ts'
+import { openStore, ownedElsewhere } from '../host/open-store.ts'
 import type { Io } from '../command-line/io.ts'
 import { placesOf } from '../host/places.ts'
 

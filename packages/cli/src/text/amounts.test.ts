@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { ageOf } from './amounts.ts'
-import { elapsedText } from './elapsed.ts'
+import { ageOf, elapsedText } from './amounts.ts'
 
 test('an age is one short word', () => {
   const now = Date.parse('2026-11-15T12:00:00Z')

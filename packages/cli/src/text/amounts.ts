@@ -12,3 +12,34 @@ export function ageOf(time: string, now: number): string {
   if (seconds < 365 * day) return `${Math.floor(seconds / day)}d`
   return `${Math.floor(seconds / (365 * day))}y`
 }
+
+/** US dollars, to the cent: more digits say nothing to people. */
+export function costText(cost: number): string {
+  if (cost === 0) return '$0'
+  return cost < 0.01 ? '< $0.01' : `$${cost.toFixed(2)}`
+}
+
+/** `1 entry`, `2 entries`, `10,000 entries`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${numberText(count)} ${count === 1 ? one : many}`
+}
+
+function numberText(count: number): string {
+  return count < 1000 ? String(count) : count.toLocaleString('en')
+}
+
+/** A time as people say it: `4 s`, `3 min 20 s`, `2 h 5 min`. */
+export function elapsedText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** How much a model takes, in as few letters as a list has room for: `900`, `128k`, `1M`. */
+export function tokenText(count: number): string {
+  if (count < 1000) return String(count)
+  const thousands = Math.round(count / 1000)
+  return thousands < 1000 ? `${thousands}k` : `${Math.round(thousands / 100) / 10}M`
+}

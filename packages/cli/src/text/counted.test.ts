@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
-import { costText } from './cost-text.ts'
-import { counted } from './counted.ts'
-import { tokenText } from './token-text.ts'
+import { costText, counted, tokenText } from './amounts.ts'
 
 test('a cost is told to the cent', () => {
   expect([0, 0.00042, 0.5, 12.345].map(costText)).toEqual(['$0', '< $0.01', '$0.50', '$12.35'])

@@ -1,7 +1,7 @@
 import { memoryStore, text, type Entry } from '@tapetree/session'
 import { assistant, call, toolResult, user } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
-import { callArgument } from './call-argument.ts'
+import { callArgument } from './content-text.ts'
 import { describeEntry } from './describe-entry.ts'
 
 test('an entry is told in the words of the glossary, and by what it is about', async () => {

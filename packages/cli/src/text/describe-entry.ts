@@ -1,7 +1,6 @@
 import type { Content, Entry, Message, MessageRole } from '@tapetree/session'
-import { callArgument } from './call-argument.ts'
-import { contentText } from './content-text.ts'
-import { counted } from './counted.ts'
+import { callArgument, contentText } from './content-text.ts'
+import { counted } from './amounts.ts'
 
 export interface EntryDescription {
   /** Who speaks, or what it is, in the words of the glossary. */

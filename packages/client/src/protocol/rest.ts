@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operations } from './command.ts'
 import { cursorSchema } from './frames.ts'
-import { permissionSchema } from './permission.ts'
+import { permissionSchema } from './state-values.ts'
 
 /** What is asked and answered over HTTP. The only copy: the server checks by it, and its OpenAPI document is made of it. */
 

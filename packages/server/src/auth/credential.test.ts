@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { clearedCookie, readCookie, tokenCookie } from './cookie.ts'
-import { credentialOf, speaksOurs } from './credential.ts'
+import { clearedCookie, readCookie, tokenCookie, credentialOf, speaksOurs } from './credential.ts'
 import type { Peer } from './peer.ts'
 
 const peer: Peer = { address: '::1', scheme: 'http', host: 'localhost:1234', isOwner: false }

@@ -1,5 +1,4 @@
 import { subprotocol } from '@tapetree/client'
-import { readCookie } from './cookie.ts'
 import type { Peer } from './peer.ts'
 
 /** What a request brings to be let in by. One that is named openly counts alone: a bad token is not mended by a good cookie. */
@@ -26,3 +25,34 @@ const bearerProtocol = 'bearer.'
 function offeredProtocols(header: string | undefined): string[] {
   return (header ?? '').split(',').map((each) => each.trim())
 }
+
+/** Browsers share cookies between the ports of a name, so the port is in ours. */
+export function cookieName({ scheme, host }: Pick<Peer, 'scheme' | 'host'>): string {
+  const port = /:(\d+)$/.exec(host ?? '')?.[1]
+  const own = port === undefined ? 'tapetree' : `tapetree-${port}`
+  return scheme === 'https' ? `__Host-${own}` : own
+}
+
+/** The `Set-Cookie` that keeps a token where no script can read it and no other site can send it. */
+export function tokenCookie(token: string, peer: Peer, maxAgeSeconds = longestAgeSeconds): string {
+  const age = Math.min(Math.max(0, Math.floor(maxAgeSeconds)), longestAgeSeconds)
+  const secure = peer.scheme === 'https' ? '; Secure' : ''
+  return `${cookieName(peer)}=${token}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`
+}
+
+export function clearedCookie(peer: Peer): string {
+  return tokenCookie('', peer, 0)
+}
+
+export function readCookie(header: string | undefined, peer: Peer): string | undefined {
+  const start = `${cookieName(peer)}=`
+  const found = (header ?? '')
+    .split(';')
+    .map((each) => each.trim())
+    .find((each) => each.startsWith(start))
+  const value = found?.slice(start.length)
+  return value === '' ? undefined : value
+}
+
+/** No browser keeps one for longer. */
+const longestAgeSeconds = 400 * 24 * 60 * 60

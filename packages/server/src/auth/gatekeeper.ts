@@ -1,10 +1,10 @@
-import { localUser } from '../live/owner.ts'
+import { localUser } from '../live/driver.ts'
 import { ProblemError } from '../util/problem-error.ts'
 import { credentialOf } from './credential.ts'
 import type { FailureLimiter } from './failure-limiter.ts'
 import { changesSomething, checkOrigin, type AllowedHosts } from './host-origin.ts'
 import type { Peer } from './peer.ts'
-import { mayDo, type Caller, type Role } from './role.ts'
+import { mayDo, type Caller, type Role } from './operation-roles.ts'
 import type { TokenStore } from './token-store.ts'
 
 export interface GatekeeperOptions {

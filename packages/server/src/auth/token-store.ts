@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { ProblemError } from '../util/problem-error.ts'
 import { emitWarning } from '../util/emit-warning.ts'
-import { roles, type Role } from './role.ts'
+import { roles, type Role } from './operation-roles.ts'
 
 /** What is known of a token. The token itself is known to its holder alone. */
 export interface TokenRecord {

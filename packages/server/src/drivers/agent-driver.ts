@@ -2,16 +2,17 @@ import { abandonRun, type AgentEvent, type AgentSession } from '@tapetree/agent'
 import type { Arguments, Command } from '@tapetree/client'
 import {
   SessionError,
+  fromDisk,
   type Cause,
   type Delivery,
   type Session,
   type SubmissionChange,
   type WaitingMessage,
+  type DiskLine,
 } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning } from '../util/emit-warning.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
-import { findAnswer } from './find-answer.ts'
 import { ProblemError } from '../util/problem-error.ts'
 
 export interface AgentDriverOptions {
@@ -291,4 +292,25 @@ function unlessStopped(error: unknown): never {
 /** A model that cannot be opened is the client's choice, and the sentence says what is missing. */
 function unusable(error: unknown): never {
   throw new ProblemError(422, 'model-not-usable', error instanceof Error ? error.message : String(error))
+}
+
+/** Who answered a question first, as a client is told. */
+interface FirstAnswer extends Record<string, unknown> {
+  outcome: string
+  option_id: string | null
+  client: string | null
+  seq: number
+}
+
+/** The answer that counts, from the log: a restart does not forget who was first. Undefined where there is none. */
+async function findAnswer(session: Session, requestId: string): Promise<FirstAnswer | undefined> {
+  for await (const stored of session.lines()) {
+    // Most lines are not worth parsing.
+    if (stored.type !== 'line' || !stored.text.includes('permission_result')) continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    if (line.type !== 'permission_result' || line.permissionResult.requestId !== requestId) continue
+    const { outcome, optionId, clientId } = line.permissionResult
+    return { outcome, option_id: optionId ?? null, client: clientId ?? null, seq: stored.seq }
+  }
+  return undefined
 }

@@ -2,7 +2,7 @@ import { AgentSession, type AgentSessionOptions } from '@tapetree/agent'
 import type { SessionStore } from '@tapetree/session'
 import { AgentDriver } from './agent-driver.ts'
 import { LiveSessions, type LiveSessionsOptions } from '../live/live-sessions.ts'
-import { serverOwner } from '../live/owner.ts'
+import { serverOwner } from '../live/driver.ts'
 
 export interface AgentSessionsOptions
   extends

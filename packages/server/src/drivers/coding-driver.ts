@@ -2,9 +2,8 @@ import { openCodingAgent, RegistryError, type CodingAgent, type CodingAgentOptio
 import { SessionError, type SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
 import { AgentDriver } from './agent-driver.ts'
-import type { SessionDriver, SlashCommand } from '../live/driver.ts'
+import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
 import type { NewSession } from '../live/live-sessions.ts'
-import { serverOwner } from '../live/owner.ts'
 import { ProblemError } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<CodingAgentOptions, 'sessionId' | 'cwd' | 'askTrust'> {

@@ -1,10 +1,11 @@
 import { OpenAPIHono, type RouteConfig, type RouteHandler } from '@hono/zod-openapi'
-import type { Caller, Role } from '../auth/role.ts'
+import type { Caller, Role } from '../auth/operation-roles.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { problemSchema, type Problem } from '@tapetree/client'
 import { HTTPException } from 'hono/http-exception'
-import { problemOf } from '../util/problem-error.ts'
-import { limitBody } from './body-limits.ts'
+import { problemOf, ProblemError } from '../util/problem-error.ts'
+import type { MiddlewareHandler } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
 
 /** What every handler knows. */
 export interface AppEnv {
@@ -87,3 +88,62 @@ function refusalOf({ status, message }: HTTPException): Problem {
 }
 
 export const problemJson = { 'content-type': 'application/problem+json' }
+
+/** What the router would serve and nobody has said for whom; `*` is what stands before all routes. */
+export function undeclaredRoutes({ app, declared }: Pick<Routes, 'app' | 'declared'>): string[] {
+  const known = new Set(declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`))
+  const served = app.routes
+    .filter(({ method, path }) => !(method === 'ALL' && path === '/*'))
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)(\{[^}]*\})?/g, '{$1}')}`)
+  return [...new Set(served)].filter((route) => !known.has(route))
+}
+
+/** The longest prompt has a million characters, each of which may take six bytes as JSON. */
+const maxJsonBytes = 8 * 1024 * 1024
+const maxImageBytes = 20 * 1024 * 1024
+const maxJsonDepth = 64
+
+/** Keeps a body from being larger or deeper than its route takes. Before anything is parsed. */
+function limitBody(config: RouteConfig): MiddlewareHandler[] {
+  const types = Object.keys(config.request?.body?.content ?? {})
+  if (types.length === 0) return []
+  if (types.every((type) => type.endsWith('json'))) return [limitBytes(maxJsonBytes), limitDepth]
+  return [limitBytes(maxImageBytes)]
+}
+
+function limitBytes(maxSize: number): MiddlewareHandler {
+  return bodyLimit({
+    maxSize,
+    onError: () => {
+      throw new ProblemError(413, 'too-large', `At most ${maxSize} bytes are taken here.`)
+    },
+  })
+}
+
+const limitDepth: MiddlewareHandler = async (context, next) => {
+  if (depthOf(await context.req.text()) > maxJsonDepth) {
+    throw new ProblemError(422, 'too-deep', `At most ${maxJsonDepth} levels are taken.`)
+  }
+  await next()
+}
+
+/** How deep the brackets of a text are nested, whatever lies in strings. */
+function depthOf(json: string): number {
+  let depth = 0
+  let deepest = 0
+  for (let index = 0; index < json.length; index++) {
+    const code = json.charCodeAt(index)
+    if (code === quote) index = endOfString(json, index)
+    else if (code === openBrace || code === openBracket) deepest = Math.max(deepest, ++depth)
+    else if (code === closeBrace || code === closeBracket) depth--
+  }
+  return deepest
+}
+
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
+
+function endOfString(json: string, start: number): number {
+  let index = start + 1
+  while (index < json.length && json.charCodeAt(index) !== quote) index += json.charCodeAt(index) === backslash ? 2 : 1
+  return index
+}

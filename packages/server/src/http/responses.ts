@@ -1,4 +1,6 @@
 import type { ZodType } from 'zod'
+import { createHash } from 'node:crypto'
+import { ProblemError } from '../util/problem-error.ts'
 
 /** The declaration of a body of JSON. */
 export function json<Schema extends ZodType>(schema: Schema, description: string): JsonResponse<Schema> {
@@ -18,4 +20,19 @@ export function jsonBody<Schema extends ZodType>(schema: Schema): JsonBody<Schem
 interface JsonBody<Schema extends ZodType> {
   required: true
   content: { 'application/json': { schema: Schema } }
+}
+
+/** Names a state: equal for equal values, and for nothing else. */
+export function etagOf(state: unknown): string {
+  const hash = createHash('sha256').update(JSON.stringify(state)).digest('base64url')
+  return `"${hash.slice(0, 22)}"`
+}
+
+/** Whether a list of tags, as in `If-Match`, names this one. */
+export function namesTag(header: string, etag: string): boolean {
+  return header.split(',').some((each) => each.trim() === '*' || each.trim() === etag)
+}
+
+export function changedMeanwhile(etag: string): ProblemError {
+  return new ProblemError(412, 'changed-meanwhile', 'It is not as it was when it was read.', { etag })
 }

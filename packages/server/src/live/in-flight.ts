@@ -1,7 +1,7 @@
 import type { TextFrame } from '@tapetree/client'
 import { limits } from '@tapetree/client'
 import type { Line, LiveText } from '@tapetree/session'
-import { cutWhole, wholeFrom } from './whole-characters.ts'
+import { cutWhole, wholeFrom } from './fit-frame.ts'
 
 /** Text of one part that is being streamed. */
 export interface FlyingPart {

@@ -9,7 +9,7 @@ import {
   type SessionInfo,
 } from '@tapetree/session'
 import type { LiveSessions } from './live-sessions.ts'
-import { serverOwner } from './owner.ts'
+import { serverOwner } from './driver.ts'
 import { ProblemError } from '../util/problem-error.ts'
 
 /** What a server does about runs that were going on when it died: goes on, waits for a person, or ends them. */

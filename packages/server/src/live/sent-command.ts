@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Cause, DiskLine, Session } from '@tapetree/session'
-import { localUser } from './owner.ts'
+import { localUser } from './driver.ts'
 
 /** Who sent a command. Absent: the user of this process. */
 export interface CommandSender {

@@ -1,8 +1,7 @@
 import { payloadToWire, type WireStateValues } from '@tapetree/client'
 import type { Session, StoppedRun } from '@tapetree/session'
 import type { DriverEvent, SessionDriver } from './driver.ts'
-import { fitFrame } from './fit-frame.ts'
-import { cutWhole } from './whole-characters.ts'
+import { fitFrame, cutWhole } from './fit-frame.ts'
 
 /** What a run waits for before it goes on. */
 export type Pause = Extract<DriverEvent, { type: 'auto_retry_start' | 'auto_compaction_start' }>

@@ -6,6 +6,7 @@ import {
   readOlder,
   Replica,
   SessionCommands,
+  readFrame,
   type Arguments,
   type AttachRequest,
   type ClosedReason,
@@ -23,11 +24,10 @@ import {
 import { newId, type Transcript } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning } from '../util/emit-warning.ts'
-import type { Connection } from '../live/connection.ts'
+import type { Connection, Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { lineAt, linesBefore } from './local-session-lines.ts'
-import { LocalSink } from './local-session-sink.ts'
 import { ProblemError as ServerProblem } from '../util/problem-error.ts'
 
 export interface LocalSessionOptions {
@@ -306,4 +306,52 @@ function closedProblem(reason: ClosedReason): ProblemError {
 
 function problemError(status: number, type: string, detail: string): ProblemError {
   return new ProblemError({ type, title: type, status, detail })
+}
+
+interface LocalSinkOptions {
+  /** Takes one frame; where it gives a promise, the next lines wait for it. */
+  receive: (incoming: Incoming) => void | Promise<void>
+  /** It was closed from the other side. */
+  closed: (code: number) => void
+  /** There is room again. */
+  drained: () => void
+}
+
+/** Frames for a screen in this process. There is no queue: while one frame is worked on, there is no room for the next. */
+class LocalSink implements Sink {
+  readonly #options: LocalSinkOptions
+  #isHolding = false
+  #isOver = false
+
+  constructor(options: LocalSinkOptions) {
+    this.#options = options
+  }
+
+  get buffered(): number {
+    return this.#isHolding ? Infinity : 0
+  }
+
+  send(frame: Buffer): void {
+    if (this.#isOver) return
+    const held = this.#options.receive(readFrame(frame.toString()))
+    if (held) void this.#hold(held)
+  }
+
+  close(code: number): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#options.closed(code)
+  }
+
+  /** Nothing is heard of it from here on. */
+  end(): void {
+    this.#isOver = true
+  }
+
+  async #hold(until: Promise<void>): Promise<void> {
+    this.#isHolding = true
+    await until
+    this.#isHolding = false
+    if (!this.#isOver) this.#options.drained()
+  }
 }

@@ -2,13 +2,11 @@ import type { Clock } from '@tapetree/agent'
 import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
-import { checkRole } from '../auth/operation-roles.ts'
-import { mayDo, type Caller } from '../auth/role.ts'
+import { checkRole, mayDo, type Caller } from '../auth/operation-roles.ts'
 import type { Connection } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { ProblemError, problemOf } from '../util/problem-error.ts'
-import { FrameRate } from './frame-rate.ts'
 import { SocketSink } from './socket-sink.ts'
 
 export interface RemoteScreenOptions {
@@ -231,4 +229,30 @@ const knownTypes = new Set<unknown>(clientFrameSchema.options.map(({ shape }) =>
 function isUnknown(frame: unknown): boolean {
   if (typeof frame !== 'object' || frame === null || !('type' in frame)) return false
   return typeof frame.type === 'string' && !knownTypes.has(frame.type)
+}
+
+/** Enough for a client that sends all its open commands again. */
+const burst = 500
+const perSecond = 50
+
+/** How many frames a client may send: many at once, fewer for long. */
+class FrameRate {
+  readonly #clock: Clock
+  #left = burst
+  #at: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#at = clock.now()
+  }
+
+  /** False where it is one too many. */
+  take(): boolean {
+    const now = this.#clock.now()
+    this.#left = Math.min(burst, this.#left + (Math.max(0, now - this.#at) / 1000) * perSecond)
+    this.#at = now
+    if (this.#left < 1) return false
+    this.#left--
+    return true
+  }
 }

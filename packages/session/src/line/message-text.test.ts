@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ByteSource } from '../util/byte-source.ts'
-import { isoClock } from '../log/clock.ts'
+import { isoClock } from '../log/session-writer.ts'
 import { textOfLine } from './message-text.ts'
-import { Permissions } from '../state/permissions.ts'
-import { RememberedCommands } from '../state/remembered-commands.ts'
+import { Permissions, RememberedCommands } from '../state/session-state.ts'
 import { Totals } from '../state/totals.ts'
 
 describe('remembered commands', () => {

@@ -1,7 +1,9 @@
 import { SessionError } from '../errors.ts'
-import type { DiskLine, Position } from '../line/line.ts'
+import type { DiskLine, Position, Line } from '../line/line.ts'
 import type { AppendResult, Durability, WritableLog } from './log-store.ts'
 import { sealBody, type SealedLine } from '../line/seal-line.ts'
+import { fromDisk } from '../line/codec.ts'
+import type { Listeners } from '../util/listeners.ts'
 
 /** A line on its way into the log. */
 export interface Pending {
@@ -181,4 +183,24 @@ const maxBatchLength = 4 * 1024 * 1024
 function failureText(cause: unknown): string {
   const reason = cause instanceof Error ? cause.message : String(cause)
   return `The session could not be stored (${reason}). Nothing that was acknowledged is lost; free the cause and try again.`
+}
+
+/** A line that just became durable. */
+export interface CommittedLine {
+  seq: number
+  crc: string
+  /** The line as it stands in the log, without its newline. */
+  text: string
+  line: Line
+}
+
+export type CommitListener = (line: CommittedLine) => void
+
+/** Decodes lines only if there are listeners. */
+export function announce(lines: readonly Committed[], listeners: Listeners<CommittedLine>): void {
+  if (listeners.size === 0) return
+  for (const { line, sealed } of lines) {
+    const committed = { seq: sealed.seq, crc: sealed.crc, text: sealed.text, line: fromDisk(line, sealed.seq) }
+    listeners.notify(committed)
+  }
 }

@@ -1,7 +1,7 @@
 import type { Position } from '../line/line.ts'
 import type { BlobReference } from '../line/message.ts'
 import type { SealedLine } from '../line/seal-line.ts'
-import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-list.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-info.ts'
 
 /** Whose sessions a call is about. Scopes never see each other. */
 export interface Scope {

@@ -2,7 +2,7 @@ import { SessionError } from '../errors.ts'
 import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
 import type { SealedLine } from '../line/seal-line.ts'
-import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-list.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-info.ts'
 
 /** Decides by its folder whether a session is there at all. A session without a folder has none. */
 export type IsVisible = (cwd: string | undefined) => boolean

@@ -1,5 +1,4 @@
 import { checkDraft } from '../line/check-line.ts'
-import { isoClock } from './clock.ts'
 import { toDisk } from '../line/codec.ts'
 import { DerivedFiles } from './derived-files.ts'
 import type { Cause, RequestReference } from '../line/entry.ts'
@@ -20,7 +19,6 @@ import {
 } from '../line/line.ts'
 import type { Durability, WritableLog } from './log-store.ts'
 import { isTooDeep, parseLine } from '../line/parse-line.ts'
-import { noRedaction, type Redaction } from './redaction.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 import type { SessionReader } from './session-reader.ts'
 
@@ -246,3 +244,26 @@ function asStorageError(error: unknown): SessionError {
 }
 
 function noop(): void {}
+
+/** ISO times from a clock. Many lines fall into one millisecond, and making the text costs more than asking for the time. */
+export function isoClock(now: () => Date): () => string {
+  let lastMs = -1
+  let lastText = ''
+  return () => {
+    const date = now()
+    const ms = date.getTime()
+    if (ms !== lastMs) {
+      lastMs = ms
+      lastText = date.toISOString()
+    }
+    return lastText
+  }
+}
+
+/** The one step between what is said and what is kept: nothing is written that has not passed it. */
+export interface Redaction {
+  draft<D extends EntryDraft | RecordDraft>(draft: D): D
+  blob(bytes: Uint8Array): Uint8Array
+}
+
+const noRedaction: Redaction = { draft: (draft) => draft, blob: (bytes) => bytes }

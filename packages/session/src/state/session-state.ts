@@ -3,9 +3,7 @@ import { isId } from '../line/ids.ts'
 import { Inbox } from './inbox.ts'
 import { currentFormat, isEntry, isNote, type DiskLine, type Position } from '../line/line.ts'
 import type { SalvagedHead } from '../line/parse-line.ts'
-import { Permissions } from './permissions.ts'
 import { RecentFacts } from './recent-facts.ts'
-import { RememberedCommands } from './remembered-commands.ts'
 import { Totals } from './totals.ts'
 import { labelOf, nothingInForce, Tree, UnreadError, type Node } from './tree.ts'
 
@@ -297,3 +295,98 @@ const knownRecords = new Set([
 function isRecordHead(head: SalvagedHead): boolean {
   return head.type !== undefined && head.parentId === undefined && knownRecords.has(head.type)
 }
+
+/** The client commands that took effect last, so that one sent twice is answered and not done again. */
+export class RememberedCommands {
+  readonly #seqs = new Map<string, number>()
+
+  remember(command: string, seq: number): void {
+    this.#seqs.set(command, seq)
+    if (this.#seqs.size < minRemembered * 1.25) return
+    for (const oldest of this.#seqs.keys()) {
+      if (this.#seqs.size === minRemembered) return
+      this.#seqs.delete(oldest)
+    }
+  }
+
+  /** The seq of the line that is the command's effect. */
+  seqOf(command: string): number | undefined {
+    return this.#seqs.get(command)
+  }
+
+  toCheckpoint(): unknown {
+    return [...this.#seqs]
+  }
+
+  restore(saved: unknown): void {
+    for (const [command, seq] of saved as [string, number][]) this.#seqs.set(command, seq)
+  }
+}
+
+const minRemembered = 10_000
+
+/** A permission that was asked and not answered yet, as its record on disk. */
+interface PendingPermission {
+  payload: Record<string, unknown>
+  seq: number
+  timestamp: string
+}
+
+/** Permissions folded from the log: what still waits for an answer, and what stays granted for the session. */
+export class Permissions {
+  #pending = new Map<string, PendingPermission>()
+  #grants: Record<string, unknown>[] = []
+  #mode: string | undefined
+
+  get pending(): PendingPermission[] {
+    return [...this.#pending.values()]
+  }
+
+  get grants(): readonly Record<string, unknown>[] {
+    return this.#grants
+  }
+
+  /** The recorded mode; undefined if none was ever recorded, `unknown` if the record of it may be lost. */
+  get mode(): string | undefined {
+    return this.#mode
+  }
+
+  modeSet(mode: unknown): void {
+    this.#mode = typeof mode === 'string' ? mode : unknownMode
+  }
+
+  /** One of the lost lines may have narrowed the mode. */
+  linesLost(): void {
+    this.#mode = unknownMode
+  }
+
+  requested(payload: Record<string, unknown>, place: { seq: number; timestamp: string }): void {
+    const id = payload['request_id']
+    if (typeof id === 'string') this.#pending.set(id, { payload, ...place })
+  }
+
+  /** The first answer wins; a second one finds nothing pending. */
+  answered(payload: Record<string, unknown>): void {
+    const wasPending = this.#pending.delete(String(payload['request_id']))
+    if (wasPending && payload['outcome'] === 'allowed' && isObject(payload['grant']))
+      this.#grants.push(payload['grant'])
+  }
+
+  toCheckpoint(): unknown {
+    return { pending: this.pending, grants: this.#grants, mode: this.#mode }
+  }
+
+  restore(saved: unknown): void {
+    const { pending, grants, mode } = saved as {
+      pending: PendingPermission[]
+      grants: Record<string, unknown>[]
+      mode?: string
+    }
+    this.#pending = new Map(pending.map((request) => [String(request.payload['request_id']), request]))
+    this.#grants = grants
+    this.#mode = mode
+  }
+}
+
+/** No agent has a mode of this name, so each falls back to one that asks. */
+const unknownMode = 'unknown'

@@ -1,4 +1,4 @@
-import type { CommittedLine } from '../log/committed-line.ts'
+import type { CommittedLine } from '../log/group-commit.ts'
 import type { Owner, WritableLog } from '../log/log-store.ts'
 import type { SessionInboxParts } from './session-inbox.ts'
 import type { SessionReader } from '../log/session-reader.ts'

@@ -3,13 +3,14 @@ import { copyEntries } from './copy-session.ts'
 import type { Cause } from '../line/entry.ts'
 import { SessionError } from '../errors.ts'
 import { newId, requireId } from '../line/ids.ts'
-import { headerVersion } from '../line/line.ts'
+import { headerVersion, type DiskLine } from '../line/line.ts'
 import type { LogStore, Scope, WritableLog } from '../log/log-store.ts'
 import type { HeldSession } from './open-sessions.ts'
 import { sealLine } from '../line/seal-line.ts'
 import type { SessionReader } from '../log/session-reader.ts'
-import { SessionSink } from './session-sink.ts'
 import { openPack, unpackInto } from './unpack.ts'
+import type { BlobReference } from '../line/message.ts'
+import type { SessionWriter } from '../log/session-writer.ts'
 
 export interface HeaderOptions {
   id?: string
@@ -110,3 +111,54 @@ export class SessionMaker {
     })
   }
 }
+
+/** The receiving end of a copy or an import: lines go in by the batch, not one sync each. */
+class SessionSink {
+  readonly #writer: SessionWriter
+  readonly #log: WritableLog
+  readonly #reader: SessionReader
+  #underWay: Promise<unknown>[] = []
+
+  constructor(parts: { writer: SessionWriter; log: WritableLog; reader: SessionReader }) {
+    this.#writer = parts.writer
+    this.#log = parts.log
+    this.#reader = parts.reader
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    return this.#log.putBlob(bytes)
+  }
+
+  async append(line: DiskLine): Promise<void> {
+    const appended = this.#writer.appendLine(line)
+    // Whether it failed is asked later; until then nobody listens.
+    appended.catch(noop)
+    this.#underWay.push(appended)
+    if (this.#underWay.length >= maxUnderWay) await this.#settle()
+  }
+
+  /** Sets the leaf where it is not the last entry, and closes the new session. */
+  async finish(leafId: string | null): Promise<void> {
+    await this.#settle()
+    if ((this.#reader.state.leaf?.id ?? null) !== leafId) {
+      await this.#writer.append({ type: 'leaf', leaf: { targetId: leafId } })
+    }
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+    await this.#writer.close()
+    await this.#log.close()
+  }
+
+  async #settle(): Promise<void> {
+    const all = this.#underWay
+    this.#underWay = []
+    await Promise.all(all)
+  }
+}
+
+const maxUnderWay = 256
+
+function noop(): void {}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SessionInfo } from '../state/session-list.ts'
+import type { SessionInfo } from '../state/session-info.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import { user } from '../testing/builders.ts'
 import { pageOf } from './list-page.ts'

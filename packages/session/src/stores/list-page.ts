@@ -1,4 +1,4 @@
-import type { SessionInfo, SessionPage, SessionQuery } from '../state/session-list.ts'
+import type { SessionInfo, SessionPage, SessionQuery } from '../state/session-info.ts'
 
 /** Filters, sorts newest first and cuts a page out of rows that are all at hand. */
 export function pageOf(rows: readonly SessionInfo[], query: SessionQuery): SessionPage {

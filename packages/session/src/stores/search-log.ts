@@ -2,7 +2,7 @@ import { isObject } from '../line/codec.ts'
 import type { ReadableLog } from '../log/log-store.ts'
 import { textOfLine } from '../line/message-text.ts'
 import { replay } from '../log/replay.ts'
-import type { SearchHit, SearchQuery } from '../state/session-list.ts'
+import type { SearchHit, SearchQuery } from '../state/session-info.ts'
 import { SessionState } from '../state/session-state.ts'
 
 /** Searches one log by reading it: every word must be there, in any case. */

@@ -4,12 +4,11 @@ import { adaptedModel } from './ai-sdk-model.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'
 import { asLanguageModelV4 } from '../language-model-v4.ts'
-import type { Model, ModelLimits, ThinkingLevel } from '../model.ts'
+import { nearestLevel, reasoningOf, type Model, type ModelLimits, type ThinkingLevel } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'
 import { anthropicFacts, googleFacts, openaiFacts, type ProviderFacts } from '../provider-facts.ts'
 import { providerFetch } from '../provider-fetch.ts'
 import { readableFetch } from '../readable-response.ts'
-import { nearestLevel, reasoningOf } from '../thinking-levels.ts'
 
 /**
  * A language model of any provider package of the Vercel AI SDK: specification `v2` (AI SDK 5), `v3` (AI SDK 6) or `v4` (AI SDK 7).

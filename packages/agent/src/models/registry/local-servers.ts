@@ -4,7 +4,9 @@ import { hosts } from '../hosts.ts'
 import type { ThinkingLevel } from '../model.ts'
 import { providerFetch } from '../provider-fetch.ts'
 import { limitedJson } from './limited-json.ts'
-import { modelIdPattern } from './provider-additions.ts'
+import { modelIdPattern, assumedModel } from './provider-additions.ts'
+import type { ModelProvider } from './catalogue.ts'
+import type { ModelInfo } from './model-info.ts'
 
 const localServerIds = ['ollama', 'lmstudio', 'llamacpp'] as const
 export type LocalServerId = (typeof localServerIds)[number]
@@ -222,4 +224,23 @@ function windowOf(contextWindow: number | undefined): { contextWindow?: number }
 
 function uniqueModels(models: FoundModel[]): FoundModel[] {
   return [...new Map(models.map((model) => [model.id, model])).values()]
+}
+
+export function localProvider({ id, name, port }: LocalServer): ModelProvider {
+  return { id, name, api: 'openai-compatible', baseUrl: `http://127.0.0.1:${port}/v1`, keyVariables: [] }
+}
+
+/** What a server does not tell is assumed. */
+export function localModels(server: FoundServer): ModelInfo[] {
+  const provider = localProvider(server)
+  return server.models.map((found) => {
+    const assumed = assumedModel(found.id, provider, 'local')
+    const contextWindow = found.contextWindow ?? assumed.contextWindow
+    return {
+      ...assumed,
+      ...found,
+      contextWindow,
+      maxOutputTokens: Math.min(assumed.maxOutputTokens, contextWindow),
+    }
+  })
 }

@@ -1,23 +1,25 @@
 import { systemClock, type Clock } from '../../util/clock.ts'
 import { hosts } from '../hosts.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
-import type { Model, ThinkingLevel } from '../model.ts'
+import { nearestLevel, type Model, type ThinkingLevel } from '../model.ts'
 import { costAt } from '../model-prices.ts'
 import { providerFetch } from '../provider-fetch.ts'
-import { nearestLevel } from '../thinking-levels.ts'
 import { catalogueModels, catalogueProviders, providerOf, type ModelProvider } from './catalogue.ts'
 import { loadCataloguePrices, type CataloguePrices } from './catalogue-prices.ts'
 import { checkKey, type KeyCheck } from './key-check.ts'
-import { discoverLocalServers, localServers, type FoundServer, type LocalServer } from './local-servers.ts'
-import { localModels, localProvider } from './local-models.ts'
+import {
+  discoverLocalServers,
+  localServers,
+  localModels,
+  localProvider,
+  type FoundServer,
+  type LocalServer,
+} from './local-servers.ts'
 import { makeModel } from './make-model.ts'
-import { matchModels, nearModels } from './match-models.ts'
 import { isUrl, referenceOf, type KeyState, type ListedModel, type ModelInfo } from './model-info.ts'
 import { addProvider, assumedModel, type ProviderAddition } from './provider-additions.ts'
-import { findKey, keyState, missingKey, type CredentialSource, type KeyPlaces } from './provider-keys.ts'
 import { RegistryError } from './registry-error.ts'
-import { shown } from './shown.ts'
-import { splitUrl, urlProvider } from './url-models.ts'
+import { editDistance } from '../../util/edit-distance.ts'
 
 export interface ModelRegistryOptions {
   /** The user's own, from the settings. One with the name of a provider of the catalogue changes that provider. */
@@ -387,4 +389,128 @@ function noLocalServer({ name, baseUrl }: ModelProvider): RegistryError {
     'no-local-server',
     `${name} serves no model at ${baseUrl}. Start it, or load a model there, and try again.`,
   )
+}
+
+interface Named {
+  provider: string
+  id: string
+}
+
+/**
+ * The models that a name may mean, by how well it fits: as a whole, as a beginning, as any part. Within each of them, those whose
+ * id it is come before those whose id only ends with it, as those of a host do. Upper and lower case are the same.
+ */
+function matchModels<T extends Named>(name: string, models: readonly T[]): T[][][] {
+  const wanted = name.toLowerCase()
+  if (wanted === '') return []
+  const whole = (model: T): string[] => [model.id.toLowerCase(), referenceOf(model).toLowerCase()]
+  const fits: ((model: T) => boolean)[][] = [
+    [(model) => whole(model).includes(wanted), (model) => lastPart(model.id) === wanted],
+    [(model) => whole(model).some((each) => each.startsWith(wanted)), (model) => lastPart(model.id).startsWith(wanted)],
+    [(model) => referenceOf(model).toLowerCase().includes(wanted)],
+  ]
+  return fits
+    .map((ways) => ways.map((way) => models.filter(way)).filter((group) => group.length > 0))
+    .filter((groups) => groups.length > 0)
+}
+
+/** The models that may have been meant, the nearest first: misspelt by a few letters, or with a word in common. */
+function nearModels(name: string, models: readonly Named[], count = 3): string[] {
+  const wanted = name.toLowerCase().slice(0, 100)
+  const words = wordsOf(lastPart(wanted))
+  return models
+    .map((model) => ({
+      reference: referenceOf(model),
+      distance: Math.min(
+        editDistance(wanted, model.id.toLowerCase()),
+        editDistance(wanted, referenceOf(model).toLowerCase()),
+        editDistance(lastPart(wanted), lastPart(model.id)),
+      ),
+      hasWord: wordsOf(lastPart(model.id)).some((word) => words.includes(word)),
+    }))
+    .filter(({ distance, hasWord }) => hasWord || distance <= Math.max(2, wanted.length / 3))
+    .sort((left, right) => left.distance - right.distance)
+    .slice(0, count)
+    .map(({ reference }) => reference)
+}
+
+/** `claude-sonet-7` has the words `claude` and `sonet`. Version numbers say nothing of the family. */
+function wordsOf(id: string): string[] {
+  return id.split(/[^a-z]+/).filter((word) => word.length >= 3 && !fillers.has(word))
+}
+
+const fillers = new Set(['latest', 'preview', 'model', 'instruct'])
+
+function lastPart(id: string): string {
+  return id.slice(id.lastIndexOf('/') + 1).toLowerCase()
+}
+
+/** Where keys are kept beside the environment: a keyring, a file. */
+export interface CredentialSource {
+  /** `origin` says where the key is from, in words to show. */
+  keyFor(provider: string): Promise<ProviderKey | undefined>
+}
+
+export interface ProviderKey {
+  value: string
+  origin: string
+}
+
+export interface KeyPlaces {
+  env: Readonly<Record<string, string | undefined>>
+  credentials?: CredentialSource | undefined
+}
+
+/** The environment comes first, as everywhere. */
+export async function findKey(provider: ModelProvider, places: KeyPlaces): Promise<ProviderKey | undefined> {
+  for (const variable of provider.keyVariables) {
+    const value = places.env[variable]?.trim()
+    if (value) return { value, origin: `the environment variable ${variable}` }
+  }
+  const kept = await places.credentials?.keyFor(provider.id)
+  return kept?.value ? kept : undefined
+}
+
+export async function keyState(provider: ModelProvider, places: KeyPlaces): Promise<KeyState> {
+  const key = await findKey(provider, places)
+  if (key) return { type: 'found', origin: key.origin }
+  const [variable] = provider.keyVariables
+  return variable === undefined ? { type: 'not-needed' } : { type: 'missing', variable }
+}
+
+export function missingKey(provider: ModelProvider, variable: string): RegistryError {
+  return new RegistryError(
+    'missing-key',
+    `There is no key for ${provider.name}. Set the environment variable ${variable}, or keep a key for ${provider.id} with your credentials.`,
+  )
+}
+
+/** A server without a name: its URL is what a session keeps, so that it is found again. */
+function urlProvider(url: string): ModelProvider {
+  return { id: url, name: url, api: 'openai-compatible', baseUrl: url, keyVariables: [] }
+}
+
+/** `http://host:port/v1#model` as the names of a provider and a model. */
+function splitUrl(text: string): { provider: string; id: string } {
+  const [base = '', id = ''] = text.split(/#(.*)/s)
+  if (!URL.canParse(base) || id === '') {
+    throw new RegistryError(
+      'invalid-reference',
+      `${shown(text)} names no model. Write it as http://host:port/v1#model.`,
+    )
+  }
+  const { username, password, search } = new URL(base)
+  if (username !== '' || password !== '' || search !== '') {
+    throw new RegistryError(
+      'invalid-reference',
+      'The URL of a model may hold no name, password or query, as sessions keep it. Add the server to the settings, with the variable of its key.',
+    )
+  }
+  return { provider: base.replace(/\/+$/, ''), id }
+}
+
+/** Quoted, short, and without what would move a cursor or turn text around. */
+function shown(text: string): string {
+  const plain = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
+  return `"${plain.length > 100 ? `${plain.slice(0, 100)}…` : plain}"`
 }

@@ -1,14 +1,17 @@
-import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Content, Message } from '@tapetree/session'
+import type {
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  SharedV4ProviderOptions,
+  LanguageModelV4ToolResultOutput,
+} from '@ai-sdk/provider'
+import type { Content, Message, BashExecution, ToolResult } from '@tapetree/session'
 import { withAcceptedCallIds } from './call-ids.ts'
 import { dedupeToolOutput } from './dedupe-tool-output.ts'
-import { imagePart } from './image-part.ts'
+import { imagePart, note, type ImagePart, type ImageRules } from './image-part.ts'
 import type { ModelRequest, ProviderMetadata } from '../model.ts'
 import type { ProviderFacts } from '../provider-facts.ts'
 import { putSignature } from '../reasoning-signature.ts'
 import { assistantMessage } from '../returned-reasoning.ts'
-import { toolResultOutput, type ResultRules } from './tool-result-output.ts'
-import { tellBranch, tellCommand, tellCompaction } from './user-words.ts'
 
 /** The model that is asked. */
 export interface PromptReader {
@@ -143,4 +146,75 @@ function wordsOf({ content }: Message): string {
 /** Some providers refuse a text of nothing but white space. */
 function isBlank(text: string): boolean {
   return text.trim() === ''
+}
+
+/** A command that the user ran, as the user would tell it. */
+function tellCommand({ command, output, exitCode, cancelled, truncated }: BashExecution): string {
+  const ending = cancelled
+    ? 'It was cancelled.'
+    : exitCode === undefined
+      ? 'Its exit code is not known.'
+      : `Exit code ${exitCode}.`
+  const shown = output.trim() === '' ? ['It printed nothing.'] : ['Output:', '```', output, '```']
+  return [
+    'I ran this command:',
+    '```',
+    command,
+    '```',
+    ...shown,
+    ending,
+    ...(truncated ? ['The output is not shown whole.'] : []),
+  ].join('\n')
+}
+
+function tellCompaction(summary: string): string {
+  return `The conversation up to here was replaced by this summary of it:\n\n<summary>\n${summary}\n</summary>`
+}
+
+function tellBranch(summary: string): string {
+  return `The conversation went another way for a while and then came back to this point. A summary of that way:\n\n<summary>\n${summary}\n</summary>`
+}
+
+interface ResultRules extends ImageRules {
+  facts: ProviderFacts
+}
+
+/** What a tool gave, in the form that the provider understands. */
+function toolResultOutput(result: ToolResult, rules: ResultRules): LanguageModelV4ToolResultOutput {
+  const pieces = piecesOf(result, rules)
+  const words = pieces.filter((piece) => typeof piece === 'string').join('\n') || noWords(pieces)
+  const isFailure = result.isError === true && rules.facts.marksFailedResults
+  if (pieces.every((piece) => typeof piece === 'string'))
+    return { type: isFailure ? 'error-text' : 'text', value: words }
+  const ordered = rules.facts.resultImages === 'after-text' ? [words, ...pieces.filter(isImage)] : pieces
+  return { type: 'content', value: ordered.map(asContent) }
+}
+
+function piecesOf({ content }: ToolResult, rules: ResultRules): (string | ImagePart)[] {
+  const blocks = typeof content === 'string' ? [content] : content
+  return blocks
+    .flatMap((block) => {
+      if (typeof block === 'string') return [block]
+      if (block.type === 'text') return [block.text.content]
+      if (block.type !== 'image') return []
+      const { source } = block.image
+      if (rules.facts.resultImages === 'never') return [note(source, 'a tool cannot show images to this model')]
+      return [imagePart(source, rules)]
+    })
+    .filter((piece) => piece !== '')
+}
+
+/** Some providers refuse an empty result, and some one without words. */
+function noWords(pieces: readonly unknown[]): string {
+  return pieces.length === 0 ? '(no output)' : '(an image)'
+}
+
+function isImage(piece: string | ImagePart): piece is ImagePart {
+  return typeof piece !== 'string'
+}
+
+type ContentPart = (LanguageModelV4ToolResultOutput & { type: 'content' })['value'][number]
+
+function asContent(piece: string | ImagePart): ContentPart {
+  return typeof piece === 'string' ? { type: 'text', text: piece } : piece
 }

@@ -25,7 +25,6 @@ import { isPlainName, survey, type Survey } from '../paths/survey.ts'
 import { holdsNumber, isHarmlessArithmetic } from './words/arithmetic.ts'
 import { asLines, expandAssigned, expandWord, pieceOf, type Surroundings } from './words/expand-word.ts'
 import { surveyTracked } from './programs/git-history.ts'
-import { innerCommands } from './inner-commands.ts'
 import { judgeProgram, type Listing, type ProgramJudgement } from './programs/judge-program.ts'
 import type { FileUse } from './programs/program-rule.ts'
 import { folderEntered, namesRead, programsOfThatName, shellBuiltins } from './programs/shell-builtins.ts'
@@ -729,4 +728,62 @@ function namesSetIn(node: SyntaxNode): Set<string> {
 
 function show({ pieces }: Word): string {
   return pieces.map((piece) => (piece.type === 'text' || piece.type === 'glob' ? piece.text : '…')).join('')
+}
+
+/** What a command seems to start: only good for finding what is forbidden, never for allowing something. */
+interface InnerCommands {
+  commands: Word[][]
+  /** Text that a shell would run. */
+  scripts: string[]
+  /** It runs what is written nowhere on the line. */
+  isUnknown: boolean
+}
+
+const nothing: InnerCommands = { commands: [], scripts: [], isUnknown: false }
+
+function innerCommands(words: readonly Word[]): InnerCommands {
+  const [first, ...rest] = words
+  const program = first && textOf(first)?.replace(/^.*\//, '')
+  if (program === undefined) return nothing
+  if (program === 'eval') return scriptOf(rest)
+  if (shells.has(program)) return scriptAfter(rest)
+  if (program === 'find') return { ...nothing, commands: commandsAfterExec(rest) }
+  if (!starters.has(program)) return nothing
+  const started = rest.find((word) => !isOptionOrSetting(textOf(word)))
+  const isUnknown = started !== undefined && textOf(started) === undefined
+  return { ...nothing, commands: rest.flatMap((_, index) => startingAt(rest, index)), isUnknown }
+}
+
+const shells = new Set(['bash', 'sh', 'dash', 'zsh', 'ksh', 'fish'])
+
+const starters = new Set(
+  `sudo doas env nice nohup timeout xargs command builtin exec time stdbuf setsid ionice chrt taskset watch flock chroot unshare nsenter
+  strace ltrace parallel npx`.split(/\s+/),
+)
+
+function isOptionOrSetting(text: string | undefined): boolean {
+  return text !== undefined && /^-|=|^[0-9.]+[smhd]?$/.test(text)
+}
+
+function startingAt(words: readonly Word[], index: number): Word[][] {
+  const text = textOf(words[index] ?? literal('-'))
+  return text === undefined || isOptionOrSetting(text) ? [] : [words.slice(index)]
+}
+
+function scriptOf(words: readonly Word[]): InnerCommands {
+  const texts = words.map(textOf)
+  return texts.includes(undefined) ? { ...nothing, isUnknown: true } : { ...nothing, scripts: [texts.join(' ')] }
+}
+
+/** A shell without a script and without a file takes what it runs from its input. */
+function scriptAfter(words: readonly Word[]): InnerCommands {
+  const index = words.findIndex((word) => /^-[a-z]*c$/.test(textOf(word) ?? ''))
+  if (index !== -1) return scriptOf(words.slice(index + 1, index + 2))
+  return { ...nothing, isUnknown: words.every((word) => textOf(word)?.startsWith('-')) }
+}
+
+function commandsAfterExec(words: readonly Word[]): Word[][] {
+  return words.flatMap((word, index) =>
+    /^-(?:exec|ok)(?:dir)?$/.test(textOf(word) ?? '') ? startingAt(words, index + 1) : [],
+  )
 }

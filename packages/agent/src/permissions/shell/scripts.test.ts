@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { awkOnlyPrints } from './programs/awk-program.ts'
+import { awkOnlyPrints } from './programs/read-only-programs.ts'
 import { sedOnlyPrints } from './programs/sed-script.ts'
 
 describe('a sed script', () => {

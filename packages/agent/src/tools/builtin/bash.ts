@@ -10,8 +10,7 @@ import { LiveOutput } from '../commands/live-output.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
 import { descriptionOf } from './description.ts'
 import { newJobId, type Jobs } from '../commands/jobs.ts'
-import { LeftBehind } from '../left-behind.ts'
-import { defineTool, type StartDetails, type Tool, type ToolContext, type ToolOutput } from '../tool.ts'
+import { LeftBehind, defineTool, type StartDetails, type Tool, type ToolContext, type ToolOutput } from '../tool.ts'
 
 export interface BashOptions {
   jobs: Jobs

@@ -3,13 +3,12 @@ import { constants, type Stats } from 'node:fs'
 import { access, lstat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { movedProblem } from './confirm-path.ts'
-import { inTurn } from './file-locks.ts'
 import { HeldFolder } from './held-folder.ts'
 import { realPathOf } from './paths.ts'
 import { openRegularFile } from './regular-file.ts'
-import { replaceFile } from './replace-file.ts'
 import type { ToolContext } from '../tool.ts'
 import { hasCode, ToolProblem } from '../tool-problem.ts'
+import { replaceFile as replaceAt } from '@tapetree/session/util/replace-file'
 
 /** Contents up to this size are kept with the session. */
 const maxKeptBytes = 1024 * 1024
@@ -137,4 +136,54 @@ async function sha256OfFile(file: FileHandle, signal: AbortSignal): Promise<stri
   const hash = createHash('sha256')
   for await (const chunk of file.createReadStream({ autoClose: false, signal })) hash.update(chunk as Buffer)
   return hash.digest('hex')
+}
+
+const last = new Map<string, Promise<unknown>>()
+
+/** Changes to one file wait for each other, in the order in which they came. The path is the real one; other processes are not kept out. */
+async function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const before = last.get(path)
+  const result = before ? before.then(work, work) : work()
+  last.set(path, result)
+  try {
+    return await result
+  } finally {
+    if (last.get(path) === result) last.delete(path)
+  }
+}
+
+interface NewContent {
+  folder: HeldFolder
+  name: string
+  bytes: Uint8Array
+  /** The file that is replaced: its mode and owner are kept. */
+  before?: Stats | undefined
+  /** The last chance to throw; nothing has changed until it returns. */
+  confirm: () => Promise<void>
+}
+
+/**
+ * Puts a file in its place whole, or not at all. A link of that name is replaced and not followed, and other hard links of the
+ * old file keep the old content.
+ */
+async function replaceFile({ folder, name, bytes, before, confirm }: NewContent): Promise<void> {
+  await replaceAt(folder.entry(name), bytes, {
+    // The content of a private file must not be readable by others, not even for a moment.
+    mode: before ? 0o600 : 0o666,
+    prepare: async (file) => {
+      if (before) await keepOwnerAndMode(file, before)
+    },
+    confirm,
+  })
+}
+
+async function keepOwnerAndMode(file: FileHandle, before: Stats): Promise<void> {
+  const now = await file.stat()
+  if (now.uid !== before.uid || now.gid !== before.gid) {
+    await file.chown(before.uid, before.gid).catch(() => {
+      // Only root may give a file away; then it belongs to whoever wrote it.
+    })
+  }
+  // Rights to act as the owner are not for new content, as with a write in place.
+  await file.chmod(before.mode & 0o777)
 }

@@ -1,22 +1,30 @@
 import type { ModelReference } from '@tapetree/session'
 import { textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
-import { askTrust } from '../../host/ask-trust.ts'
-import { localSource } from '../../host/local-source.ts'
-import { offeredModels } from '../../host/offered-models.ts'
+import { localSource, offeredModels } from '../../host/local-source.ts'
 import { openStore } from '../../host/open-store.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
-import type { Io } from '../../command-line/io.ts'
+import { write, askLine, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
-import type { ChatEnd, ChatOptions } from '../../tui/chat-options.ts'
+import type { ChatEnd, ChatOptions, Notice } from '../../tui/chat-options.ts'
 import { rememberStart } from './start-mark.ts'
-import { choiceOf, flagsOf } from './chat-flags.ts'
-import { openChatHost } from './host.ts'
-import { noticesOf } from './chat-notices.ts'
+import { choiceOf, flagsOf, openChatHost } from './host.ts'
 import { ChatProblems } from './problems.ts'
 import { lookOf, showChat } from './screen.ts'
 import { closeChat, openWanted, sayGoodbye, sessionWanted, type WantedSession } from './session.ts'
 import { offerWaysIn } from './without-model.ts'
+import {
+  configFolder,
+  findProjectRoot,
+  inspectProject,
+  settleTrust,
+  TrustStore,
+  type LoadedSettings,
+  type ProjectTrust,
+} from '@tapetree/agent'
+import { harmlessLine, harmless } from '../../text/harmless.ts'
+import type { OpenedSession } from '../../session-source.ts'
+import { stylesFor } from '../../command-line/colour.ts'
 
 /** The chat in this folder, or in that of the session it goes on with. Whoever has to be asked something is asked first. */
 export async function chatHere(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -77,4 +85,61 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
 async function findModel({ registry }: Surroundings, typed: string): Promise<ModelReference> {
   const { provider, id } = await registry.find(typed)
   return { provider, modelId: id }
+}
+
+interface Noticed {
+  first: OpenedSession | undefined
+  settings: LoadedSettings
+  trust?: ProjectTrust
+  /** What went wrong so far, a sentence each. */
+  problems?: readonly string[]
+}
+
+/** What stands above the conversation, each once. Who owns the session may change while the chat runs. */
+export function noticesOf({ first, settings, trust, problems = [] }: Noticed): Notice[] {
+  const lasting = [...settings.problems.map(({ message }) => message), ...problems]
+  if (trust?.state === 'untrusted' || trust?.state === 'changed') {
+    lasting.push(`What ${trust.project.root} says about how to work in it is not used, because it is not trusted.`)
+  }
+  const notices: Notice[] = [...new Set(lasting.map(harmlessLine))].map((text) => ({ text }))
+  const owner = first && ownerNotice(first)
+  const { access } = first ?? {}
+  if (owner !== undefined) notices.push({ text: harmlessLine(owner), while: () => first?.access === access })
+  return notices
+}
+
+function ownerNotice({ access, handle }: OpenedSession): string | undefined {
+  if (access.type === 'attached') return `The session runs at ${access.where}; this is one of its screens.`
+  if (access.type !== 'read-only') return undefined
+  const isOwned = handle.state('read_only')?.owner !== undefined
+  return isOwned
+    ? `${access.reason} You can watch it here, and write as soon as that process has closed it.`
+    : access.reason
+}
+
+/** Asks about a repository that would have something done, before anything of it holds. No answer is a no. */
+export async function askTrust(cwd: string, io: Io): Promise<ProjectTrust> {
+  const project = await inspectProject(await findProjectRoot(cwd), cwd)
+  return settleTrust(project, new TrustStore(configFolder(io)), async (trust) => {
+    await write(io.stderr, `${summaryOf(trust, io)}\n`)
+    const answer = await askLine(io, 'Trust it? [y/N] ')
+    return /^(?:y|yes)$/i.test(answer)
+  })
+}
+
+/** Who trusts it again sees what changed, and all that it would do now: whatever of it is new stands there in full. */
+function summaryOf(trust: ProjectTrust, { stderr, env }: Pick<Io, 'stderr' | 'env'>): string {
+  const { bold, yellow } = stylesFor(stderr, env)
+  const { project } = trust
+  const root = harmlessLine(project.root)
+  const all = project.summary.map((line) => `  ${harmless(line)}`)
+  if (trust.state !== 'changed') {
+    return [`${bold(root)} has settings of its own, and nobody has trusted them yet:`, ...all].join('\n')
+  }
+  const changes = trust.changes.map(({ change, what, name }) => `  ${yellow(change)} ${what} ${harmlessLine(name)}`)
+  return [
+    `${bold(root)} was trusted, and is not the same any more:`,
+    ...changes,
+    ...(all.length > 0 ? ['This is all that it would do now:', ...all] : []),
+  ].join('\n')
 }

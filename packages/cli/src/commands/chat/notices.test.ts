@@ -5,7 +5,7 @@ import { placesOf } from '../../host/places.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 import { openChatHost } from './host.ts'
-import { noticesOf } from './chat-notices.ts'
+import { noticesOf } from './here.ts'
 import { ChatProblems } from './problems.ts'
 
 test('a misspelt setting is reported once', async () => {

@@ -3,9 +3,8 @@ import { stylesFor } from '../../command-line/colour.ts'
 import type { Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { askLine } from '../../command-line/ask-line.ts'
+import { askLine, write, type Io } from '../../command-line/io.ts'
 import type { Surroundings } from '../../host/surroundings.ts'
-import { write, type Io } from '../../command-line/io.ts'
 
 /** How somebody without a key goes on. */
 export type WayIn =

@@ -16,8 +16,7 @@ import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 import { attach } from './attach.ts'
 import { serveOptions } from './options.ts'
-import { serveText } from './text.ts'
-import { serve } from './serve.ts'
+import { serveText, serve } from './serve.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

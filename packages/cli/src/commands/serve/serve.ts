@@ -7,6 +7,7 @@ import {
   TokenStore,
   type LiveSessions,
   type RunningServer,
+  type ServerOptions,
 } from '@tapetree/server'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -15,13 +16,13 @@ import { flag, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { openStore } from '../../host/open-store.ts'
 import { SessionHost } from '../../host/session-host.ts'
-import { write, type Io } from '../../command-line/io.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
-import { serveApi } from './serve-api.ts'
-import { serveFailure } from './serve-failure.ts'
-import { serveOptions, type ServeOptions } from './options.ts'
-import { serveText } from './text.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { serveOptions, type ServeOptions, type Reach } from './options.ts'
+import { surroundingsOf } from '../../host/surroundings.ts'
+import { Failure } from '../../command-line/failure.ts'
+import { failureOf } from '../../command-line/failure-of.ts'
+import { renderUnicodeCompact } from 'uqr'
 
 /** Serves sessions until it is told to stop. */
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -90,4 +91,89 @@ async function announce(
   const lines = createInterface({ input: io.stdin, terminal: false })
   lines.on('line', () => void write(io.stdout, `${newLink()}\n`))
   io.signal.addEventListener('abort', () => lines.close(), { once: true })
+}
+
+/** What the routes of the server know beside sessions: read anew each time, so that a key that was added is seen. */
+function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<ServerOptions['api']> {
+  const around = (cwd: string | undefined): ReturnType<typeof surroundingsOf> =>
+    surroundingsOf(io, { cwd: cwd ?? roots[0] ?? io.cwd })
+  return {
+    roots: () => roots,
+    models: async () => {
+      const { registry } = await around(undefined)
+      await registry.discover()
+      return registry.list()
+    },
+    openModel: async (_tenant, { provider, modelId }) => {
+      const { registry } = await around(undefined)
+      return (await registry.open({ provider, id: modelId })).model
+    },
+    settings: async (_tenant, cwd) => (await around(cwd)).settings,
+  }
+}
+
+/** Why it cannot listen, with what to try. */
+function serveFailure(cause: unknown, { server }: Pick<ServeOptions, 'server'>): Failure {
+  const { code } = cause as NodeJS.ErrnoException
+  const { host, port } = server
+  switch (code) {
+    case 'EADDRINUSE':
+      return new Failure(exitCodes.configuration, `Port ${port} of ${host} is taken.`, {
+        type: 'port-taken',
+        why: 'Another program listens there; it may be a server of yours.',
+        next: ['tapetree serve --port 0', `tapetree attach http://localhost:${port}`],
+        cause,
+      })
+    case 'EACCES':
+      return new Failure(exitCodes.configuration, `Port ${port} is not for you to listen on.`, {
+        type: 'port-forbidden',
+        next: ['tapetree serve --port 8787'],
+        cause,
+      })
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Failure(exitCodes.configuration, `${host} is no address of this machine.`, {
+        type: 'no-such-address',
+        next: ['tapetree serve', 'tapetree serve --host 0.0.0.0 --self-signed'],
+        cause,
+      })
+    default:
+      return failureOf(cause)
+  }
+}
+
+interface ServedAddress {
+  url: string
+  fingerprint: string | undefined
+  link: string
+  reach: Reach
+  /** Only a person has a use for the code. */
+  isTerminal: boolean
+}
+
+/** What a person has to know of a server that has just begun. */
+export function serveText({ url, fingerprint, link, reach, isTerminal }: ServedAddress): string {
+  return [
+    `Serving at ${url}`,
+    ...(fingerprint === undefined ? [] : [`Fingerprint ${fingerprint}`]),
+    '',
+    'This link lets one device in, once and within five minutes:',
+    `  ${link}`,
+    ...(isTerminal ? ['', renderUnicodeCompact(link)] : []),
+    '',
+    forPhones[reach],
+    '',
+  ].join('\n')
+}
+
+const forPhones: Record<Reach, string> = {
+  'this-machine':
+    'Only this machine can reach it. A phone needs a tunnel to this port (such as ssh -L or one that does TLS), or in a private\n' +
+    'network: tapetree serve --host <address of this machine> --self-signed',
+  network:
+    'A phone in the same network opens the link. From elsewhere it needs a private network (VPN) or a tunnel to this port. A\n' +
+    'certificate of our own making is not known to browsers: compare the fingerprint before you accept it.',
+  'insecure-network':
+    'There is no TLS here: put a proxy before it that does it, and give the phone the address of the proxy. Without one everyone\n' +
+    'in the network can read the tokens.',
 }

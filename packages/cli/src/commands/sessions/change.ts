@@ -3,11 +3,13 @@ import { flag, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { Failure } from '../../command-line/failure.ts'
 import { findSession } from '../../host/find-session.ts'
-import { ownedElsewhere } from '../../host/owned-elsewhere.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { ownedElsewhere } from '../../host/open-store.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { sessionTitle } from '../../text/session-title.ts'
 import { withStore } from '../../sessions/with-store.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { changeSession } from '../../host/change-session.ts'
+import { findEntry } from '../../sessions/find-entry.ts'
 
 export function runSessionsArchive(invocation: Invocation, io: Io): Promise<ExitCode> {
   return moveSession(invocation, io, {
@@ -72,4 +74,43 @@ async function findPutAway(store: SessionStore, reference: string): Promise<Sess
     type: 'session-not-found',
     next: ['tapetree sessions list --all --archive', 'tapetree sessions list --all --trash'],
   })
+}
+
+export async function runSessionsLabel(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const [reference = '', entryReference = '', ...words] = invocation.positionals
+  const label = harmlessLine(words.join(' ')).trim()
+  const done = await withStore(io, async (store) => {
+    const found = await findSession(store, reference, { cwd: io.cwd })
+    const entryId = await entryIn(store, found.id, entryReference)
+    await changeSession(store, found.id, {
+      here: (session) => session.setLabel(entryId, label),
+      there: (handle) => handle.run('label', { entry_id: entryId, label }),
+    })
+    return { id: found.id, entryId }
+  })
+  if (flag(invocation, 'json')) await printJson(io, { id: done.id, entry_id: done.entryId, label })
+  else if (label === '') await write(io.stderr, `Entry ${done.entryId} has no label any more.\n`)
+  else await write(io.stderr, `Entry ${done.entryId} is labelled ${JSON.stringify(label)}.\n`)
+  return exitCodes.ok
+}
+
+async function entryIn(store: SessionStore, sessionId: string, reference: string): Promise<string> {
+  await using session = await store.open(sessionId, { readOnly: true })
+  return await findEntry(session, reference)
+}
+
+export async function runSessionsRename(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const [reference = '', ...words] = invocation.positionals
+  const name = harmlessLine(words.join(' ')).trim()
+  const id = await withStore(io, async (store) => {
+    const found = await findSession(store, reference, { cwd: io.cwd })
+    await changeSession(store, found.id, {
+      here: (session) => session.appendSessionInfo(name),
+      there: (handle) => handle.run('rename', { name }),
+    })
+    return found.id
+  })
+  if (flag(invocation, 'json')) await printJson(io, { id, name })
+  else await write(io.stderr, `Session ${id} is now called ${JSON.stringify(name)}.\n`)
+  return exitCodes.ok
 }

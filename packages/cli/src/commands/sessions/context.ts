@@ -1,20 +1,32 @@
-import type { Context } from '@tapetree/session'
+import {
+  fromDisk,
+  type Context,
+  type Session,
+  type DiskLine,
+  type MessageEntry,
+  type RequestReference,
+} from '@tapetree/session'
 import { stylesFor } from '../../command-line/colour.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { contextGaps, type ContextGaps } from '../../sessions/context-path.ts'
-import { contextSourceOf, type ContextSource } from '../../sessions/context-source.ts'
 import { contextText, placeOf } from '../../sessions/context-text.ts'
 import { findEntry } from '../../sessions/find-entry.ts'
 import { paged } from '../../sessions/paged.ts'
 import { Progress } from '../../sessions/progress.ts'
-import { checkAgain, type CheckedRequest } from '../../sessions/request-check.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
+import {
+  checkRequest,
+  createModelRegistry,
+  loadSettings,
+  RegistryError,
+  type Model,
+  type RequestCheck,
+} from '@tapetree/agent'
 
 export async function runSessionsContext(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference = 'last'] = invocation.positionals
@@ -87,4 +99,68 @@ function gapsJson({ replaced, leftOut }: ContextGaps): Record<string, unknown> {
       : null,
     left_out: leftOut.map(({ id }) => id),
   }
+}
+
+interface CheckedRequest {
+  outcome: RequestCheck['outcome']
+  /** Why it could not be made again. */
+  why?: string
+}
+
+/** Makes the request of an answer again and compares. Nothing is sent, and no key is looked for. */
+async function checkAgain(
+  session: Session,
+  answer: NonNullable<ContextSource['answer']>,
+  { cwd, home, env }: Io,
+): Promise<CheckedRequest> {
+  const { values } = await loadSettings({ cwd, home, env })
+  const registry = createModelRegistry({
+    env: {},
+    providers: values.providers,
+    credentials: { keyFor: async () => ({ value: 'not used', origin: 'nowhere' }) },
+  })
+  const { provider = '', model: id = '' } = answer.message
+  let model: Model | undefined
+  let why: string | undefined
+  try {
+    model = (await registry.open({ provider, id })).model
+  } catch (error) {
+    if (!(error instanceof RegistryError)) throw error
+    why = error.message
+  }
+  const outcome = (await checkRequest(session, answer.id, { model: () => model })) ?? 'unknown-model'
+  return { outcome, ...(why !== undefined && { why }) }
+}
+
+/** Which moment a context is of. */
+interface ContextSource {
+  /** The entry that the context ends with; null is before the first one. */
+  leafId: string | null
+  /** The answer whose request this is, where it was sent. */
+  answer?: MessageEntry & { request: RequestReference }
+}
+
+/** At an answer it is what the answer was made from; anywhere else what would be sent next. */
+async function contextSourceOf(session: Session, at: string | undefined): Promise<ContextSource> {
+  if (at !== undefined) {
+    const entry = await session.getEntry(at)
+    if (isAnswer(entry)) return { leafId: entry.request.leafId, answer: entry }
+  }
+  const leafId = at ?? session.leafId
+  const answer = await answerFrom(session, leafId)
+  return answer ? { leafId, answer } : { leafId }
+}
+
+/** The first answer that was asked for from there. */
+async function answerFrom(session: Session, leafId: string | null): Promise<ContextSource['answer']> {
+  for await (const stored of session.lines()) {
+    if (stored.type === 'lost' || !stored.text.includes('"request"')) continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    if (isAnswer(line) && line.request.leafId === leafId) return line
+  }
+  return undefined
+}
+
+function isAnswer(line: { type: string; request?: RequestReference }): line is NonNullable<ContextSource['answer']> {
+  return line.type === 'message' && typeof line.request?.sha256 === 'string'
 }

@@ -1,21 +1,23 @@
 import { createReadStream } from 'node:fs'
-import { rename, stat } from 'node:fs/promises'
+import { rename, stat, open, rm, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { basename, join, resolve, extname } from 'node:path'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
-import { askYesNo } from '../../command-line/ask.ts'
-import { exportEndings, exportOf, formatOfFile, type ExportFormat } from '../../export/export-format.ts'
-import { PrivateFile } from '../../export/private-file.ts'
+import { askYesNo, isInteractive, write, printJson, type Io } from '../../command-line/io.ts'
 import { redactionPreview, RedactionTally } from '../../export/redaction-tally.ts'
-import { redactorOf } from '../../export/redactor-of.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
-import { isInteractive, write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
+import type { Session, SessionStore } from '@tapetree/session'
+import { exportedSession } from '../../export/exported-session.ts'
+import { htmlExport } from '../../export/html-export.ts'
+import { markdownExport } from '../../export/markdown-export.ts'
+import { redactedPack } from '../../export/redacted-pack.ts'
+import { randomBytes } from 'node:crypto'
+import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent'
 
 /** Everything is made first, beside its place: what is shown and asked about is what is in the file. */
 export async function runSessionsExport(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -102,4 +104,90 @@ function resultOf({
     redacted_when_recorded: Object.fromEntries(tally.recorded),
     images: tally.images,
   }
+}
+
+type ExportFormat = 'bundle' | 'markdown' | 'html'
+
+const exportEndings: Record<ExportFormat, string> = { bundle: '.tapetree', markdown: '.md', html: '.html' }
+
+/** What the name of a file says. */
+function formatOfFile(file: string): ExportFormat | undefined {
+  const ending = extname(file).toLowerCase()
+  if (ending === '.htm') return 'html'
+  return (Object.keys(exportEndings) as ExportFormat[]).find((format) => exportEndings[format] === ending)
+}
+
+/** The session as it goes out, piece by piece, without secrets. */
+async function* exportOf(
+  format: ExportFormat,
+  { store, session, tally }: { store: SessionStore; session: Session; tally: RedactionTally },
+): AsyncGenerator<string | Uint8Array> {
+  switch (format) {
+    case 'bundle':
+      yield* redactedPack(store.pack(session.id), tally)
+      return
+    case 'markdown':
+      yield* markdownExport(await exportedSession(session, { tally, scope: 'path' }))
+      return
+    case 'html':
+      yield* htmlExport(await exportedSession(session, { tally, scope: 'tree' }))
+      return
+    default:
+      format satisfies never
+  }
+}
+
+/** A file beside another one, for its owner only, that is gone at the end unless somebody moved it. */
+class PrivateFile implements AsyncDisposable {
+  readonly path: string
+  readonly #file: FileHandle
+  #size = 0
+
+  private constructor(path: string, file: FileHandle) {
+    this.path = path
+    this.#file = file
+  }
+
+  static async create(beside: string): Promise<PrivateFile> {
+    const path = `${beside}.${randomBytes(4).toString('hex')}.part`
+    return new PrivateFile(path, await open(path, 'wx', 0o600))
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** Small pieces are written together. */
+  async writeAll(pieces: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
+    let waiting: Uint8Array[] = []
+    let waitingBytes = 0
+    const flush = async (): Promise<void> => {
+      await this.#file.writev(waiting)
+      this.#size += waitingBytes
+      waiting = []
+      waitingBytes = 0
+    }
+    for await (const piece of pieces) {
+      signal.throwIfAborted()
+      const bytes = Buffer.from(piece)
+      waiting.push(bytes)
+      waitingBytes += bytes.length
+      if (waitingBytes >= flushBytes) await flush()
+    }
+    if (waiting.length > 0) await flush()
+    await this.#file.sync()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close()
+    await rm(this.path, { force: true })
+  }
+}
+
+const flushBytes = 256 * 1024
+
+/** The same that a session is recorded with. What a project says does not count. */
+async function redactorOf({ cwd, home, env }: Io): Promise<Redactor> {
+  const { values } = await loadSettings({ cwd, home, env })
+  return createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow })
 }

@@ -2,12 +2,11 @@ import { flag, textOption, type Invocation } from '../../command-line/command.ts
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { findEntry } from '../../sessions/find-entry.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
 
 /** Prints the id of the new session. */
 export async function runSessionsFork(invocation: Invocation, io: Io): Promise<ExitCode> {

@@ -1,11 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
 

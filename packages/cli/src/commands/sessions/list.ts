@@ -1,15 +1,16 @@
-import type { SessionQuery, SessionStatus } from '@tapetree/session'
+import type { SessionQuery, SessionStatus, SessionInfo } from '@tapetree/session'
 import { resolve } from 'node:path'
-import { flag, textOption, type Invocation } from '../../command-line/command.ts'
+import { flag, textOption, numberOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { usageFailure } from '../../command-line/failure.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { numberOption } from '../../command-line/number-option.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { Progress } from '../../sessions/progress.ts'
-import { sessionTable } from '../../sessions/session-rows.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
+import { ageOf, costText } from '../../text/amounts.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { outputTable, type Column } from '../../text/output-table.ts'
+import { sessionTitle, shortIds } from '../../text/session-title.ts'
 
 const defaultLimit = 20
 
@@ -50,4 +51,45 @@ function queryOf(invocation: Invocation, io: Io): SessionQuery {
     ...(isArchive && { place: 'archive' }),
     ...(isTrash && { place: 'trash' }),
   }
+}
+
+const columns: readonly Column[] = [
+  { title: 'ID' },
+  { title: 'AGE', align: 'right' },
+  { title: 'STATUS' },
+  { title: 'MESSAGES', align: 'right' },
+  { title: 'COST', align: 'right' },
+  { title: 'NAME', flexible: true },
+]
+
+const folderColumn: Column = { title: 'FOLDER' }
+
+interface SessionTableOptions {
+  now: number
+  /** Sessions of several folders say which. */
+  hasFolders: boolean
+  width: number | undefined
+}
+
+function sessionTable(sessions: readonly SessionInfo[], options: SessionTableOptions): string {
+  const ids = shortIds(sessions.map(({ id }) => id))
+  const rows = sessions.map((session) => {
+    const { id, modified, messageCount, cost, estimated } = session
+    const about = estimated ? '~' : ''
+    return [
+      ids.get(id) ?? id,
+      ageOf(modified, options.now),
+      statusText(session),
+      `${about}${messageCount}`,
+      `${about}${costText(cost)}`,
+      ...(options.hasFolders ? [harmlessLine(session.cwd ?? '')] : []),
+      sessionTitle(session),
+    ]
+  })
+  return outputTable(options.hasFolders ? columns.toSpliced(5, 0, folderColumn) : columns, rows, options.width)
+}
+
+function statusText({ status, stopped, damaged, queueLength }: SessionInfo): string {
+  const waiting = queueLength > 0 ? `, ${queueLength} waiting` : ''
+  return `${stopped?.type ?? (status === 'requires_action' ? 'asks' : status)}${waiting}${damaged ? ', damaged' : ''}`
 }

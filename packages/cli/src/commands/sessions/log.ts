@@ -1,16 +1,14 @@
 import { SessionError, type SessionStore, type VerifyReport } from '@tapetree/session'
 import { flag, type Invocation } from '../../command-line/command.ts'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { usageFailure } from '../../command-line/failure.ts'
-import { allSessions } from '../../host/all-sessions.ts'
-import { findSession } from '../../host/find-session.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { allSessions, findSession } from '../../host/find-session.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { Progress } from '../../sessions/progress.ts'
-import { verifyText } from '../../sessions/verify-text.ts'
-import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { withStore, openForWriting } from '../../sessions/with-store.ts'
+import { snakeNames } from '../../text/json-text.ts'
+import { harmlessLine } from '../../text/harmless.ts'
 
 export async function runLogVerify(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference] = invocation.positionals
@@ -61,4 +59,70 @@ function conclusion(count: number, damaged: readonly { sessionId: string }[]): s
   const [first] = damaged
   if (!first) return `${counted(count, 'log is', 'logs are')} intact.\n`
   return `${damaged.length} of ${count} damaged. Everything else can be read. To note it: tapetree log repair ${first.sessionId}\n`
+}
+
+/** Says what is wrong, lets the store mend the end of the log, and notes the rest as seen. */
+export async function runLogRepair(invocation: Invocation, io: Io): Promise<ExitCode> {
+  const [reference = 'last'] = invocation.positionals
+  using progress = new Progress(io.stderr, 'Reading the log')
+  return await withStore(io, async (store) => {
+    const { id } = await findSession(store, reference, { cwd: io.cwd })
+    const before = await store.verify(id)
+    await using session = await openForWriting(store, id)
+    // Opening may begin at a checkpoint; damage before it is only found by reading everything.
+    await session.getTree()
+    const noted = await session.repair()
+    const after = await store.verify(id)
+    const tornBytes = before.unfinishedBytes - after.unfinishedBytes
+    progress.close()
+    if (flag(invocation, 'json')) {
+      await printJson(io, {
+        session_id: id,
+        noted,
+        torn_bytes: tornBytes,
+        lost_lines: after.lostLines,
+        missing_blobs: after.missingBlobs,
+      })
+      return exitCodes.ok
+    }
+    if (!before.isIntact) await write(io.stdout, verifyText(id, before))
+    await write(io.stderr, done({ noted, tornBytes, isIntact: before.isIntact, missing: after.missingBlobs.length }))
+    return exitCodes.ok
+  })
+}
+
+function done(work: { noted: number; tornBytes: number; isIntact: boolean; missing: number }): string {
+  const { noted, tornBytes, isIntact, missing } = work
+  const said = [
+    ...(tornBytes > 0
+      ? [
+          `${tornBytes} bytes of a line that was never finished were taken off the end of the log; unless they were a whole line, they are kept beside it.`,
+        ]
+      : []),
+    ...(noted > 0
+      ? [
+          `A record was appended that names ${counted(noted, 'place')}. Nothing was cut out or rewritten; the session goes on with what can be read.`,
+        ]
+      : []),
+    ...(missing > 0 ? [`Missing: ${counted(missing, 'blob')}. Only a copy of the session has them.`] : []),
+  ]
+  if (said.length > 0) return `${said.join('\n')}\n`
+  return isIntact ? 'Nothing is wrong with this log.\n' : 'All of this was noted before. Nothing was changed.\n'
+}
+
+/** A verdict on one log, and a line for each fault. */
+function verifyText(id: string, report: VerifyReport): string {
+  if (report.isIntact) return `${id}  ok, ${report.lines} lines\n`
+  const { damage, damageCount, missingBlobs, unfinishedBytes, lines, lostLines } = report
+  const faults = [
+    ...damage.map(
+      ({ seq, at, size, count, reason }) =>
+        `line ${seq} at byte ${at} (${size} bytes${count > 0 ? `, ${count} lost` : ''}): ${harmlessLine(reason)}`,
+    ),
+    ...(damageCount > damage.length ? [`${damageCount - damage.length} more places`] : []),
+    ...(unfinishedBytes > 0 ? [`${unfinishedBytes} bytes behind the last line: being written, or torn`] : []),
+    ...missingBlobs.map((sha256) => `blob ${sha256} is missing`),
+  ]
+  const head = `${id}  DAMAGED, ${lines} lines read, ${lostLines} lost\n`
+  return head + faults.map((fault) => `  ${fault}\n`).join('')
 }

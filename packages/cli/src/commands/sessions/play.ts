@@ -1,19 +1,18 @@
-import type { Player, PlaybackEvent } from '@tapetree/session'
-import { stylesFor } from '../../command-line/colour.ts'
+import type { Player, PlaybackEvent, PlayerPosition } from '@tapetree/session'
+import { stylesFor, type Styles } from '../../command-line/colour.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
-import { usageFailure } from '../../command-line/failure.ts'
+import { usageFailure, Failure } from '../../command-line/failure.ts'
 import { findSession } from '../../host/find-session.ts'
-import { isInteractive, write, type Input, type Io } from '../../command-line/io.ts'
-import { actionsIn } from '../../play/play-keys.ts'
-import { positionOf } from '../../play/play-position.ts'
-import { PlayScreen } from '../../play/play-screen.ts'
-import { eventText } from '../../play/play-text.ts'
-import { Playback } from '../../play/playback.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { isInteractive, write, printJson, type Input, type Io } from '../../command-line/io.ts'
+import { actionsIn, speedText } from '../../play/play-keys.ts'
+import { eventText, clockOf } from '../../play/play-text.ts'
+import { Playback, type PlaybackState } from '../../play/playback.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
+import { harmlessLine } from '../../text/harmless.ts'
+import { fitText } from '../../text/display-width.ts'
 
 const shortPauseMs = 2000
 
@@ -94,5 +93,53 @@ function readKeys(stdin: Input, listener: (typed: string) => void): Disposable {
       stdin.pause()
       terminal.setRawMode?.(false)
     },
+  }
+}
+
+const minPrefixLength = 4
+
+/** Where `--from` is: the number of an entry, its id or how that begins, or a time. */
+function positionOf(from: string, player: Player): PlayerPosition {
+  if (/^#?\d{1,9}$/.test(from)) return { seq: Number(from.replace('#', '')) }
+  if (from.length >= minPrefixLength) {
+    const event = player.events().find(({ lineId }) => lineId.startsWith(from))
+    if (event) return { seq: event.seq }
+  }
+  if (/^\d{4}-\d{2}-\d{2}/.test(from) && !Number.isNaN(Date.parse(from))) return { time: from }
+  throw new Failure(exitCodes.notFound, `There is nothing at ${JSON.stringify(harmlessLine(from))} in this session.`, {
+    type: 'entry-not-found',
+    why: 'A place is the number of an entry, its id, or a time such as 2026-11-15T12:00.',
+    next: ['tapetree sessions show <session> --tree'],
+  })
+}
+
+const eraseLine = '\r\u001b[K'
+const defaultColumns = 80
+
+/** Events as lines, and under them one that says where playback stands. */
+class PlayScreen {
+  readonly #io: Io
+  readonly #styles: Styles
+  #status = ''
+
+  constructor(io: Io) {
+    this.#io = io
+    this.#styles = stylesFor(io.stdout, io.env)
+  }
+
+  async show(event: PlaybackEvent): Promise<void> {
+    await write(this.#io.stdout, `${eraseLine}${eventText(event, this.#styles)}${this.#status}`)
+  }
+
+  status({ position, length, speed, isPaused, next }: PlaybackState): void {
+    const { columns = defaultColumns } = this.#io.stdout
+    const at = next ? ` · ${clockOf(next.timestamp)}` : ''
+    const text = `${isPaused ? '❚❚' : '▶'} ${position}/${length}${at} · ${speedText(speed)} · space . ← → + - q`
+    this.#status = this.#styles.dim(fitText(text, columns - 1))
+    this.#io.stdout.write(`${eraseLine}${this.#status}`)
+  }
+
+  close(): void {
+    this.#io.stdout.write(eraseLine)
   }
 }

@@ -1,15 +1,13 @@
 import { ageOf } from '../../text/amounts.ts'
-import { flag, type Invocation } from '../../command-line/command.ts'
+import { flag, numberOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { numberOption } from '../../command-line/number-option.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
-import { printJson } from '../../command-line/print-json.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { shortIds } from '../../text/short-ids.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { shortIds } from '../../text/session-title.ts'
+import { snakeNames } from '../../text/json-text.ts'
 
 const defaultLimit = 20
 

@@ -1,22 +1,25 @@
-import type { Session, TreeNode } from '@tapetree/session'
-import { ageOf } from '../../text/amounts.ts'
+import {
+  fromDisk,
+  SessionError,
+  toDisk,
+  type Session,
+  type TreeNode,
+  type DiskLine,
+  type SessionStore,
+  type Entry,
+} from '@tapetree/session'
+import { ageOf, costText, counted, elapsedText } from '../../text/amounts.ts'
 import { flag, type Invocation } from '../../command-line/command.ts'
-import { costText } from '../../text/cost-text.ts'
-import { counted } from '../../text/counted.ts'
-import { elapsedText } from '../../text/elapsed.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
-import { write, type Io } from '../../command-line/io.ts'
-import { printJson } from '../../command-line/print-json.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { paged } from '../../sessions/paged.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { segmentsOf } from '../../sessions/segments.ts'
-import { subagentsOf, subagentTotals, type SubagentTotals } from '../../sessions/subagents.ts'
-import { treeJson } from '../../sessions/tree-json.ts'
 import { treeLines } from '../../sessions/tree-lines.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
 
 const defaultWidth = 120
 
@@ -109,4 +112,77 @@ function damageText({ damage, id }: Session): string {
   const isNew = damage.some((each) => each.isNew)
   const next = isNew ? `tapetree log verify ${id}` : `seen; tapetree log verify ${id}`
   return `damage        ${counted(damage.length, 'place')} (${next})\n`
+}
+
+interface SubagentTotals {
+  count: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+/** What the subagents used. One whose session is gone, or cannot be read, counts as nothing. */
+async function subagentTotals(
+  store: SessionStore,
+  subagents: ReadonlyMap<string, readonly string[]>,
+): Promise<SubagentTotals> {
+  const totals = { count: 0, tokens: 0, cost: 0 }
+  for (const id of new Set([...subagents.values()].flat())) {
+    totals.count++
+    try {
+      await using session = await store.open(id, { readOnly: true })
+      totals.tokens += session.totals.tokens
+      totals.cost += session.totals.cost
+    } catch (error) {
+      if (!(error instanceof SessionError)) throw error
+    }
+  }
+  return totals
+}
+
+/** The sessions that subagents of this one work in, by the entry that called them. */
+async function subagentsOf(session: Session): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>()
+  for await (const stored of session.lines()) {
+    if (stored.type === 'lost' || !stored.text.includes('"child_session"')) continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    if (line.type !== 'tool_start') continue
+    // The codec does not look at values, and the line may be anybody's.
+    const { entryId = '', childSession } = (line.toolStart as Partial<typeof line.toolStart> | undefined) ?? {}
+    if (typeof childSession !== 'string') continue
+    const children = found.get(entryId) ?? []
+    found.set(entryId, children.includes(childSession) ? children : [...children, childSession])
+  }
+  return found
+}
+
+interface TreeRow {
+  /** With the names that it has in the log. */
+  entry: Record<string, unknown>
+  parent_id: string | null
+  label?: string
+  subagents?: readonly string[]
+}
+
+/** The tree as a list, parents before children: a long session as nested objects is too deep for most readers of JSON. */
+function treeJson(roots: readonly TreeNode[], subagents: ReadonlyMap<string, readonly string[]>): TreeRow[] {
+  const rows: TreeRow[] = []
+  const open = roots.map((node) => ({ node, parentId: null as string | null })).toReversed()
+  for (let step = open.pop(); step; step = open.pop()) {
+    const { node, parentId } = step
+    const { entry, label, children } = node
+    const sessions = subagents.get(entry.id)
+    rows.push({
+      entry: entryOnDisk(entry),
+      parent_id: parentId,
+      ...(label !== undefined && { label }),
+      ...(sessions && { subagents: sessions }),
+    })
+    for (const child of children.toReversed()) open.push({ node: child, parentId: entry.id })
+  }
+  return rows
+}
+
+function entryOnDisk(entry: Entry): Record<string, unknown> {
+  return { seq: entry.seq, ...toDisk(entry as unknown as { type: string }, entry) }
 }

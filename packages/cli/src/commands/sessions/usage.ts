@@ -2,18 +2,16 @@ import { logFilesIn } from '@tapetree/session/stores/file'
 import { statSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
-import { costText } from '../../text/cost-text.ts'
+import { costText } from '../../text/amounts.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { write, type Io } from '../../command-line/io.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { outputTable, type Column } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
-import { printJson } from '../../command-line/print-json.ts'
 import { Progress } from '../../sessions/progress.ts'
-import { usageIn } from '../../sessions/usage-scan.ts'
-import { dayOf, UsageSum, type UsageKey, type UsageRow } from '../../sessions/usage-sum.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { usageIn, type CallUsage, type UsageLine } from '../../sessions/usage-scan.ts'
+import { snakeNames } from '../../text/json-text.ts'
 
 export async function runUsage(invocation: Invocation, io: Io): Promise<ExitCode> {
   const by = (textOption(invocation, 'by') ?? 'day') as UsageKey
@@ -78,3 +76,75 @@ function usageTable(by: UsageKey, rows: readonly UsageRow[], total: UsageRow, wi
   ])
   return outputTable(columns, cells, width)
 }
+
+type UsageKey = 'day' | 'model' | 'folder'
+
+interface UsageRow {
+  key: string
+  calls: number
+  inputTokens: number
+  outputTokens: number
+  cacheReadTokens: number
+  cacheWriteTokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+/** Adds up by day, model or folder. What a fork copied counts once. */
+class UsageSum {
+  readonly total = emptyRow('total')
+  readonly #rows = new Map<string, UsageRow>()
+  readonly #seen = new Set<string>()
+  readonly #by: UsageKey
+  readonly #since: string
+
+  /** `since` is a day, the first that counts. */
+  constructor({ by, since = '' }: { by: UsageKey; since?: string }) {
+    this.#by = by
+    this.#since = since
+  }
+
+  add(used: Extract<UsageLine, { type: 'call' }>, folder: string): void {
+    const day = dayOf(new Date(used.timestamp))
+    if (day < this.#since || this.#seen.has(used.id)) return
+    this.#seen.add(used.id)
+    const key = { day, model: used.model, folder }[this.#by]
+    const row = this.#rows.get(key) ?? emptyRow(key)
+    this.#rows.set(key, row)
+    for (const each of [row, this.total]) addTo(each, used.usage)
+  }
+
+  /** Days in their order, anything else by what it cost. */
+  rows(): UsageRow[] {
+    const rows = [...this.#rows.values()]
+    if (this.#by === 'day') return rows.sort((left, right) => (left.key < right.key ? -1 : 1))
+    return rows.sort((left, right) => right.cost - left.cost || right.inputTokens - left.inputTokens)
+  }
+}
+
+/** As the clock on the wall has it. */
+function dayOf(time: Date): string {
+  if (Number.isNaN(time.getTime())) return '(unknown)'
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
+}
+
+function emptyRow(key: string): UsageRow {
+  return { key, calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cost: 0 }
+}
+
+function addTo(row: UsageRow, usage: CallUsage): void {
+  row.calls++
+  for (const [name, stored] of counts) {
+    const count = usage[stored]
+    if (typeof count === 'number' && Number.isFinite(count)) row[name] += count
+  }
+}
+
+const counts = [
+  ['inputTokens', 'input_tokens'],
+  ['outputTokens', 'output_tokens'],
+  ['cacheReadTokens', 'cache_read_tokens'],
+  ['cacheWriteTokens', 'cache_write_tokens'],
+  ['cost', 'cost'],
+] as const

@@ -4,10 +4,9 @@ import { flag, type CommandRun } from '../../command-line/command.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
-import { write } from '../../command-line/io.ts'
+import { write, printJson } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
-import { printJson } from '../../command-line/print-json.ts'
 import { originText, settingRows } from '../../setup/setting-rows.ts'
 
 /** With something wrong in the settings it ends with 3, so that a script can tell. */

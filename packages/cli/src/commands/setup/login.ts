@@ -5,9 +5,8 @@ import { exitCodes } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
-import { write, type Io } from '../../command-line/io.ts'
+import { write, printJson, type Io } from '../../command-line/io.ts'
 import { readSecret } from '../../setup/read-secret.ts'
-import { printJson } from '../../command-line/print-json.ts'
 
 export const login: CommandRun = async (invocation, io) => {
   const around = await surroundingsOf(io, { cwd: io.cwd })

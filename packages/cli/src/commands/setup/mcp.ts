@@ -4,11 +4,9 @@ import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
-import { askLine } from '../../command-line/ask-line.ts'
+import { askLine, isInteractive, write, printJson, type Io } from '../../command-line/io.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
-import { isInteractive, write, type Io } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
-import { printJson } from '../../command-line/print-json.ts'
 
 export const listServers: CommandRun = async (invocation, io) => {
   const settings = await serverSettings(io)

@@ -6,10 +6,9 @@ import { Failure } from '../../command-line/failure.ts'
 import { keyHelp } from '../../command-line/failure-of.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
-import { write } from '../../command-line/io.ts'
+import { write, printJson } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
-import { printJson } from '../../command-line/print-json.ts'
-import { snakeNames } from '../../text/snake-names.ts'
+import { snakeNames } from '../../text/json-text.ts'
 
 export const models: CommandRun = async (invocation, io) => {
   const { registry } = await surroundingsOf(io, { cwd: io.cwd })

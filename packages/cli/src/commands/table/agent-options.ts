@@ -1,5 +1,5 @@
 import type { OptionSpec } from '../../command-line/command.ts'
-import { permissionModes, thinkingLevels } from '../../session-choices.ts'
+import { permissionModes, thinkingLevels } from '../../session-source.ts'
 
 export const modelOptions: readonly OptionSpec[] = [
   {

@@ -57,7 +57,7 @@ export const sessionCommands: readonly CommandSpec[] = [
     path: ['sessions', 'rename'],
     summary: 'give a session a name',
     positionals: [session, { name: 'name', description: 'the new name', required: true, many: true }],
-    load: async () => (await import('../sessions/sessions-rename.ts')).runSessionsRename,
+    load: async () => (await import('../sessions/change.ts')).runSessionsRename,
   },
   {
     path: ['sessions', 'label'],
@@ -69,7 +69,7 @@ export const sessionCommands: readonly CommandSpec[] = [
       { name: 'label', description: 'the label', many: true },
     ],
     examples: [{ command: 'tapetree sessions label last 12 before the rewrite', says: 'Marks entry 12.' }],
-    load: async () => (await import('../sessions/sessions-label.ts')).runSessionsLabel,
+    load: async () => (await import('../sessions/change.ts')).runSessionsLabel,
   },
   {
     path: ['sessions', 'fork'],
@@ -142,5 +142,72 @@ export const sessionCommands: readonly CommandSpec[] = [
     positionals: [session],
     options: [at],
     load: async () => (await import('../sessions/context.ts')).runSessionsContext,
+  },
+]
+
+export const logCommands: readonly CommandSpec[] = [
+  {
+    path: ['log', 'verify'],
+    summary: 'read every line of a log and say what is wrong',
+    description: 'Changes nothing. Exit code 7 where a log is damaged.',
+    positionals: [{ name: 'session', description: 'id, beginning of an id, name, or `last`', completes: 'session' }],
+    options: [{ name: 'all', short: 'a', description: 'every session' }],
+    load: async () => (await import('../sessions/log.ts')).runLogVerify,
+  },
+  {
+    path: ['log', 'repair'],
+    summary: 'note in a log that its damage has been seen',
+    description:
+      'Nothing is cut out or rewritten: a record is appended that says what was lost. Bytes of a last line that was never finished are put into a file beside the log.',
+    positionals: [
+      { name: 'session', description: 'id, beginning of an id, name, or `last`', required: true, completes: 'session' },
+    ],
+    load: async () => (await import('../sessions/log.ts')).runLogRepair,
+  },
+]
+
+export const playCommands: readonly CommandSpec[] = [
+  {
+    path: ['play'],
+    summary: 'play a session back as it happened',
+    description:
+      'Pauses are shortened to 2 seconds. Keys: space pauses, . goes one step, ← and → go 10 events back and on, + and - change the speed, q quits.\n\n' +
+      'Without a terminal every event is a line, as fast as it can be read; with --json it is a line of JSON.',
+    positionals: [
+      { name: 'session', description: 'id, beginning of an id, name, or `last`', required: true, completes: 'session' },
+    ],
+    options: [
+      {
+        name: 'speed',
+        value: 'speed',
+        description: 'a number, or `max` for no waiting',
+        default: '1 on a terminal, otherwise max',
+      },
+      { name: 'from', value: 'place', description: 'where to begin: number or id of an entry, or a time' },
+      { name: 'real-time', description: 'do not shorten pauses' },
+    ],
+    examples: [{ command: 'tapetree play last --speed 10', says: 'The newest session here, ten times as fast.' }],
+    load: async () => (await import('../sessions/play.ts')).runPlay,
+  },
+]
+
+export const usageCommands: readonly CommandSpec[] = [
+  {
+    path: ['usage'],
+    summary: 'add up tokens and cost of all sessions',
+    description:
+      'Of sessions in the archive and the trash too: what they cost was paid. An answer that was copied by a fork counts once.',
+    options: [
+      {
+        name: 'by',
+        value: 'what',
+        description: 'what a row is',
+        choices: ['day', 'model', 'folder'],
+        default: 'day',
+      },
+      { name: 'since', value: 'date', description: 'from this day on (`2026-11-01`), or of so many days (`7d`)' },
+    ],
+    examples: [{ command: 'tapetree usage --by model --since 30d', says: 'What each model cost in 30 days.' }],
+    load: async () => (await import('../sessions/usage.ts')).runUsage,
   },
 ]

@@ -80,12 +80,12 @@ export const setupCommands: readonly CommandSpec[] = [
     examples: [
       { command: 'eval "$(tapetree completion bash)"', says: 'for this shell; put it into ~/.bashrc for every one' },
     ],
-    load: async () => (await import('../setup/completion.ts')).completion,
+    load: async () => (await import('../setup/help.ts')).completion,
   },
   {
     path: ['man'],
     summary: 'Show the manual, or print its source where the output is no terminal',
-    load: async () => (await import('../setup/man.ts')).man,
+    load: async () => (await import('../setup/help.ts')).man,
   },
   {
     path: ['help'],
@@ -96,6 +96,25 @@ export const setupCommands: readonly CommandSpec[] = [
   {
     path: ['version'],
     summary: 'Print the version',
-    load: async () => (await import('../setup/version.ts')).printVersion,
+    load: async () => (await import('../setup/help.ts')).printVersion,
+  },
+]
+
+export const mcpCommands: readonly CommandSpec[] = [
+  {
+    path: ['mcp', 'list'],
+    summary: 'List the MCP servers of this folder, and whether their tools can be used',
+    description: 'Starts each server that you have accepted, and stops it again.',
+    load: async () => (await import('../setup/mcp.ts')).listServers,
+  },
+  {
+    path: ['mcp', 'accept'],
+    summary: 'Accept an MCP server whose program, address or tools have changed',
+    description:
+      'Shows what is different, with the new descriptions of the tools, and asks. From then on the server is known as it is now; sessions that are open use its tools within a few seconds.',
+    positionals: [{ name: 'server', description: 'its name in the settings', required: true }],
+    options: [{ name: 'yes', short: 'y', description: 'accept without asking' }],
+    examples: [{ command: 'tapetree mcp accept tickets', says: 'see what is different, and accept it' }],
+    load: async () => (await import('../setup/mcp.ts')).acceptServer,
   },
 ]

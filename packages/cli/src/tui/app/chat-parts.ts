@@ -6,19 +6,20 @@ import { Appearance } from './appearance.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
 import { ChatScreen } from './chat-screen.ts'
 import { Dialogs } from './dialogs.ts'
-import { Drawing } from './drawing.ts'
-import { hintFor } from './hint.ts'
 import { Keys } from './keys.ts'
 import { LoadedEntries } from '../chat/loaded-entries.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
-import { screenLook } from './screen-look.ts'
 import { ScrollbackPane } from './scrollback-pane.ts'
 import { ScrollingPane } from './scrolling-pane.ts'
 import { Sender } from '../chat/sender.ts'
 import { SessionLines } from './session-lines.ts'
-import { SlashCommands } from '../chat/slash-commands.ts'
+import { SlashCommands, type Look } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
+import { Ticker } from '../chat/ticker.ts'
+import { isThemeName, themeNames } from '../theme.ts'
+import type { Remarks } from '../chat/remarks.ts'
+import type { TranscriptPane } from './transcript-pane.ts'
 
 /** What the chat itself uses of its parts. */
 export interface ChatParts extends ChatCore {
@@ -175,4 +176,90 @@ async function editOutside(
   if (editor === undefined) return remarks.warn('No editor is named. Set VISUAL or EDITOR, such as: export EDITOR=nano')
   const { editComposer } = await import('../input/external-editor.ts')
   await editComposer({ tui, composer, command: editor, cwd, env })
+}
+
+interface HintSituation {
+  isBusy: boolean
+  /** A command that was typed here. */
+  runsCommand: boolean
+  enterSteers: boolean
+  isAtNewest: boolean
+  hasPostponed: boolean
+  isVim: boolean
+}
+
+/** What the most useful keys do just now. */
+function hintFor({ isBusy, runsCommand, enterSteers, isAtNewest, hasPostponed, isVim }: HintSituation): string {
+  const keys = [
+    ...(isAtNewest ? [] : ['End to the newest']),
+    ...(hasPostponed ? ['Enter shows the question'] : []),
+    ...(runsCommand && !isBusy ? ['Ctrl-C stops your command'] : []),
+    ...(isBusy
+      ? [
+          enterSteers ? 'Enter steers' : 'Enter queues',
+          'Alt-Enter steers',
+          isVim ? 'Ctrl-C stops' : 'Esc stops',
+          'Ctrl-Q queue',
+        ]
+      : ['Enter sends', 'Alt-Enter new line', '@ files', '! shell', '/help']),
+  ]
+  return keys.join(' · ')
+}
+
+/** When the screen is drawn: after changes, and each second while a time is shown. */
+class Drawing {
+  readonly #tui: TUI
+  readonly #showsTime: () => boolean
+  readonly #ticker = new Ticker(() => this.request())
+  #isOver = false
+
+  constructor(tui: TUI, { showsTime }: { showsTime: () => boolean }) {
+    this.#tui = tui
+    this.#showsTime = showsTime
+  }
+
+  /** Many changes in a moment are one frame. */
+  readonly request = (): void => {
+    if (this.#isOver) return
+    this.#ticker.run(this.#showsTime())
+    this.#tui.requestRender()
+  }
+
+  /** Every line, also those that seem to be the same. */
+  readonly requestAll = (): void => {
+    if (!this.#isOver) this.#tui.requestRender(true)
+  }
+
+  stop(): void {
+    this.#isOver = true
+    this.#ticker.stop()
+  }
+}
+
+interface ScreenLookOptions {
+  appearance: Appearance
+  composer: Pick<Composer, 'isVim' | 'setVim'>
+  pane: Pick<TranscriptPane, 'toggleDetails'>
+  remarks: Remarks
+  chooseTheme: () => Promise<void>
+  onTheme: () => void
+}
+
+function screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }: ScreenLookOptions): Look {
+  return {
+    async theme(name) {
+      if (name === '') return chooseTheme()
+      if (!isThemeName(name)) return remarks.warn(`There is no theme ${name}. There are ${themeNames.join(', ')}.`)
+      appearance.change(name)
+      onTheme()
+    },
+    vim() {
+      composer.setVim(!composer.isVim)
+      const { isVim } = composer
+      remarks.say(isVim ? 'Keys of vim are on. Esc goes to normal mode.' : 'Keys of vim are off.', {
+        while: () => composer.isVim === isVim,
+      })
+    },
+    details: () => pane.toggleDetails(),
+  }
 }

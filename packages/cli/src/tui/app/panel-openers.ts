@@ -77,7 +77,7 @@ export class PanelOpeners implements Chooser {
   }
 
   async thinking(): Promise<void> {
-    const { ThinkingPicker } = await import('../panels/thinking-picker.ts')
+    const { ThinkingPicker } = await import('../panels/pickers.ts')
     const { source, session, actions, appearance } = this.#options
     const config = session.handle?.state('config')
     await actions.attempt('Asking for models', async () => {
@@ -100,7 +100,7 @@ export class PanelOpeners implements Chooser {
   }
 
   async mode(): Promise<void> {
-    const { ModePicker } = await import('../panels/mode-picker.ts')
+    const { ModePicker } = await import('../panels/pickers.ts')
     const { session, actions, appearance } = this.#options
     const current = session.handle?.state('config')?.mode
     const panel = new ModePicker({
@@ -116,7 +116,7 @@ export class PanelOpeners implements Chooser {
   }
 
   async theme(): Promise<void> {
-    const { ThemePicker } = await import('../panels/theme-picker.ts')
+    const { ThemePicker } = await import('../panels/pickers.ts')
     const { appearance, onTheme } = this.#options
     const before = appearance.name
     const change = (name: typeof before): void => {

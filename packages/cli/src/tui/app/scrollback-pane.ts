@@ -1,8 +1,7 @@
 import { emptyTranscript, type Transcript } from '@tapetree/session'
 import type { Theme } from '../theme.ts'
 import { ShownItems } from '../views/shown-items.ts'
-import { hasNothingToShow, linesFrom, welcome } from './shown-lines.ts'
-import type { TranscriptPane } from './transcript-pane.ts'
+import { hasNothingToShow, linesFrom, welcome, type TranscriptPane } from './transcript-pane.ts'
 
 export interface ScrollbackPaneOptions {
   theme: Theme

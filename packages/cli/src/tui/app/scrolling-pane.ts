@@ -2,8 +2,7 @@ import { emptyTranscript, type Transcript } from '@tapetree/session'
 import type { Theme } from '../theme.ts'
 import { ShownItems } from '../views/shown-items.ts'
 import { TranscriptView } from '../views/transcript-view.ts'
-import { hasNothingToShow, linesFrom, welcome } from './shown-lines.ts'
-import type { Scrolling, TranscriptPane } from './transcript-pane.ts'
+import { hasNothingToShow, linesFrom, welcome, type Scrolling, type TranscriptPane } from './transcript-pane.ts'
 
 export interface ScrollingPaneOptions {
   theme: Theme

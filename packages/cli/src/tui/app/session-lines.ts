@@ -3,9 +3,9 @@ import type { SessionSource } from '../../session-source.ts'
 import { footerLine } from '../views/footer.ts'
 import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
-import { contextTokensOf } from './context-size.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import { SubagentCost } from './subagent-cost.ts'
+import type { Transcript } from '@tapetree/session'
 
 export interface SessionLinesOptions {
   session: CurrentSession
@@ -86,4 +86,20 @@ export class SessionLines {
     }
     return this.#windows.get(reference)
   }
+}
+
+const searched = 200
+
+/** Tokens of the last request and its answer, as the provider counted them: what the next one begins with. */
+function contextTokensOf({ path }: Transcript): number | undefined {
+  const { items } = path
+  for (let index = items.length - 1; index >= Math.max(0, items.length - searched); index--) {
+    const item = items.at(index)
+    // What was said before it is no longer sent.
+    if (item?.type === 'compaction') return undefined
+    if (item?.type !== 'assistant' || !item.usage) continue
+    const { inputTokens = 0, outputTokens = 0, totalTokens } = item.usage
+    return totalTokens ?? inputTokens + outputTokens
+  }
+  return undefined
 }

@@ -1,15 +1,14 @@
 import type { SessionChange } from '@tapetree/client'
 import type { ChatOptions } from '../chat-options.ts'
 import { History } from '../input/history.ts'
-import { Images } from '../input/images.ts'
+import { Images, type ImagesOptions } from '../input/images.ts'
 import { Activities } from './activities.ts'
-import { ChatLife } from './chat-life.ts'
+import { ChatLife, type EnterKey } from './chat-life.ts'
 import { CurrentSession } from './current-session.ts'
-import type { EnterKey } from './enter-key.ts'
-import { imageKeeper } from './image-keeper.ts'
 import { Interrupts } from './interrupts.ts'
 import { Remarks } from './remarks.ts'
 import { SessionActions } from './session-actions.ts'
+import type { SessionSource } from '../../session-source.ts'
 
 /** What every chat has, however it looks. */
 export interface ChatCore {
@@ -47,4 +46,22 @@ export function assembleCore(
   const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
   const [history, images] = [new History(options.historyFile), new Images({ cwd, home, keep })]
   return { now, session, remarks, activities, life, actions, interrupts, history, images, enterKey: { steers: false } }
+}
+
+interface ImageKeeperOptions {
+  session: CurrentSession
+  source: Pick<SessionSource, 'keepImage'>
+  activities: Activities
+  /** Resolves when there is a session to keep it in. */
+  whenOpen: () => Promise<void>
+}
+
+/** Keeps images in the session that is shown. */
+function imageKeeper({ session, source, activities, whenOpen }: ImageKeeperOptions): ImagesOptions['keep'] {
+  return async (image) => {
+    await whenOpen()
+    const { handle } = session
+    if (!handle) throw new Error('There is no session to keep the image in. /new begins one.')
+    return activities.track('Keeping the image', source.keepImage(handle.sessionId, image))
+  }
 }

@@ -2,6 +2,11 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 
+/** What Enter does while a run goes on: steers it, or waits for its end. */
+export interface EnterKey {
+  steers: boolean
+}
+
 export interface ChatLifeOptions extends Pick<ChatOptions, 'source' | 'first' | 'signal'> {
   session: CurrentSession
   activities: Activities

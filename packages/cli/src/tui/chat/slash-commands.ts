@@ -1,7 +1,6 @@
 import type { Terminal } from '@earendil-works/pi-tui'
-import type { ChatLife } from './chat-life.ts'
+import type { ChatLife, EnterKey } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
-import type { EnterKey } from './enter-key.ts'
 import type { Remarks } from './remarks.ts'
 import type { SessionActions } from './session-actions.ts'
 import type { SlashName } from './slash-table.ts'

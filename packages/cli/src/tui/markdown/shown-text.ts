@@ -1,4 +1,4 @@
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 

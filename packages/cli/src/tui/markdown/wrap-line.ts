@@ -1,5 +1,4 @@
-import { displayWidth } from '../../text/display-width.ts'
-import { forEachGrapheme, type Grapheme } from '../../text/graphemes.ts'
+import { displayWidth, forEachGrapheme, type Grapheme } from '../../text/display-width.ts'
 import { textOf, type Span, type StyledLine } from './styled-line.ts'
 
 /** The line in as many lines as it needs: broken at spaces, between wide characters, and inside a word that has no room at all. */

@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest'
 import type { OfferedModel } from '../../session-source.ts'
-import { ConfirmDialog } from './confirm-dialog.ts'
-import { ModePicker } from './mode-picker.ts'
-import { ModelPicker } from './pickers.ts'
-import { ResumeDialog } from './resume-dialog.ts'
+import { ConfirmDialog, ResumeDialog } from './resume-dialog.ts'
+import { ModePicker, ModelPicker, ThemePicker, ThinkingPicker } from './pickers.ts'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
-import { ThemePicker } from './theme-picker.ts'
-import { ThinkingPicker } from './thinking-picker.ts'
 
 const theme = plainTheme
 

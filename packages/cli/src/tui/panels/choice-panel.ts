@@ -1,14 +1,12 @@
 import { fuzzyFilter, matchesKey } from '@earendil-works/pi-tui'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
-import { listRow } from './parts/list-row.ts'
-import { ListWindow } from './parts/list.ts'
+import { listRow, ListWindow } from './parts/list.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
-import { TextField } from './parts/text-field.ts'
+import { TextField, typedText } from './parts/text-field.ts'
 import { wordWrapped } from './parts/text-wrap.ts'
-import { typedText } from './parts/typed-text.ts'
 
 export interface Choice<Value> {
   value: Value

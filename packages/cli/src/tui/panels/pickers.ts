@@ -1,6 +1,6 @@
-import type { OfferedModel } from '../../session-source.ts'
-import { tokenText } from '../../text/token-text.ts'
-import type { Theme } from '../theme.ts'
+import { modeMeanings, permissionModes, type OfferedModel, type PermissionMode } from '../../session-source.ts'
+import { tokenText } from '../../text/amounts.ts'
+import { themeNames, type Theme, type ThemeName } from '../theme.ts'
 import { ChoicePanel, type Choice } from './choice-panel.ts'
 
 interface ModelPickerOptions {
@@ -40,4 +40,85 @@ function choicesFor(models: readonly OfferedModel[], current: string | undefined
 
 function contextText({ contextTokens }: OfferedModel): string {
   return contextTokens === undefined ? '' : `${tokenText(contextTokens)} tokens`
+}
+
+interface ModePickerOptions {
+  theme: Theme
+  current?: string
+  onChoose: (mode: PermissionMode) => void
+  onClose: () => void
+}
+
+/** What the agent may do without asking. */
+export class ModePicker extends ChoicePanel<PermissionMode> {
+  constructor({ theme, current, onChoose, onClose }: ModePickerOptions) {
+    super({
+      theme,
+      title: 'Permission mode',
+      choices: permissionModes.map((mode) => ({
+        value: mode,
+        label: mode,
+        detail: modeMeanings[mode],
+        isCurrent: mode === current,
+      })),
+      onChoose,
+      onClose,
+    })
+  }
+}
+
+interface ThemePickerOptions {
+  theme: Theme
+  current: ThemeName
+  /** It is selected, to be looked at; on closing, the one before is wanted back. */
+  onPreview?: (name: ThemeName) => void
+  onChoose: (name: ThemeName) => void
+  onClose: () => void
+}
+
+const looks: Record<ThemeName, string> = {
+  dark: 'for dark terminals',
+  light: 'for light terminals',
+  'high-contrast': 'the colours of your terminal, nothing dimmed',
+}
+
+export class ThemePicker extends ChoicePanel<ThemeName> {
+  constructor({ theme, current, onPreview, onChoose, onClose }: ThemePickerOptions) {
+    super({
+      theme,
+      title: 'Theme',
+      choices: themeNames.map((name) => ({
+        value: name,
+        label: name,
+        detail: looks[name],
+        isCurrent: name === current,
+      })),
+      onChoose,
+      ...(onPreview && { onMove: onPreview }),
+      onClose,
+    })
+  }
+}
+
+interface ThinkingPickerOptions {
+  theme: Theme
+  /** Those that the model offers. */
+  levels: readonly string[]
+  current?: string
+  onChoose: (level: string) => void
+  onClose: () => void
+}
+
+/** How long the model thinks before it answers. */
+export class ThinkingPicker extends ChoicePanel<string> {
+  constructor({ theme, levels, current, onChoose, onClose }: ThinkingPickerOptions) {
+    super({
+      theme,
+      title: 'Thinking',
+      ...(levels.length === 0 && { intro: ['This model has no levels to choose from.'] }),
+      choices: levels.map((level) => ({ value: level, label: level, isCurrent: level === current })),
+      onChoose,
+      onClose,
+    })
+  }
 }

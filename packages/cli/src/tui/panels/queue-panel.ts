@@ -1,15 +1,13 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { ListedMessage, StateValues } from '@tapetree/client'
 import type { Delivery } from '@tapetree/session'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
-import { listRow } from './parts/list-row.ts'
-import { ListWindow } from './parts/list.ts'
+import { listRow, ListWindow } from './parts/list.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
-import { TextField } from './parts/text-field.ts'
+import { TextField, typedText } from './parts/text-field.ts'
 import { wordWrapped } from './parts/text-wrap.ts'
-import { typedText } from './parts/typed-text.ts'
 
 interface QueuePanelOptions {
   theme: Theme

@@ -1,17 +1,15 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { SearchHit, SessionInfo } from '@tapetree/session'
-import { counted } from '../../text/counted.ts'
+import { counted } from '../../text/amounts.ts'
 import { fitText } from '../../text/display-width.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { shortIds } from '../../text/short-ids.ts'
+import { shortIds } from '../../text/session-title.ts'
 import type { Theme } from '../theme.ts'
-import { listRow } from './parts/list-row.ts'
-import { ListWindow } from './parts/list.ts'
+import { listRow, ListWindow } from './parts/list.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
 import { sessionRows, shownTitle, type SessionRow } from './session-rows.ts'
-import { TextField } from './parts/text-field.ts'
+import { TextField, typedText } from './parts/text-field.ts'
 import { wordWrapped } from './parts/text-wrap.ts'
-import { typedText } from './parts/typed-text.ts'
 
 export interface SessionPickerData {
   sessions: readonly SessionInfo[]

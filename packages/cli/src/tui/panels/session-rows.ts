@@ -1,6 +1,5 @@
 import type { SearchHit, SessionInfo } from '@tapetree/session'
-import { ageOf } from '../../text/amounts.ts'
-import { costText } from '../../text/cost-text.ts'
+import { ageOf, costText } from '../../text/amounts.ts'
 import { fitText } from '../../text/display-width.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { sessionTitle } from '../../text/session-title.ts'

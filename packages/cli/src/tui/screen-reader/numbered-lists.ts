@@ -1,7 +1,6 @@
 import type { TranscriptItem } from '@tapetree/session'
 import { harmlessLine } from '../../text/harmless.ts'
-import { modeMeanings, permissionModes } from '../../session-choices.ts'
-import type { SessionSource } from '../../session-source.ts'
+import { modeMeanings, permissionModes, type SessionSource } from '../../session-source.ts'
 import { plainItem } from '../views/plain-item.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Remarks } from '../chat/remarks.ts'

@@ -1,5 +1,5 @@
 import { matchesKey, type Terminal } from '@earendil-works/pi-tui'
-import type { SessionChange } from '@tapetree/client'
+import type { SessionChange, SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
@@ -8,12 +8,14 @@ import { Sender } from '../chat/sender.ts'
 import { SlashCommands } from '../chat/slash-commands.ts'
 import { Ticker } from '../chat/ticker.ts'
 import { againQuits } from '../chat/interrupts.ts'
-import { HeardItems } from './heard-items.ts'
-import { HeardProgress } from './heard-progress.ts'
 import { HeardRequests } from './heard-requests.ts'
 import { LineInput } from './line-input.ts'
 import { answerChoice, choiceLines, type NumberedChoice } from './numbered-choice.ts'
 import { NumberedLists } from './numbered-lists.ts'
+import type { Transcript, TranscriptItem } from '@tapetree/session'
+import { plainItem } from '../views/plain-item.ts'
+import { elapsedText } from '../../text/amounts.ts'
+import { runWords } from '../views/status-line.ts'
 
 const saidAtStart = 10
 
@@ -189,5 +191,88 @@ export class PlainChat {
     if (this.#choice) return
     const choice = this.#requests.next()
     if (choice) this.#choose(choice)
+  }
+}
+
+/** Which items have been said, so that each is said once and what is added to it afterwards too. */
+class HeardItems {
+  #heard = new Map<string, string[]>()
+
+  /** Without saying them: those that were there before. */
+  skip(items: Iterable<TranscriptItem>): void {
+    for (const item of items) this.#heard.set(item.id, plainItem(item))
+  }
+
+  /** Lines that are new. An item is said when it is in the log: half sentences are not read aloud. */
+  news({ path }: Transcript, isBusy: boolean): string[] {
+    const lines: string[] = []
+    for (const item of path.items.slice(-window)) {
+      const now = isBusy ? finished(item) : plainItem(item)
+      const before = this.#heard.get(item.id)
+      if (before && before.length === now.length && before.every((line, index) => line === now[index])) continue
+      const known = new Set(before)
+      lines.push(...now.filter((line) => !known.has(line)))
+      this.#heard.set(item.id, now)
+    }
+    this.#forgetOldest()
+    return lines
+  }
+
+  #forgetOldest(): void {
+    for (const id of this.#heard.keys()) {
+      if (this.#heard.size <= mostHeard) return
+      this.#heard.delete(id)
+    }
+  }
+}
+
+/** Only the newest can change. */
+const window = 50
+/** Who goes back further hears the last of them once more. */
+const mostHeard = 3000
+
+/** Calls that still run are said when they are done. */
+function finished(item: TranscriptItem): string[] {
+  if (item.type !== 'assistant') return plainItem(item)
+  const parts = item.parts.filter((part) => part.type !== 'tool_call' || part.result !== undefined)
+  return plainItem({ ...item, parts })
+}
+
+const patienceMs = 15_000
+
+/** What a run does, in few words: that it works, what it waits for, that it still works, and that it is done. */
+class HeardProgress {
+  readonly #now: () => number
+  #startedAt: number | undefined
+  #saidAt = 0
+  #waiting: string | undefined
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  news(handle: SessionHandle): string[] {
+    const now = this.#now()
+    const run = handle.state('run')
+    const isBusy = run?.isBusy ?? handle.transcript.run !== null
+    const waiting = run?.waitingFor?.type === 'resume' ? undefined : run?.waitingFor?.type
+    const lines: string[] = []
+    if (isBusy && this.#startedAt === undefined) lines.push('Working.')
+    if (waiting !== undefined && waiting !== this.#waiting) {
+      lines.push(harmlessLine(runWords({ transcript: handle.transcript, run, now }) ?? waiting))
+    }
+    if (!isBusy && this.#startedAt !== undefined) lines.push('Ready.')
+    this.#waiting = waiting
+    this.#startedAt = isBusy ? (this.#startedAt ?? now) : undefined
+    if (lines.length > 0) this.#saidAt = now
+    return lines
+  }
+
+  /** Called now and then: says that it still works, not too often. */
+  patience(): string[] {
+    const now = this.#now()
+    if (this.#startedAt === undefined || now - this.#saidAt < patienceMs) return []
+    this.#saidAt = now
+    return [`Still working, ${elapsedText(now - this.#startedAt)}.`]
   }
 }

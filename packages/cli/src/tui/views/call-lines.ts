@@ -1,16 +1,14 @@
 import type { ToolCallPart } from '@tapetree/session'
-import { callArgument } from '../../text/call-argument.ts'
-import { counted } from '../../text/counted.ts'
+import { callArgument } from '../../text/content-text.ts'
+import { counted } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'
 import { paint, type Span, type StyledLine } from '../markdown/styled-line.ts'
 import { wrapLine } from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
 import { callOutcome, type CallOutcome } from './call-outcome.ts'
-import { diffLines, proposedDiff } from './diff-lines.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
 import type { ItemContext } from './item-context.ts'
-import { planLines } from './plan-lines.ts'
 
 /** A call of a tool: one line that says what and how it stands, and below it what came of it. */
 export function callLines(call: ToolCallPart, context: ItemContext, width: number): string[] {
@@ -150,3 +148,57 @@ function questionBody({ input, result }: ToolCallPart, output: string, { theme, 
     hiddenAt: 'end',
   }
 }
+
+/** Lines of a unified diff, in its colours. Its first two lines name the file, which stands above it already. */
+function diffLines(lines: readonly string[], theme: Theme): StyledLine[] {
+  const body = lines[0]?.startsWith('--- ') && lines[1]?.startsWith('+++ ') ? lines.slice(2) : lines
+  return body.map((text) => [{ text, style: diffStyle(text, theme) }])
+}
+
+/** A change that is asked for, before there is a diff of it. */
+function proposedDiff(input: Readonly<Record<string, unknown>>): string {
+  const { oldText, newText, content } = input
+  return [...marked('-', oldText), ...marked('+', newText ?? content)].join('\n')
+}
+
+function marked(sign: string, text: unknown): string[] {
+  if (typeof text !== 'string' || text === '') return []
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => sign + line)
+}
+
+function diffStyle(line: string, theme: Theme): Style | undefined {
+  if (line.startsWith('@@')) return theme.diffPlace
+  if (line.startsWith('+')) return theme.diffAdded
+  if (line.startsWith('-')) return theme.diffRemoved
+  return line.startsWith('\\') ? theme.muted : undefined
+}
+
+/** The list of what is to be done. It may come straight from a model, and then be anything. */
+function planLines(items: unknown, theme: Theme): StyledLine[] {
+  if (!Array.isArray(items)) return []
+  return items.slice(0, maxItems).flatMap((item: unknown) => {
+    if (typeof item !== 'object' || item === null || !('text' in item) || typeof item.text !== 'string') return []
+    const text = shownWords(item.text)
+    const status = 'status' in item ? item.status : undefined
+    if (status === 'completed')
+      return [
+        [
+          { text: '✓ ', style: theme.success },
+          { text, style: theme.muted },
+        ],
+      ]
+    if (status === 'in_progress')
+      return [
+        [
+          { text: '▸ ', style: theme.accent },
+          { text, style: theme.strong },
+        ],
+      ]
+    return [[{ text: '○ ', style: theme.muted }, { text }]]
+  })
+}
+
+const maxItems = 100

@@ -1,6 +1,6 @@
 import type { ToolCallPart } from '@tapetree/session'
 import { contentText } from '../../text/content-text.ts'
-import { elapsedText } from '../../text/elapsed.ts'
+import { elapsedText } from '../../text/amounts.ts'
 import type { CallNews } from './item-context.ts'
 
 export interface CallOutcome {

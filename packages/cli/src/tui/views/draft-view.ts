@@ -1,7 +1,6 @@
 import type { InFlightItem, InFlightPart } from '@tapetree/session'
-import { counted } from '../../text/counted.ts'
+import { counted, elapsedText } from '../../text/amounts.ts'
 import { fitText } from '../../text/display-width.ts'
-import { elapsedText } from '../../text/elapsed.ts'
 import { StreamingMarkdown } from '../markdown/streaming-markdown.ts'
 import { paint } from '../markdown/styled-line.ts'
 import { wrapLine } from '../markdown/wrap-line.ts'

@@ -1,7 +1,15 @@
-import type { BashItem, CompactionItem, CustomItem, GapItem, ToolResultItem, TranscriptItem } from '@tapetree/session'
+import type {
+  BashItem,
+  CompactionItem,
+  CustomItem,
+  GapItem,
+  ToolResultItem,
+  TranscriptItem,
+  UserItem,
+} from '@tapetree/session'
 import { contentText } from '../../text/content-text.ts'
-import { counted } from '../../text/counted.ts'
-import { fitText } from '../../text/display-width.ts'
+import { counted } from '../../text/amounts.ts'
+import { fitText, displayWidth } from '../../text/display-width.ts'
 import { markdownLines } from '../markdown/markdown-lines.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'
 import type { Theme } from '../theme.ts'
@@ -9,7 +17,9 @@ import { assistantLines } from './assistant-lines.ts'
 import { indentedBody, outputBody, titleLines } from './call-lines.ts'
 import type { ItemContext } from './item-context.ts'
 import { noticeLines } from './notice-lines.ts'
-import { userLines } from './user-lines.ts'
+import { paint, textOf, type StyledLine } from '../markdown/styled-line.ts'
+import { wrapLine } from '../markdown/wrap-line.ts'
+import { foldLines, mostLines } from './folded-lines.ts'
 
 /** How an item looks, for any width. Nothing where it is not for people. */
 export function renderItem(item: TranscriptItem, context: ItemContext): (width: number) => string[] {
@@ -143,3 +153,25 @@ export function gapText(gap: GapItem['gap']): string {
       return ''
   }
 }
+
+/** What the user said, on a ground of its own. It is shown as it was typed, not as Markdown. */
+function userLines({ content }: Pick<UserItem, 'content'>, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false } = context
+  const { lines, hidden } = foldLines(contentText(content), {
+    limit: isUnfolded ? mostLines : foldedLines,
+    from: 'start',
+  })
+  const wrapped = lines.flatMap((text) => wrapLine([{ text }], width - 3))
+  const rows: StyledLine[] = isUnfolded ? wrapped : wrapped.slice(0, foldedRows)
+  const cut = hidden > 0 ? counted(hidden, 'more line') : 'more'
+  if (hidden > 0 || rows.length < wrapped.length) rows.push([{ text: `… ${cut} below`, style: theme.muted }])
+  return rows.map((row, index) => {
+    const free = Math.max(0, width - 2 - displayWidth(textOf(row)))
+    const sign = theme.userMessage(index === 0 ? theme.accent('>') : ' ')
+    return sign + theme.userMessage(` ${paint(row)}${' '.repeat(free)}`)
+  })
+}
+
+/** A file that was pasted whole would push everything else away. */
+const foldedLines = 30
+const foldedRows = 40

@@ -1,13 +1,10 @@
 import { emptyTranscript, type InFlightItem, type Transcript, type TranscriptItem } from '@tapetree/session'
 import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
-import { CallNewsFeed } from './call-news-feed.ts'
+import { CallNewsFeed, RunFailure, runNews } from './run-news.ts'
 import { DraftView } from './draft-view.ts'
 import type { ItemContext } from './item-context.ts'
-import { LineCache } from './line-cache.ts'
 import { renderItem } from './render-item.ts'
-import { RunFailure, runNews } from './run-news.ts'
-import { summarisedBy } from './summarised-by.ts'
 
 export interface ShownItemsOptions {
   theme: Theme
@@ -169,4 +166,61 @@ const maxCachedLines = 20_000
 
 function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [...lines, '']
+}
+
+/** How many messages a compaction stands for, where all of them are there. */
+function summarisedBy(items: readonly TranscriptItem[], index: number): number | undefined {
+  const item = items[index]
+  if (item?.type !== 'compaction' || item.firstKeptEntryId === undefined) return undefined
+  let place = index - 1
+  while (place >= 0 && items[place]?.id !== item.firstKeptEntryId) place--
+  if (place < 0) return undefined
+  let messages = 0
+  for (const before of items.slice(0, place).toReversed()) {
+    if (before.type === 'compaction') break
+    if (before.type === 'gap') return undefined
+    if (before.type === 'user' || before.type === 'assistant' || before.type === 'bash') messages++
+  }
+  return messages
+}
+
+/** What was drawn, by the object it was drawn from and how. What was not looked at for longest goes first when there is too much. */
+class LineCache {
+  readonly #drawn = new Map<object, { how: string; lines: string[] }>()
+  readonly #maxLines: number
+  #lines = 0
+
+  constructor(maxLines: number) {
+    this.#maxLines = maxLines
+  }
+
+  get(key: object, how: string, draw: () => string[]): string[] {
+    const known = this.#drawn.get(key)
+    if (known) {
+      this.#drawn.delete(key)
+      if (known.how === how) {
+        this.#drawn.set(key, known)
+        return known.lines
+      }
+      this.#lines -= known.lines.length
+    }
+    const lines = draw()
+    this.#drawn.set(key, { how, lines })
+    this.#lines += lines.length
+    this.#dropOldest(key)
+    return lines
+  }
+
+  clear(): void {
+    this.#drawn.clear()
+    this.#lines = 0
+  }
+
+  #dropOldest(newest: object): void {
+    for (const [key, { lines }] of this.#drawn) {
+      if (this.#lines <= this.#maxLines || key === newest) return
+      this.#drawn.delete(key)
+      this.#lines -= lines.length
+    }
+  }
 }

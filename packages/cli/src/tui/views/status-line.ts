@@ -1,8 +1,8 @@
 import type { StateValues } from '@tapetree/client'
 import type { InFlightItem, Transcript } from '@tapetree/session'
-import { callArgument } from '../../text/call-argument.ts'
+import { callArgument } from '../../text/content-text.ts'
 import { fitText } from '../../text/display-width.ts'
-import { elapsedText } from '../../text/elapsed.ts'
+import { elapsedText } from '../../text/amounts.ts'
 import { shownWords } from '../markdown/shown-text.ts'
 import type { Theme } from '../theme.ts'
 

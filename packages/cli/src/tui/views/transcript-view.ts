@@ -1,9 +1,9 @@
 import { truncateToWidth, type Component } from '@earendil-works/pi-tui'
-import { emptyTranscript, type Transcript } from '@tapetree/session'
+import { emptyTranscript, type Transcript, type AssistantPart, type TranscriptItem } from '@tapetree/session'
 import type { Theme } from '../theme.ts'
-import { itemWords } from './item-words.ts'
 import { ScrollPosition, type Window } from './scroll-position.ts'
 import { ShownItems } from './shown-items.ts'
+import { callArgument, contentText } from '../../text/content-text.ts'
 
 export interface TranscriptViewOptions {
   theme: Theme
@@ -157,3 +157,47 @@ export class TranscriptView implements Component {
 
 const narrowest = 12
 const colours = /\u001b\[[0-9;]*m/g
+
+/** All that an item says when it is unfolded, for finding something in it. It is not harmless. */
+function itemWords(item: TranscriptItem): string {
+  switch (item.type) {
+    case 'user':
+      return contentText(item.content)
+    case 'assistant':
+      return [...item.parts.map(partWords), item.error?.message ?? ''].join('\n')
+    case 'tool_result':
+      return item.results.map(({ content }) => contentText(content)).join('\n')
+    case 'bash':
+      return `${item.command}\n${item.output}`
+    case 'compaction':
+    case 'branch_summary':
+      return item.summary
+    case 'custom':
+      return item.custom.type === 'message' ? contentText(item.custom.content) : item.custom.customType
+    case 'model':
+      return `${item.provider}/${item.modelId}`
+    case 'thinking_level':
+      return item.thinkingLevel
+    case 'system':
+    case 'gap':
+      return ''
+    default:
+      item satisfies never
+      return ''
+  }
+}
+
+function partWords(part: AssistantPart): string {
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return part.text
+    case 'tool_call':
+      return `${part.name} ${callArgument(part)}\n${contentText(part.result?.content ?? '')}`
+    case 'image':
+      return ''
+    default:
+      part satisfies never
+      return ''
+  }
+}

@@ -3,8 +3,7 @@ import type { contextSchema, entryRequestSchema } from '@tapetree/client'
 import type { Context, ContextMessage, Session } from '@tapetree/session'
 import type { z } from 'zod'
 import { ProblemError } from '../../util/problem-error.ts'
-import { toWire } from './snake-case.ts'
-import { messageOnWire } from './wire-entry.ts'
+import { toWire, messageOnWire } from './wire-entry.ts'
 
 /** Undefined, or rejected, where it is not to be had. */
 export type OpenModel = (model: { provider: string; modelId: string }) => Promise<Model | undefined>

@@ -1,10 +1,10 @@
 import { isInside } from '@tapetree/agent/util/is-inside'
 import type { fileListSchema, folderListSchema } from '@tapetree/client'
 import type { Dirent } from 'node:fs'
-import { opendir, stat } from 'node:fs/promises'
-import { basename, dirname, join, posix, resolve } from 'node:path'
+import { opendir, stat, realpath } from 'node:fs/promises'
+import { basename, dirname, join, posix, resolve, isAbsolute } from 'node:path'
 import type { z } from 'zod'
-import { folderInside, realOr } from './files-inside.ts'
+import { ProblemError } from '../../util/problem-error.ts'
 
 type FolderList = z.infer<typeof folderListSchema>
 type FileList = z.infer<typeof fileListSchema>
@@ -83,4 +83,28 @@ async function kindOf(folder: string, entry: Dirent, root: string): Promise<'fil
   if (real === undefined || !isInside(real, root)) return undefined
   const found = await stat(real).catch(() => undefined)
   return found?.isDirectory() ? 'folder' : found?.isFile() ? 'file' : undefined
+}
+
+/** The real place of a folder that lies inside one of the roots. What lies outside is not even asked for. */
+export async function folderInside(path: string, roots: readonly string[]): Promise<string> {
+  if (!isAbsolute(path)) throw new ProblemError(422, 'not-absolute', 'A folder is named by its absolute path.')
+  const wanted = resolve(path)
+  const realRoots = await Promise.all(roots.map((root) => realOr(root, root)))
+  if (![...roots.map((root) => resolve(root)), ...realRoots].some((root) => isInside(wanted, root))) throw outside(path)
+  const real = await realOr(wanted, undefined)
+  const found = real === undefined ? undefined : await stat(real).catch(() => undefined)
+  if (real === undefined || !found?.isDirectory()) {
+    throw new ProblemError(404, 'folder-not-found', `There is no folder ${JSON.stringify(path)}.`)
+  }
+  // A link inside of a root may lead out of it.
+  if (!realRoots.some((root) => isInside(real, root))) throw outside(path)
+  return real
+}
+
+async function realOr<T>(path: string, otherwise: T): Promise<string | T> {
+  return realpath(path).catch(() => otherwise)
+}
+
+function outside(path: string): ProblemError {
+  return new ProblemError(403, 'outside-roots', `${JSON.stringify(path)} is not inside a folder that may be used here.`)
 }

@@ -2,7 +2,7 @@ import type { SessionDetails, SessionSummary } from '@tapetree/client'
 import type { Session, SessionInfo } from '@tapetree/session'
 import type { LiveSession } from '../../live/live-session.ts'
 import { stoppedRun } from '../../live/state-values.ts'
-import { etagOf } from '../etag.ts'
+import { etagOf } from '../responses.ts'
 
 /** A row of the list. Where a session lies is nobody's business on the wire. */
 export function summaryOf(info: SessionInfo, live?: LiveSession): SessionSummary {

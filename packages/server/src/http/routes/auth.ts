@@ -13,7 +13,7 @@ import {
   type TokenInfo,
 } from '@tapetree/client'
 import { z } from 'zod'
-import { clearedCookie, tokenCookie } from '../../auth/cookie.ts'
+import { clearedCookie, tokenCookie } from '../../auth/credential.ts'
 import type { Gatekeeper } from '../../auth/gatekeeper.ts'
 import type { Pairing } from '../../auth/pairing.ts'
 import type { Peer } from '../../auth/peer.ts'

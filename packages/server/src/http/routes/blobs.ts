@@ -2,10 +2,8 @@ import { imageStoredSchema } from '@tapetree/client'
 import { z } from 'zod'
 import { ProblemError } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'
-import { imageTypeOf } from './image-type.ts'
-import { readSession } from './read-session.ts'
+import { readSession, blobParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
-import { blobParameters, sessionParameter } from './parameters.ts'
 
 const bytes = z.any().meta({ type: 'string', format: 'binary' })
 const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'application/octet-stream'] as const
@@ -62,4 +60,14 @@ export function addBlobs(routes: Routes): void {
       })
     },
   )
+}
+
+/** The kinds of image that models take, by how their bytes begin. */
+function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 12)).toString('latin1')
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'
+  if (head.startsWith('\xff\xd8\xff')) return 'image/jpeg'
+  if (head.startsWith('GIF87a') || head.startsWith('GIF89a')) return 'image/gif'
+  if (head.startsWith('RIFF') && head.slice(8) === 'WEBP') return 'image/webp'
+  return undefined
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { cookieName } from '../../auth/cookie.ts'
+import { cookieName } from '../../auth/credential.ts'
 import type { Routes } from '../app.ts'
 import { explorerPage, explorerScript, explorerStyle } from '../explorer.ts'
 import { visitOf } from '../guard.ts'

@@ -2,6 +2,9 @@ import { healthSchema, readinessSchema } from '@tapetree/client'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { json } from '../responses.ts'
+import { createRoute, z } from '@hono/zod-openapi'
+import { ProblemError } from '../../util/problem-error.ts'
+import { metricsRoute, type Metrics } from '../../observe/metrics.ts'
 
 export function addHealth(routes: Routes, { notReady }: ApiParts): void {
   routes.add(
@@ -28,4 +31,16 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
       return context.json({ status: 'not-ready' as const, reason }, 503)
     },
   )
+}
+
+/** It counts what all tenants do, so only the owner's sees it. */
+export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string): void {
+  const { method, path, access } = metricsRoute
+  const text = { 'text/plain': { schema: z.string() } }
+  const route = createRoute({ method, path, responses: { 200: { description: 'For Prometheus.', content: text } } })
+  routes.add(access, route, async (context) => {
+    if (context.var.caller.tenant !== ownerTenant)
+      throw new ProblemError(403, 'owner-only', 'It is for the owner of this server.')
+    return context.text(await metrics.metricsText(), 200, { 'content-type': metrics.contentType })
+  })
 }

@@ -13,21 +13,19 @@ import {
   treeQuerySchema,
   treeWindowSchema,
 } from '@tapetree/client'
-import type { Player, PlayerPosition } from '@tapetree/session'
+import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session'
 import { z } from 'zod'
 import { ProblemError } from '../../util/problem-error.ts'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { compareLeaves } from '../bodies/compare-leaves.ts'
 import { contextOnWire, requestOf, type OpenModel } from '../bodies/context-body.ts'
-import { playSession } from '../bodies/play-session.ts'
-import { readSession } from './read-session.ts'
+import { readSession, entryParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
-import { toWire } from '../bodies/snake-case.ts'
+import { toWire, entryOnWire } from '../bodies/wire-entry.ts'
 import { treeWindow } from '../bodies/tree-window.ts'
-import { entryOnWire } from '../bodies/wire-entry.ts'
 import { endOf } from './events.ts'
-import { entryParameters, sessionParameter } from './parameters.ts'
+import { systemClock, type Clock } from '@tapetree/agent'
 
 type HistoryParts = Pick<ApiParts, 'openModel' | 'closing' | 'clock'>
 
@@ -191,4 +189,40 @@ function typesOf(names: string | undefined): z.infer<typeof playbackTypeSchema>[
       throw new ProblemError(422, 'unknown-type', `There are no events of type ${JSON.stringify(name)}.`)
     return type.data
   })
+}
+
+interface PlayRequest {
+  speed: number
+  /** Absent: all. */
+  types: readonly PlaybackEventType[] | undefined
+  clock?: Clock | undefined
+  signal: AbortSignal
+}
+
+/** The events from where the player stands on, one a line, at the pace they were recorded. A reader that is slow is waited for. */
+function playSession(player: Player, { signal, ...request }: PlayRequest): ReadableStream<Uint8Array> {
+  const left = new AbortController()
+  const lines = linesOf(player, { ...request, signal: AbortSignal.any([signal, left.signal]) })
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        // Who is let go, as when the server goes down, has had all up to here.
+        const next = await lines.next().catch(() => ({ done: true as const, value: undefined }))
+        if (next.done) controller.close()
+        else controller.enqueue(Buffer.from(next.value))
+      },
+      cancel: () => left.abort(),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+async function* linesOf(
+  player: Player,
+  { speed, types, clock = systemClock, signal }: PlayRequest,
+): AsyncGenerator<string, void> {
+  const playerClock = { now: () => clock.now(), sleep: (ms: number, until?: AbortSignal) => clock.wait(ms, until) }
+  for await (const event of player.play({ speed, signal, clock: playerClock })) {
+    if (types?.includes(event.type) ?? true) yield `${JSON.stringify(toWire(event))}\n`
+  }
 }

@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import type { Session } from '@tapetree/session'
+import type { LiveSession } from '../../live/live-session.ts'
+import type { LiveSessions } from '../../live/live-sessions.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 
@@ -8,3 +11,15 @@ export const messageParameters = sessionParameter.extend({ msg_id: id })
 export const requestParameters = sessionParameter.extend({ request_id: id })
 export const entryParameters = sessionParameter.extend({ entry_id: id })
 export const blobParameters = sessionParameter.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
+
+/** Reads a session as it stands. One that is not live stays so: looking at it starts nothing. */
+export async function readSession<T>(
+  sessions: LiveSessions,
+  sessionId: string,
+  read: (session: Session, live: LiveSession | undefined) => T | Promise<T>,
+): Promise<T> {
+  const live = await sessions.peek(sessionId)
+  if (live) return read(live.session, live)
+  await using session = await sessions.store.open(sessionId, { readOnly: true })
+  return await read(session, undefined)
+}

@@ -7,10 +7,9 @@ import {
 import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
 import { commandHeaders, perform } from '../command.ts'
-import { readSession } from './read-session.ts'
+import { readSession, requestParameters, sessionParameter } from './parameters.ts'
 import { json, jsonBody } from '../responses.ts'
-import { toWire } from '../bodies/snake-case.ts'
-import { requestParameters, sessionParameter } from './parameters.ts'
+import { toWire } from '../bodies/wire-entry.ts'
 
 export function addPermissions(routes: Routes): void {
   routes.add(

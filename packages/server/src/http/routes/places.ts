@@ -3,9 +3,8 @@ import { SessionError } from '@tapetree/session'
 import { z } from 'zod'
 import type { LiveSessions } from '../../live/live-sessions.ts'
 import type { Routes } from '../app.ts'
-import { readSession } from './read-session.ts'
+import { readSession, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
-import { sessionParameter } from './parameters.ts'
 
 const packType = 'application/vnd.tapetree.pack'
 

@@ -12,10 +12,8 @@ import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
 import { commandHeaders, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
 import { resultOf } from '../effect.ts'
-import { changedMeanwhile, etagOf, namesTag } from '../etag.ts'
-import { readSession } from './read-session.ts'
-import { json, jsonBody } from '../responses.ts'
-import { messageParameters, sessionParameter } from './parameters.ts'
+import { changedMeanwhile, etagOf, namesTag, json, jsonBody } from '../responses.ts'
+import { readSession, messageParameters, sessionParameter } from './parameters.ts'
 
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
 

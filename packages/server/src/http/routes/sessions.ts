@@ -21,12 +21,10 @@ import type { ApiParts } from '../api-parts.ts'
 import type { AppEnv, Routes } from '../app.ts'
 import { clientOf, commandHeaders, commandIdOf, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
 import { resultOf } from '../effect.ts'
-import { changedMeanwhile, namesTag } from '../etag.ts'
-import { folderInside } from '../bodies/files-inside.ts'
-import { readSession } from './read-session.ts'
-import { json, jsonBody } from '../responses.ts'
+import { changedMeanwhile, namesTag, json, jsonBody } from '../responses.ts'
+import { folderInside } from '../bodies/list-files.ts'
+import { readSession, sessionParameter } from './parameters.ts'
 import { detailsOf, summaryOf, type TaggedDetails } from '../bodies/session-body.ts'
-import { sessionParameter } from './parameters.ts'
 
 const createdSchema = sessionDetailsSchema.extend({ prompt: promptOutcomeSchema.optional() })
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })

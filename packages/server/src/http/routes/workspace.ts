@@ -10,17 +10,15 @@ import {
   slashCommandListSchema,
   type ModelList,
 } from '@tapetree/client'
-import type { ListedModel } from '@tapetree/agent'
+import type { ListedModel, LoadedSettings, Origin } from '@tapetree/agent'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { ProblemError } from '../../util/problem-error.ts'
-import { folderInside } from '../bodies/files-inside.ts'
-import { completeFiles, listFolders } from '../bodies/list-files.ts'
-import { readSession } from './read-session.ts'
+import { folderInside, completeFiles, listFolders } from '../bodies/list-files.ts'
+import { readSession, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
-import { settingsBody } from '../bodies/settings-body.ts'
-import { toWire } from '../bodies/snake-case.ts'
-import { sessionParameter } from './parameters.ts'
+import { toWire } from '../bodies/wire-entry.ts'
+import type { z } from 'zod'
 
 /** What lies around sessions: what can be chosen when one is made, or named in a message. */
 export function addWorkspace(routes: Routes, parts: ApiParts): void {
@@ -118,4 +116,50 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
 function modelOnWire({ id, key, ...rest }: ListedModel): ModelList['models'][number] {
   const more = toWire(rest) as Record<string, unknown> & { provider: string }
   return { ...more, model_id: id, key: key.type }
+}
+
+type SettingList = z.infer<typeof settingListSchema>
+
+/** Every value with where it comes from. What may be a secret is named and not shown. */
+function settingsBody({
+  values,
+  origins,
+  problems,
+}: Pick<LoadedSettings, 'values' | 'origins' | 'problems'>): SettingList {
+  const settings = [...origins]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([key, origin]) => ({ key, value: shown(valueAt(values, key), key), origin: originOf(origin) }))
+  return { settings, problems: problems.map(({ message }) => message) }
+}
+
+const secretName = /(^|\.|_|-)(env|headers|auth|authorization|credentials?|cookies?)$|key$|token|secret|password/i
+const hidden = '(not shown)'
+
+/** A name may have dots in it: the longest one that is there counts. */
+function valueAt(value: unknown, key: string): unknown {
+  if (key === '') return value
+  if (typeof value !== 'object' || value === null) return null
+  for (let end = key.length; end > 0; end = key.lastIndexOf('.', end - 1)) {
+    const name = key.slice(0, end)
+    if (!Object.hasOwn(value, name)) continue
+    return valueAt((value as Record<string, unknown>)[name], key.slice(end + 1))
+  }
+  return null
+}
+
+function shown(value: unknown, key: string): unknown {
+  if (value === undefined) return null
+  if (secretName.test(key)) return value === null ? null : hidden
+  if (Array.isArray(value)) return value.map((each) => shown(each, ''))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shown(member, name)]))
+}
+
+function originOf({ layer, file, line, variable }: Origin): SettingList['settings'][number]['origin'] {
+  return {
+    layer,
+    ...(file !== undefined && { file }),
+    ...(line !== undefined && { line }),
+    ...(variable !== undefined && { variable }),
+  }
 }

@@ -2,7 +2,7 @@ import { AgentSession, onlyModel, openGate, type AgentSessionOptions, type Clock
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModelOptions } from '@tapetree/agent/testing'
 import { memoryStore, type SessionStore } from '@tapetree/session'
 import type { MiddlewareHandler } from 'hono'
-import type { Role } from '../../auth/role.ts'
+import type { Role } from '../../auth/operation-roles.ts'
 import { AgentDriver } from '../../drivers/agent-driver.ts'
 import type { SlashCommand } from '../../live/driver.ts'
 import { LiveSessions } from '../../live/live-sessions.ts'

@@ -15,8 +15,14 @@ import type {
 } from '../../log/log-store.ts'
 import type { BlobReference } from '../../line/message.ts'
 import type { SealedLine } from '../../line/seal-line.ts'
-import { sessionInfoOf } from '../../state/session-info.ts'
-import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../state/session-list.ts'
+import {
+  sessionInfoOf,
+  type SearchHit,
+  type SearchQuery,
+  type SessionInfo,
+  type SessionPage,
+  type SessionQuery,
+} from '../../state/session-info.ts'
 import { SessionReader } from '../../log/session-reader.ts'
 import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
 import { settledWithin } from '../../util/deadline.ts'

@@ -1,15 +1,15 @@
 import { realPath } from '../../paths/real-path.ts'
 import { mayListSecrets } from '../../paths/secret-files.ts'
-import { readFind } from './find-expression.ts'
 import { readGit } from './git-commands.ts'
 import { filesShown } from './git-history.ts'
 import { gitFolders, repositoryProblem } from './git-repository.ts'
-import { npmProblem } from './npm-commands.ts'
-import { npmSettingsProblem } from './npm-settings.ts'
 import { parseArguments } from '../words/parse-arguments.ts'
 import { hasOnlyOptions, hasOption, valuesOf, type FileUse, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { readOnlyPrograms } from './read-only-programs.ts'
-import { literal, textOf, type Word } from '../words/word.ts'
+import { literal, textOf, startOf, type Word } from '../words/word.ts'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { readPlainFile } from '../words/plain-file.ts'
 
 /** What a call of a program would do. */
 export interface ProgramJudgement {
@@ -190,3 +190,205 @@ function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudg
   ]
   return { ...judged, reads, prints: isHere ? judged.prints : 'anything' }
 }
+
+interface FindCall {
+  roots: Word[]
+  /** Present if it prints the names that it finds and nothing else, without following links. */
+  names?: {
+    /** Each name ends with a NUL. */
+    isNul: boolean
+    /** Patterns of which a file must match one to be found; empty if any file may be. */
+    patterns: string[]
+    /** Names of folders in which nothing is found. */
+    skipped: string[]
+    /** Everything that a file is asked to match. */
+    wishes: Word[]
+  }
+}
+
+/** Where `find` starts, if all it does is look and print; else a sentence on what it may do. */
+function readFind(words: readonly Word[]): FindCall | string {
+  const rest = [...words]
+  const roots: Word[] = []
+  let printsNames = true
+  for (let option = optionOf(rest[0]); option !== undefined; option = optionOf(rest[0])) {
+    if (option !== '-P') printsNames = false
+    rest.shift()
+  }
+  for (let word = rest[0]; word && isRoot(word); word = rest[0]) {
+    if (/^$|^-/.test(startOf(word))) return 'the places where `find` starts are not known'
+    roots.push(word)
+    rest.shift()
+  }
+  const filter = new Filter()
+  for (let word = rest.shift(); word; word = rest.shift()) {
+    const name = textOf(word)
+    if (name === undefined) return 'a part of the expression of `find` is not known'
+    if (/^-(?:printf|ls|follow)$/.test(name)) printsNames = false
+    if (/^(?:[(),!]|-(?:a|and|o|or|not))$/.test(name) || tests.has(name)) {
+      filter.add(name)
+      continue
+    }
+    if (!valued.has(name) && !/^-newer[aBcm][aBcmt]$/.test(name)) return `\`find ${name}\` is not among what only looks`
+    const value = rest.shift()
+    if (!value || value.isSeveral) return `the value of \`find ${name}\` is not known`
+    filter.add(name, value)
+  }
+  return { roots, ...(printsNames && !filter.mixesEnds && { names: filter.names }) }
+}
+
+function optionOf(word: Word | undefined): string | undefined {
+  const text = word && textOf(word)
+  return text !== undefined && /^-[HLP]$/.test(text) ? text : undefined
+}
+
+/**
+ * What the expression says of the names that it finds. If each part between two `-o` has a `-name`, a file must match one of them,
+ * however the parts are grouped.
+ */
+class Filter {
+  readonly #patterns: string[] = []
+  readonly #skipped: string[] = []
+  readonly #wishes: Word[] = []
+  readonly #partsWithName = [false]
+  #prints = { nul: false, lines: false }
+  #isNegated = false
+  #isSimple = true
+  #hasOr = false
+
+  add(name: string, word?: Word): void {
+    const value = word && textOf(word)
+    if (word && !this.#isNegated) this.#wishes.push(word)
+    const isNot = name === '!' || name === '-not'
+    if ((this.#isNegated && (isNot || name === '(')) || name === ',') this.#isSimple = false
+    if (name === '-o' || name === '-or') {
+      this.#hasOr = true
+      this.#partsWithName.push(false)
+    }
+    if (name === '-print0') this.#prints.nul = true
+    if (name === '-print') this.#prints.lines = true
+    if (/^-i?name$/.test(name) && !this.#isNegated && value !== undefined) {
+      this.#patterns.push(value)
+      this.#partsWithName[this.#partsWithName.length - 1] = true
+    }
+    const folder =
+      name === '-path' && this.#isNegated ? /^\*\/([A-Za-z0-9_.-]+)\/\*$/.exec(value ?? '')?.[1] : undefined
+    if (folder !== undefined) this.#skipped.push(folder)
+    this.#isNegated = isNot
+  }
+
+  /** Some names end with a NUL, others with a line. */
+  get mixesEnds(): boolean {
+    return this.#prints.nul && this.#prints.lines
+  }
+
+  get names(): NonNullable<FindCall['names']> {
+    const isFiltered = this.#isSimple && this.#partsWithName.every(Boolean)
+    return {
+      isNul: this.#prints.nul,
+      patterns: isFiltered ? this.#patterns : [],
+      skipped: this.#isSimple && !this.#hasOr ? this.#skipped : [],
+      wishes: this.#wishes,
+    }
+  }
+}
+
+function isRoot(word: Word): boolean {
+  return !/^(?:-.|[(!])/.test(startOf(word))
+}
+
+const tests = new Set(
+  `-print -print0 -prune -quit -ls -empty -true -false -executable -readable -writable -nouser -nogroup -mount -xdev -depth
+  -follow -daystart -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn`.split(/\s+/),
+)
+
+const valued = new Set(
+  `-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size -perm -user -group
+  -uid -gid -links -inum -samefile -fstype -newer -anewer -cnewer -mtime -atime -ctime -mmin -amin -cmin -used -maxdepth -mindepth
+  -printf`.split(/\s+/),
+)
+
+/** A sentence on what a call of npm may do beyond reading what is installed here; undefined if nothing. */
+function npmProblem(words: readonly Word[]): string | undefined {
+  const [name, ...rest] = words
+  const command = name && textOf(name)
+  if (command === undefined) return 'npm without a command'
+  const rule = npmCommands.get(command)
+  if (!rule) return `\`npm ${command}\` is not among the commands that only read`
+  const call = parseArguments(rest, rule)
+  if (typeof call === 'string') return call
+  if (call.operands.length > (rule.maxOperands ?? Infinity)) return `\`npm ${command}\` with a name does more`
+  return rule.check?.(call)
+}
+
+const list: ProgramRule = {
+  options: `-a -l -p -g --all --json --long --parseable --global --depth= --prod --production --dev --omit= --include= --link --package-lock-only
+    --workspaces --workspace=`,
+}
+
+/** What asks the registry (`view`, `outdated`, `audit`, `search`) is not here, nor what runs a script. */
+const npmCommands = new Map<string, ProgramRule>(
+  Object.entries({
+    '-v': { options: '', maxOperands: 0 },
+    '--version': { options: '', maxOperands: 0 },
+    ls: list,
+    list,
+    ll: list,
+    la: list,
+    explain: { options: '--json' },
+    why: { options: '--json' },
+    query: { options: '' },
+    root: { options: '-g --global', maxOperands: 0 },
+    prefix: { options: '-g --global', maxOperands: 0 },
+    // With a name it is run.
+    run: { options: '', maxOperands: 0 },
+    'run-script': { options: '', maxOperands: 0 },
+    pkg: subcommand('get'),
+    config: subcommand('get', 'list', 'ls'),
+  }),
+)
+
+function subcommand(...names: string[]): ProgramRule {
+  return {
+    options: '--json',
+    check: ({ operands: [first] }) =>
+      first && names.includes(textOf(first) ?? '') ? undefined : 'it may change settings',
+  }
+}
+
+/**
+ * What keeps npm from being asked without asking first, if anything does: settings in the folder or above it can tell it to write
+ * elsewhere (`cache`, `logs-dir`) or to run something (`node-options`, `script-shell`). The user's own settings are theirs.
+ */
+function npmSettingsProblem(folder: string, home: string): string | undefined {
+  for (let current = folder; ; current = dirname(current)) {
+    const file = join(current, '.npmrc')
+    const problem = current === home || !existsSync(file) ? undefined : settingsProblem(file)
+    if (problem !== undefined || dirname(current) === current) return problem
+  }
+}
+
+function settingsProblem(file: string): string | undefined {
+  const settings = readPlainFile(file, { maxBytes: 4 * 1024 * 1024 })?.toString('utf8')
+  if (settings === undefined) return `${file} cannot be read`
+  for (const line of settings.split(/\r?\n/)) {
+    if (/^\s*(?:[#;].*)?$/.test(line)) continue
+    const key = /^\s*([^=\s[\]"']+)\s*(?:=|$)/.exec(line)?.[1]
+    if (key === undefined || !isHarmless(key)) return `${file} has the line \`${line.trim()}\`, which cannot be judged`
+  }
+  return undefined
+}
+
+/** Where packages come from, and how they are laid out: nothing that reading what is installed cares for. */
+function isHarmless(key: string): boolean {
+  return harmless.has(key) || /^(?:@[^:]+:registry|\/\/.*:[_a-zA-Z]+)$/.test(key)
+}
+
+const harmless = new Set(
+  `registry save-exact save-prefix engine-strict package-lock fund audit audit-level legacy-peer-deps strict-peer-deps
+  strict-peer-dependencies auto-install-peers loglevel progress color ignore-scripts strict-allow-scripts always-auth
+  omit-lockfile-registry-resolved lockfile-version install-strategy prefer-offline prefer-dedupe update-notifier shamefully-hoist
+  public-hoist-pattern[] node-linker hoist link-workspace-packages resolution-mode tag-version-prefix workspaces-update`.split(
+    /\s+/,
+  ),
+)

@@ -7,9 +7,7 @@ import type {
   ProcessSubstitutionPart,
 } from 'unbash'
 import { isHarmlessArithmetic } from './arithmetic.ts'
-import { expandBraces } from './braces.ts'
-import { readAnsiQuoted, readBare, readDoubleQuoted, readSingleQuoted, unknownEscapes } from './literal-text.ts'
-import { anything, type Piece, severalThings, textOf, type Output, type Word } from './word.ts'
+import { anything, severalThings, textOf, literal, type Piece, type Output, type Word } from './word.ts'
 
 /** What a word may refer to. */
 export interface Surroundings {
@@ -299,3 +297,53 @@ function isOneWord(piece: Piece): boolean {
 }
 
 const unsplit = /^[A-Za-z0-9_.,:=@%+/-]*$/
+
+/** The words that `{a,b}` or `{1..9}` stands for; undefined for any form that is not that plain. */
+function expandBraces(source: string): Word[] | undefined {
+  if (/^\{[0-9]+\.\.[0-9]+\}$/.test(source)) return [{ pieces: [{ type: 'digits' }], isSeveral: true }]
+  if (!/^\{[A-Za-z0-9_./-]*(?:,[A-Za-z0-9_./-]*)+\}$/.test(source)) return undefined
+  const texts = source.slice(1, -1).split(',')
+  return texts.length > maxAlternatives ? undefined : texts.map(literal)
+}
+
+/** A word may have several braces, and their numbers multiply. */
+const maxAlternatives = 16
+
+/**
+ * The text of what the shell takes as it stands, read from the source and not from the parser: where the two could differ, the
+ * answer is `undefined`, and whoever asked must not rely on it.
+ */
+
+/** Outside of quotes: letters without a meaning of their own, and letters behind a backslash. */
+function readBare(source: string): string | undefined {
+  if (!bare.test(source) || /(?:^|[:=])~/.test(source) || (source.includes('{') && /,|\.\./.test(source)))
+    return undefined
+  return unescape(source, /\\([\s\S])/g)
+}
+
+/** `~` only where it stands for itself, braces only where nothing in them makes more words of one. */
+const bare = /^(?:[A-Za-z0-9_.,:=@%+/^#{}!~\]-]|[^\x00-\x7f]|\\[\x20-\x7e\n])*$/
+
+function readSingleQuoted(source: string): string | undefined {
+  return /^'[^']*'$/.test(source) ? source.slice(1, -1) : undefined
+}
+
+/** Text between double quotes, without the quotes. */
+function readDoubleQuoted(source: string): string | undefined {
+  return /^(?:[^"$`\\]|\\[\s\S])*$/.test(source) ? unescape(source, /\\([$`"\\\n])/g) : undefined
+}
+
+/** Escapes of `$'…'` that not everybody reads alike: some text, and nothing but text. */
+const unknownEscapes = Symbol('unknown escapes')
+
+function readAnsiQuoted(source: string): string | typeof unknownEscapes | undefined {
+  if (!/^\$'(?:[^'\\]|\\[\s\S])*'$/.test(source)) return undefined
+  if (/\\[^nt\\'"]/.test(source.replaceAll('\\\\', ''))) return unknownEscapes
+  return source
+    .slice(2, -1)
+    .replace(/\\(.)/g, (_, letter: string) => (letter === 'n' ? '\n' : letter === 't' ? '\t' : letter))
+}
+
+function unescape(source: string, escape: RegExp): string {
+  return source.replace(escape, (_, letter: string) => (letter === '\n' ? '' : letter))
+}

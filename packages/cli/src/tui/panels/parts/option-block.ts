@@ -2,7 +2,7 @@ import { matchesKey } from '@earendil-works/pi-tui'
 import { padded } from '../../../text/display-width.ts'
 import type { Theme } from '../../theme.ts'
 import { hardWrapped } from './text-wrap.ts'
-import { typedText } from './typed-text.ts'
+import { typedText } from './text-field.ts'
 
 /** A few numbered options, each shown whole. Their labels are harmless. */
 export class OptionBlock {

@@ -1,5 +1,5 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import { counted } from '../../../text/counted.ts'
+import { counted } from '../../../text/amounts.ts'
 import { fitText } from '../../../text/display-width.ts'
 import type { Theme } from '../../theme.ts'
 

@@ -1,8 +1,7 @@
-import { CURSOR_MARKER, matchesKey } from '@earendil-works/pi-tui'
+import { CURSOR_MARKER, matchesKey, decodeKittyPrintable } from '@earendil-works/pi-tui'
 import { harmless } from '../../../text/harmless.ts'
 import type { Theme } from '../../theme.ts'
 import { hardWrapped } from './text-wrap.ts'
-import { typedText } from './typed-text.ts'
 
 interface TextFieldOptions {
   theme: Theme
@@ -163,4 +162,10 @@ function lineBelow(text: string, at: number): number {
 /** Never in the middle of one. */
 function letterAt(text: string, at: number): number {
   return segments.segment(text).containing(at)?.index ?? text.length
+}
+
+/** What a key press writes; undefined for a key that is a command. */
+export function typedText(data: string): string | undefined {
+  const text = decodeKittyPrintable(data) ?? data
+  return text !== '' && !/[\u0000-\u001f\u007f-\u009f]/.test(text) ? text : undefined
 }

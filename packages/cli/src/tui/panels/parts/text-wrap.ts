@@ -1,5 +1,5 @@
 import { wrapTextWithAnsi } from '@earendil-works/pi-tui'
-import { forEachGrapheme } from '../../../text/graphemes.ts'
+import { forEachGrapheme } from '../../../text/display-width.ts'
 
 /** Prose, broken between words. */
 export function wordWrapped(text: string, columns: number): string[] {

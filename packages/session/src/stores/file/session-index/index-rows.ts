@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { Reading } from '../../../log/replay.ts'
-import type { SessionInfo, SessionPage, SessionQuery } from '../../../state/session-list.ts'
+import type { SessionInfo, SessionPage, SessionQuery } from '../../../state/session-info.ts'
 import { SessionState } from '../../../state/session-state.ts'
 import { pageOf } from '../../list-page.ts'
 import { IndexError } from './index-connection.ts'

@@ -1,6 +1,6 @@
 import { parseLine } from '../../../line/parse-line.ts'
 import { Reading, type ReplayedLine } from '../../../log/replay.ts'
-import type { SearchHit, SearchQuery } from '../../../state/session-list.ts'
+import type { SearchHit, SearchQuery } from '../../../state/session-info.ts'
 import { SessionState } from '../../../state/session-state.ts'
 import type { Candidate } from './index-documents.ts'
 import type { IndexFile, Part } from './index-file.ts'

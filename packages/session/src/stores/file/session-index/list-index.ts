@@ -1,5 +1,5 @@
 import type { ReadableLog } from '../../../log/log-store.ts'
-import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-list.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-info.ts'
 
 /** The sessions that a list or a search is about. */
 export interface IndexSource {

@@ -1,7 +1,7 @@
 import { payloadOf } from '../../../line/codec.ts'
 import type { DiskLine } from '../../../line/line.ts'
 import { textOfLine } from '../../../line/message-text.ts'
-import type { SearchHit } from '../../../state/session-list.ts'
+import type { SearchHit } from '../../../state/session-info.ts'
 import { findWords } from './search-text.ts'
 
 /** The newest hits among all that are offered. */

@@ -1,7 +1,6 @@
 import type { ReadableLog } from '../../../log/log-store.ts'
 import { Reading, replay } from '../../../log/replay.ts'
-import { sessionInfoOf } from '../../../state/session-info.ts'
-import type { SessionInfo } from '../../../state/session-list.ts'
+import { sessionInfoOf, type SessionInfo } from '../../../state/session-info.ts'
 import { quickState } from '../../../log/session-reader.ts'
 import { SessionState, type Placed } from '../../../state/session-state.ts'
 import type { Row } from './index-db.ts'

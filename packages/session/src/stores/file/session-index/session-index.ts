@@ -1,4 +1,4 @@
-import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-list.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-info.ts'
 import { IndexFile } from './index-file.ts'
 import { IndexRows } from './index-rows.ts'
 import { IndexSearch } from './index-search.ts'
