@@ -6,8 +6,9 @@ import { type Import, importsOf, packageOf, withSlashes } from './import-graph.t
 /** What each package may import of ours. Tests, benches and scripts may import every package. */
 const arrows: Record<string, string[]> = {
   session: [],
+  redact: [],
   client: ['session'],
-  agent: ['session'],
+  agent: ['session', 'redact'],
   server: ['session', 'client', 'agent'],
   cli: ['session', 'client', 'agent', 'server'],
   web: ['client', 'session'],
@@ -33,10 +34,9 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
   },
   client: { shared: [], folders: { protocol: [] } },
   agent: {
-    shared: ['util', 'redaction'],
+    shared: ['util'],
     folders: {
       util: [],
-      redaction: [],
       models: [],
       tools: [],
       permissions: ['tools'],
@@ -122,6 +122,8 @@ function checkPackageArrow({ file, line, specifier, targets }: Import): string[]
   const from = packageOf(file)
   const allowed = arrows[from ?? '']
   if (from === undefined) return []
+  // Tests may use the log and its test kit.
+  if (file.endsWith('.test.ts') && specifier.startsWith('@tapetree/session')) return []
   if (allowed === undefined) return [`${file}:${line}: package ${from} has no arrows in scripts/check-arrows.ts`]
   return targets.flatMap(({ file: target }) => {
     const to = packageOf(target)

@@ -9,6 +9,7 @@ const page = pageAt('reference/agent-api.md')
 test('every name that can be imported is on the page', () => {
   const sources = [
     'index.ts',
+    'permissions/index.ts',
     'testing/index.ts',
     ...['ai-sdk', 'anthropic', 'google', 'openai', 'openai-compatible'].map(
       (provider) => `models/providers/${provider}.ts`,

@@ -68,10 +68,15 @@ export {
   type RequestAnswer,
 } from './permissions/requests.ts'
 export { noRules, ruleSchema, type Effect, type Rule, type RuleLayers } from './permissions/rules.ts'
-export { secretsOf } from './redaction/known-values.ts'
-export type { RedactingByteStream, RedactingStream } from './redaction/redacting-stream.ts'
-export { allowanceOf, type RedactionPolicy } from './redaction/redaction-policy.ts'
-export { createRedactor, type Redactor } from './redaction/redactor.ts'
+export {
+  allowanceOf,
+  createRedactor,
+  secretsOf,
+  type RedactingByteStream,
+  type RedactingStream,
+  type RedactionPolicy,
+  type Redactor,
+} from '@tapetree/redact'
 export type { ModelProvider, ProviderApi } from './models/registry/catalogue.ts'
 export { cycleModels, type CycleOutcome } from './models/registry/cycle-models.ts'
 export type { KeyCheck } from './models/registry/key-check.ts'

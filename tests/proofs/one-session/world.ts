@@ -14,7 +14,7 @@ import {
   type Tool,
 } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { defaultPolicy } from '../../../packages/agent/src/redaction/redactor.ts'
+import { defaultPolicy } from '../../../packages/redact/src/redactor.ts'
 import type { SessionStore } from '@tapetree/session'
 import { z } from 'zod'
 import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'

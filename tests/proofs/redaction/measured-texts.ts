@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { createRedactor } from '../../../packages/agent/src/redaction/redactor.ts'
+import { createRedactor } from '../../../packages/redact/src/redactor.ts'
 import { maxTries } from '../../../scripts/figure/tries.ts'
 import { nsPerCharacter } from './slowest-text.ts'
 

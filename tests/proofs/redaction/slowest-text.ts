@@ -1,7 +1,7 @@
-import { families } from '../../../packages/agent/src/redaction/families.ts'
-import type { SecretFamily } from '../../../packages/agent/src/redaction/family.ts'
-import type { Redactor } from '../../../packages/agent/src/redaction/redactor.ts'
-import { pick, plant, secretShapes } from '../../../packages/agent/src/redaction/testing/planted-secrets.ts'
+import { families } from '../../../packages/redact/src/families.ts'
+import type { SecretFamily } from '../../../packages/redact/src/family.ts'
+import type { Redactor } from '../../../packages/redact/src/redactor.ts'
+import { pick, plant, secretShapes } from '../../../packages/redact/src/testing/planted-secrets.ts'
 
 /** A text that is one sequence of pieces, repeated to the wanted length. */
 export interface HostileText {

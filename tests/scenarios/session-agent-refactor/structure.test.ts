@@ -82,9 +82,7 @@ verifies(
       Array.from(textOf(file).matchAll(/from '(\.\.\/[^']+)'/g), ([, path]) => path as string),
     )
     expect(
-      imports.filter(
-        (path) => !/^\.\.\/(?:util\/|models\/[^/]+$|tools\/|permissions\/|prompt\/|summary\/|redaction\/)/.test(path),
-      ),
+      imports.filter((path) => !/^\.\.\/(?:util\/|models\/[^/]+$|tools\/|permissions\/|prompt\/|summary\/)/.test(path)),
     ).toEqual([])
   },
 )

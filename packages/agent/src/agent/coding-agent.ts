@@ -8,8 +8,7 @@ import type { McpServerState } from '../mcp/mcp-server.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
 import { describeChange } from '../mcp/pinned-tools.ts'
 import type { SignInOptions } from '../mcp/sign-in.ts'
-import { secretsOf } from '../redaction/known-values.ts'
-import { createRedactor } from '../redaction/redactor.ts'
+import { createRedactor, secretsOf } from '@tapetree/redact'
 import {
   createModelRegistry,
   type ModelRegistry,

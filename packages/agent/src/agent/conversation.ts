@@ -8,7 +8,7 @@ import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/mode
 import { PermissionGate } from '../permissions/gate.ts'
 import { askUser, type Requests, type PermissionRequest } from '../permissions/requests.ts'
 import { SessionMode } from '../permissions/session-mode.ts'
-import { defaultPolicy, createRedactor, type Redactor } from '../redaction/redactor.ts'
+import { defaultPolicy, createRedactor, type Redactor } from '@tapetree/redact'
 import { allTools } from '../tools/builtin/all-tools.ts'
 import { LeftBehind, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'

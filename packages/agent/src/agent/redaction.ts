@@ -1,8 +1,7 @@
 import type { Content, EntryDraft, Message, RecordDraft, Redaction } from '@tapetree/session'
-import type { Redactor } from '../redaction/redactor.ts'
+import type { RedactingStream, Redactor } from '@tapetree/redact'
 import { fileKindOf } from '../tools/files/file-kind.ts'
 import type { Model, ModelPart } from '../models/model.ts'
-import type { RedactingStream } from '../redaction/redacting-stream.ts'
 import { derivedIterable } from '../util/derived-iterable.ts'
 
 type Draft = EntryDraft | RecordDraft

@@ -6,7 +6,7 @@ import { LiveOutput } from '../tools/commands/live-output.ts'
 import { showOutput } from '../tools/commands/shown-output.ts'
 import { newJobId, type Jobs } from '../tools/commands/jobs.ts'
 import type { LiveEvent } from '../run/events.ts'
-import type { Redactor } from '../redaction/redactor.ts'
+import type { Redactor } from '@tapetree/redact'
 import type { RunSlot } from '../run/run-slot.ts'
 
 export interface ShellParts {

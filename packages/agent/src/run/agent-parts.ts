@@ -4,7 +4,7 @@ import type { Hooks } from './hooks.ts'
 import type { LiveEvent } from './events.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { Requests } from '../permissions/requests.ts'
-import type { Redactor } from '../redaction/redactor.ts'
+import type { Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
 

@@ -1,4 +1,4 @@
-import type { RedactionPolicy } from '../../redaction/redaction-policy.ts'
+import type { RedactionPolicy } from '@tapetree/redact'
 import { askUserTool } from './ask-user.ts'
 import { bashTool, type BashOptions } from './bash.ts'
 import { editTool } from './edit.ts'

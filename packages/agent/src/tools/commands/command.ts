@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { defaultPolicy } from '../../redaction/redactor.ts'
+import { defaultPolicy } from '@tapetree/redact'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
 import { readExit, type CommandExit } from './exit-file.ts'
 import type { Order } from './order.ts'

@@ -1,4 +1,4 @@
-import type { RedactionPolicy } from '../../redaction/redaction-policy.ts'
+import type { RedactionPolicy } from '@tapetree/redact'
 
 /** What a supervisor is told to do. It holds secrets: it goes through a pipe and is written nowhere. */
 export interface Order {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createRedactor } from '../../redaction/redactor.ts'
+import { createRedactor } from '@tapetree/redact'
 import { canary } from '../../testing/canary.ts'
 import { callTool, testContext, type TestContext } from '../../testing/tool-context.ts'
 import { bashTool } from '../builtin/bash.ts'

@@ -1,4 +1,4 @@
-import type { RedactingByteStream } from '../../redaction/redacting-stream.ts'
+import type { RedactingByteStream } from '@tapetree/redact'
 import type { OutputWriter } from './spooled-output.ts'
 
 /** After so long without output, what was put off is looked at. */

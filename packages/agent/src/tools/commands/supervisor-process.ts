@@ -59,7 +59,7 @@ export async function dismissSupervisor(): Promise<void> {
 function spawnSupervisor(): Supervisor {
   const { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks } = process.env
   const env = { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks }
-  const [file, args] = asSubreaper(process.execPath, programPath())
+  const [file, args] = asSubreaper(process.execPath, programArguments())
   const supervisor = spawn(file, args, { cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   supervisor.on('error', () => undefined) // it closes too, and that is heard
   supervisor.stdin.on('error', () => undefined)
@@ -75,16 +75,18 @@ const setChildSubreaper = 36
  * can get out of its sight. Node cannot ask for that; Perl can, and it outlasts `exec`. Without Perl, who leaves both parent
  * and group is known by the mark in its environment alone.
  */
-function asSubreaper(file: string, program: string): [file: string, args: string[]] {
+function asSubreaper(file: string, program: string[]): [file: string, args: string[]] {
   const perl = '/usr/bin/perl'
   const number = process.platform === 'linux' ? prctl[process.arch] : undefined
-  if (number === undefined || !existsSync(perl)) return [file, [program]]
-  return [perl, ['-e', `syscall(${number}, ${setChildSubreaper}, 1, 0, 0, 0); exec {$ARGV[0]} @ARGV`, file, program]]
+  if (number === undefined || !existsSync(perl)) return [file, program]
+  return [perl, ['-e', `syscall(${number}, ${setChildSubreaper}, 1, 0, 0, 0); exec {$ARGV[0]} @ARGV`, file, ...program]]
 }
 
-function programPath(): string {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  return fileURLToPath(new URL(`./supervisor.${extension}`, import.meta.url))
+/** A supervisor that runs from source imports our other packages from source, too. */
+function programArguments(): string[] {
+  const isSource = import.meta.url.endsWith('.ts')
+  const program = fileURLToPath(new URL(`./supervisor.${isSource ? 'ts' : 'js'}`, import.meta.url))
+  return isSource ? ['-C', '@tapetree/source', program] : [program]
 }
 
 /** Whether this process waits for the supervisor before it ends. */

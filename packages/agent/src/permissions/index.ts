@@ -1,0 +1,7 @@
+/** Permissions on their own, for programs that judge calls and commands without running an agent. */
+export { PermissionGate, type GatePolicy, type PermissionGateOptions } from './gate.ts'
+export { judgeCall } from './judge-call.ts'
+export { judgeCommand } from './judge-command.ts'
+export { permissionModes, toolsFor, type PermissionMode } from './modes.ts'
+export type { Judgement, Policy } from './policy.ts'
+export { noRules, ruleSchema, type Effect, type Rule, type RuleLayers } from './rules.ts'
