@@ -23,11 +23,13 @@ describe('an answer', () => {
     ])
   })
 
-  test('keeps every line break of a text, however the text is split into deltas', () => {
-    const deltas = ['\n', '\n', '\nHello', '\nyou']
-    const answer = answerOf(...deltas.map((text): ModelPart => ({ type: 'text_delta', part: 0, text })))
-    expect(answer.content).toEqual([{ type: 'text', text: { content: deltas.join('') } }])
-  })
+  test.each([[['\n', '\n', '\nHello', '\nyou']], [['\n\n\nHello\nyou']], [[...'\n\n\nHello\nyou']]])(
+    'drops the first line break and no other, however the text is split into deltas: %j',
+    (deltas) => {
+      const answer = answerOf(...deltas.map((text): ModelPart => ({ type: 'text_delta', part: 0, text })))
+      expect(answer.content).toEqual([{ type: 'text', text: { content: '\n\nHello\nyou' } }])
+    },
+  )
 
   test('tells what is new, by offset', () => {
     const answer = new Answer('item', 'run')

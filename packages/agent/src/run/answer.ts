@@ -24,6 +24,8 @@ export class Answer {
   readonly item: string
   readonly #runId: string
   readonly #blocks: Block[] = []
+  /** Text or reasoning has arrived. */
+  #hasBegun = false
   usage: Usage | undefined
   /** Content that the model adapter does not know, by kind, and how often it came. */
   skipped: Record<string, number> | undefined
@@ -79,9 +81,14 @@ export class Answer {
   #addText(part: number, type: 'text' | 'reasoning', text: string): LiveText | undefined {
     const block = this.#textBlock(part, type)
     if (text === '') return undefined
+    const isBeginning = type === 'text' && part === 0 && !this.#hasBegun
+    this.#hasBegun = true
+    // Some models begin with a line break. Only the first one is dropped, however the text is split into deltas.
+    const added = isBeginning && text.startsWith('\n') ? text.slice(1) : text
+    if (added === '') return undefined
     const off = block.text.length
-    block.text += text
-    return { type: 'delta', item: this.item, part, kind: type, off, text, run: this.#runId }
+    block.text += added
+    return { type: 'delta', item: this.item, part, kind: type, off, text: added, run: this.#runId }
   }
 
   #addInput(part: number, text: string): LiveText | undefined {
