@@ -143,7 +143,7 @@ describe('parent cycle in the file', () => {
             `{"type":"message","id":"${id}","parent_id":"${parents[index]}","timestamp":"2024-01-01T10:00:00Z","message":{"role":"user","content":[{"type":"text","text":{"content":"${id}"}}]}}`,
         ),
       ])
-      expect(session.damage.map(({ reason }) => reason)).toEqual([`entry ${parents[0]} is named and not there`])
+      expect(session.damage.map(({ reason }) => reason)).toEqual([`entry ${parents[0]} is referenced but missing`])
       await ask(session, 'on')
       expect(await saidIn(session)).toEqual([...ids, 'on'].map((words) => `user: ${words}`))
       expect(JSON.stringify(await session.getTree()).length).toBeLessThan(4000)

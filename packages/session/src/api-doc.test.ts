@@ -1,4 +1,4 @@
-// The page of the API is written by hand. These tests fail when something public is not on it.
+// The API page is written by hand. These tests fail if a public name is missing from it.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
@@ -6,7 +6,7 @@ import * as testing from './testing/index.ts'
 
 const page = readFileSync(new URL('../../../docs/reference/session-api.md', import.meta.url), 'utf8')
 
-test('every function, class and constant that can be imported is on the page', () => {
+test('every exported function, class and constant is on the page', () => {
   expect([...Object.keys(api), ...Object.keys(testing)].filter((name) => !isNamed(name))).toEqual([])
 })
 
@@ -18,14 +18,14 @@ test('every method and property of the classes is on the page', () => {
   expect(members.filter(({ member }) => member !== 'constructor' && !isNamed(member))).toEqual([])
 })
 
-test('every code of an error is on the page, and no other', () => {
+test('every error code is on the page, and no other', () => {
   const source = readFileSync(new URL('errors.ts', import.meta.url), 'utf8')
   const codes = new Set(Array.from(source.matchAll(/^ {2}\| '([a-z-]+)'/gm), ([, code]) => code))
   const errors = page.slice(page.indexOf('\n## Errors'), page.indexOf('\n## Testing'))
   expect(new Set(Array.from(errors.matchAll(/^\| `([a-z-]+)` +\|/gm), ([, code]) => code))).toEqual(codes)
 })
 
-/** At the start of a piece of code, as in `open(id)`. */
+/** At the start of a code span, as in `open(id)`. */
 function isNamed(name: string): boolean {
   return new RegExp(`[\`\\s{]${name}\\b`).test(page)
 }

@@ -6,7 +6,7 @@ export type SessionErrorCode =
   | 'session-closed'
   | 'read-only'
   | 'newer-format'
-  | 'fenced' // another writer has taken over while we held the session
+  | 'fenced' // another writer took over while this process held the session
   | 'storage-failed'
   | 'entry-not-found'
   | 'invalid-entry'
@@ -17,7 +17,7 @@ export type SessionErrorCode =
   | 'queue-empty'
   | 'message-not-found'
 
-/** The one error of this package. `code` is for programs, the message is a sentence for people. */
+/** The only error class of this package. Programs read `code`; the message is a sentence for people. */
 export class SessionError extends Error {
   override readonly name = 'SessionError'
   readonly code: SessionErrorCode

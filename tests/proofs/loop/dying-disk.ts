@@ -97,8 +97,8 @@ export class DyingDisk implements LogStore {
 
   append(lines: readonly SealedLine[], { term, head }: AppendOptions): AppendResult | Promise<AppendResult> {
     if (this.isDead) return never()
-    if (term !== this.#term) return { type: 'fenced', reason: `its term is ${this.#term} by now` }
-    if (head !== this.#lines.length) return { type: 'fenced', reason: `its last line is ${this.#lines.length} by now` }
+    if (term !== this.#term) return { type: 'fenced', reason: `its term is now ${this.#term}` }
+    if (head !== this.#lines.length) return { type: 'fenced', reason: `its last line is now ${this.#lines.length}` }
     if (!this.#isSlow) return this.#write(lines) ?? never()
     return new Promise((answer) => {
       this.#waiting = { lines, answer }

@@ -8,7 +8,7 @@ import { text, type MessageInput, type MessageRole } from './message.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import { emptyTranscript, reduceTranscript } from '../view/transcript.ts'
 
-test('blocks that cannot be read are left out, and the rest of the message stays', () => {
+test('unreadable blocks are dropped, and the rest of the message stays', () => {
   const content = [
     { type: 'text', text: 'flat' },
     null,
@@ -38,7 +38,7 @@ test('blocks that cannot be read are left out, and the rest of the message stays
   })
 })
 
-test('an entry or a record without its payload counts as one of an unknown type', () => {
+test('an entry or a record without its payload becomes one of an unknown type', () => {
   const types = ['compaction', 'plan'].map((type) => {
     const disk: DiskLine = { type, id: 'x', timestamp: '', ...(type === 'compaction' && { parent_id: null }) }
     return checkLine(fromDisk(disk, 2)).type
@@ -46,19 +46,19 @@ test('an entry or a record without its payload counts as one of an unknown type'
   expect(types).toEqual(['unknown', 'unknown_record'])
 })
 
-test('members of a newer version cannot take the place of those that identify an item', () => {
+test('members of a newer version cannot replace those that identify an item', () => {
   const compaction = { id: [], seq: 'x', type: 'y', summary: 's', first_kept_entry_id: 'a', tokens_before: 1 }
   const line = fromDisk({ type: 'compaction', id: 'c', parent_id: null, timestamp: '', compaction }, 1)
   const [item] = reduceTranscript(emptyTranscript(), { type: 'line', line }).path.items
   expect([item?.type, item?.id, item?.seq]).toEqual(['compaction', 'c', 1])
 })
 
-test('a note without a place in the tree is left out', () => {
+test('a note without a place in the tree is dropped', () => {
   const line = fromDisk({ type: 'session_info', id: 'n', timestamp: '', session_info: { name: 'x' } }, 1)
   expect(reduceTranscript(emptyTranscript(), { type: 'line', line }).name).toBe('')
 })
 
-test('whatever a log says, it can be shown', () => {
+test('any log can be shown', () => {
   const types = wordsIn(`
     session message system model_change thinking_level compaction branch_summary custom label
     session_info gap writer leaf submission run_start run_end attempt tool_start plan permission_request
@@ -107,7 +107,7 @@ function wordsIn(list: string): string[] {
   return list.trim().split(/\s+/)
 }
 
-describe('what is written', () => {
+describe('drafts', () => {
   test.each<[string, unknown, unknown]>([
     ['a string', 'hi', [text('hi')]],
     ['text blocks as other SDKs have them', [{ type: 'text', text: 'hi' }], [text('hi')]],
@@ -133,7 +133,7 @@ describe('what is written', () => {
       [{ type: 'tool_result', toolResult: { toolUseId: 'c', content: null } }],
       'content[0].toolResult.content is a string or a list of blocks, not null.',
     ],
-  ])('a message with a malformed %s is rejected with what is wrong, and nothing is written', async (...row) => {
+  ])('a message with a malformed %s is rejected with the reason, and nothing is written', async (...row) => {
     const [, role, content, problem] = row
     await using session = await memoryStore().create()
     const { seq } = session.head
@@ -142,14 +142,14 @@ describe('what is written', () => {
     expect(session.head.seq).toBe(seq)
   })
 
-  test('an entry whose payload is malformed is rejected with the name of the member', async () => {
+  test('a malformed payload is rejected with the name of the member', async () => {
     await using session = await memoryStore().create()
     await expect(session.appendModelChange('p', 7 as never)).rejects.toThrow(
       'modelId of a model_change line is missing or malformed: 7.',
     )
   })
 
-  test('whatever is handed over is rejected, or reads back whole', async () => {
+  test('any draft is rejected, or reads back unchanged', async () => {
     const leaf = fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.constant(undefined), fc.boolean())
     const type = fc.constantFrom('text', 'image', 'tool_use', 'tool_result', 'reasoning', 'video')
     const payload = fc.oneof(

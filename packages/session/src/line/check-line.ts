@@ -6,8 +6,8 @@ import { text, type Content, type Message, type MessageRole } from './message.ts
 import type { UnknownRecord } from './record.ts'
 
 /**
- * The codec renames members and does not look at their values. Whoever draws lines takes them through here first: a line whose
- * payload is not what its type promises becomes one of an unknown type, and blocks that cannot be read are left out.
+ * Checks a decoded line before it is shown; the codec only renames members. A line whose payload does not match
+ * its type becomes an unknown line. Unreadable blocks are dropped.
  */
 export function checkLine(line: Line): Line {
   const dated = isText(line.timestamp) ? line : { ...line, timestamp: '' }
@@ -48,7 +48,7 @@ const isListOf = (shape: Shape): Check => {
   return (value) => Array.isArray(value) && value.every((item) => hasShape(item, shape))
 }
 
-/** Only the members that somebody takes apart; the others are passed on as they are. */
+/** Only members that callers destructure; the others pass through unchecked. */
 const payloads: Partial<Record<Line['type'], Shape>> = {
   system: { prompt: isText, tools: isListOf({ name: isText }) },
   model_change: { provider: isText, modelId: isText },
@@ -91,7 +91,7 @@ function payloadOf(line: Line | EntryDraft | RecordDraft): unknown {
 
 function unreadable(line: Exclude<Line, Header>): Line {
   if (!('parentId' in line)) return unreadableRecord(line)
-  // A note that cannot be read must not become the leaf.
+  // An unreadable note must not become the leaf.
   if (line.type === 'label') return { ...line, label: { targetId: '' } }
   if (line.type === 'session_info') return { ...line, sessionInfo: { name: '' } }
   const { id, parentId, timestamp, seq } = line
@@ -157,8 +157,9 @@ function checkToolResult(block: Record<string, unknown>): Content[] {
 }
 
 /**
- * A draft in the form in which it is stored. Content may also be a string or have blocks `{ type: 'text', text: '…' }`, as in other
- * SDKs. Throws `invalid-entry` with what is wrong: a draft that readers could not read never reaches the log.
+ * Returns a draft in its stored form. Content may also be a string or have blocks `{ type: 'text', text: '…'
+ * }`, as in other SDKs. Throws `invalid-entry` if the draft is malformed, so unreadable drafts never reach the
+ * log.
  */
 export function checkDraft<T extends EntryDraft | RecordDraft>(draft: T): T {
   if (draft.type === 'message') return { ...draft, message: draftedMessage(draft.message) }
@@ -215,7 +216,7 @@ const isImageSource: Check = (source) => {
     : (source['type'] === 'base64' || source['type'] === 'url') && isText(source['data'])
 }
 
-/** What each type of block holds, and in which member. */
+/** The payload member of each block type, and the shape of that payload. */
 const blocks: Record<string, { payload: string; shape: Shape }> = {
   text: { payload: 'text', shape: { content: isText } },
   reasoning: { payload: 'reasoning', shape: { text: isText } },
@@ -228,7 +229,7 @@ function invalid(message: string): SessionError {
   return new SessionError('invalid-entry', message)
 }
 
-/** At most this much of a malformed value is put into an error. */
+/** Errors quote at most this many characters of a malformed value. */
 const shownCharacters = 80
 
 function shown(value: unknown): string {
@@ -236,7 +237,7 @@ function shown(value: unknown): string {
   try {
     json = JSON.stringify(value)
   } catch {
-    // It has a circle or a bigint: its type must do.
+    // A cycle or a bigint cannot be serialized: show only the type.
   }
   const whole = json ?? typeof value
   return whole.length > shownCharacters ? `${whole.slice(0, shownCharacters)}…` : whole

@@ -354,7 +354,7 @@ describe.each([
   ['entry', entries, { parent_id: 'p-1' }, { parentId: 'p-1' }],
   ['record', records, {}, {}],
 ] as const)('a line that is an %s', (_, examples, diskParent, apiParent) => {
-  test.each(examples)('of type $type is read with the names of the API and written with those on disk', (example) => {
+  test.each(examples)('of type $type uses the API names when read and the disk names when written', (example) => {
     const { type, name, disk, api } = example
     const line = diskLine({ type, ...diskParent, [type]: { ...disk, ...undeclared } })
     const read = fromDisk({ seq: 7, ...line, crc: '01234567' }, 7)
@@ -377,7 +377,7 @@ describe.each([
   })
 
   test.each(examples)('of type $type may have its payload flat', ({ type, name, disk, api }) => {
-    // A payload cannot be flat where one of its members has a name that every line has.
+    // A payload cannot be flat if one of its members has the name of a line member.
     const { id: _diskId, ...flat } = disk
     const { id: _apiId, ...expected } = api
     const line = diskLine({ type, ...diskParent, ...flat, ...undeclared })
@@ -437,7 +437,7 @@ describe('older files', () => {
     expect(line['message']).toEqual({ role: 'toolResult', content: [] })
   })
 
-  test('a flat label is told from its payload by not being an object', () => {
+  test('a flat label is distinguished from its payload because it is not an object', () => {
     const line = diskLine({ type: 'label', parent_id: 'p', target_id: 'm-1', label: 'greeting' })
     expect(fromDisk(line, 1)).toMatchObject({ type: 'label', label: { targetId: 'm-1', label: 'greeting' } })
     expect(payloadOf(line)).toBe(line)
@@ -467,7 +467,7 @@ describe('a type that this build does not know', () => {
   })
 })
 
-describe('names that are traps', () => {
+describe('reserved names', () => {
   test('__proto__ is a member like any other', () => {
     const text =
       '{"type":"custom","id":"x","parent_id":null,"timestamp":"t","custom":{"custom_type":"c","data":{},"__proto__":{"isAdmin":true}},"__proto__":{"isAdmin":true}}'
@@ -477,7 +477,7 @@ describe('names that are traps', () => {
     expect(rewritten(read)).toBe(text)
   })
 
-  test('members that are undefined are not written, null and empty ones are', () => {
+  test('undefined members are not written; null and empty ones are', () => {
     const draft = { type: 'label', label: { targetId: 'm', label: null }, gone: undefined, kept: '' }
     expect(toDisk(draft, { id: 'x', parentId: null, timestamp: 't' })).toEqual({
       type: 'label',
@@ -489,7 +489,7 @@ describe('names that are traps', () => {
     })
   })
 
-  test('what is not an object where an object belongs is passed on', () => {
+  test('a value that is not an object passes through where an object belongs', () => {
     const line = diskLine({
       type: 'message',
       parent_id: 'p',

@@ -1,8 +1,8 @@
 import type { Line, DiskLine } from './line.ts'
 
 /**
- * The one place where names change: snake_case on disk, camelCase in the API. Only the members listed here are renamed; tool
- * input, custom data, provider metadata and members of a newer version pass through untouched.
+ * Converts names: snake_case on disk, camelCase in the API. Only the members listed here are renamed; tool
+ * input, custom data, provider metadata and members of a newer version pass through unchanged.
  */
 export function fromDisk(stored: DiskLine, seq: number): Line {
   const disk = withKnownName(stored)
@@ -19,11 +19,11 @@ export function fromDisk(stored: DiskLine, seq: number): Line {
   return line as unknown as Line
 }
 
-/** What the writer adds to a draft. */
+/** Members that the writer adds to a draft. */
 export interface LineIdentity {
   id: string
   timestamp: string
-  /** Undefined for a record: it has no parent, not even null. */
+  /** Undefined for a record, which has no parent member at all. */
   parentId?: string | null | undefined
   request?: unknown
   cause?: unknown
@@ -62,13 +62,13 @@ interface Field {
   shape: Shape | undefined
 }
 
-/** Renaming tables in both directions, made once from the list of API names. */
+/** Renaming tables for both directions, built once from the list of API names. */
 interface Shape {
   api: Map<string, Field>
   disk: Map<string, Field>
 }
 
-/** Each name is a member in camelCase; a value that is a shape says how its inside (or each of its items) is renamed. */
+/** Names are camelCase members. If the value is a shape, the member (or each of its items) is renamed by that shape. */
 function shape(members: Record<string, Shape | true>): Shape {
   const tables: Shape = { api: new Map(), disk: new Map() }
   for (const [api, inner] of Object.entries(members)) {
@@ -132,7 +132,7 @@ const contentShape = shape({
   toolUse: shape({ id: true, name: true, input: true, partialInput: true, providerMetadata: true }),
   reasoning: shape({ text: true, signature: true, providerMetadata: true }),
 })
-// A result may hold content again, so its shape refers to the one it is part of.
+// A result may contain content, so its shape is recursive.
 contentShape.api.set('tool_result', { to: 'toolResult', shape: toolResultShape('api') })
 contentShape.disk.set('toolResult', { to: 'tool_result', shape: toolResultShape('disk') })
 
@@ -283,7 +283,7 @@ function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** A payload alone, such as one that the fold has kept. */
+/** Converts a payload without its line, for example one kept by the fold. */
 export function payloadFromDisk(type: string, payload: Plain): Plain {
   const known = payloads.get(type)
   return known ? rename(payload, known.shape, 'api') : payload
@@ -296,19 +296,19 @@ export function payloadOf(stored: DiskLine): Plain {
   return isObject(nested) ? nested : disk
 }
 
-/** Older files say `thinking_level_change`. */
+/** Older files write `thinking_level_change`. */
 function withKnownName(disk: DiskLine): DiskLine {
   if (disk.type !== 'thinking_level_change') return disk
   const { thinking_level_change: payload, ...rest } = disk
   return { ...rest, type: 'thinking_level', id: disk.id, ...(isObject(payload) && { thinking_level: payload }) }
 }
 
-/** A member that should be text; anything else counts as not there. */
+/** Returns `otherwise` unless the value is a string. */
 export function textOr(value: unknown, otherwise: string): string {
   return typeof value === 'string' ? value : otherwise
 }
 
-/** Takes the payload's members out of the line they lie flat in. */
+/** Collects payload members that lie directly in the line. */
 function flatPayload(disk: DiskLine, payload: Payload, line: Plain): Plain {
   const source: Plain = {}
   for (const name of payload.shape.api.keys()) {

@@ -1,6 +1,6 @@
 import type { BlobReference, Message } from './message.ts'
 
-/** What every line but the header has. `seq` is given when the line is written. */
+/** Members of every line except the header. The writer assigns `seq`. */
 export interface LineBase {
   id: string
   timestamp: string
@@ -9,23 +9,23 @@ export interface LineBase {
   cause?: Cause
   /** The model call that produced this line. */
   request?: RequestReference
-  /** Strings of this line that lie in blobs; where they belong stands only how they begin. */
+  /** Strings of this line that were moved to blobs; the line keeps only their first characters. */
   blobs?: MovedValue[]
 }
 
 export interface MovedValue extends BlobReference {
-  /** JSON pointer into the line as it stands on disk. */
+  /** JSON pointer into the line on disk. */
   path: string
-  /** The blob is the string as JSON: it has halves of characters that UTF-8 cannot say. */
+  /** The blob holds the string as JSON, because it has lone surrogates that UTF-8 cannot encode. */
   encoding?: 'json'
 }
 
 export interface Cause {
   cmd: string
   client?: string
-  /** The id of the token it came by; absent for the user of the process itself. */
+  /** Id of the token that sent the command; absent for the user of the process itself. */
   token?: string
-  /** Of the operation and its arguments: the same id with another digest is another command. */
+  /** Digest of the operation and its arguments: the same id with another digest is another command. */
   digest?: string
 }
 
@@ -47,7 +47,7 @@ export interface Header {
   cwd?: string
   parentSession?: string
   parentEntry?: string
-  /** A subagent works in this session, on behalf of the parent session. */
+  /** Set if a subagent works in this session on behalf of the parent session. */
   subagent?: true
 }
 
@@ -60,7 +60,7 @@ export interface MessageEntry extends EntryBase {
   message: Message
 }
 
-/** The system prompt and the tool set exactly as they are sent. */
+/** The system prompt and the tools, exactly as sent. */
 export interface SystemEntry extends EntryBase {
   type: 'system'
   system: { prompt: string; tools: ToolDefinition[]; sha256: string }
@@ -102,7 +102,7 @@ export interface CustomEntry extends EntryBase {
   custom: { customType: string; data: Record<string, unknown> }
 }
 
-/** A note: it hangs on the leaf of its time and never becomes the leaf. */
+/** A note: attached to the leaf of its time, and never the leaf itself. */
 export interface LabelEntry extends EntryBase {
   type: 'label'
   /** An empty or absent label removes the bookmark. */
@@ -115,13 +115,13 @@ export interface SessionInfoEntry extends EntryBase {
   sessionInfo: { name: string }
 }
 
-/** Stands where a line was lost, so that what came after it still hangs together. */
+/** Takes the place of a lost line, so that later entries stay connected. */
 export interface GapEntry extends EntryBase {
   type: 'gap'
   gap: { reason: string }
 }
 
-/** A node of a type that this build does not know: kept, shown, and no part of the context. */
+/** A node of a type that this build does not know. Kept and shown, but excluded from the context. */
 export interface UnknownEntry extends EntryBase {
   type: 'unknown'
   unknown: { type: string; line: Record<string, unknown> }

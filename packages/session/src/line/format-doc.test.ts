@@ -1,4 +1,4 @@
-// The page of the format is written by hand. These tests fail when it and the code part.
+// The format page is written by hand. These tests fail if it and the code differ.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseSync, Visitor, type ESTree } from 'rolldown/utils'
@@ -6,7 +6,7 @@ import { parseLine } from './parse-line.ts'
 
 const page = readFileSync(new URL('../../../../docs/reference/session-format.md', import.meta.url), 'utf8')
 
-test('the page has a section for every type that the codec knows, and none for another', () => {
+test('the page has a section for every type that the codec knows, and no other', () => {
   expect(new Set(sectionsOf(page).keys())).toEqual(new Set(payloadsOfCodec().keys()))
 })
 
@@ -30,7 +30,7 @@ test('every row of the page is a member that the code knows', () => {
   expect(rows.filter((row) => !known.has(row))).toEqual([])
 })
 
-test('the loader accepts every example line, and its checksum is right', () => {
+test('the loader accepts every example line, and its checksum is valid', () => {
   const examples = Array.from(page.matchAll(/^```jsonl\n([^]*?)^```$/gm), ([, block = '']) => block).flatMap((block) =>
     block.split('\n').filter(Boolean),
   )
@@ -45,12 +45,12 @@ test('the loader accepts every example line, and its checksum is right', () => {
   }
 })
 
-/** Members that a line has only in the API: they hold what cannot be read as anything else. */
+/** Members that exist only in the API: they hold data that cannot be decoded. */
 const onlyInApi = new Set(['unknown', 'unknown_record', 'line'])
 /** Members that the codec handles by name, and the kinds of image sources. */
 const onlyOnDisk = new Set(['crc', 'critical', 'base64', 'url', 'blob'])
 
-/** By type: what stands under the heading "### `type`". */
+/** By type: the text under the heading "### `type`". */
 function sectionsOf(text: string): Map<string, string> {
   const sections = text.split(/^(?=#{2,3} )/m).flatMap((section): [string, string][] => {
     const type = /^### `([a-z_]+)`/.exec(section)?.[1]
@@ -67,7 +67,7 @@ function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** The tables of the codec are private, so they are read from its source: by type, the members of the payload on disk. */
+/** The codec's tables are private, so this reads them from its source: by type, the members of the payload on disk. */
 function payloadsOfCodec(): Map<string, string[]> {
   const shapes = new Map<string, ESTree.Node>()
   const payloads = new Map<string, string[]>()

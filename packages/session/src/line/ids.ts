@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
 
-/** Every id that becomes part of a path or a key fits this. */
+/** Every id that becomes part of a path or a key matches this. */
 const idPattern = /^[A-Za-z0-9_-]{1,64}$/
 
 export function isId(value: unknown): value is string {
@@ -15,7 +15,7 @@ export function requireId(value: unknown, what: string): string {
   )
 }
 
-/** UUID version 7 from one source, so that ids made by one process sort in the order they were made. */
+/** UUID version 7. Ids made by one process sort in creation order. */
 export function newId(): string {
   const now = Date.now()
   if (now > lastMs) {
@@ -38,7 +38,7 @@ export function newId(): string {
 
 let lastMs = 0
 let timePart = ''
-/** 32 bits below the millisecond; it starts low, so that it cannot overflow within one. */
+/** 32 bits below the millisecond. Starts low so that it cannot overflow within one millisecond. */
 let counter = 0
 
 const hexPairs = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
@@ -51,7 +51,7 @@ function hexDigit(value: number): string {
   return value.toString(16)
 }
 
-/** Asking the system for random bytes one id at a time costs more than the rest of an append. */
+/** Requesting random bytes for each id would cost more than the rest of an append. */
 const pool = new Uint32Array(1024)
 let used = pool.length
 
@@ -64,8 +64,8 @@ function randomWord(): number {
 }
 
 /**
- * `q-{unix seconds}-{8 hex digits}`. The digits begin with the millisecond and a counter, so that ids made within one second
- * sort as well; the last two are random.
+ * `q-{unix seconds}-{8 hex digits}`. The digits start with the millisecond and a counter, so ids made within
+ * one second also sort; the last two are random.
  */
 export function newSubmissionId(now: number = Date.now()): string {
   if (now > lastSubmissionMs) {

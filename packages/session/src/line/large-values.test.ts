@@ -4,7 +4,7 @@ import { maxWrittenLineBytes, type DiskLine } from './line.ts'
 import type { BlobReference } from './message.ts'
 import { sealLine } from './seal-line.ts'
 
-/** Blobs in memory, by a hash that only has to look like one. */
+/** Blobs in memory, under a hash that only has the right format. */
 class Blobs {
   readonly kept = new Map<string, Uint8Array>()
 
@@ -24,7 +24,7 @@ const large = (letter: string): string => letter.repeat(150_000)
 const sizeOf = (line: DiskLine): number => new TextEncoder().encode(sealLine(line, 999_999_999).text).length
 
 describe('large values', () => {
-  test('the largest are moved until the line fits, and come back as they were', async () => {
+  test('the largest values move to blobs until the line fits, and are restored unchanged', async () => {
     const blobs = new Blobs()
     const line = lineOf({
       small: 'stays',
@@ -38,13 +38,13 @@ describe('large values', () => {
     expect(blobsOf(moved).toSorted()).toEqual([...blobs.kept.keys()].toSorted())
   })
 
-  test('a line that fits is left alone', async () => {
+  test('a line that fits is unchanged', async () => {
     const line = lineOf({ text: 'x'.repeat(1000) })
     expect(await moveLargeValues(line, new Blobs())).toEqual(line)
     expect([mayBeTooLarge('x'.repeat(1000)), mayBeTooLarge('é'.repeat(100_000))]).toEqual([false, true])
   })
 
-  test('an image becomes a reference to its bytes, unless it is no base64', async () => {
+  test('an image becomes a reference to its bytes, unless it is not base64', async () => {
     const blobs = new Blobs()
     const image = (data: string): DiskLine => lineOf({ source: { type: 'base64', media_type: 'image/png', data } })
     const moved = await moveLargeValues(image('AAEC'.repeat(100_000)), blobs)
@@ -55,12 +55,12 @@ describe('large values', () => {
     }
   })
 
-  test('a value without its blob keeps its beginning', async () => {
+  test('a value whose blob is missing keeps its first characters', async () => {
     const moved = await moveLargeValues(lineOf({ text: large('x') + large('x') }), new Blobs())
     expect(await restoreLargeValues(moved, new Blobs())).toEqual(lineOf({ text: 'x'.repeat(200) }))
   })
 
-  test('a list of moved values that somebody else wrote breaks nothing', async () => {
+  test('a foreign list of moved values breaks nothing', async () => {
     const blobs = new Blobs()
     const { sha256, size } = await blobs.putBlob(new TextEncoder().encode('not JSON'))
     const moved = (...values: unknown[]): DiskLine => ({ ...lineOf({ text: 'begins' }), blobs: values })
@@ -71,7 +71,7 @@ describe('large values', () => {
       {},
       { path: '/message/text', sha256: 'no hash' },
       { path: '/message/text/deeper', sha256, size },
-      { path: '/message/nobody', sha256, size },
+      { path: '/message/missing', sha256, size },
       { path: '/__proto__/polluted', sha256, size },
       { path: '', sha256, size },
       { path: '/message/text', sha256, size, encoding: 'json' },
@@ -82,14 +82,14 @@ describe('large values', () => {
     expect(await restoreLargeValues({ ...untouched, blobs: 'text' }, blobs)).toEqual({ ...untouched, blobs: 'text' })
   })
 
-  test('a blob that says more than a string cannot put it into a line', async () => {
+  test('a blob that is not a string is not restored', async () => {
     const blobs = new Blobs()
     const { sha256, size } = await blobs.putBlob(new TextEncoder().encode('{"role":"user"}'))
     const line = { ...lineOf({ text: 'begins' }), blobs: [{ path: '/message/text', sha256, size, encoding: 'json' }] }
     expect(await restoreLargeValues(line, blobs)).toEqual(lineOf({ text: 'begins' }))
   })
 
-  test('the blobs that a line needs are found in messages, attempts and moved values, once each', () => {
+  test('the blobs of a line are found in messages, attempts and moved values, once each', () => {
     const hash = (digit: string): string => digit.repeat(64)
     const source = (digit: string): object => ({ source: { type: 'blob', sha256: hash(digit), size: 1 } })
     const line: DiskLine = {

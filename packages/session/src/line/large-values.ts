@@ -11,12 +11,12 @@ export interface BlobReader {
   getBlob(sha256: string): Promise<Uint8Array | undefined>
 }
 
-/** Cheap first question about a line's JSON: no character is more than three bytes of UTF-8. */
+/** Cheap first check of a line's JSON: a UTF-16 code unit takes at most three bytes of UTF-8. */
 export function mayBeTooLarge(body: string): boolean {
   return body.length * 3 > maxBodyBytes && encoder.encode(body).length > maxBodyBytes
 }
 
-/** Moves the largest strings of a line to blobs until it fits. Throws away nothing: `restoreLargeValues` is the way back. */
+/** Moves the largest strings of a line to blobs until the line fits. `restoreLargeValues` reverses it without loss. */
 export async function moveLargeValues(line: DiskLine, blobs: BlobWriter): Promise<DiskLine> {
   const result = structuredClone(line)
   const moved: MovedValue[] = []
@@ -29,7 +29,7 @@ export async function moveLargeValues(line: DiskLine, blobs: BlobWriter): Promis
   return result
 }
 
-/** Puts the moved strings back. Images stay references: whoever sends one reads it when needed. */
+/** Puts the moved strings back. Images stay references and are read when they are sent. */
 export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Promise<DiskLine> {
   const moved = line['blobs']
   if (!Array.isArray(moved)) return line
@@ -39,13 +39,13 @@ export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Pro
     const bytes = await blobs.getBlob(value.sha256)
     const place = bytes && stringAt(result, value.path)
     const whole = bytes && decoded(bytes, value)
-    // Without its blob a value keeps its beginning; `verify` names the missing blob.
+    // If the blob is missing, the value keeps its first characters and `verify` reports the blob.
     if (place && whole !== undefined) place.holder[place.key] = whole
   }
   return result
 }
 
-/** The string that a blob is; undefined where it is none, which only somebody else can have written. */
+/** Returns undefined if the blob does not hold a string; only a foreign writer can have stored one like that. */
 function decoded(bytes: Uint8Array, { encoding }: MovedValue): string | undefined {
   const words = decoder.decode(bytes)
   if (encoding !== 'json') return words
@@ -53,11 +53,11 @@ function decoded(bytes: Uint8Array, { encoding }: MovedValue): string | undefine
     const value: unknown = JSON.parse(words)
     return typeof value === 'string' ? value : undefined
   } catch {
-    return undefined // not JSON: the line keeps what it has
+    return undefined // not JSON: keep the shortened value
   }
 }
 
-/** The blobs that a line needs. */
+/** Hashes of the blobs that a line refers to. */
 export function blobsOf(line: DiskLine): string[] {
   const names = new Set<string>()
   const visit = (value: unknown): void => {
@@ -105,7 +105,7 @@ async function moveValue(place: StringPlace, moved: MovedValue[], blobs: BlobWri
     Object.assign(place.holder, { type: 'blob', ...reference })
     return 0
   }
-  // UTF-8 cannot say half a character; JSON can.
+  // UTF-8 cannot encode a lone surrogate; JSON can.
   const encoding = value.isWellFormed() ? {} : { encoding: 'json' as const }
   const reference = await blobs.putBlob(encoder.encode(value.isWellFormed() ? value : JSON.stringify(value)))
   const preview = value.slice(0, previewLength).toWellFormed()
@@ -122,7 +122,7 @@ function decodeBase64(value: string): Uint8Array {
   return Uint8Array.from(atob(value), (character) => character.charCodeAt(0))
 }
 
-/** Every string inside the line's payload; the members that identify the line stay where they are. */
+/** Every string in the line's payload. Members that identify the line are excluded. */
 function stringsOf(line: DiskLine): StringPlace[] {
   const places: StringPlace[] = []
   const visit = (holder: Holder, path: string): void => {

@@ -4,7 +4,7 @@ import type { SessionRecord } from './record.ts'
 /** One line of a log, as the API shows it. */
 export type Line = Header | Entry | SessionRecord
 
-/** One line of a log as it stands on disk: snake_case, payload nested under the key of its type. */
+/** One line of a log on disk: snake_case, with the payload nested under the name of its type. */
 export interface DiskLine {
   seq?: number
   type: string
@@ -15,7 +15,7 @@ export interface DiskLine {
   [member: string]: unknown
 }
 
-/** Where a line lies in its store: the offset of its first byte and its length without the newline. */
+/** Where a line lies in its store: the offset of its first byte, and its length without the newline. */
 export interface Position {
   at: number
   size: number
@@ -27,16 +27,16 @@ export function nextPosition({ at, size }: Position): number {
 
 type Draft<T> = T extends unknown ? Omit<T, 'seq' | 'id' | 'timestamp' | 'parentId'> & { id?: string } : never
 
-/** What a caller hands over to be appended; seq, time and (if left out) the id are the writer's. */
+/** A line to append. The writer adds seq, time and, if absent, the id. */
 export type EntryDraft = Draft<NodeEntry | NoteEntry>
 export type RecordDraft = Draft<SessionRecord>
 
 export const currentFormat = 1
 export const headerVersion = 1
 
-/** The writer keeps lines below this by moving their largest values to blobs. */
+/** The writer keeps lines below this size by moving their largest values to blobs. */
 export const maxWrittenLineBytes = 192 * 1024
-/** A reader refuses longer lines, and keeps the session. */
+/** Readers report longer lines as damage and still open the session. */
 export const maxReadLineBytes = 16 * 1024 * 1024
 export const maxNesting = 64
 
@@ -46,7 +46,7 @@ export function isNote(line: Pick<DiskLine, 'type'>): boolean {
   return notes.has(line.type)
 }
 
-/** Entries have a parent (or null), records do not have the member at all. */
+/** Entries have a parent or null; records have no such member. */
 export function isEntry(line: DiskLine): boolean {
   return line.parent_id !== undefined
 }

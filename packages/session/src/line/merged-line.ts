@@ -1,6 +1,6 @@
 import { findBytes, hasSeal, parseLine, shortestSealedLine, splitMerged, type ParsedLine } from './parse-line.ts'
 
-/** A line inside a stored one, or a piece that is none. */
+/** A line found inside a stored line, or a piece that is not a line. */
 export interface Part {
   at: number
   bytes: Uint8Array
@@ -8,8 +8,9 @@ export interface Part {
 }
 
 /**
- * What lies in a stored line that cannot be read as one: lines whose newline was lost, a torn line with the next one glued on,
- * junk before or behind. Only what proves itself by its checksum counts as a line; where nothing does, nothing is given.
+ * Splits a stored line that cannot be parsed: lines whose newline was lost, a torn line followed by another,
+ * junk before or after a line. Only pieces with a valid checksum count as lines. Returns nothing if there are
+ * none.
  */
 export function takeApart(bytes: Uint8Array): Part[] {
   const parts: Part[] = []
@@ -17,7 +18,7 @@ export function takeApart(bytes: Uint8Array): Part[] {
   let junk = 0
   for (const piece of splitMerged(bytes)) {
     addParts(parts, piece, bytes)
-    // No accident makes so many pieces that are none; somebody wants us to be busy.
+    // Accidents do not leave this many junk pieces; the file was crafted to waste time.
     junk = parts.at(-1)?.parsed.type === 'line' ? 0 : junk + 1
     if (junk > maxJunkPieces) break
   }
@@ -25,7 +26,7 @@ export function takeApart(bytes: Uint8Array): Part[] {
   return parts.some(isProven) ? parts : []
 }
 
-/** Junk of a million pieces is one piece of junk. */
+/** Merges adjacent junk into one piece. */
 function addParts(parts: Part[], piece: { at: number; bytes: Uint8Array }, all: Uint8Array): void {
   for (const part of partsOf(piece.bytes)) {
     const last = parts.at(-1)
@@ -35,7 +36,7 @@ function addParts(parts: Part[], piece: { at: number; bytes: Uint8Array }, all: 
   }
 }
 
-/** The piece as a line; else a line at its start, a line at its end, and what is left. */
+/** The piece as a line; otherwise a line at its start, a line at its end, and the rest. */
 function partsOf(piece: Uint8Array): Part[] {
   const whole = partAt(piece, 0, piece.length)
   if (isProven(whole)) return [whole]

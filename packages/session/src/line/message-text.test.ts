@@ -6,7 +6,7 @@ import { Permissions, RememberedCommands } from '../state/session-state.ts'
 import { Totals } from '../state/totals.ts'
 
 describe('remembered commands', () => {
-  test('the last 10,000 are known and memory stays bounded', () => {
+  test('the last 10,000 commands are remembered and memory stays bounded', () => {
     const commands = new RememberedCommands()
     for (let seq = 1; seq <= 50_000; seq++) commands.remember(`c${seq}`, seq)
     for (let seq = 40_001; seq <= 50_000; seq++) expect(commands.seqOf(`c${seq}`)).toBe(seq)
@@ -16,7 +16,7 @@ describe('remembered commands', () => {
 })
 
 describe('totals', () => {
-  test('usage of messages and of other calls adds up, and what is no number does not count', () => {
+  test('usage of messages and of other calls adds up, ignoring values that are not numbers', () => {
     const totals = new Totals()
     const usage = { input_tokens: 10, output_tokens: 5, cost: 0.5, cache_read_tokens: 'many' }
     totals.count({ type: 'message', id: 'a', timestamp: 't1', message: { role: 'assistant', content: [], usage } })
@@ -27,7 +27,7 @@ describe('totals', () => {
     expect(totals).toMatchObject({ entries: 2, messages: 1, modified: 't1' })
   })
 
-  test('the first text is the first words that the user said', () => {
+  test('the first text is the start of the first user message', () => {
     const totals = new Totals()
     const said = (role: string, content: unknown): void =>
       totals.count({ type: 'message', id: 'x', message: { role, content } })
@@ -44,7 +44,7 @@ describe('totals', () => {
 })
 
 describe('permissions', () => {
-  test('the first answer wins, and a grant counts only if it allowed something', () => {
+  test('the first answer wins, and only an allowing answer can grant', () => {
     const permissions = new Permissions()
     const place = { seq: 7, timestamp: 't' }
     for (const id of ['a', 'b', 'c']) permissions.requested({ request_id: id, tool: 'bash' }, place)
@@ -58,7 +58,7 @@ describe('permissions', () => {
 })
 
 describe('clock', () => {
-  test('gives the time as text, the same object of text within one millisecond', () => {
+  test('returns the time as text, and the same string within one millisecond', () => {
     const times = [0, 0, 1500, 1000]
     const clock = isoClock(() => new Date(times.shift() ?? 0))
     expect([clock(), clock(), clock(), clock()]).toEqual([
@@ -91,13 +91,13 @@ describe('text of a line', () => {
     [{ type: 'custom', custom: { data: { a: 'hidden' } } }, ''],
     [{ type: 'message', message: { content: [7, { type: 'image', image: {} }, { type: 'text' }] } }, ''],
     [{ type: 'message', message: {} }, ''],
-  ])('%j says %j', (line, words) => {
+  ])('the text of %j is %j', (line, words) => {
     expect(textOfLine({ id: 'x', ...line })).toBe(words)
   })
 })
 
 describe('byte source', () => {
-  test('gives lines and counted bytes however the chunks fall', async () => {
+  test('yields lines and counted bytes for any chunk boundaries', async () => {
     const bytes = new TextEncoder().encode('one\n12345two\n')
     for (let size = 1; size <= bytes.length; size++) {
       const source = new ByteSource(chunks(bytes, size))
@@ -111,7 +111,7 @@ describe('byte source', () => {
     }
   })
 
-  test('a line that is longer than allowed is not collected', async () => {
+  test('a line over the limit is not buffered', async () => {
     const source = new ByteSource(chunks(new Uint8Array(1000).fill(65), 10))
     expect(await source.line(100)).toBeUndefined()
   })

@@ -1,7 +1,7 @@
 import { isObject, payloadOf, textOr } from './codec.ts'
 import type { DiskLine } from './line.ts'
 
-/** The words of a line that a person would search for; empty where there are none. */
+/** The searchable text of a line; empty if it has none. */
 export function textOfLine(line: DiskLine): string {
   const payload = payloadOf(line)
   if (line.type === 'compaction' || line.type === 'branch_summary') return textOr(payload['summary'], '')

@@ -1,4 +1,4 @@
-/** What is said in a session: the message payload and its content blocks. */
+/** The message payload and its content blocks. */
 
 export type MessageRole =
   | 'user'
@@ -20,10 +20,10 @@ export interface Message {
   error?: MessageError
   thinkingLevel?: string
   runId?: string
-  /** The waiting message that this one delivers: delivering and dequeuing are one line. */
+  /** The queued message that this one delivers: one line both delivers and dequeues it. */
   submissionId?: string
   durationMs?: number
-  /** Content that the provider sent and the writer of this line does not know, by kind, and how often it came. */
+  /** Provider content that this build did not know and skipped: count by kind. */
   skipped?: Record<string, number>
   /** Only with role `bashExecution`. */
   bashExecution?: BashExecution
@@ -31,7 +31,7 @@ export interface Message {
 
 export type Content = TextContent | ImageContent | ToolUseContent | ToolResultContent | ReasoningContent
 
-/** What may be handed over as the content of a message: a string, our blocks, or text blocks as other SDKs have them. */
+/** Accepted forms of message content: a string, our blocks, or text blocks as other SDKs have them. */
 export type MessageInput = string | readonly (Content | { type: 'text'; text: string })[]
 
 export interface TextContent {
@@ -58,9 +58,9 @@ export interface ToolUse {
   id: string
   name: string
   input: Record<string, unknown>
-  /** What had come of an input that never was whole; then `input` is empty. */
+  /** The part of the input that arrived before the stream broke off; then `input` is empty. */
   partialInput?: string
-  /** Opaque; sent back with the call to the model that made it. */
+  /** Opaque; sent back only to the model that produced the call. */
   providerMetadata?: Record<string, unknown>
 }
 
@@ -95,7 +95,7 @@ export interface BlobReference {
   size: number
 }
 
-/** Tokens of one model call. Counts that a provider did not give are absent. */
+/** Tokens of one model call. Counts that the provider did not report are absent. */
 export interface Usage {
   inputTokens?: number
   outputTokens?: number

@@ -14,14 +14,14 @@ function faultOf(content: string | Uint8Array): string {
   return parsed.type === 'damaged' ? parsed.reason : 'fine'
 }
 
-/** A line with these members and a right checksum. */
+/** A line with these members and a valid checksum. */
 function sealed(members: string): string {
   const open = `{${members}`
   return `${open},"crc":"${checksum(open)}"}`
 }
 
 describe('a line', () => {
-  test('is read with what proves it', () => {
+  test('is read with its seq and checksum', () => {
     expect(parseLine(bytes(text))).toEqual({ type: 'line', line: { seq: 7, ...line, crc }, sealed: true, crc })
   })
 
@@ -35,7 +35,7 @@ describe('a line', () => {
     expect([faultOf(`${text}\r`), faultOf(`${text}\r\r`)]).toEqual(['fine', 'checksum is missing'])
   })
 
-  test('is damaged by any change, the case of its checksum too', () => {
+  test('is damaged by any change, including the case of its checksum', () => {
     expect(faultOf(text.replace('é', 'e'))).toBe('checksum does not match')
     expect(faultOf(sealed('"seq":8,"type":"x","id":"a"').replace(/\w+"\}$/, (end) => end.toUpperCase()))).toBe(
       'checksum does not match',
@@ -45,7 +45,7 @@ describe('a line', () => {
     expect(faultOf('')).toBe('not valid JSON')
   })
 
-  test('must be text, and JSON, and an object', () => {
+  test('must be UTF-8, JSON, and an object', () => {
     expect(faultOf(Uint8Array.from([...bytes('{"type":"x","id":"a","t":"'), 0xff, ...bytes('"}')]))).toBe(
       'not valid UTF-8',
     )
@@ -67,11 +67,11 @@ describe('a line', () => {
     ['"seq":9007199254740993,"type":"x","id":"a"', 'no valid seq'],
     ['"type":"x","id":"a"', 'seq is missing'],
     ['"seq":1,"type":"x","id":"__proto__"', 'fine'],
-  ] as const)('with %s and a right checksum: %s', ([members, fault]) => {
+  ] as const)('with %s and a valid checksum: %s', ([members, fault]) => {
     expect(faultOf(sealed(members))).toBe(fault)
   })
 
-  test('may be nested as deep as the writer allows and no deeper, whether it is short or long', () => {
+  test('may be nested as deeply as the writer allows and no deeper, in short and in long lines', () => {
     const nested = (levels: number, padding: string): string =>
       sealed(`"seq":1,"type":"x","id":"a","pad":"${padding}","deep":${'['.repeat(levels)}${']'.repeat(levels)}`)
     const tooDeep = `nested deeper than ${maxNesting}`
@@ -79,22 +79,22 @@ describe('a line', () => {
       expect(faultOf(nested(maxNesting - 1, padding))).toBe('fine')
       expect(faultOf(nested(maxNesting, padding))).toBe(tooDeep)
     }
-    // Brackets in strings nest nothing, whatever is escaped in them.
+    // Brackets in strings do not nest, whatever escapes they contain.
     expect(faultOf(sealed(`"seq":1,"type":"x","id":"a","t":"\\\\\\"${'['.repeat(5000)}"`))).toBe('fine')
   })
 
-  test('of more values than a writer can put into one is refused before it is parsed', () => {
+  test('with more values than a writer can store is rejected before it is parsed', () => {
     const many = (count: number): string => sealed(`"seq":1,"type":"x","id":"a","many":[${'0,'.repeat(count)}0]`)
     expect([faultOf(many(100_000)), faultOf(many(300_000))]).toEqual(['fine', 'more than 262144 values'])
   })
 
-  test('past 16 MiB is refused', () => {
+  test('over 16 MiB is rejected', () => {
     expect(faultOf('x'.repeat(maxReadLineBytes + 1))).toBe(`longer than ${maxReadLineBytes} bytes`)
   })
 })
 
 describe('the head of a damaged line', () => {
-  test('says what can still be read, up to the damage', () => {
+  test('contains what can still be read before the damage', () => {
     const head = (content: string): unknown => salvageHead(bytes(content))
     expect(head('{"seq":7,"type":"message","id":"a","parent_id":"b","tim')).toEqual({
       seq: 7,

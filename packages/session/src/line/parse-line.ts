@@ -8,7 +8,10 @@ export type ParsedLine =
   | { type: 'line'; line: DiskLine; sealed: boolean; crc: string }
   | { type: 'damaged'; reason: string; head: SalvagedHead }
 
-/** What can still be read at the start of a damaged line. `parentId` is undefined where the line is, or may be, a record. */
+/**
+ * What can still be read at the start of a damaged line. `parentId` is undefined if the line is, or may be, a
+ * record.
+ */
 export interface SalvagedHead {
   seq?: number
   type?: string
@@ -16,7 +19,7 @@ export interface SalvagedHead {
   parentId?: string | null
 }
 
-/** Reads one line, without its newline. Never throws: what cannot be read is damage with a reason. */
+/** Parses one line, without its newline. Never throws: an unreadable line is returned as damage with a reason. */
 export function parseLine(bytes: Uint8Array): ParsedLine {
   const end = bytes[bytes.length - 1] === carriageReturn ? bytes.length - 1 : bytes.length
   const line = end === bytes.length ? bytes : bytes.subarray(0, end)
@@ -43,18 +46,21 @@ export function parseLine(bytes: Uint8Array): ParsedLine {
   return { type: 'line', line: disk, sealed, crc: sealed ? (disk.crc as string) : checksum(line) }
 }
 
-/** Two lines whose newline was lost, with at most one stray byte in its place: the parts, or none if it is not that. */
+/**
+ * Splits lines whose newline was lost or replaced by one stray byte. Yields nothing if the bytes are not such
+ * lines.
+ */
 export function* splitMerged(bytes: Uint8Array): Iterable<{ at: number; bytes: Uint8Array }> {
   let start = 0
   for (let next = findBytes(bytes, lineStart, 1); next !== -1; next = findBytes(bytes, lineStart, next + 1)) {
-    const isListed = bytes[next - 1] === comma // an object in a list of what somebody said, and no line
+    const isListed = bytes[next - 1] === comma // an object inside a JSON array, not a line
     const end = endsLine(bytes, next) ? next : endsLine(bytes, next - 1) && !isListed ? next - 1 : -1
     if (end - start < shortestSealedLine) continue
     yield { at: start, bytes: bytes.subarray(start, end) }
     start = next
   }
   if (start > 0 || endsLine(bytes, bytes.length - 1)) {
-    // The last part may itself have a stray byte where its newline was.
+    // The last part may also have a stray byte in place of its newline.
     const end = endsLine(bytes, bytes.length) ? bytes.length : bytes.length - 1
     yield { at: start, bytes: bytes.subarray(start, end) }
   }
@@ -77,7 +83,7 @@ export function salvageHead(bytes: Uint8Array): SalvagedHead {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** Every byte is a character to it, so a damaged one spoils nothing but itself. */
+/** latin1 maps each byte to one character, so a damaged byte does not affect its neighbors. */
 const headDecoder = new TextDecoder('latin1')
 const encoder = new TextEncoder()
 const carriageReturn = 0x0d
@@ -86,11 +92,11 @@ const sealStart = encoder.encode(',"crc":"')
 const sealLength = sealStart.length + 10
 const lineStart = encoder.encode('{"seq":')
 export const shortestSealedLine = '{"seq":1,"type":"","id":"a","crc":"00000000"}'.length
-/** Shorter lines cannot hold enough to hurt, so their depth is checked after parsing, which is cheaper. */
+/** Shorter lines cannot nest deeply enough to be harmful; their depth is checked after parsing, which is cheaper. */
 const structureScanBytes = 4096
-/** More than fit in a line that the writer makes; as objects in memory they are a hundred times as large as in the file. */
+/** More values than any line of our writer holds; in memory they take a hundred times their size in the file. */
 const maxLineValues = 256 * 1024
-/** A file may be millions of shorter ones: nothing is tried with them. */
+/** A file may hold millions of shorter lines, so they are not parsed. */
 export const shortestPlainLine = '{"type":"","id":"a"}'.length
 
 export function hasSeal(line: Uint8Array): boolean {
@@ -100,7 +106,7 @@ export function hasSeal(line: Uint8Array): boolean {
   return true
 }
 
-/** The checksum that the line says it has; -1 where it is not eight lower-case digits. */
+/** The checksum stored in the line; -1 if it is not eight lower-case hex digits. */
 function sealOf(line: Uint8Array): number {
   let value = 0
   for (let index = line.length - 10; index < line.length - 2; index++) {
@@ -125,14 +131,14 @@ function faultOf(line: unknown, json: string, sealed: boolean): string | undefin
   if (parent !== undefined && parent !== null && !isId(parent)) return 'no valid parent_id'
   const seq = line['seq']
   if (seq !== undefined && !(Number.isSafeInteger(seq) && (seq as number) > 0)) return 'no valid seq'
-  // Only plain files have lines without a checksum, and those have no seq either.
+  // Only plain files have lines without a checksum, and those lines have no seq.
   if (seq !== undefined && !sealed) return 'checksum is missing'
   if (sealed && seq === undefined) return 'seq is missing'
   if (isTooDeep(line, json)) return `nested deeper than ${maxNesting}`
   return undefined
 }
 
-/** Whether a value whose JSON is at hand is nested too deeply. Nearly always the text alone says no. */
+/** Whether a value is nested too deeply. The length of its JSON usually rules that out. */
 export function isTooDeep(value: object, json: string): boolean {
   return countOf('{', json) + countOf('[', json) > maxNesting && deeperThan(value, maxNesting)
 }
@@ -151,13 +157,13 @@ function deeperThan(value: object, levels: number): boolean {
   return false
 }
 
-/** Why a line without checksum is certainly none: asked first, because a file may be millions of such lines. */
+/** Rejects lines without a checksum before parsing, because a file may hold millions of them. */
 function doubtAbout(line: Uint8Array): string | undefined {
   if (line.length < shortestPlainLine || line[0] === 0) return 'not valid JSON'
   return startsWith(line, lineStart) ? 'checksum is missing' : undefined
 }
 
-/** What a line has too much of, from its bytes: parsing 10 million open brackets takes seconds, and gigabytes. */
+/** Checks the limits on raw bytes: parsing ten million open brackets takes seconds and gigabytes. */
 function excessOf(line: Uint8Array): string | undefined {
   let depth = 0
   let values = 0

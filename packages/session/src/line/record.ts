@@ -1,7 +1,7 @@
 import type { LineBase } from './entry.ts'
 import type { Content, MessageError, Usage } from './message.ts'
 
-/** Facts about running. They are no part of the tree: a record has no parent. */
+/** Facts about running. Records are not part of the tree: they have no parent. */
 export type SessionRecord =
   | WriterRecord
   | LeafRecord
@@ -22,13 +22,13 @@ export type SessionRecord =
   | SessionEndRecord
   | UnknownRecord
 
-/** Who writes from here on. Each writer's term is one higher than the one before it. */
+/** Names the writer of the lines that follow. Each writer's term is one higher than the previous one. */
 export interface WriterRecord extends LineBase {
   type: 'writer'
   writer: { term: number; host: string; process: string; format: number }
 }
 
-/** An explicit move of the leaf, so that going back in time survives a restart. */
+/** An explicit move of the leaf, so that branching survives a restart. */
 export interface LeafRecord extends LineBase {
   type: 'leaf'
   leaf: { targetId: string | null }
@@ -36,7 +36,7 @@ export interface LeafRecord extends LineBase {
 
 export type Delivery = 'steer' | 'follow-up'
 
-/** One change to the messages that wait. Delivery is not among them: the delivered message itself is that fact. */
+/** One change to the queued messages. Delivery is not one of them: the delivered message itself records it. */
 export interface SubmissionRecord extends LineBase {
   type: 'submission'
   submission: SubmissionChange
@@ -51,7 +51,7 @@ export type SubmissionChange =
       imageIds: string[]
       queuedAt: string
       clientId?: string
-      /** Not delivered before it is released. */
+      /** Not delivered until it is released. */
       held?: true
     }
   | { action: 'edit'; id: string; message?: string; imageIds?: string[]; delivery?: Delivery }
@@ -59,7 +59,7 @@ export type SubmissionChange =
   | { action: 'hold'; id?: string; reason?: string }
   | { action: 'release'; id?: string }
   | { action: 'remove'; id: string }
-  /** All of them, or those of one delivery. */
+  /** All messages, or only those with this delivery. */
   | { action: 'clear'; delivery?: Delivery }
 
 export interface RunStartRecord extends LineBase {
@@ -68,13 +68,13 @@ export interface RunStartRecord extends LineBase {
     runId: string
     leafId: string | null
     submissionId?: string
-    /** What hosts it, such as `server`: it alone takes the run up again without being asked. */
+    /** The host of the run, such as `server`. Only this host resumes the run automatically. */
     owner?: string
-    /** The run that goes on here, after its process died. */
+    /** The interrupted run that this one resumes. */
     resumes?: string
-    /** How often it was resumed before without adding anything to the path. */
+    /** How many earlier resumes added nothing to the path. */
     fruitless?: number
-    /** What it had used before. */
+    /** Usage before the run was resumed. */
     spent?: Record<string, number>
   }
 }
@@ -86,7 +86,7 @@ export interface RunEndRecord extends LineBase {
   runEnd: { runId: string; outcome: RunOutcome; reason?: string; durationMs?: number }
 }
 
-/** A model call that failed or was cut off, with what it had said. It lies beside the path. */
+/** A model call that failed or was cut off, with its partial output. Not part of the path. */
 export interface AttemptRecord extends LineBase {
   type: 'attempt'
   attempt: { runId: string; item: string; error?: MessageError; content: Content[] }
@@ -103,9 +103,9 @@ export interface ToolStartRecord extends LineBase {
     bootId?: string
     spool?: string
     deadline?: string
-    /** What the tool was given, where that is not what the model asked for. */
+    /** The input that the tool received, if it differs from what the model sent. */
     input?: Record<string, unknown>
-    /** The session of a subagent that does the work. */
+    /** The session of the subagent that does the work. */
     childSession?: string
   }
 }
@@ -136,15 +136,15 @@ export interface PermissionResultRecord extends LineBase {
     requestId: string
     outcome: 'allowed' | 'rejected' | 'cancelled'
     optionId?: string
-    /** What the user said in their own words. */
+    /** The user's own text. */
     text?: string
     clientId?: string
-    /** A rule that stays in force for the session. */
+    /** A rule that applies for the rest of the session. */
     grant?: Record<string, unknown>
   }
 }
 
-/** The permission mode from here on. The newest one counts. */
+/** The permission mode from here on; the newest record counts. */
 interface PermissionModeRecord extends LineBase {
   type: 'permission_mode'
   permissionMode: { mode: string }
@@ -172,7 +172,7 @@ export interface FileWriteRecord extends LineBase {
   }
 }
 
-/** Only for calls that made no message, so that cost is the sum of both. */
+/** Only for model calls that made no message, so that the total cost is the sum of both. */
 export interface UsageRecord extends LineBase {
   type: 'usage'
   usage: { purpose: string; provider?: string; model?: string; tokens: Usage }
@@ -183,7 +183,7 @@ export interface ErrorRecord extends LineBase {
   error: { message: string; kind?: string; runId?: string }
 }
 
-/** Damage that has been seen and reported, so that it is not reported as new each time. */
+/** Damage that was acknowledged, so that it is reported as new only once. */
 export interface DamageRecord extends LineBase {
   type: 'damage'
   damage: { throughSeq: number; lostLines: number; places: { at: number; size: number; reason: string }[] }

@@ -1,7 +1,7 @@
 import { crc32 } from '#crc32'
 import type { DiskLine } from './line.ts'
 
-/** A line ready to be stored: its text without the newline, and what a cursor names it by. */
+/** A line ready to be stored: its text without the newline, and the seq and crc that cursors refer to. */
 export interface SealedLine {
   seq: number
   crc: string
@@ -13,7 +13,7 @@ export function sealLine(disk: DiskLine, seq: number): SealedLine {
   return sealBody(JSON.stringify(disk), seq)
 }
 
-/** The same for a line whose members (without seq and crc) are already text. */
+/** The same for a line whose members (without seq and crc) are already serialized. */
 export function sealBody(body: string, seq: number): SealedLine {
   const open = `{"seq":${seq},${body.slice(1, -1)}`
   const crc = checksum(open)

@@ -9,7 +9,7 @@ import { randomFrom } from '../testing/random-from.ts'
 import { randomLog } from '../testing/random-log.ts'
 
 describe('a quick open', () => {
-  test('says what a whole read says, over 2,000 random logs with branches, notes, holds, permissions and damage', async () => {
+  test('equals a full read, over 2,000 random logs with branches, notes, holds, permissions and damage', async () => {
     const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     let quick = 0
     for (let index = 0; index < 2000; index++) {
@@ -23,11 +23,11 @@ describe('a quick open', () => {
       const seen = `seed ${seed + index}`
       expect({ seen, ...(await whatItSays(reader)) }).toEqual({ seen, ...(await whatItSays(whole)) })
     }
-    // Most logs must really have been opened quickly, or nothing was compared.
+    // Most logs must have used the quick open, or nothing was compared.
     expect(quick).toBeGreaterThan(700)
   })
 
-  test('says what a whole read says if it begins with the newest nodes alone, over 1,000 random logs', async () => {
+  test('equals a full read if it starts with only the newest nodes, over 1,000 random logs', async () => {
     const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     let brief = 0
     for (let index = 0; index < 1000; index++) {
@@ -45,7 +45,7 @@ describe('a quick open', () => {
     expect(brief).toBeGreaterThan(200)
   })
 
-  test('that is brief loads the beginning of the checkpoint, says which model was chosen, and reads no more', async () => {
+  test('reads only the start of the checkpoint when brief, and knows the model choice', async () => {
     const lines = [
       sealed({ type: 'session', id: 's' }, 1),
       sealed(
@@ -66,7 +66,7 @@ describe('a quick open', () => {
     expect(reader.state.tree.isWhole).toBe(false)
   })
 
-  test('says what a whole read says where a compaction keeps from a line that was lost', async () => {
+  test('equals a full read if a compaction keeps from a lost line', async () => {
     const random = randomFrom(1920355143)
     const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })
     const quick = await SessionReader.open(new TextLog(lines, await checkpointOf(lines, 30)))
@@ -74,7 +74,7 @@ describe('a quick open', () => {
     expect(await whatItSays(quick)).toEqual(await whatItSays(whole))
   })
 
-  test('believes no checkpoint that is changed, cut, of another version or of another log', async () => {
+  test('rejects a checkpoint that was changed, truncated, or is of another version or log', async () => {
     const lines = randomLog(randomFrom(7), { lines: 40 })
     const reader = await SessionReader.open(new TextLog(lines), { whole: true })
     const checkpoint = writeCheckpoint(reader.state)
@@ -91,7 +91,7 @@ describe('a quick open', () => {
     expect(await isQuick(checkpoint, randomLog(randomFrom(8), { lines: 40 }))).toBe(false)
   })
 
-  test('believes no checkpoint that has a right checksum and makes no sense', async () => {
+  test('rejects a checkpoint with a valid checksum and invalid content', async () => {
     const lines = [sealed({ type: 'session', id: 's' }, 1)]
     const { state } = await SessionReader.open(new TextLog(lines), { whole: true })
     const [, body = ''] = writeCheckpoint(state).split('\n')
@@ -109,7 +109,7 @@ describe('a quick open', () => {
     }
   })
 
-  test('notices a line of its context that was damaged since, and reads the whole log', async () => {
+  test('detects that a line of its context was damaged since, and reads the whole log', async () => {
     const lines = [
       sealed({ type: 'session', id: 's' }, 1),
       sealed(said('a', null), 2),
@@ -130,7 +130,7 @@ describe('a quick open', () => {
     }
   })
 
-  test('is not tried where an id came twice: what it means depends on the place in the log', async () => {
+  test('is not used if an id occurred twice: its meaning depends on the position in the log', async () => {
     const lines = [
       sealed({ type: 'session', id: 's' }, 1),
       sealed(said('a', null), 2),
@@ -154,7 +154,7 @@ function said(id: string, parent: string | null): DiskLine {
   return { type: 'message', id, parent_id: parent, message: { role: 'user', content } }
 }
 
-/** A writer saves its checkpoint behind a line that it has just written, so behind an intact one. */
+/** A writer saves its checkpoint after a line that it has just written, so after an intact one. */
 async function checkpointOf(
   lines: readonly string[],
   at: number,
@@ -182,12 +182,12 @@ async function whatItSays(reader: SessionReader): Promise<Record<string, unknown
   }
 }
 
-/** A log that is nothing but some lines of text. */
+/** A log made of lines of text. */
 class TextLog implements ReadableLog {
   readonly #lines: StoredLine[] = []
   readonly #checkpoint: string | undefined
   readonly localFolder = undefined
-  /** How much of the checkpoint was asked for, each time. */
+  /** How many bytes of the checkpoint each call requested. */
   readonly loaded: number[] = []
 
   constructor(lines: readonly string[], checkpoint?: string) {

@@ -6,8 +6,9 @@ import { SessionState, type Damage, type OpenRun, type Placed } from '../state/s
 import { contextPathTo, nothingInForce, type InForce, type Node } from '../state/tree.ts'
 
 /**
- * The fold at one line, for a quick open. Derived: whatever is wrong with it, the log is read instead. The first part has the whole
- * fold and the newest nodes, which is enough for most reads of a session that nobody works on. The second part has the older nodes.
+ * Writes the fold at one line, for a quick open. Derived data: if anything is wrong with it, the log is read
+ * instead. The first part holds the whole fold and the newest nodes, enough for most reads of an idle session.
+ * The second part holds the older nodes.
  */
 export function writeCheckpoint(state: SessionState, options: { newestNodes?: number } = {}): string {
   const { newestNodes = defaultNewestNodes } = options
@@ -40,7 +41,7 @@ export function writeCheckpoint(state: SessionState, options: { newestNodes?: nu
   return seal(body) + (older.length > 0 ? seal(saveNodes(older)) : '')
 }
 
-/** More than a screen asks for at once; parsing them takes about a millisecond. */
+/** More than a screen requests at once; parsing them takes about a millisecond. */
 const defaultNewestNodes = 1000
 
 function seal(part: Body | Nodes): string {
@@ -51,18 +52,19 @@ function seal(part: Body | Nodes): string {
 function saveNodes(nodes: readonly Node[]): Nodes {
   const [first] = nodes
   const isRooted = !first || first.parent === null
-  // What the first node sets itself is set again when it is restored, so its own view serves for what is above it.
+  // Restoring the first node sets its own values again, so its view can stand for everything above it.
   return { isRooted, above: saveInForce(isRooted ? nothingInForce : first.inForce), nodes: nodes.map(saveNode) }
 }
 
-/** How much a checkpoint of this state holds: what decides how often one is worth writing. */
+/** Size of a checkpoint of this state; decides how often writing one is worthwhile. */
 export function checkpointSize(state: SessionState): number {
   return contextPathTo(state.leaf).nodes.length + state.labels.size + state.inbox.messages.length
 }
 
 /**
- * The state at the checkpoint's line, if checkpoint and log fit together. Whatever is wrong with it is no failure. A brief one is read
- * from the first part alone: it costs the same however long the session is, and its older nodes are unread.
+ * Returns the state at the checkpoint's line, or undefined if checkpoint and log do not match. A brief
+ * checkpoint is read from the first part alone: its cost does not depend on the session's length, and older
+ * nodes stay unread.
  */
 export async function readCheckpoint(
   log: ReadableLog,
@@ -80,12 +82,12 @@ export async function readCheckpoint(
     if (parsed?.type !== 'line' || parsed.crc !== body.last.crc) return undefined
     return restore(body, parts.older)
   } catch {
-    return undefined // a folder in its place, a shape of another version: the log is read instead
+    return undefined // a folder in its place, or another version: read the log instead
   }
 }
 
 const checkpointVersion = 5
-/** A first part that is longer than this is found by loading all of the checkpoint. */
+/** If the first part is longer than this, the whole checkpoint is loaded. */
 const maxFirstPartBytes = 128 * 1024
 
 interface Body extends Nodes {
@@ -95,7 +97,7 @@ interface Body extends Nodes {
   end: number
   header: DiskLine | undefined
   sealed: boolean
-  /** Only the whole log says what an id means that came twice. */
+  /** An id occurred twice, so only the whole log can resolve ids. */
   hasTwins: boolean
   term: number
   newer: string | undefined
@@ -114,7 +116,7 @@ interface Body extends Nodes {
 }
 
 interface Nodes {
-  /** The first node has no parent; otherwise what is above it has not been read. */
+  /** The first node is a root; otherwise the nodes above it are unread. */
   isRooted: boolean
   above: SavedInForce
   nodes: SavedNode[]
@@ -128,7 +130,7 @@ interface Parts {
   older: Nodes | undefined
 }
 
-/** Only the first part, unless the whole is asked for: then every part must be right. */
+/** Parses only the first part unless `isWhole` is set; then every part must be valid. */
 function parseParts(content: string | undefined, options: { isWhole?: boolean } = {}): Parts | undefined {
   if (content === undefined) return undefined
   const first = unseal(content, 0)
@@ -140,7 +142,7 @@ function parseParts(content: string | undefined, options: { isWhole?: boolean } 
   return { body, older: JSON.parse(second.text) as Nodes }
 }
 
-/** A line with a checksum and a line with what it is the checksum of. */
+/** A line with the checksum, followed by the line that it covers. */
 function unseal(content: string, start: number): { text: string; end: number } | undefined {
   const afterSum = content.indexOf('\n', start)
   const afterText = content.indexOf('\n', afterSum + 1)

@@ -6,8 +6,8 @@ import type { SessionReader } from './session-reader.ts'
 import { UnreadError } from '../state/tree.ts'
 
 /**
- * Checkpoint, metadata and queue: copies of what the log says. At most once a second, never in the way of an append, and a
- * failure to write one is no failure of the session.
+ * Writes checkpoint, metadata and queue copy, at most once a second. Never delays an append; a failed write
+ * does not fail the session.
  */
 export class DerivedFiles {
   readonly #log: WritableLog
@@ -30,7 +30,7 @@ export class DerivedFiles {
       this.#timer = undefined
       if (this.#isWorthwhile()) void this.save()
     }, intervalMs)
-    // A terminal that is done must not wait for a copy; closing writes it.
+    // Must not keep the process alive; closing writes the files.
     ;(this.#timer as { unref?: () => void }).unref?.()
   }
 
@@ -45,7 +45,7 @@ export class DerivedFiles {
     await this.#saving
   }
 
-  /** A long context makes a large checkpoint: it is worth it only after a quarter as many lines again. */
+  /** A long context makes a large checkpoint, so it is rewritten only after a quarter as many new lines. */
   #isWorthwhile(): boolean {
     try {
       return this.#linesSince * 4 >= checkpointSize(this.#reader.state)
@@ -67,7 +67,7 @@ export class DerivedFiles {
       const metadata = { ...sessionInfoOf(state, { id }), usage: totals.usage, seq: state.seq }
       await this.#log.saveDerived('metadata', `${JSON.stringify(metadata, null, 2)}\n`)
     } catch {
-      // They are rebuilt from the log; the next save or the next open tries again.
+      // Derived files are rebuilt from the log; the next save or open retries.
     }
   }
 }

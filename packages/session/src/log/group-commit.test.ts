@@ -5,14 +5,14 @@ import type { AppendResult, Durability, WritableLog } from './log-store.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 
 describe('group commit', () => {
-  test('appends of one tick leave in one batch, in their order', async () => {
+  test('appends of one tick are written in one batch, in order', async () => {
     const { commit, sent } = setUp()
     const lines = await Promise.all([commit.append(line('a')), commit.append(line('b')), commit.append(line('c'))])
     expect(sent).toEqual([['writer', 'a', 'b', 'c']])
     expect(lines.map(({ sealed }) => sealed.seq)).toEqual([2, 3, 4])
   })
 
-  test('appends that arrive while a batch is on its way share the next one', async () => {
+  test('appends that arrive during a write share the next batch', async () => {
     const gate = Promise.withResolvers<void>()
     const { commit, sent } = setUp({ before: () => gate.promise })
     const first = commit.append(line('a'))
@@ -42,7 +42,7 @@ describe('group commit', () => {
     expect(sent.slice(4)).toEqual([['huge'], ['after']])
   })
 
-  test('a failed batch takes everything behind it along, and the next append tries again', async () => {
+  test('a failed batch rejects everything behind it, and the next append retries', async () => {
     let isFull = true
     const { commit, sent, rejected } = setUp({
       result: () => (isFull ? { type: 'failed', cause: new Error('ENOSPC'), final: false } : undefined),
@@ -64,7 +64,7 @@ describe('group commit', () => {
     expect(rejected).toEqual([[code, true]])
   })
 
-  test('an unknown outcome is settled by looking: written lines are acknowledged', async () => {
+  test('an unknown outcome is settled by reading: written lines are acknowledged', async () => {
     const { commit, committed } = setUp({
       result: () => ({ type: 'unknown', cause: new Error('connection lost') }),
       settle: (lines) => lines.map((_, index) => ({ at: index * 10, size: 9 })),
@@ -74,7 +74,7 @@ describe('group commit', () => {
     expect(committed).toEqual(['writer', 'a'])
   })
 
-  test('an unknown outcome is settled by looking: absent lines are rejected', async () => {
+  test('an unknown outcome is settled by reading: missing lines are rejected', async () => {
     const { commit, committed } = setUp({
       result: () => ({ type: 'unknown', cause: new Error('connection lost') }),
       settle: () => undefined,
@@ -83,7 +83,7 @@ describe('group commit', () => {
     expect(committed).toEqual([])
   })
 
-  test('a store that answers at once is not waited for when lines need only be accepted', async () => {
+  test('a synchronous store is not awaited if lines need only be accepted', async () => {
     const { commit, committed } = setUp({ durability: 'accepted' })
     const done = commit.append(line('a'))
     expect(committed).toEqual(['writer', 'a'])
@@ -107,13 +107,13 @@ describe('group commit', () => {
       durability: 'accepted',
       result: () => ({ type: 'unknown', cause: 'cut' }),
       settle: () => {
-        throw new SessionError('fenced', 'somebody else')
+        throw new SessionError('fenced', 'another writer')
       },
     })
     await expect(other.commit.append(line('a'))).rejects.toMatchObject({ code: 'fenced' })
   })
 
-  test('a host that cannot say what to expect fails the batch', async () => {
+  test('a host that throws in expectation fails the batch', async () => {
     const { commit } = setUp({
       expectation: () => {
         throw new Error('no head')
@@ -122,7 +122,7 @@ describe('group commit', () => {
     await expect(commit.append(line('a'))).rejects.toThrow(/no head/)
   })
 
-  test('a listener may append while lines are taken in, and its line comes after them', async () => {
+  test('a listener may append while lines are applied, and its line comes after them', async () => {
     const more: Promise<Committed>[] = []
     const { commit, committed } = setUp({
       durability: 'accepted',
@@ -135,7 +135,7 @@ describe('group commit', () => {
     expect(committed).toEqual(['writer', 'a', 'from listener'])
   })
 
-  test('idle waits for everything that is on its way', async () => {
+  test('idle waits for all pending lines', async () => {
     const gate = Promise.withResolvers<void>()
     const { commit, committed } = setUp({ before: () => gate.promise })
     void commit.append(line('a'))

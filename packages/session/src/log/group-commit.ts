@@ -5,10 +5,10 @@ import { sealBody, type SealedLine } from '../line/seal-line.ts'
 import { fromDisk } from '../line/codec.ts'
 import type { Listeners } from '../util/listeners.ts'
 
-/** A line on its way into the log. */
+/** A line that waits to be written. */
 export interface Pending {
   line: DiskLine
-  /** The line as JSON, made once. */
+  /** The line as JSON, serialized once. */
   body: string
 }
 
@@ -19,15 +19,18 @@ export interface Committed {
 }
 
 export interface CommitHost {
-  /** What the next batch is chained to. Asked when a batch is put together, not when a line is handed over. */
+  /** The term and head that the next batch builds on. Read when the batch is assembled, not when a line is queued. */
   expectation(): { term: number; head: number }
-  /** Lines that must stand before the batch, such as the writer record. */
+  /** Lines that must precede the batch, such as the writer record. */
   preamble(): DiskLine[]
-  /** Takes the lines in, in order, before anybody is answered. */
+  /** Applies the lines in order, before any append resolves. */
   committed(lines: readonly Committed[]): void
-  /** After a failed batch: forget what was planned on top of it. */
+  /** Called after a failed batch: discard everything planned on top of it. */
   rejected(error: SessionError, options: { isFinal: boolean }): void
-  /** The outcome of a batch is not known: where its lines are in the log, or undefined if they are not. */
+  /**
+   * Called if the outcome of a batch is unknown. Returns the positions of its lines, or undefined if they are
+   * not in the log.
+   */
   settleUnknown(lines: readonly SealedLine[]): Promise<Position[] | undefined>
 }
 
@@ -46,8 +49,9 @@ interface Batch {
 }
 
 /**
- * Puts all lines that arrive while a batch is on its way into the next one: one write and one sync for many appends. A failed
- * batch takes everything queued behind it along, because that was planned on lines which are not there.
+ * Collects lines that arrive while a batch is being written into the next batch: one write and one sync for
+ * many appends. A failed batch rejects everything queued behind it, because those lines build on lines that
+ * were not stored.
  */
 export class GroupCommit {
   readonly #log: WritableLog
@@ -68,17 +72,17 @@ export class GroupCommit {
       this.#queue.push({ pending, resolve, reject })
       if (this.#working || this.#isInside) return
       if (this.#durability === 'accepted') this.#work()
-      // Let the appends of this tick come together before the first batch leaves.
+      // Wait one microtask so that appends of the same tick share the first batch.
       else this.#working = Promise.resolve().then(() => this.#work())
     })
   }
 
-  /** Resolves when nothing is on its way any more. */
+  /** Resolves when no line is pending. */
   async idle(): Promise<void> {
     while (this.#working) await this.#working
   }
 
-  /** Sends batches until none is left. A store that answers at once is not waited for. */
+  /** Writes batches until none is left. Stays synchronous if the store answers synchronously. */
   #work(): void {
     this.#working = undefined
     this.#isInside = true
@@ -128,7 +132,7 @@ export class GroupCommit {
         this.#succeed(batch, result.positions)
         return
       case 'fenced':
-        throw new FinalError('fenced', `Another writer has this session: ${result.reason}`)
+        throw new FinalError('fenced', `Another writer has taken over this session: ${result.reason}`)
       case 'failed':
         if (result.final) throw new FinalError('storage-failed', failureText(result.cause), { cause: result.cause })
         throw new SessionError('storage-failed', failureText(result.cause), { cause: result.cause })
@@ -173,23 +177,23 @@ export class GroupCommit {
   }
 }
 
-/** After this error the session does not write any more. */
+/** After this error the session accepts no more writes. */
 class FinalError extends SessionError {}
 
-/** A bound on what one write carries; more waits for the next batch. */
+/** Limits the size of one write; further lines wait for the next batch. */
 const maxBatchLines = 256
 const maxBatchLength = 4 * 1024 * 1024
 
 function failureText(cause: unknown): string {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return `The session could not be stored (${reason}). Nothing that was acknowledged is lost; free the cause and try again.`
+  return `The session could not be stored (${reason}). No acknowledged line is lost. Fix the cause, then try again.`
 }
 
 /** A line that just became durable. */
 export interface CommittedLine {
   seq: number
   crc: string
-  /** The line as it stands in the log, without its newline. */
+  /** The stored text of the line, without its newline. */
   text: string
   line: Line
 }

@@ -3,20 +3,20 @@ import type { ReadableLog, StoredLine } from './log-store.ts'
 import { takeApart, type Part } from '../line/merged-line.ts'
 import { isForeignSeq, parseStored, textOf } from './replay.ts'
 
-/** A line of the log as it travels to an observer, or the note that some are lost. */
+/** A line of the log as sent to an observer, or a notice that lines were lost. */
 export type LogLine =
   | { type: 'line'; seq: number; crc: string; text: string }
   | { type: 'lost'; seq: number; count: number }
 
 export interface LogLinesOptions {
   after: number
-  /** The last seq that is durable, asked when it gets there. */
+  /** The last durable seq, read when the iteration gets there. */
   through: () => number
-  /** In a damaged log seqs may not rise, so a place in it cannot be found by halving. */
+  /** In a damaged log seqs may not increase, so binary search is not possible. */
   isDamaged: boolean
 }
 
-/** The lines after `after`, exactly once each and in order: those that reading accepts, by the same rules. */
+/** The accepted lines after `after`, exactly once each and in order. */
 export async function* readLogLines(log: ReadableLog, options: LogLinesOptions): AsyncIterable<LogLine> {
   let last = options.after
   const through = options.through()
@@ -37,7 +37,7 @@ async function* acceptedLines(
   const from = isDamaged ? 0 : await log.seek(after + 1)
   if (from === undefined) return
   let accepted = { seq: from === 0 ? 0 : after, end: from }
-  // Lines of a plain file have no seq of their own: they are counted from the first one on, the unreadable ones too.
+  // Lines of a plain file have no seq: they are numbered from the first line on, unreadable ones included.
   let counted = accepted.seq
   let isSealed = from > 0
   for await (const batch of log.lines(from)) {
@@ -60,7 +60,7 @@ async function* acceptedLines(
 
 const decoder = new TextDecoder()
 
-/** Usually one; lines that ran together give several. */
+/** Usually one; merged lines give several. */
 function partsOf(stored: StoredLine): Part[] {
   const bytes = textOf(stored)
   if (!bytes) return []

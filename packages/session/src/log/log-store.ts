@@ -3,7 +3,7 @@ import type { BlobReference } from '../line/message.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-info.ts'
 
-/** Whose sessions a call is about. Scopes never see each other. */
+/** The tenant that a call applies to. Scopes never see each other. */
 export interface Scope {
   tenant: string
 }
@@ -13,38 +13,38 @@ export const localScope: Scope = { tenant: 'local' }
 export type Place = 'active' | 'archive' | 'trash'
 
 /**
- * The port that a store implements: lines, fencing and blobs, and nothing of what the lines mean. The same lines with the same
- * `seq` go to memory, to a file or to a database.
+ * The port that a store implements: lines, fencing and blobs. Stores do not interpret lines; the same lines
+ * with the same `seq` go to memory, files or a database.
  */
 export interface LogStore {
-  /** Makes a log with its header as the only line, durable. Rejects with `session-exists`. */
+  /** Creates a durable log with its header as the only line. Rejects with `session-exists`. */
   create(scope: Scope, sessionId: string, header: SealedLine): Promise<void>
-  /** Takes back a log that was just made and that nobody was told of, such as half a copy. */
+  /** Removes a log that was just created and not yet announced, such as an incomplete copy. */
   discard(scope: Scope, sessionId: string): Promise<void>
-  /** Opens for reading, whoever writes. Rejects with `session-not-found`. */
+  /** Opens for reading, even while another process writes. Rejects with `session-not-found`. */
   open(scope: Scope, sessionId: string): Promise<ReadableLog>
-  /** Becomes the one writer, or says who is. */
+  /** Becomes the only writer, or returns the current one. */
   claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim>
   list(scope: Scope, query: SessionQuery): Promise<SessionPage>
   search(scope: Scope, query: SearchQuery): Promise<SearchHit[]>
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
-  /** Archive, trash and back. Rejects with `session-owned` while somebody writes. */
+  /** Moves a session to the archive, the trash or back. Rejects with `session-owned` while it has a writer. */
   move(scope: Scope, sessionId: string, place: Place): Promise<void>
-  /** Makes a small write durable and removes it. Rejects if the storage takes none, as a full disk. */
+  /** Writes, syncs and removes a small probe. Rejects if the storage takes no writes, for example on a full disk. */
   check?(scope: Scope): Promise<void>
   close(): Promise<void>
 }
 
 export interface ClaimOptions {
-  /** Write even where no kernel lock can be had. */
+  /** Write even if no kernel lock is available. */
   insist?: boolean
-  /** Where the owner answers other processes. */
+  /** The socket on which the owner answers other processes. */
   socket?: string
 }
 
 export type Claim = { type: 'claimed'; log: WritableLog } | { type: 'owned'; owner: Owner }
 
-/** Who holds a session, as far as is known. `reason` says why it cannot be claimed. */
+/** The current owner of a session, if known. `reason` explains why the session cannot be claimed. */
 export interface Owner {
   reason: string
   host?: string
@@ -53,28 +53,31 @@ export interface Owner {
 }
 
 export interface StoredLine extends Position {
-  /** Without the newline. Of an over-long line only the first bytes. */
+  /** Without the newline. For an over-long line only the first bytes. */
   bytes: Uint8Array
 }
 
 export interface ReadableLog {
-  /** Batches of lines from a position to the end as it is when it gets there. */
+  /** Yields batches of lines from a position to the end, which is read when the iteration gets there. */
   lines(from: number): AsyncIterable<StoredLine[]>
-  /** Where the line with this seq begins, or the first one after it; undefined past the end. Costs little, also in a long log. */
+  /**
+   * Position of the line with this seq, or of the first one after it; undefined past the end. Cheap, also in a
+   * long log.
+   */
   seek(seq: number): Promise<number | undefined>
   readAt(positions: readonly Position[]): Promise<Uint8Array[]>
-  /** Bytes behind the last newline: a line being written, or torn. */
+  /** Bytes after the last newline: a line being written, or a torn one. */
   unfinishedBytes(): Promise<number>
   /** Resolves when there may be more to read, or the signal aborts. */
   changed(signal: AbortSignal): Promise<void>
-  /** With `maxBytes`, a store may give only so much of its beginning. */
+  /** With `maxBytes`, a store may return only that many bytes from the start. */
   loadCheckpoint(options?: { maxBytes?: number }): Promise<string | undefined>
   getBlob(sha256: string): Promise<Uint8Array | undefined>
-  /** Who writes the log now, as far as that can be told without trying to claim it. Absent: the store cannot tell. */
+  /** The current writer, if it can be determined without claiming. Absent if the store cannot tell. */
   owner?(): Promise<Owner | undefined>
-  /** The machine that `owner` can tell of: what others run it cannot see. */
+  /** The machine whose processes `owner` can see; it cannot see those of other machines. */
   readonly host?: string
-  /** The folder of this machine where drafts and spools of this session may live. */
+  /** The folder on this machine for the session's drafts and spools. */
   readonly localFolder: string | undefined
   close(): Promise<void>
 }
@@ -82,7 +85,10 @@ export interface ReadableLog {
 export type Durability = 'durable' | 'accepted'
 
 export interface AppendOptions {
-  /** The writer's term and the seq of the last line it knows. A store refuses if either is not its own. */
+  /**
+   * The writer's term and the seq of the last line it knows. A store rejects the append if either differs from
+   * its own.
+   */
   term: number
   head: number
   durability: Durability
@@ -90,9 +96,9 @@ export interface AppendOptions {
 
 export type AppendResult =
   | { type: 'appended'; positions: Position[] }
-  /** Another writer was here. Nothing of this batch counts. */
+  /** Another writer took over. No line of this batch counts. */
   | { type: 'fenced'; reason: string }
-  /** Nothing of this batch is in the log; a later try may succeed unless `final`. */
+  /** No line of this batch is in the log; a retry may succeed unless `final`. */
   | { type: 'failed'; cause: unknown; final: boolean }
   /** The batch may or may not be in the log: claim again and look. */
   | { type: 'unknown'; cause: unknown }
@@ -100,14 +106,14 @@ export type AppendResult =
 export type DerivedFile = 'checkpoint' | 'metadata' | 'queue'
 
 export interface WritableLog extends ReadableLog {
-  /** Where the store counts terms itself; a file leaves it to the log. */
+  /** Set if the store counts terms itself; with files, the log does. */
   readonly term: number | undefined
   readonly writer: { host: string; process: string }
-  /** What opening had to mend at the end of the log. */
+  /** What opening repaired at the end of the log. */
   readonly mended: { tornBytes: number; keptAs: string | undefined }
-  /** A store that knows at once answers at once. */
+  /** May return synchronously. */
   append(lines: readonly SealedLine[], options: AppendOptions): AppendResult | Promise<AppendResult>
-  /** After `unknown`: a claim that itself is durable, so that what is read afterwards is too. */
+  /** Called after `unknown`: makes a durable claim, so that whatever is read afterwards is durable too. */
   reclaim(): Promise<Claim>
   putBlob(bytes: Uint8Array): Promise<BlobReference>
   saveDerived(file: DerivedFile, content: string): Promise<void>

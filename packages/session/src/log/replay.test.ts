@@ -17,7 +17,7 @@ const said = (id: string, parent: string | null): DiskLine => ({
 })
 const leaf = (target: unknown): DiskLine => ({ type: 'leaf', id: 'l', leaf: { target_id: target } })
 
-/** Lines as they stand in a file, numbered from 1 on. */
+/** Lines of a file, numbered from 1. */
 function sealed(...lines: DiskLine[]): string[] {
   return lines.map((line, index) => sealLine(line, index + 1).text)
 }
@@ -43,13 +43,13 @@ function path(state: SessionState): string[] {
 const broken = (text: string): string => text.replace(/.{12}$/, '')
 
 describe('reading', () => {
-  test('accepts lines in their order and reports nothing', () => {
+  test('accepts lines in order and reports nothing', () => {
     const { accepted, damage, state } = read(sealed(header, writer, said('a', null), said('b', 'a')))
     expect(accepted).toEqual(['1 s', '2 w', '3 a', '4 b'])
     expect([damage, path(state), state.nextSeq]).toEqual([[], ['a', 'b'], 5])
   })
 
-  test('puts a gap with its id and parent in the place of a damaged entry', () => {
+  test('replaces a damaged entry by a gap with its id and parent', () => {
     const lines = sealed(header, said('a', null), said('b', 'a'), said('c', 'b'))
     const { damage, state } = read(lines.with(2, broken(lines[2] as string)))
     expect(damage).toEqual(['3+1: checksum is missing'])
@@ -57,17 +57,17 @@ describe('reading', () => {
     expect(read(lines.with(3, broken(lines[3] as string))).state.inbox.hold?.reason).toBe('lines of the log were lost')
   })
 
-  test('counts missing lines by seq, and reports stray ones that took nothing away', () => {
+  test('counts missing lines by seq, and reports stray lines that replaced nothing', () => {
     const lines = sealed(header, said('a', null), said('b', 'a'), said('c', 'b'))
     expect(read(lines.toSpliced(1, 2)).damage).toEqual([
       '2+2: lines are missing',
-      '4+0: entry b is named and not there',
+      '4+0: entry b is referenced but missing',
     ])
     expect(read(lines.toSpliced(2, 0, 'junk of some length')).damage).toEqual(['2+0: not valid JSON'])
     expect(read(lines.toSpliced(2, 0, '', ' \t\r')).damage).toEqual([])
   })
 
-  test('keeps, reports and ignores a line whose seq is not greater than the last one', () => {
+  test('keeps, reports and ignores a line whose seq does not increase', () => {
     const [first = '', second = '', third = ''] = sealed(header, said('a', null), said('b', 'a'))
     const foreign = sealLine(said('x', 'a'), 2).text
     const { accepted, damage, state } = read([first, second, foreign, third])
@@ -75,20 +75,20 @@ describe('reading', () => {
     expect(state.tree.get('x')).toBeUndefined()
   })
 
-  test('does not believe a seq that nothing explains: the next line must still be a number that can be read', () => {
+  test('rejects an implausible seq, so that the next line still gets a safe number', () => {
     const far = sealLine(said('x', 'a'), Number.MAX_SAFE_INTEGER).text
     const { accepted, state, damage } = read([...sealed(header, said('a', null)), far])
     expect([accepted, state.nextSeq]).toEqual([['1 s', '2 a'], 3])
     expect(damage).toEqual([`2+0: a foreign line with seq ${Number.MAX_SAFE_INTEGER}`])
   })
 
-  test('does not count a damaged seq of the last line as lost lines', () => {
+  test('does not count lost lines from the damaged seq of the last line', () => {
     const lines = sealed(header, said('a', null), said('b', 'a'))
     const { state, damage } = read(lines.with(2, (lines[2] as string).replace('"seq":3', '"seq":73')))
     expect([damage, state.nextSeq]).toEqual([['3+1: checksum does not match'], 4])
   })
 
-  test('never lets a damaged id take the place of an entry that was read', () => {
+  test('never replaces an entry by a damaged line with the same id', () => {
     const lines = sealed(header, said('a', null), said('b', 'a'), said('c', 'b'))
     const { state } = read(lines.with(2, (lines[2] as string).replace('"id":"b"', '"id":"a"')))
     expect(state.tree.get('a')?.type).toBe('message')
@@ -101,7 +101,7 @@ describe('reading', () => {
     expect(path(read(lines.with(2, broken(lines[2] as string))).state)).toEqual(['a'])
   })
 
-  test('keeps what a compaction kept, also where the first kept entry was lost with its id', () => {
+  test('keeps what a compaction kept, even if the first kept entry was lost with its id', () => {
     const compaction: DiskLine = {
       type: 'compaction',
       id: 'k',
@@ -113,38 +113,38 @@ describe('reading', () => {
     expect(contextPathTo(state.leaf).nodes.map(({ id }) => id)).toEqual(['gap-3', 'c', 'k'])
   })
 
-  test.for([['nobody'], ['\0'], [undefined], [5]])(
+  test.for([['missing'], ['\0'], [undefined], [5]])(
     'gives a leaf that was moved to %j an id that a parent may have',
     ([target]) => {
       const { state, damage } = read(sealed(header, said('a', null), leaf(target)))
       expect(state.leaf?.id).toMatch(/^[\w-]+$/)
       expect(path(state)[0]).toBe('a')
-      expect(damage).toEqual([expect.stringContaining('is named and not there')])
+      expect(damage).toEqual([expect.stringContaining('is referenced but missing')])
     },
   )
 
-  test('shows both of two entries with one id and says so', () => {
+  test('shows and reports both of two entries with one id', () => {
     const { state, damage } = read(sealed(header, said('a', null), said('b', 'a'), said('a', 'b'), said('c', 'a')))
     expect(damage).toEqual(['4+0: a second entry a'])
     expect([...state.tree.all()].map(({ id, seq }) => `${id} ${seq}`)).toEqual(['a 2', 'b 3', 'a 4', 'c 5'])
     expect(path(state)).toEqual(['a', 'b', 'a', 'c'])
   })
 
-  test('refuses plain lines after the first writer record, and accepts them before', () => {
+  test('rejects plain lines after the first writer record, and accepts them before', () => {
     const plain = JSON.stringify(said('a', null))
     expect(read([JSON.stringify(header), plain]).accepted).toEqual(['1 s', '2 a'])
     const { accepted, damage } = read([...sealed(header, writer), plain])
     expect([accepted, damage]).toEqual([['1 s', '2 w'], ['3+1: checksum is missing']])
   })
 
-  test('numbers plain lines behind those that could not be read', () => {
+  test('numbers plain lines after unreadable ones', () => {
     expect(read([JSON.stringify(header), 'junk of some length', JSON.stringify(said('a', null))]).accepted).toEqual([
       '1 s',
       '3 a',
     ])
   })
 
-  test('takes a byte order mark only before everything, and remembers where the line itself begins', () => {
+  test('skips a byte order mark only at the start, and keeps the offset of the line itself', () => {
     const plain = JSON.stringify(said('a', null))
     const { state, damage } = read([`\ufeff${plain}`])
     expect(damage).toEqual(['1+0: the header is missing'])
@@ -157,7 +157,7 @@ describe('reading', () => {
     expect([state.header?.id, damage]).toEqual(['s', ['2+0: a second header']])
   })
 
-  test('does not take the beginning of a line that is too long for the line', () => {
+  test('does not parse the start of an over-long line as the line', () => {
     const state = new SessionState({ isWhole: true })
     const reading = new Reading(state)
     const beginning = encoder.encode(JSON.stringify(said('a', null)))
@@ -169,7 +169,7 @@ describe('reading', () => {
     expect(state.tree.get('a')?.type).toBe('gap')
   })
 
-  test('describes a million bad lines in little memory, from the first to the last', () => {
+  test('describes a million bad lines in little memory, first to last', () => {
     const state = new SessionState({ isWhole: true })
     const reading = new Reading(state)
     const bytes = encoder.encode('x')
@@ -178,7 +178,7 @@ describe('reading', () => {
     expect(state.damage).toMatchObject([{ seq: 1, count: 1_000_000, at: 0, size: 1_999_999 }])
   })
 
-  test('a line that calls itself a gap is a line: its twin does not make it go away', () => {
+  test('a line of type gap is a line: its twin does not remove it', () => {
     const gap: DiskLine = { ...said('a', null), type: 'gap' }
     const { state, accepted } = read(sealed(header, writer, gap, said('b', 'a'), gap))
     expect(accepted).toEqual(['1 s', '2 w', '3 a', '4 b', '5 a'])

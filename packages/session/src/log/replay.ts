@@ -9,10 +9,13 @@ export interface ReplayedLine extends Position {
   line: DiskLine
 }
 
-/** Called for every accepted line, after the state has taken it in. */
+/** Called for every accepted line, after the state has applied it. */
 export type Watch = (accepted: ReplayedLine) => void
 
-/** Folds the log into the state, from a position to the end. What cannot be read is placed as damage; nothing is thrown for it. */
+/**
+ * Folds the log into the state, from a position to the end. Unreadable lines are recorded as damage and never
+ * throw.
+ */
 export async function replay(
   log: ReadableLog,
   state: SessionState,
@@ -28,12 +31,12 @@ export async function replay(
   reading.finish()
 }
 
-/** The part of reading that has to remember: fragments wait until the next good line says how many lines were lost. */
+/** The stateful part of reading: fragments wait until the next good line tells how many lines were lost. */
 export class Reading {
   readonly #state: SessionState
   readonly #watch: Watch | undefined
   #fragments: Fragment[] = []
-  /** Fragments in all, also those past what is kept one by one. */
+  /** All fragments, including those beyond the kept ones. */
   #fragmentCount = 0
 
   constructor(state: SessionState, watch?: Watch) {
@@ -54,7 +57,7 @@ export class Reading {
   finish(): void {
     const { seq } = this.#state
     if (this.#fragmentCount === 0) return
-    // The first fragment follows the last good line, so its seq is known; what it says may be what is damaged.
+    // The first fragment follows the last good line, so its seq is known; its own claim may be damaged.
     const others = this.#fragments.slice(1).map(({ head }) => head.seq ?? 0)
     this.#settle(Math.max(seq + this.#fragmentCount, ...others.filter((each) => each <= seq + maxBelievedGap)))
   }
@@ -66,7 +69,7 @@ export class Reading {
       this.#keep(place, { reason: 'checksum is missing', head: {} })
       return
     }
-    // A plain line has no seq: it is the next one, after those that could not be read.
+    // A plain line has no seq: it gets the next number after the unreadable ones.
     const seq = line.seq ?? state.seq + this.#fragmentCount + 1
     if (isForeignSeq(seq, place.at, { seq: state.seq, end: state.last.at + state.last.size })) {
       state.report({ ...placeOf(place), seq: state.seq, count: 0, reason: `a foreign line with seq ${seq}` })
@@ -80,7 +83,7 @@ export class Reading {
     this.#watch?.({ seq, line, at: place.at, size: place.size })
   }
 
-  /** Lines that ran together are taken apart again. */
+  /** Splits merged lines. */
   #acceptParts(bytes: Uint8Array, at: number): boolean {
     const parts = takeApart(bytes)
     if (parts.length === 0) return false
@@ -109,30 +112,30 @@ export class Reading {
 }
 
 /**
- * Whether a seq does not belong here: not greater than the last one, or further on than the bytes in between can explain, with
- * some room for lines that somebody cut out.
+ * Whether a seq does not belong here: not above the last one, or further ahead than the bytes in between
+ * explain. Leaves some room for lines that were cut out.
  */
 export function isForeignSeq(seq: number, at: number, last: { seq: number; end: number }): boolean {
   return seq <= last.seq || seq > last.seq + maxBelievedGap + Math.max(0, at - last.end)
 }
 
-/** A seq that would skip more lines than this is not believed without bytes to show for it. */
+/** A seq that skips more lines than this is rejected unless the bytes in between account for it. */
 const maxBelievedGap = 1_000_000
 
-/** More fragments in a row than this are described by the first ones; the last of them takes in all others. */
+/** Longer runs of fragments are described by the first ones; the last kept fragment covers the rest. */
 const maxFragments = 1000
 
 function placeOf({ at, size }: Position): Position {
   return { at, size }
 }
 
-/** The bytes that are to be parsed: without the mark that some editors put before everything; undefined if there are none. */
+/** The bytes to parse, without a byte order mark; undefined if none are left. */
 export function textOf({ at, bytes }: StoredLine): Uint8Array | undefined {
   const text = at === 0 && startsWithByteOrderMark(bytes) ? bytes.subarray(3) : bytes
   return isBlank(text) ? undefined : text
 }
 
-/** Of a line that is too long only its beginning is at hand, which must not be taken for the line. */
+/** Only the start of an over-long line is available, and it must not be parsed as the whole line. */
 export function parseStored(stored: StoredLine, text: Uint8Array): ParsedLine {
   if (text.length < shortestPlainLine) return tooShort
   if (stored.bytes.length === stored.size) return parseLine(text)

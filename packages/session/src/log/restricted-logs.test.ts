@@ -26,7 +26,7 @@ const stores: [string, () => Promise<SessionStore>][] = [
   ['in files without an index', () => inFolder((folder) => openFileStore({ folder, port: nodeFilePort() }))],
 ]
 
-describe.each(stores)('a store %s that is restricted to a folder', (_name, open) => {
+describe.each(stores)('a store %s restricted to a folder', (_name, open) => {
   const isVisible = (cwd: string | undefined): boolean => cwd?.startsWith('/in') ?? false
 
   async function start(): Promise<{ whole: SessionStore; store: SessionStore }> {
@@ -47,7 +47,7 @@ describe.each(stores)('a store %s that is restricted to a folder', (_name, open)
       (error: unknown) => (error instanceof SessionError ? `${error.code}: ${error.message}` : error),
     )
 
-  test('lists and finds what is inside only, whatever the size of a page', async () => {
+  test('lists and finds only sessions inside, for any page size', async () => {
     const { whole, store } = await start()
     for (let index = 0; index < 12; index++) await make(whole, `s-${index}`, index % 3 === 0 ? '/in/a' : '/out')
     await make(whole, 'none')
@@ -70,7 +70,7 @@ describe.each(stores)('a store %s that is restricted to a folder', (_name, open)
     expect(await store.search({ text: 'words of s-1' })).toEqual([])
   })
 
-  test('answers for a session outside as for one that is not there, in every place', async () => {
+  test('treats a session outside as missing, in every place', async () => {
     const { whole, store } = await start()
     await make(whole, 'outside', '/out')
     await make(whole, 'archived', '/out')
@@ -99,7 +99,7 @@ describe.each(stores)('a store %s that is restricted to a folder', (_name, open)
     }
   })
 
-  test('does everything with a session inside', async () => {
+  test('supports every operation on a session inside', async () => {
     const { whole, store } = await start()
     await make(whole, 'inside', '/in/b')
     const session = await store.open('inside')
@@ -114,7 +114,7 @@ describe.each(stores)('a store %s that is restricted to a folder', (_name, open)
     expect((await store.list()).sessions).toMatchObject([{ id: 'inside' }])
   })
 
-  test('makes no session outside, and loads none by its path', async () => {
+  test('creates no session outside, and loads none by path', async () => {
     const { whole, store } = await start()
     await make(whole, 'outside', '/out')
     expect(await code(store.create({ cwd: '/out' }))).toContain('invalid-entry')

@@ -4,10 +4,10 @@ import { parseLine } from '../line/parse-line.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-info.ts'
 
-/** Decides by its folder whether a session is there at all. A session without a folder has none. */
+/** Decides by folder whether a session is visible. A session without a folder passes undefined. */
 export type IsVisible = (cwd: string | undefined) => boolean
 
-/** The sessions of another store that may be seen. The others do not exist: asking for one is the same as asking for an unknown id. */
+/** The visible sessions of another store. All others behave like unknown ids. */
 export class RestrictedLogs implements LogStore {
   readonly #logs: LogStore
   readonly #isVisible: IsVisible
@@ -17,7 +17,7 @@ export class RestrictedLogs implements LogStore {
     this.#isVisible = isVisible
   }
 
-  /** Rejects with `invalid-entry` if the new session could not be seen afterwards. */
+  /** Rejects with `invalid-entry` if the new session would not be visible. */
   async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
     if (!this.#isVisible(folderIn(new TextEncoder().encode(header.text)))) {
       throw new SessionError('invalid-entry', 'The folder of the new session is outside of the folders of this store.')
@@ -41,7 +41,7 @@ export class RestrictedLogs implements LogStore {
     }
   }
 
-  /** Looks before it claims: a claim mends the log and says who has it. */
+  /** Checks visibility before claiming: a claim repairs the log and reveals its owner. */
   async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
     await (await this.open(scope, sessionId)).close()
     return this.#logs.claim(scope, sessionId, options)
@@ -73,7 +73,7 @@ export class RestrictedLogs implements LogStore {
     return this.#logs.close()
   }
 
-  /** Only active sessions can be opened; what was put away is looked up in the list of its place. */
+  /** Only active sessions can be opened; archived and deleted ones are looked up in the list of their place. */
   async #hasAt(scope: Scope, sessionId: string, place: Place): Promise<boolean> {
     if (place !== 'active') return (await this.#idsIn(scope, place)).has(sessionId)
     const log = await this.open(scope, sessionId).catch(unlessNotFound)
@@ -86,7 +86,7 @@ export class RestrictedLogs implements LogStore {
     return new Set(sessions.map(({ id }) => id))
   }
 
-  /** A list has many sessions of few folders. */
+  /** Caches per folder: a list has many sessions in few folders. */
   #onceForEachFolder(): IsVisible {
     const known = new Map<string | undefined, boolean>()
     return (cwd) => {
@@ -97,11 +97,11 @@ export class RestrictedLogs implements LogStore {
   }
 }
 
-/** The path of a folder has at most a few thousand characters. A longer header names none that can be seen. */
+/** Paths of folders have at most a few thousand characters. A longer header names no visible folder. */
 const maxHeaderBytes = 64 * 1024
 const newline = 10
 
-/** What the header says, which is the first line; undefined if it is damaged. */
+/** The folder in the header, which is the first line; undefined if the header is damaged. */
 function folderIn(bytes: Uint8Array): string | undefined {
   const end = bytes.indexOf(newline)
   const header = parseLine(end === -1 ? bytes : bytes.subarray(0, end))

@@ -10,7 +10,7 @@ import { replay } from './replay.ts'
 import { SessionState } from '../state/session-state.ts'
 import { isGap, UnreadError, type Node } from '../state/tree.ts'
 
-/** The folded state of one log, and the way back from a node to what its line says. */
+/** The folded state of one log. Reads the lines of nodes on demand. */
 export class SessionReader {
   readonly log: ReadableLog
   state: SessionState
@@ -25,8 +25,8 @@ export class SessionReader {
   }
 
   /**
-   * Reads from the checkpoint on, or the whole log if the checkpoint does not fit. A brief reader begins with the newest nodes, and
-   * reads the others when a question needs them.
+   * Reads from the checkpoint on, or the whole log if the checkpoint does not match. A brief reader starts with
+   * the newest nodes and reads older ones on demand.
    */
   static async open(log: ReadableLog, options: { whole?: boolean; isBrief?: boolean } = {}): Promise<SessionReader> {
     const brief = options.isBrief && !options.whole ? await quickState(log, { isBrief: true }) : undefined
@@ -35,10 +35,10 @@ export class SessionReader {
     return new SessionReader(log, { state: state ?? (await wholeState(log)), isBrief: false })
   }
 
-  /** Takes in what was written since; for a session that somebody else writes. */
+  /** Applies lines written since the last read, for a session that another process writes. */
   async refresh(): Promise<void> {
     try {
-      // An owner whose write failed cuts off what it had written of it, and a reader may have been quicker.
+      // After a failed write the owner truncates its partial lines, which this reader may have read already.
       if (!(await this.#endsAsBefore())) throw new UnreadError('The end of the log was taken back')
       await replay(this.log, this.state, { from: this.state.end })
     } catch (error) {
@@ -58,8 +58,8 @@ export class SessionReader {
   }
 
   /**
-   * Asks the state; where the answer lies above what was read, or a line is not what the checkpoint said of it any more, reads
-   * the whole log and asks again.
+   * Runs a query on the state. If the answer is unread, or a line no longer matches the checkpoint, reads the
+   * whole log and retries.
    */
   async ask<T>(question: (state: SessionState) => T | Promise<T>): Promise<T> {
     for (;;) {
@@ -73,12 +73,12 @@ export class SessionReader {
     }
   }
 
-  /** The rest of the checkpoint if it has not been read yet, else the whole log. */
+  /** Reads the rest of the checkpoint; if that is done already, the whole log. */
   async #readMore(): Promise<void> {
     if (this.#isBrief) {
       this.#isBrief = false
       const state = await this.#readCheckpointTo(this.state.end).catch(() => undefined)
-      // The checkpoint may be newer than what this reader stands at.
+      // The checkpoint may be newer than this reader's state.
       if (state?.seq === this.state.seq) {
         if (!this.state.tree.isWhole) this.state = state
         return
@@ -93,7 +93,7 @@ export class SessionReader {
     return state
   }
 
-  /** Reads up to the line that the state stands at: what lies behind it may not be durable yet. */
+  /** Reads up to the line of the current state: later lines may not be durable yet. */
   async readWhole(): Promise<void> {
     if (this.state.tree.isWhole) return
     const whole = new SessionState({ isWhole: true })
@@ -102,7 +102,7 @@ export class SessionReader {
       reached = whole.end
       await replay(this.log, whole, { from: whole.end, to: this.state.end })
     }
-    // Somebody else asking at the same time may have been quicker.
+    // A concurrent query may have read the whole log first.
     if (!this.state.tree.isWhole) this.state = whole
   }
 
@@ -114,7 +114,7 @@ export class SessionReader {
     return node
   }
 
-  /** The entries of these nodes, each with its large values in place. */
+  /** The entries of these nodes, with their large values restored. */
   async entriesOf(nodes: readonly Node[]): Promise<Entry[]> {
     const found = new Map<Node, Entry>()
     for (const node of nodes) {
@@ -131,7 +131,7 @@ export class SessionReader {
     return nodes.map((node) => found.get(node) as Entry)
   }
 
-  /** After a compaction the context is short again: what lies before it is read when it is asked for, and not held. */
+  /** Empties the cache after a compaction: entries before it are rarely needed again. */
   forgetEntries(): void {
     this.#cache = new EntryCache()
   }
@@ -146,7 +146,7 @@ export class SessionReader {
   }
 }
 
-/** The state from the checkpoint on, where one fits and everything behind it can be placed. */
+/** The state from the checkpoint on, if one matches and all lines after it can be placed. */
 export async function quickState(
   log: ReadableLog,
   options: { isBrief?: boolean } = {},
@@ -173,7 +173,7 @@ function gapEntry(node: Node): Entry {
   return { type: 'gap', id: node.id, parentId, seq: node.seq, timestamp: '', gap: { reason: 'this line was lost' } }
 }
 
-/** Entries used last, so that the next turn does not read its context again. Bounded by the size of their lines. */
+/** Caches the most recently used entries, so that the next turn does not reread its context. Bounded by line size. */
 class EntryCache {
   readonly #held = new Map<Node, Entry>()
   #size = 0
@@ -183,14 +183,14 @@ class EntryCache {
   }
 
   put(node: Node, entry: Entry): void {
-    // Taken out and put back: the map's order is the order of use.
+    // Delete and reinsert: the map's order is the order of use.
     if (this.#held.delete(node)) this.#size -= node.size
     this.#held.set(node, entry)
     this.#size += node.size
     if (this.#size > maxHeldBytes) this.#evict()
   }
 
-  /** A quarter at once: a map that loses its first key again and again has to step over all that are gone. */
+  /** Evicts a quarter at once: deleting a map's first key repeatedly steps over all deleted ones. */
   #evict(): void {
     for (const oldest of this.#held.keys()) {
       if (this.#size <= maxHeldBytes * 0.75) return

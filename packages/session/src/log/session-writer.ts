@@ -23,7 +23,7 @@ import type { SealedLine } from '../line/seal-line.ts'
 import type { SessionReader } from './session-reader.ts'
 
 export interface AppendContext {
-  /** A run has a head of its own; everybody else appends to the leaf. */
+  /** A run passes its own leaf; other callers append to the session's leaf. */
   parentId?: string | null
   cause?: Cause
   request?: RequestReference
@@ -37,7 +37,10 @@ export interface SessionWriterOptions {
   onCommit: (lines: readonly Committed[]) => void
 }
 
-/** The one way into a log: numbers lines, chains entries, keeps memory at what is durable. */
+/**
+ * The only way to append to a log: numbers lines, links entries, and keeps the state in memory at the last
+ * durable line.
+ */
 export class SessionWriter {
   readonly #log: WritableLog
   readonly #reader: SessionReader
@@ -47,15 +50,15 @@ export class SessionWriter {
   readonly #derived: DerivedFiles
   redaction: Redaction = noRedaction
   #term: number
-  /** The term of the last writer record that is in the log. */
+  /** The term of the last writer record in the log. */
   #announcedTerm = 0
-  /** The leaf as it will be when everything on its way is written. */
+  /** The leaf after all pending lines are written. */
   #plannedLeaf: string | null
   #failure: SessionError | undefined
   #isFinal = false
-  /** Rises when a batch is rejected: what was planned on top of it must not be written. */
+  /** Incremented when a batch is rejected: lines planned on top of it must not be written. */
   #epoch = 0
-  /** Blobs being written for lines that wait; lines keep their order behind it. */
+  /** Blobs being written for pending lines; later lines wait behind it. */
   #preparing: Promise<void> | undefined
 
   constructor(options: SessionWriterOptions) {
@@ -88,7 +91,7 @@ export class SessionWriter {
     return this.appendLine(this.#lineOf(this.redaction.draft(checkDraft(draft)), context))
   }
 
-  /** Appends a line that is already in its form on disk, such as one copied from another session. */
+  /** Appends a line in its disk form, such as one copied from another session. */
   appendLine(line: DiskLine): Promise<Committed> {
     const body = JSON.stringify(line)
     if (isTooDeep(line, body)) {
@@ -100,7 +103,7 @@ export class SessionWriter {
     return this.#appendLarge(line, body, leafBefore)
   }
 
-  /** Writes checkpoint, metadata and queue now; at the end of a run and on closing. */
+  /** Writes checkpoint, metadata and queue now, at the end of a run and on close. */
   async saveDerived(): Promise<void> {
     await this.#commit.idle()
     await this.#derived.save()
@@ -130,17 +133,18 @@ export class SessionWriter {
     else if (line.type === 'leaf') this.#plannedLeaf = (line['leaf'] as { target_id: string | null }).target_id
   }
 
-  /** A line that is too large waits for its blobs, and the lines behind it wait for their turn. */
+  /** A line that is too large waits for its blobs; lines behind it keep their order. */
   async #appendLarge(line: DiskLine, body: string, leafBefore: string | null): Promise<Committed> {
     const epoch = this.#epoch
     const handedOver = this.#handOver(line, body, { after: this.#preparing, epoch })
-    const turn = handedOver.then(noop, (error: unknown) => {
-      // A line that fell with an earlier one is no new failure. What was handed over before this one is still on its way.
+    const prepared = handedOver.then(noop, (error: unknown) => {
+      // A line that failed along with an earlier one is not a new failure; lines queued before it are still
+      // pending.
       if (epoch === this.#epoch) this.#reject(error, leafBefore)
     })
-    this.#preparing = turn
-    void turn.then(() => {
-      if (this.#preparing === turn) this.#preparing = undefined
+    this.#preparing = prepared
+    void prepared.then(() => {
+      if (this.#preparing === prepared) this.#preparing = undefined
     })
     const { committed } = await handedOver
     return committed
@@ -164,7 +168,10 @@ export class SessionWriter {
     })
     const body = JSON.stringify(moved)
     if (mayBeTooLarge(body))
-      throw new SessionError('invalid-entry', 'An entry has too much in it to be stored as one line.')
+      throw new SessionError(
+        'invalid-entry',
+        'The entry is too large to store as one line, even with its large values in blobs.',
+      )
     return { line: moved, body }
   }
 
@@ -205,11 +212,11 @@ export class SessionWriter {
     this.#onCommit(lines)
   }
 
-  /** Claims again, which is a durable act, and only then looks whether the lines are there. */
+  /** Reclaims durably first, then checks whether the lines are in the log. */
   async #settleUnknown(lines: readonly SealedLine[]): Promise<Position[] | undefined> {
     const claim = await this.#log.reclaim()
     if (claim.type === 'owned')
-      throw new SessionError('fenced', `Another writer has this session: ${claim.owner.reason}`)
+      throw new SessionError('fenced', `Another writer has taken over this session: ${claim.owner.reason}`)
     this.#term = claim.log.term ?? this.#term + 1
     const found: Position[] = []
     for await (const batch of this.#log.lines(this.#reader.state.end)) {
@@ -240,12 +247,15 @@ const entryTypes = new Set<string>([
 function asStorageError(error: unknown): SessionError {
   if (error instanceof SessionError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new SessionError('storage-failed', `A large value could not be stored (${reason}).`, { cause: error })
+  return new SessionError('storage-failed', `Could not store a large value (${reason}).`, { cause: error })
 }
 
 function noop(): void {}
 
-/** ISO times from a clock. Many lines fall into one millisecond, and making the text costs more than asking for the time. */
+/**
+ * Formats times from a clock. Caches the text, because many lines share a millisecond and formatting costs more
+ * than reading the clock.
+ */
 export function isoClock(now: () => Date): () => string {
   let lastMs = -1
   let lastText = ''
@@ -260,7 +270,7 @@ export function isoClock(now: () => Date): () => string {
   }
 }
 
-/** The one step between what is said and what is kept: nothing is written that has not passed it. */
+/** Redacts lines before they are stored; every line passes through it. */
 export interface Redaction {
   draft<D extends EntryDraft | RecordDraft>(draft: D): D
   blob(bytes: Uint8Array): Uint8Array

@@ -5,17 +5,17 @@ import { SessionState, type Damage } from '../state/session-state.ts'
 
 export interface VerifyReport {
   isIntact: boolean
-  /** Lines that were read and proved. */
+  /** Number of lines that were read and verified. */
   lines: number
   lostLines: number
   damage: Damage[]
   damageCount: number
-  /** Bytes after the last newline: being written, or torn. */
+  /** Bytes after the last newline: a line being written, or a torn one. */
   unfinishedBytes: number
   missingBlobs: string[]
 }
 
-/** Reads the whole log and every blob it names. */
+/** Reads the whole log and every blob that it names. */
 export async function verifyLog(log: ReadableLog): Promise<VerifyReport> {
   const state = new SessionState({ isWhole: true })
   const named = new Set<string>()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Inbox } from './inbox.ts'
 
 describe('inbox', () => {
-  test('a message that is added waits as it was given, and only once', () => {
+  test('an added message is queued as given, and only once', () => {
     const inbox = new Inbox()
     inbox.change({ action: 'add', id: 'a', message: 'one', image_ids: ['i', 7], queued_at: 't', client_id: 'c' })
     inbox.change({ action: 'add', id: 'a', message: 'again' })
@@ -14,11 +14,11 @@ describe('inbox', () => {
     ])
   })
 
-  test('an edit changes what it names and leaves the rest', () => {
+  test('an edit changes what it names and keeps the rest', () => {
     const inbox = filled('a', 'b')
     inbox.change({ action: 'edit', id: 'a', message: 'new', delivery: 'steer', image_ids: ['x'] })
     inbox.change({ action: 'edit', id: 'b', delivery: 'nonsense', message: 5 })
-    inbox.change({ action: 'edit', id: 'gone', message: 'nobody' })
+    inbox.change({ action: 'edit', id: 'gone', message: 'ignored' })
     expect(inbox.get('a')).toMatchObject({ message: 'new', delivery: 'steer', imageIds: ['x'] })
     expect(inbox.get('b')).toMatchObject({ message: 'b', delivery: 'follow-up', imageIds: [] })
   })
@@ -35,7 +35,7 @@ describe('inbox', () => {
     expect(inbox.messages.map((message) => message.id)).toEqual(order)
   })
 
-  test('what waited when a person released the inbox or prompted may go by that, and what came later may not', () => {
+  test('a release or a prompt releases messages queued before it, not later ones', () => {
     const inbox = filled('a', 'b')
     const released = (): string | undefined => inbox.next('follow-up', { onlyReleased: true })?.id
     expect(released()).toBeUndefined()
@@ -56,7 +56,7 @@ describe('inbox', () => {
     expect(released()).toBe('c')
   })
 
-  test('a held message is passed over, a held inbox gives nothing', () => {
+  test('a held message is skipped, and a held inbox delivers nothing', () => {
     const inbox = filled('a', 'b')
     inbox.change({ action: 'hold', id: 'a' })
     expect(inbox.next('follow-up')?.id).toBe('b')
@@ -69,7 +69,7 @@ describe('inbox', () => {
     expect(inbox.next('steer')).toBeUndefined()
   })
 
-  test('removing, delivering and clearing take messages out', () => {
+  test('removing, delivering and clearing remove messages', () => {
     const inbox = filled('a', 'b', 'c')
     inbox.change({ action: 'remove', id: 'b' })
     inbox.delivered('a')
@@ -84,7 +84,7 @@ describe('inbox', () => {
     expect(inbox.messages.map(({ id }) => id)).toEqual(['a'])
   })
 
-  test('a run that completes frees only what lost lines held; any other end holds', () => {
+  test('a completed run only lifts the hold for lost lines; any other end sets one', () => {
     const inbox = filled('a')
     inbox.linesLost()
     inbox.runEnded('completed')

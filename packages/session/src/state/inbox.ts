@@ -1,7 +1,7 @@
 import { textOr } from '../line/codec.ts'
 import type { Delivery } from '../line/record.ts'
 
-/** A message that was accepted and has not been delivered yet. */
+/** A message that was accepted and is not delivered yet. */
 export interface WaitingMessage {
   id: string
   delivery: Delivery
@@ -12,19 +12,19 @@ export interface WaitingMessage {
   held: boolean
 }
 
-/** Why nothing is delivered by itself just now. */
+/** Why no message is delivered automatically at the moment. */
 export interface InboxHold {
   reason: string
 }
 
 /**
- * The waiting messages, folded from the log: a `submission` record changes them, the message that delivers one takes it out.
- * A change that names a message which is no longer here changes nothing: its race was lost, and the log says to whom.
+ * The queued messages, folded from the log. A `submission` record changes them; the message that delivers one
+ * removes it. A change to a message that is no longer queued is ignored: another change came first.
  */
 export class Inbox {
   #messages: WaitingMessage[] = []
   #hold: InboxHold | null = null
-  /** Those that waited when a person let them go, by releasing or by prompting. */
+  /** Messages that were queued when a person released the queue or sent a prompt. */
   #released = new Set<string>()
 
   get messages(): readonly WaitingMessage[] {
@@ -39,12 +39,12 @@ export class Inbox {
     return this.#messages.find((message) => message.id === id)
   }
 
-  /** In the order of the log and of `move`; the first is the next to be delivered. */
+  /** In the order of the log and of `move`; the first is delivered next. */
   waiting(delivery: Delivery): WaitingMessage[] {
     return this.#messages.filter((message) => message.delivery === delivery)
   }
 
-  /** What may be delivered now: nothing of a held inbox, and no held message. */
+  /** The next message that may be delivered: none if the inbox is held; held messages are skipped. */
   next(
     delivery: Delivery,
     { isTaken = () => false, onlyReleased = false }: { isTaken?: (id: string) => boolean; onlyReleased?: boolean } = {},
@@ -105,7 +105,7 @@ export class Inbox {
     this.#released.delete(id as string)
   }
 
-  /** After a run that did not complete, somebody must look before the next message goes out. */
+  /** After a run that did not complete, a person must act before the next message is delivered. */
   runEnded(outcome: unknown): void {
     if (outcome === 'completed') {
       if (this.#hold?.reason === lostLines) this.#hold = null
@@ -114,7 +114,7 @@ export class Inbox {
     }
   }
 
-  /** A person prompted: whatever held the queue has been seen. */
+  /** A prompt lifts the hold: a person has seen its reason. */
   prompted(): void {
     this.#letGo()
   }

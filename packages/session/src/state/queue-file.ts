@@ -1,6 +1,6 @@
 import type { Inbox, WaitingMessage } from './inbox.ts'
 
-/** A waiting follow-up in the shape of the queue's file and of its REST answers. */
+/** A queued follow-up, as in the queue file and in REST responses. */
 export interface QueuedMessage {
   id: string
   message: string
@@ -14,7 +14,7 @@ export interface QueueFile {
   updated_at: string
 }
 
-/** `queue.json`: a copy of the waiting follow-ups. The log is the queue. */
+/** Content of `queue.json`: a copy of the queued follow-ups. The log is authoritative. */
 export function queueFileOf(inbox: Inbox, now: Date): QueueFile {
   return { messages: inbox.waiting('follow-up').map(queuedMessageOf), updated_at: now.toISOString() }
 }

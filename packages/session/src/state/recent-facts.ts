@@ -2,7 +2,7 @@ import { checkLine } from '../line/check-line.ts'
 import { fromDisk, isObject, payloadOf, textOr } from '../line/codec.ts'
 import type { DiskLine } from '../line/line.ts'
 
-/** A record as it stands on disk, and where. */
+/** A record in its disk form, with its seq. */
 export interface PlacedRecord {
   payload: Record<string, unknown>
   seq: number
@@ -11,16 +11,16 @@ export interface PlacedRecord {
 
 const recordTypes = new Set(['run_start', 'run_end', 'error', 'attempt', 'plan', 'tool_start'])
 
-/** The newest of each kind of record that a screen shows by itself, so that it need not read the log to begin. */
+/** The newest of each kind of record that a screen shows, so that a screen can start without reading the log. */
 export class RecentFacts {
   run: PlacedRecord | null = null
   lastRun: PlacedRecord | null = null
   lastError: PlacedRecord | null = null
   plan: PlacedRecord | null = null
-  /** Calls that were announced in the open run and have no result yet. */
+  /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
 
-  /** A record that a screen would not show is no fact. */
+  /** Ignores records that screens do not show. */
   take(line: DiskLine, seq: number): void {
     if (recordTypes.has(line.type) && checkLine(fromDisk(line, seq)).type !== line.type) return
     const placed = (): PlacedRecord => ({ payload: payloadOf(line), seq, timestamp: textOr(line.timestamp, '') })

@@ -1,12 +1,12 @@
 import type { SessionState } from './session-state.ts'
 
-/** What a list of sessions shows and how it is asked for. */
+/** Rows and queries for lists of sessions. */
 
 export type SessionStatus = 'idle' | 'running' | 'requires_action' | 'ended'
 
 export interface SessionInfo {
   id: string
-  /** Where the session lies, if its store has paths. */
+  /** Path of the session, if its store has paths. */
   path?: string
   name: string
   created: string
@@ -15,24 +15,24 @@ export interface SessionInfo {
   messageCount: number
   cwd?: string
   parentSession?: string
-  /** A subagent of the parent session works in it, not a person. */
+  /** Set if a subagent of the parent session works in it. */
   subagent?: true
-  /** Start of the first user message, for lists of sessions without a name. */
+  /** Start of the first user message, shown for sessions without a name. */
   firstText?: string
   status: SessionStatus
-  /** A run stands open, and nothing works on it: `status` is `idle` then. */
+  /** Set if a run is open but no process works on it; `status` is `idle` then. */
   stopped?: StoppedRun
   queueLength: number
   cost: number
   damaged: boolean
-  /** True where the list was made without reading the whole log: counts are those of what was read. */
+  /** Set if the row was made without reading the whole log: counts cover only the part that was read. */
   estimated?: boolean
 }
 
-/** `interrupted`: the process that ran it has gone. `storage-failed`: its lines could not be stored. */
+/** `interrupted`: the process of the run has ended. `storage-failed`: its lines could not be stored. */
 export interface StoppedRun {
   type: 'interrupted' | 'storage-failed'
-  /** A sentence. */
+  /** A sentence for people. */
   reason: string
 }
 
@@ -40,24 +40,24 @@ export interface SessionQuery {
   place?: 'active' | 'archive' | 'trash'
   cwd?: string
   status?: SessionStatus
-  /** Part of the name, the first message or the folder. */
+  /** Matches part of the name, the first message or the folder. */
   text?: string
   limit?: number
   cursor?: string
-  /** Leaves out sessions by their folder, before they are counted. */
+  /** Excludes sessions by folder, before they are counted. */
   isVisible?: (cwd: string | undefined) => boolean
 }
 
 export interface SessionPage {
   sessions: SessionInfo[]
-  /** Newest first; absent on the last page. */
+  /** Pages are newest first; absent on the last page. */
   cursor?: string
 }
 
 export interface SearchQuery {
   text: string
   limit?: number
-  /** Only in the sessions with these ids. */
+  /** Search only the sessions with these ids. */
   among?: ReadonlySet<string>
 }
 
@@ -67,11 +67,11 @@ export interface SearchHit {
   seq: number
   timestamp: string
   role: string
-  /** Some words around the first match. */
+  /** Text around the first match. */
   snippet: string
 }
 
-/** The row of a list for a folded session. */
+/** The list row of a folded session. */
 export function sessionInfoOf(state: SessionState, session: { id: string; path?: string }): SessionInfo {
   const { header, totals } = state
   const created = typeof header?.timestamp === 'string' ? header.timestamp : ''

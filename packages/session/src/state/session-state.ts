@@ -7,11 +7,11 @@ import { RecentFacts } from './recent-facts.ts'
 import { Totals } from './totals.ts'
 import { labelOf, nothingInForce, Tree, UnreadError, type Node } from './tree.ts'
 
-/** A stretch of the log that could not be read, or lines that are missing from it. */
+/** A range of the log that could not be read, or lines that are missing. */
 export interface Damage extends Position {
-  /** The seq of the first lost line; of stray bytes, the seq of the line before them. */
+  /** The seq of the first lost line; for stray bytes, the seq of the line before them. */
   seq: number
-  /** Lost lines; 0 where only stray bytes or a foreign line lie in between. */
+  /** Number of lost lines; 0 for stray bytes or a foreign line. */
   count: number
   reason: string
 }
@@ -26,29 +26,29 @@ export interface OpenRun {
   seq: number
 }
 
-/** Where a line stands and what proves it. */
+/** Position of a line, with its seq and checksum. */
 export interface Placed extends Position {
   seq: number
   crc: string
 }
 
 /**
- * Everything that a log means, folded line by line. Reading a log and appending to it go through the same `apply`, so what a
- * writer believes is what a later reader will find.
+ * The state of a session, folded line by line. Reading and appending use the same `apply`, so a writer's state
+ * equals what a later reader will find.
  */
 export class SessionState {
   tree: Tree
   header: DiskLine | undefined
-  /** The highest seq accepted or presumed lost; the next line gets the one after it. */
+  /** The highest seq accepted or presumed lost; the next line gets the following one. */
   seq = 0
   /** The last accepted line. */
   last: Placed = { seq: 0, at: 0, size: 0, crc: '' }
-  /** Where reading goes on: behind everything that was looked at, readable or not. */
+  /** Offset where reading continues: after everything read so far, readable or not. */
   end = 0
-  /** A writer record has been seen: from here on a line without checksum is damage. */
+  /** A writer record was read: from here on a line without checksum is damage. */
   sealed = false
   term = 0
-  /** Why this build must not write: a newer format or a critical line that it does not know. */
+  /** Why this build must not write: a newer format, or a critical line of unknown type. */
   newer: string | undefined
   leaf: Node | null = null
   name = ''
@@ -61,12 +61,12 @@ export class SessionState {
   run: OpenRun | null = null
   ended: string | null = null
   damage: Damage[] = []
-  /** All damage, also what is not listed any more. */
+  /** All damage, including entries no longer listed. */
   damageCount = 0
-  /** Damage up to here has been shown to a person. */
+  /** Damage up to this seq was acknowledged. */
   damageSeenThrough = 0
   #lastGap: Node | null = null
-  /** Lost lines whose ids nobody has asked for yet: so many unknown parents may be one of them. */
+  /** Lost lines whose ids are unknown: that many unknown parents may be among them. */
   #adoptable = 0
 
   constructor(options: { isWhole: boolean }) {
@@ -87,7 +87,10 @@ export class SessionState {
     if (isObject(cause) && typeof cause['cmd'] === 'string') this.commands.remember(cause['cmd'], placed.seq)
   }
 
-  /** Lines between the last accepted one and `nextSeq` are gone; `fragments` is what lies in their place. */
+  /**
+   * Records that the lines between the last accepted one and `nextSeq` are lost; `fragments` are the bytes in
+   * their place.
+   */
   lose(fragments: readonly Fragment[], throughSeq: number): void {
     if (!this.tree.isWhole) throw new UnreadError('Damage is only placed by reading the whole log')
     const count = throughSeq - this.seq
@@ -200,14 +203,14 @@ export class SessionState {
     return line.parent_id === null ? null : this.#resolve(String(line.parent_id), placed)
   }
 
-  /** An id that no line before this one has: it may be that of a line that was lost, else a gap is made for it here. */
+  /** Resolves an id that no earlier line has. It may belong to a lost line; otherwise inserts a gap for it here. */
   #resolve(id: string, placed: Placed): Node {
     const node = this.tree.get(id)
     if (node) return node
     if (!this.tree.isWhole) throw new UnreadError(`${id} has not been read`)
-    this.report({ ...placed, count: 0, reason: `entry ${id} is named and not there` })
+    this.report({ ...placed, count: 0, reason: `entry ${id} is referenced but missing` })
     if (!this.#lastGap || this.#adoptable === 0) {
-      // What a leaf record names may be no id at all, and the gap will be somebody's parent.
+      // A leaf record may name a malformed id, and the gap will be a parent.
       return this.#insertGap(this.#freeId(isId(id) ? id : undefined), this.tree.newest, placed)
     }
     this.#adoptable--
@@ -231,7 +234,7 @@ export class SessionState {
     }
   }
 
-  /** The id of a damaged line may be damaged itself: it never takes the place of an entry that was read. */
+  /** The id of a damaged line may itself be damaged: it never replaces an entry that was read. */
   #freeId(id: string | undefined): string {
     if (id !== undefined && !this.tree.get(id)) return id
     let number = this.seq + 1
@@ -255,7 +258,7 @@ export class SessionState {
   }
 }
 
-/** A damaged file of millions of bad lines is still described in little memory. */
+/** Limits memory for a file with millions of bad lines. */
 const maxListedDamage = 1000
 
 const knownEntries = new Set([
@@ -296,7 +299,7 @@ function isRecordHead(head: SalvagedHead): boolean {
   return head.type !== undefined && head.parentId === undefined && knownRecords.has(head.type)
 }
 
-/** The client commands that took effect last, so that one sent twice is answered and not done again. */
+/** The most recent client commands, so that a resent command is answered and not repeated. */
 export class RememberedCommands {
   readonly #seqs = new Map<string, number>()
 
@@ -309,7 +312,7 @@ export class RememberedCommands {
     }
   }
 
-  /** The seq of the line that is the command's effect. */
+  /** The seq of the line that the command caused. */
   seqOf(command: string): number | undefined {
     return this.#seqs.get(command)
   }
@@ -325,14 +328,14 @@ export class RememberedCommands {
 
 const minRemembered = 10_000
 
-/** A permission that was asked and not answered yet, as its record on disk. */
+/** A permission request without an answer, as its record on disk. */
 interface PendingPermission {
   payload: Record<string, unknown>
   seq: number
   timestamp: string
 }
 
-/** Permissions folded from the log: what still waits for an answer, and what stays granted for the session. */
+/** Permissions folded from the log: pending requests and grants for the session. */
 export class Permissions {
   #pending = new Map<string, PendingPermission>()
   #grants: Record<string, unknown>[] = []
@@ -346,7 +349,7 @@ export class Permissions {
     return this.#grants
   }
 
-  /** The recorded mode; undefined if none was ever recorded, `unknown` if the record of it may be lost. */
+  /** The recorded mode; undefined if none was recorded, `unknown` if its record may be lost. */
   get mode(): string | undefined {
     return this.#mode
   }
@@ -355,7 +358,7 @@ export class Permissions {
     this.#mode = typeof mode === 'string' ? mode : unknownMode
   }
 
-  /** One of the lost lines may have narrowed the mode. */
+  /** A lost line may have restricted the mode. */
   linesLost(): void {
     this.#mode = unknownMode
   }
@@ -365,7 +368,7 @@ export class Permissions {
     if (typeof id === 'string') this.#pending.set(id, { payload, ...place })
   }
 
-  /** The first answer wins; a second one finds nothing pending. */
+  /** The first answer wins; later ones find no pending request. */
   answered(payload: Record<string, unknown>): void {
     const wasPending = this.#pending.delete(String(payload['request_id']))
     if (wasPending && payload['outcome'] === 'allowed' && isObject(payload['grant']))
@@ -388,5 +391,5 @@ export class Permissions {
   }
 }
 
-/** No agent has a mode of this name, so each falls back to one that asks. */
+/** No agent has a mode of this name, so agents fall back to one that asks. */
 const unknownMode = 'unknown'

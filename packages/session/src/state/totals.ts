@@ -15,11 +15,11 @@ const usageNames = [
 export class Totals {
   entries = 0
   messages = 0
-  /** Answers of a model. */
+  /** Number of assistant messages. */
   turns = 0
-  /** Calls that those answers made. */
+  /** Number of tool calls in those messages. */
   toolCalls = 0
-  /** How long the runs took that have ended. */
+  /** Total duration of the runs that have ended, in milliseconds. */
   runMs = 0
   /** Time of the last message. */
   modified = ''

@@ -1,17 +1,17 @@
 import { isObject, payloadOf } from '../line/codec.ts'
 import { isNote, type DiskLine, type Position } from '../line/line.ts'
 
-/** A node as the tree remembers it: where its line is, not what it says. */
+/** A node of the tree: the position of its line, without the content. */
 export interface Node extends Position {
   readonly id: string
   readonly seq: number
   readonly type: string
-  /** `unread` above the part of the log that a quick open has read. */
+  /** `unread` if the parent lies above the part that a quick open has read. */
   readonly parent: Node | null | 'unread'
   readonly isNote: boolean
-  /** The newest node of each kind on the way from the root to this one, itself included. */
+  /** The newest node of each kind on the path from the root to this node, inclusive. */
   readonly inForce: InForce
-  /** Only of a compaction: the entry where what is kept begins. */
+  /** Only for a compaction: the first kept entry. */
   readonly firstKeptId?: string
 }
 
@@ -24,17 +24,17 @@ export interface InForce {
 
 export const nothingInForce: InForce = { system: null, model: null, thinking: null, compaction: null }
 
-/** Thrown when an answer lies above the part that was read; the session then reads the whole log and asks again. */
+/** Thrown if an answer lies above the part that was read; the session then reads the whole log and retries. */
 export class UnreadError extends Error {}
 
-/** All nodes that were read, by id. A parent is looked up when its child is added, so there can be no cycle. */
+/** All nodes that were read, by id. A parent is resolved when its child is added, so cycles are impossible. */
 export class Tree {
   readonly #nodes = new Map<string, Node>()
-  /** Nodes whose id another line took. */
+  /** Nodes whose id was reused by a later line. */
   readonly #replaced: Node[] = []
   #hasTwins = false
   #newest: Node | null = null
-  /** False after a quick open: only the nodes that the context needs are here. */
+  /** False after a quick open: only the nodes that the context needs are loaded. */
   readonly isWhole: boolean
 
   constructor(options: { isWhole: boolean }) {
@@ -51,16 +51,16 @@ export class Tree {
   }
 
   get(id: string): Node | undefined {
-    // Most entries hang on the one just before them.
+    // Most entries are children of the one just before them.
     return this.#newest?.id === id ? this.#newest : this.#nodes.get(id)
   }
 
-  /** An id came again, be it that of a gap: what it names depends on where one stands in the log. */
+  /** True if an id occurred twice, gaps included: its meaning then depends on the position in the log. */
   get hasTwins(): boolean {
     return this.#hasTwins
   }
 
-  /** How often a line took the id of another one. */
+  /** How many lines reused the id of an earlier one. */
   get twinCount(): number {
     return this.#replaced.length
   }
@@ -87,18 +87,18 @@ export class Tree {
     const firstKeptId = String(payloadOf(line)['first_kept_entry_id'])
     const firstKept = this.#nodes.get(firstKeptId)
     if (!firstKept && !this.isWhole) throw new UnreadError(`${firstKeptId} has not been read`)
-    // Where that entry was lost it may be a gap by now, which has an id of its own.
+    // If that entry was lost, it may be a gap by now, which has its own id.
     return this.insert({ ...node, firstKeptId: firstKept?.id ?? firstKeptId })
   }
 
-  /** Adds a node whose `inForce` is still that of its parent. */
+  /** Adds a node whose `inForce` is still its parent's. */
   insert(draft: Node): Node {
     const node = draft as { -readonly [K in keyof Node]: Node[K] }
     if (node.type === 'system') node.inForce = { ...node.inForce, system: node }
     else if (node.type === 'model_change') node.inForce = { ...node.inForce, model: node }
     else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
     else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
-    // An id that comes again replaces the first, at its own place in the log; what hangs on the first keeps it.
+    // A repeated id replaces the first node, at its own place in the log; children of the first keep it.
     const first = this.#nodes.get(node.id)
     if (first) {
       this.#hasTwins = true
@@ -110,18 +110,18 @@ export class Tree {
     return node
   }
 
-  /** A second name for a node: an unknown parent that was settled on a gap. */
+  /** A second id for a node: an unknown parent that was resolved to a gap. */
   alias(id: string, node: Node): void {
     this.#nodes.set(id, node)
   }
 }
 
-/** Stands for a line that was lost. A line may call itself `gap`; it has bytes, and this has none. */
+/** Whether the node stands for a lost line. A stored line may have the type `gap` too, but it has a size. */
 export function isGap(node: Node): boolean {
   return node.size === 0
 }
 
-/** From the root to the node, both included. */
+/** From the root to the node, inclusive. */
 export function pathTo(node: Node | null): Node[] {
   const path: Node[] = []
   for (let step = node; step !== null; step = parentOf(step)) path.push(step)
@@ -129,15 +129,15 @@ export function pathTo(node: Node | null): Node[] {
 }
 
 export interface ContextPath {
-  /** The nodes whose entries the context is made of, oldest first. */
+  /** The nodes of the context, oldest first. */
   nodes: Node[]
-  /** The compaction that speaks, if there is one. */
+  /** The newest compaction on the path, if there is one. */
   compaction: Node | null
-  /** Its first kept entry is not on this path: damage, to be reported. */
+  /** The first kept entry is not on this path: damage to report. */
   keptIsMissing: boolean
 }
 
-/** The part of the path that the model is shown. Its cost follows the context, not the history. */
+/** The part of the path that the model sees. Its cost depends on the context, not on the history. */
 export function contextPathTo(leaf: Node | null): ContextPath {
   const compaction = leaf?.inForce.compaction ?? null
   if (!compaction) return { nodes: pathTo(leaf), compaction, keptIsMissing: false }

@@ -6,7 +6,7 @@ import { parseLine } from '../line/parse-line.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import { isGap, pathTo, type Node } from '../state/tree.ts'
 
-/** A line for a new log, without seq and checksum, and the blobs that must be there before it. */
+/** A line for a new log, without seq and checksum, and the blobs that must exist before it. */
 interface CopiedLine {
   line: DiskLine
   blobs: string[]
@@ -14,13 +14,13 @@ interface CopiedLine {
 
 export interface Copy {
   lines: AsyncIterable<CopiedLine>
-  /** Where the copy goes on. */
+  /** The leaf of the copy. */
   leafId: string | null
 }
 
 /**
- * The entries of one path (with the labels that point to them and the session's name), or all entries of a session: the same
- * ids and members. What belongs to running (records, causes, runs, submissions) stays behind; a lost line is bridged.
+ * Copies the entries of one path (with their labels and the session's name), or all entries, keeping ids and
+ * members. Omits what belongs to running: records, causes, runs, submissions. Skips lost lines.
  */
 export async function copyEntries(reader: SessionReader, options: { leafId?: string }): Promise<Copy> {
   await reader.readWhole()
@@ -48,7 +48,7 @@ async function* linesOf(reader: SessionReader, nodes: readonly Node[]): AsyncIte
 
 const slice = 256
 
-/** The line without what belongs to running, its parent being the nearest one that is copied too. */
+/** The line without run data; its parent is the nearest copied ancestor. */
 export function copyOfLine(source: DiskLine, node: Node): DiskLine {
   const { seq: _seq, crc: _crc, cause: _cause, ...rest } = source
   const line: DiskLine = rest

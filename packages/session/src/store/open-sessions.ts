@@ -5,16 +5,16 @@ import type { SessionReader } from '../log/session-reader.ts'
 import type { SessionWriter } from '../log/session-writer.ts'
 import type { Listeners } from '../util/listeners.ts'
 
-/** What all openers of one session in this process share. */
+/** State shared by all openers of one session in this process. */
 export interface HeldSession {
   type: 'held'
   reader: SessionReader
   writer: SessionWriter
   log: WritableLog
   listeners: Listeners<CommittedLine>
-  /** Waiting messages that are being delivered or removed, until that is over. */
+  /** Queued messages that are being delivered or removed. */
   taken: SessionInboxParts['taken']
-  /** Changes of the waiting messages that are on their way to the disk, by the id of their line. */
+  /** Pending changes to the queued messages, by the id of their line. */
   planned: SessionInboxParts['planned']
 }
 
@@ -26,7 +26,7 @@ interface Entry {
   closing?: Promise<void>
 }
 
-/** The sessions that this process writes. A second opener shares the first one's; the last one to leave closes it. */
+/** The sessions that this process writes. Openers share one instance; the last one to release it closes it. */
 export class OpenSessions {
   readonly #entries = new Map<string, Entry>()
   #isClosed = false

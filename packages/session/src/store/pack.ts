@@ -3,8 +3,8 @@ import type { ReadableLog } from '../log/log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
 
 /**
- * A pack is one stream: a line of JSON that says what it is, then for each blob a line with its size and hash followed by its
- * bytes, then the lines of the log byte for byte, then a closing line. There are no file names in it.
+ * A pack is one stream: a JSON line that identifies it; for each blob a line with its size and hash, followed
+ * by its bytes; the log lines byte for byte; a closing line. It has no file names.
  */
 interface PackStart {
   type: 'tapetree_pack'

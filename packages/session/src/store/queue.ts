@@ -2,15 +2,12 @@ import { SessionError } from '../errors.ts'
 import { queuedMessageOf, type QueuedMessage } from '../state/queue-file.ts'
 import type { Session } from './session.ts'
 
-/** What a queue needs of the store that made it. */
+/** The part of the store that a queue uses. */
 interface QueueStore {
   open(sessionId: string): Promise<Session>
 }
 
-/**
- * The waiting follow-ups of one session. Instances hold nothing: all of them work on the session's inbox, which its log
- * orders, so any number may be used side by side.
- */
+/** The queued follow-ups of one session. Stateless: all instances use the session's inbox, which its log orders. */
 export class Queue {
   readonly #store: QueueStore
   readonly #sessionId: string
@@ -27,7 +24,7 @@ export class Queue {
     })
   }
 
-  /** Takes the first message out. Rejects with `queue-empty`. */
+  /** Removes and returns the first message. Rejects with `queue-empty`. */
   async pop(): Promise<QueuedMessage> {
     return this.#withSession(async (session) => {
       const [first] = followUps(session)

@@ -3,7 +3,7 @@ import type { Content } from '../line/message.ts'
 import type { Session } from './session.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 
-/** A session with one message waiting, and a delivery of it that goes on when the gate is opened. */
+/** A session with one queued message, and a delivery that continues when the gate is opened. */
 async function delivering(): Promise<{
   session: Session
   id: string
@@ -16,7 +16,7 @@ async function delivering(): Promise<{
   return { session, id, gate, delivered: session.deliver(id, { images: () => gate.promise }) }
 }
 
-/** What a promise has come to when everything that can go on has. */
+/** The state of a promise after everything that can continue has done so. */
 async function soFar(promise: Promise<unknown>): Promise<string> {
   let state = 'open'
   promise.then(
@@ -27,8 +27,8 @@ async function soFar(promise: Promise<unknown>): Promise<string> {
   return state
 }
 
-describe('a message that is being taken out', () => {
-  test('is refused to others when that is durable, and not before: after a crash it would wait again', async () => {
+describe('a message that is being taken', () => {
+  test('is rejected for others only when the removal is durable: after a crash it would be queued again', async () => {
     const { session, id, gate, delivered } = await delivering()
     const [moved, removed] = [
       session.changeInbox({ action: 'move', id, beforeId: null }),
@@ -40,7 +40,7 @@ describe('a message that is being taken out', () => {
     expect(await Promise.all([soFar(moved), soFar(removed)])).toEqual(['message-not-found', 'message-not-found'])
   })
 
-  test('is theirs where it is not taken out after all', async () => {
+  test('can be taken by others if the removal fails', async () => {
     const { session, id, gate, delivered } = await delivering()
     const [held, removed] = [session.changeInbox({ action: 'hold', id }), session.changeInbox({ action: 'remove', id })]
     gate.reject(new Error('The image is gone.'))
@@ -49,7 +49,7 @@ describe('a message that is being taken out', () => {
     expect(session.inbox.messages).toEqual([])
   })
 
-  test('with all others is refused behind the line that takes them out', async () => {
+  test('is rejected for others after the line that clears all messages', async () => {
     const session = await memoryStore().create()
     const { id } = await session.submit('one')
     const cleared = session.changeInbox({ action: 'clear' })
@@ -60,7 +60,7 @@ describe('a message that is being taken out', () => {
   })
 })
 
-test('a message that nobody knows is refused at once', async () => {
+test('an unknown message is rejected at once', async () => {
   const session = await memoryStore().create()
   await expect(session.changeInbox({ action: 'hold', id: 'q-0-00000000' })).rejects.toMatchObject({
     code: 'message-not-found',

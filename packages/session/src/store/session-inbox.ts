@@ -11,7 +11,7 @@ export interface SubmitOptions {
   delivery?: Delivery
   imageIds?: string[]
   clientId?: string
-  /** Waits until somebody releases it. */
+  /** Not delivered until it is released. */
   held?: boolean
   cause?: Cause
 }
@@ -19,20 +19,23 @@ export interface SubmitOptions {
 export interface SessionInboxParts {
   sessionId: string
   reader: SessionReader
-  /** Messages that are being delivered or removed, until that is over: nobody else can take them. */
+  /** Messages that are being delivered or removed; other callers cannot take them. */
   taken: Map<string, Promise<void>>
-  /** Changes on their way to the disk, by the id of their line: whatever is appended now comes behind them. */
+  /** Pending changes, by the id of their line: later appends are ordered after them. */
   planned: Map<string, PlannedChange>
   append: (draft: RecordDraft, cause?: Cause) => Promise<unknown>
 }
 
 interface PlannedChange {
   change: SubmissionChange
-  /** Resolves when it is durable, or has failed. */
+  /** Resolves when the change is durable or has failed. */
   over: Promise<void>
 }
 
-/** The waiting messages of a session, as its openers change them. The log decides; this only keeps two from taking one. */
+/**
+ * The queued messages of a session. The log is authoritative; this class keeps two callers from taking the same
+ * message.
+ */
 export class SessionInbox {
   readonly #parts: SessionInboxParts
 
@@ -51,7 +54,8 @@ export class SessionInbox {
   next(delivery: Delivery, options: { onlyReleased?: boolean } = {}): WaitingMessage | undefined {
     const { reader, taken } = this.#parts
     const next = this.#planned().next(delivery, { ...options, isTaken: (id) => taken.has(id) })
-    // One that is not durable itself, or not as such, has nobody been told of yet; those behind it wait with it.
+    // A message that is not durable yet, or whose delivery is still changing, is not delivered; messages behind
+    // it wait too.
     return next && reader.state.inbox.get(next.id)?.delivery === delivery ? next : undefined
   }
 
@@ -76,7 +80,7 @@ export class SessionInbox {
     return this.#append(change, cause)
   }
 
-  /** Does what takes a message out. Until that is durable nobody else can take it. */
+  /** Runs the work that removes a message. Until it is durable, other callers cannot take the message. */
   async take<T>(id: string, work: (message: WaitingMessage) => Promise<T>): Promise<T> {
     let message = this.#waiting(id)
     for (; !message; message = this.#waiting(id)) await this.#changed(id)
@@ -104,7 +108,7 @@ export class SessionInbox {
     }
   }
 
-  /** The messages as they will be behind the last line that is on its way: what a delivery goes by. */
+  /** The messages as they will be after the last pending line; deliveries use this order. */
   #planned(): Inbox {
     const { reader, planned } = this.#parts
     const { inbox } = reader.state
@@ -122,8 +126,8 @@ export class SessionInbox {
   }
 
   /**
-   * For a message that does not wait: resolves when what takes it out is over. Until then nobody is told that it has gone: after a
-   * crash it may still be there. Throws where nothing takes it out.
+   * For a message that is being taken: resolves when that is durable or has failed, because after a crash the
+   * message may still be queued. Throws if the message is not queued.
    */
   #changed(id: string): Promise<unknown> {
     const { reader, taken, planned } = this.#parts

@@ -17,9 +17,9 @@ export interface HeaderOptions {
   cwd?: string
   parentSession?: string
   parentEntry?: string
-  /** The command that the new session is the effect of. */
+  /** The client command that creates the session. */
   cause?: Cause
-  /** A subagent works in it, on behalf of the parent session. */
+  /** Set if a subagent works in it on behalf of the parent session. */
   subagent?: true
 }
 
@@ -30,7 +30,7 @@ export interface SessionMakerParts {
   hold: (log: WritableLog) => Promise<HeldSession>
 }
 
-/** Makes sessions: empty ones, copies and imports. One that cannot be finished is taken back: nobody has been told of it. */
+/** Creates sessions: empty ones, copies and imports. Discards a session that cannot be completed. */
 export class SessionMaker {
   readonly #parts: SessionMakerParts
 
@@ -38,7 +38,7 @@ export class SessionMaker {
     this.#parts = parts
   }
 
-  /** A log with its header and nothing else. */
+  /** Creates a log with only a header. */
   async create(options: HeaderOptions): Promise<string> {
     const { port, scope, now } = this.#parts
     const id = options.id === undefined ? newId() : requireId(options.id, 'session id')
@@ -48,7 +48,7 @@ export class SessionMaker {
     return id
   }
 
-  /** The entries of one path of another session, or all of them. */
+  /** Copies the entries of one path of another session, or all of them. */
   async copy(
     reader: SessionReader,
     source: { from: string; leafId?: string; options?: HeaderOptions },
@@ -83,19 +83,19 @@ export class SessionMaker {
     return id
   }
 
-  /** Finishes a session that was just made, or takes it back. */
+  /** Completes a new session, or discards it. */
   async orDiscard<T>(id: string, finish: () => Promise<T>): Promise<T> {
     const { port, scope } = this.#parts
     try {
       return await finish()
     } catch (error) {
-      // Why it could not be finished matters more than a rest that could not be removed.
+      // The original error matters more than a failed cleanup.
       await port.discard(scope, id).catch(() => undefined)
       throw error
     }
   }
 
-  /** Writes lines into a new session; what `fill` gives is where the session goes on. */
+  /** Writes lines into a new session; `fill` returns its leaf. */
   async #fill(id: string, fill: (sink: SessionSink) => Promise<string | null>): Promise<void> {
     const { port, scope, hold } = this.#parts
     await this.orDiscard(id, async () => {
@@ -112,7 +112,7 @@ export class SessionMaker {
   }
 }
 
-/** The receiving end of a copy or an import: lines go in by the batch, not one sync each. */
+/** Receives the lines of a copy or an import and writes them in batches. */
 class SessionSink {
   readonly #writer: SessionWriter
   readonly #log: WritableLog
@@ -131,13 +131,13 @@ class SessionSink {
 
   async append(line: DiskLine): Promise<void> {
     const appended = this.#writer.appendLine(line)
-    // Whether it failed is asked later; until then nobody listens.
+    // Errors are reported by a later await; this prevents an unhandled rejection.
     appended.catch(noop)
     this.#underWay.push(appended)
     if (this.#underWay.length >= maxUnderWay) await this.#settle()
   }
 
-  /** Sets the leaf where it is not the last entry, and closes the new session. */
+  /** Sets the leaf if it is not the last entry, and closes the new session. */
   async finish(leafId: string | null): Promise<void> {
     await this.#settle()
     if ((this.#reader.state.leaf?.id ?? null) !== leafId) {

@@ -33,10 +33,10 @@ export interface OpenOptions extends ClaimOptions {
 
 export interface SessionStoreOptions {
   scope?: Scope
-  /** When an append resolves: on disk (default), or as soon as the process could die without losing it. */
+  /** When an append resolves: when it is on disk (default), or when it survives the process. */
   durability?: Durability
   now?: () => Date
-  /** Opens a log that lies outside the store, by its path. */
+  /** Opens a log outside the store, by path. */
   openPath?: (path: string, options: OpenOptions) => Promise<OpenedLog>
   pathOf?: (scope: Scope, sessionId: string) => string
 }
@@ -45,13 +45,13 @@ export type OpenedLog =
   | { type: 'writable'; id: string; log: WritableLog }
   | { type: 'readable'; id: string; log: ReadableLog; owner?: Owner }
 
-/** All sessions of one scope, whatever they are stored in. */
+/** All sessions of one scope, in any kind of storage. */
 export class SessionStore {
   readonly scope: Scope
   readonly #port: LogStore
   readonly #options: SessionStoreOptions
   readonly #maker: SessionMaker
-  /** Sessions that this process holds open for writing: a second opener shares the first one's. */
+  /** Sessions that this process has open for writing; openers share one instance. */
   readonly #open: OpenSessions
 
   constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
@@ -69,8 +69,8 @@ export class SessionStore {
   }
 
   /**
-   * The same store without the sessions whose folder may not be seen: for this view they do not exist, whatever is asked. It loads
-   * nothing by path, and shares no open session with the whole store.
+   * A view of this store that contains only the sessions in visible folders; all others do not exist for it. It
+   * loads nothing by path, and shares no open session with the full store.
    */
   restrictedTo(isVisible: IsVisible): SessionStore {
     const { openPath: _, ...options } = this.#options
@@ -83,7 +83,7 @@ export class SessionStore {
     return this.#openNew(await this.#maker.create(header), name)
   }
 
-  /** Opens for writing. Where somebody else writes, the session is read-only and says who does. */
+  /** Opens for writing. If another process writes the session, it is read-only and `owner` tells which. */
   async open(sessionId: string, options: OpenOptions = {}): Promise<Session> {
     this.#refuseIfClosed()
     const id = requireId(sessionId, 'session id')
@@ -112,7 +112,7 @@ export class SessionStore {
     })
   }
 
-  /** The session with the newest message. Rejects with `session-not-found` where there is none. */
+  /** Opens the session with the newest message. Rejects with `session-not-found` if there is none. */
   async continueRecent(query: SessionQuery = {}): Promise<Session> {
     const { sessions } = await this.list({ ...query, limit: 1 })
     const [newest] = sessions
@@ -120,7 +120,7 @@ export class SessionStore {
     return this.open(newest.id)
   }
 
-  /** A new session with all entries of another one, given by id or path. */
+  /** Creates a session with all entries of another one, given by id or path. */
   async forkFrom(source: string, options: CreateOptions = {}): Promise<Session> {
     const { name, ...header } = options
     await using from = await (isId(source)
@@ -129,7 +129,7 @@ export class SessionStore {
     return await this.#openNew(await from.copyAll(header), name)
   }
 
-  /** A session whose run was left by a process that has gone is `idle` with `stopped`. With `status: 'running'` it is left out. */
+  /** A session whose run was interrupted is `idle` with `stopped`, and excluded by `status: 'running'`. */
   async list(query: SessionQuery = {}): Promise<SessionPage> {
     const page = await this.#port.list(this.scope, query)
     const rows = await Promise.all(page.sessions.map((row) => this.#withStopped(row, query)))
@@ -137,7 +137,7 @@ export class SessionStore {
     return { ...page, sessions: rows.filter(isWanted) }
   }
 
-  /** Rejects with `storage-failed` if nothing can be stored, as on a full disk. */
+  /** Rejects with `storage-failed` if nothing can be stored, for example on a full disk. */
   async checkStorage(): Promise<void> {
     await this.#port.check?.(this.scope)
   }
@@ -150,12 +150,12 @@ export class SessionStore {
     await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'archive')
   }
 
-  /** Moves to the trash; nothing is deleted by itself. */
+  /** Moves to the trash; nothing is deleted automatically. */
   async delete(sessionId: string): Promise<void> {
     await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'trash')
   }
 
-  /** Back from the archive or the trash. */
+  /** Moves back from the archive or the trash. */
   async restore(sessionId: string): Promise<void> {
     await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'active')
   }
@@ -170,18 +170,18 @@ export class SessionStore {
     }
   }
 
-  /** Makes a new session from a pack: data only, with new ids, no grants and nothing to resume. */
+  /** Creates a session from a pack: data only, with new ids, no grants and nothing to resume. */
   async unpack(bytes: AsyncIterable<Uint8Array>): Promise<Session> {
     this.#refuseIfClosed()
     return this.open(await this.#maker.unpack(bytes))
   }
 
-  /** The queue of a session: any number of these share the one inbox. */
+  /** The queue of a session; all instances share one inbox. */
   queue(sessionId: string): Queue {
     return new Queue(this, requireId(sessionId, 'session id'))
   }
 
-  /** Reads every line and says what is wrong. Changes nothing. */
+  /** Reads every line and reports damage. Changes nothing. */
   async verify(sessionId: string): Promise<VerifyReport> {
     const log = await this.#port.open(this.scope, requireId(sessionId, 'session id'))
     try {
@@ -207,11 +207,11 @@ export class SessionStore {
     try {
       if (!log.owner) return row
       const owner = await log.owner()
-      // Of a process on another machine it is not known whether it lives.
+      // Whether a process on another machine is alive is unknown.
       const isStale = Date.parse(row.modified) < this.#now().getTime() - staleRunMs
       const isElsewhere = owner?.host !== undefined && owner.host !== log.host
       if (owner && !(isElsewhere && isStale)) return row
-      return { ...row, status: 'idle', stopped: { type: 'interrupted', reason: 'The process that ran it has ended.' } }
+      return { ...row, status: 'idle', stopped: { type: 'interrupted', reason: 'The process of the run has ended.' } }
     } finally {
       await log.close()
     }
@@ -271,12 +271,12 @@ export class SessionStore {
   }
 }
 
-/** A run of another machine that has written nothing for so long is taken for one that was left. */
+/** A run on another machine that has written nothing for this long counts as interrupted. */
 const staleRunMs = 60 * 60_000
 
 interface SessionPlace {
   id: string
-  /** It lies anywhere, under any name: its header knows whose it is. */
+  /** The log lies outside the store, under any name: its header has the id. */
   isLoose?: boolean
   path?: string
   owner?: Owner

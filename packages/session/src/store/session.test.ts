@@ -9,8 +9,8 @@ import { SessionStore } from './session-store.ts'
 import { MemoryLogStore, memoryStore } from '../stores/memory/memory-store.ts'
 import { assistant, said, user } from '../testing/builders.ts'
 
-describe('a store that fails', () => {
-  test('what could not be stored is nowhere, and the session goes on from the last durable line', async () => {
+describe('a failing store', () => {
+  test('lines that could not be stored are gone, and the session continues after the last durable line', async () => {
     const { session, faults } = await sessionOn()
     const kept = await user(session, 'kept')
     faults.next = { type: 'failed', cause: new Error('ENOSPC: no space left'), final: false }
@@ -24,7 +24,7 @@ describe('a store that fails', () => {
     expect(await said(session)).toEqual(['user: kept', 'user: after'])
   })
 
-  test('a large value whose blob cannot be stored fails, with what was appended behind it', async () => {
+  test('a large value whose blob cannot be stored fails, with the appends behind it', async () => {
     const { session, faults } = await sessionOn()
     await user(session, 'kept')
     faults.blob = new Error('EIO')
@@ -35,7 +35,7 @@ describe('a store that fails', () => {
     expect(await said(session)).toEqual(['user: kept', `user: ${'y'.repeat(300_000)}`])
   })
 
-  test('an entry of too many small values to move is refused', async () => {
+  test('an entry with too many small values to move is rejected', async () => {
     const { session } = await sessionOn()
     const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key ${index}`, index]))
     await expect(session.appendCustomEntry('wide', data)).rejects.toMatchObject({ code: 'invalid-entry' })
@@ -43,14 +43,14 @@ describe('a store that fails', () => {
     expect(await said(session)).toEqual(['user: goes on'])
   })
 
-  test('a writer that was fenced stays so', async () => {
+  test('a fenced writer stays fenced', async () => {
     const { session, faults } = await sessionOn()
     faults.next = { type: 'fenced', reason: 'term 7' }
     await expect(user(session, 'a')).rejects.toMatchObject({ code: 'fenced' })
     await expect(user(session, 'b')).rejects.toMatchObject({ code: 'fenced' })
   })
 
-  test('an unknown outcome is settled by claiming again: lines that are there are acknowledged once', async () => {
+  test('an unknown outcome is settled by claiming again: stored lines are acknowledged once', async () => {
     const { session, faults } = await sessionOn()
     await user(session, 'before')
     faults.unknown = 'written'
@@ -65,7 +65,7 @@ describe('a store that fails', () => {
     expect(terms).toEqual([1, 2])
   })
 
-  test('an unknown outcome whose lines are not there is a failure, and nothing is doubled', async () => {
+  test('an unknown outcome whose lines are missing is a failure, and nothing is duplicated', async () => {
     const { session, faults } = await sessionOn()
     await user(session, 'before')
     faults.unknown = 'absent'
@@ -74,15 +74,15 @@ describe('a store that fails', () => {
     expect(await said(session)).toEqual(['user: before', 'user: after'])
   })
 
-  test('an unknown outcome with another writer in the way is fenced', async () => {
+  test('an unknown outcome is fenced if another writer took over', async () => {
     const { session, faults } = await sessionOn()
     faults.unknown = 'taken'
     await expect(user(session, 'x')).rejects.toMatchObject({ code: 'fenced' })
   })
 })
 
-describe('what a reader is shown', () => {
-  test('entries in a circle and one that is its own parent hide nothing of what was said before them', async () => {
+describe('readers', () => {
+  test('a cycle of entries and an entry that is its own parent do not hide earlier entries', async () => {
     const session = await loaded(
       plain('first', null),
       plain('second', 'first'),
@@ -105,7 +105,7 @@ describe('what a reader is shown', () => {
     expect((await session.getContext()).thinkingLevel).toBe('high')
   })
 
-  test('clearing the queue leaves a steer that waits', async () => {
+  test('clearing the queue keeps a queued steer', async () => {
     const store = memoryStore()
     const session = await store.create()
     await session.submit('steer', { delivery: 'steer' })
@@ -114,7 +114,7 @@ describe('what a reader is shown', () => {
     expect(session.inbox.messages.map(({ message }) => message)).toEqual(['steer'])
   })
 
-  test('lost lines are announced where they were', async () => {
+  test('lost lines are reported at their place', async () => {
     const port = new MemoryLogStore()
     const store = new SessionStore(port)
     await port.create(localScope, 'holed', sealLine({ type: 'session', id: 'holed', version: 1 }, 1))
@@ -138,7 +138,7 @@ describe('what a reader is shown', () => {
     expect(session.inbox.hold).toEqual({ reason: 'lines of the log were lost' })
   })
 
-  test('repair says once what was damaged and rewrites nothing', async () => {
+  test('repair acknowledges damage once and rewrites nothing', async () => {
     const port = new MemoryLogStore()
     await port.create(localScope, 's', sealLine({ type: 'session', id: 's', version: 1 }, 1))
     const claim = (await port.claim(localScope, 's')) as Claim & { type: 'claimed' }
@@ -152,7 +152,7 @@ describe('what a reader is shown', () => {
     expect(again.damage).toMatchObject([{ isNew: false, count: 1 }])
   })
 
-  test('the twelve kinds of event play back in the order of the log', async () => {
+  test('every kind of event plays back in the order of the log', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     await session.append({ type: 'error', error: { message: 'oops' } })
@@ -162,7 +162,7 @@ describe('what a reader is shown', () => {
     expect(session.info.status).toBe('ended')
   })
 
-  test('a listener hears lines until it stops, and a closed session stops it', async () => {
+  test('a listener receives lines until it unsubscribes or the session closes', async () => {
     const store = memoryStore()
     const session = await store.create()
     const other = await store.open(session.id)
@@ -177,7 +177,7 @@ describe('what a reader is shown', () => {
     await other.close()
   })
 
-  test('a listener that throws does not fail the append, and the others hear the line', async () => {
+  test('a listener that throws does not fail the append, and the others receive the line', async () => {
     const later: (() => void)[] = []
     vi.stubGlobal('queueMicrotask', (work: () => void) => later.push(work))
     try {
@@ -197,7 +197,7 @@ describe('what a reader is shown', () => {
     }
   })
 
-  test('a permission that waits is shown as it was asked, and a grant stays', async () => {
+  test('a pending permission is returned as requested, and a grant stays', async () => {
     const session = await memoryStore().create()
     const option = { optionId: 'yes', label: 'Yes', kind: 'allow_always' as const }
     const request = { requestId: 'p1', tool: 'bash', title: 'ls', input: { raw_name: 1 }, options: [option] }
@@ -210,7 +210,7 @@ describe('what a reader is shown', () => {
     expect(session.grants).toEqual([{ tool: 'bash' }])
   })
 
-  test('after a quick open, going back to before the context reads what is needed', async () => {
+  test('after a quick open, branching to before the context reads the missing part', async () => {
     const store = memoryStore()
     const session = await store.create()
     const first = await user(session, 'first')
@@ -230,7 +230,7 @@ describe('what a reader is shown', () => {
     await again.close()
   })
 
-  test('a compaction lets go of the entries that were held for the context before it', async () => {
+  test('a compaction evicts cached entries of the context before it', async () => {
     const session = await memoryStore().create()
     const first = await user(session, 'first')
     const held = await session.getEntry(first)
@@ -247,7 +247,7 @@ describe('what a reader is shown', () => {
     await expect(session.branch(label)).rejects.toMatchObject({ code: 'invalid-entry' })
   })
 
-  test('times that jump back change no order', async () => {
+  test('timestamps that jump back do not change the order', async () => {
     const times = ['2026-03-29T01:59:59.999Z', '2026-03-28T00:00:00.000Z', '2027-01-01T00:00:00.000Z']
     let next = 0
     const store = memoryStore({ now: () => new Date(times[next++ % times.length] as string) })
@@ -267,7 +267,7 @@ function plain(id: string, parentId: string | null): DiskLine {
   }
 }
 
-/** A session read from lines in the plain shape, without seq and checksum. */
+/** A session loaded from plain lines, without seq and checksum. */
 async function loaded(...lines: DiskLine[]): Promise<Session> {
   const port = new MemoryLogStore()
   await port.create(localScope, 'plain', { seq: 1, crc: '', text: '{"type":"session","id":"plain","version":1}' })
@@ -284,7 +284,7 @@ interface Faults {
   unknown: 'written' | 'absent' | 'taken' | undefined
 }
 
-/** A session in memory whose store fails when told to. */
+/** A session in memory whose store fails on request. */
 async function sessionOn(): Promise<{ session: Session; faults: Faults }> {
   const faults: Faults = { next: undefined, blob: undefined, unknown: undefined }
   const port: LogStore = new MemoryLogStore()
@@ -319,12 +319,12 @@ function withFaults(log: WritableLog, faults: Faults): WritableLog {
   return log
 }
 
-test('words of a message are given by text()', () => {
+test('text() returns the text of a message', () => {
   expect(text('a')).toEqual({ type: 'text', text: { content: 'a' } })
 })
 
-describe('taking a waiting message', () => {
-  test('of two that deliver the same message at once one does, and it is said once', async () => {
+describe('taking a queued message', () => {
+  test('of two concurrent deliveries of one message only one succeeds, and it is appended once', async () => {
     const session = await memoryStore().create()
     const { id } = await session.submit('once')
     const outcomes = await Promise.allSettled([session.deliver(id), session.deliver(id), session.deliver(id)])
@@ -332,7 +332,7 @@ describe('taking a waiting message', () => {
     expect(await said(session)).toEqual(['user: once'])
   })
 
-  test('a message that is being delivered can be neither removed, edited nor given out again', async () => {
+  test('a message that is being delivered can be neither removed, edited nor taken again', async () => {
     const store = memoryStore()
     const session = await store.create()
     const other = await store.open(session.id)
@@ -348,7 +348,7 @@ describe('taking a waiting message', () => {
     await delivered
   })
 
-  test('a delivery goes by the changes that are on their way to the disk, whose lines come before its own', async () => {
+  test('a delivery applies pending changes, whose lines come before its own', async () => {
     const session = await memoryStore().create()
     const { id: first } = await session.submit('first')
     const { id: second } = await session.submit('second')
@@ -375,7 +375,7 @@ describe('taking a waiting message', () => {
     await session.close()
   })
 
-  test('a message is given out only when it is durable itself', async () => {
+  test('a message is delivered only when it is durable itself', async () => {
     const session = await memoryStore().create()
     const submitted = session.submit('soon')
     expect(session.nextWaiting('follow-up')).toBeUndefined()
@@ -388,7 +388,7 @@ describe('taking a waiting message', () => {
     await session.close()
   })
 
-  test('a delivery that could not be stored leaves the message waiting', async () => {
+  test('a delivery that could not be stored leaves the message queued', async () => {
     const { session, faults } = await sessionOn()
     const { id } = await session.submit('again')
     faults.next = { type: 'failed', cause: new Error('ENOSPC'), final: false }
@@ -399,7 +399,7 @@ describe('taking a waiting message', () => {
   })
 })
 
-test('a large value with half a character, or a mark at its start, comes back as it was', async () => {
+test('a large value with a lone surrogate, or a byte order mark at its start, is restored unchanged', async () => {
   const session = await memoryStore().create()
   const words = [`\ufeff${'x'.repeat(300_000)}`, `${'y'.repeat(300_000)}\ud83d`]
   for (const each of words) await user(session, each)

@@ -34,13 +34,13 @@ import { buildTree, type TreeNode } from '../view/tree-view.ts'
 export interface SessionParts {
   id: string
   reader: SessionReader
-  /** Absent in a session that is open for reading only. */
+  /** Absent if the session is open for reading only. */
   held?: HeldSession
   owner?: Owner
   path?: string
-  /** Copies the path to a leaf, or everything, into a new session and gives its id. */
+  /** Copies the path to a leaf, or all entries, into a new session and returns its id. */
   copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
-  /** Gives back what was opened. */
+  /** Releases the opened session. */
   release: () => Promise<void>
 }
 
@@ -49,7 +49,7 @@ type PermissionRequest = PermissionRequestRecord['permissionRequest']
 export interface SessionTotals {
   turns: number
   toolCalls: number
-  /** Of the runs that have ended. */
+  /** Total duration of the runs that have ended. */
   runMs: number
   tokens: number
   /** In US dollars. */
@@ -57,15 +57,15 @@ export interface SessionTotals {
 }
 
 export interface AppendedMessage extends AppendContext {
-  /** Further members of the message: model, usage, run and so on. */
+  /** Additional members of the message: model, usage, run and so on. */
   with?: Omit<Partial<Message>, 'role' | 'content'>
 }
 
-/** One conversation: an append-only log, the tree it holds and the leaf where it goes on. */
+/** One conversation: an append-only log, its tree, and its leaf. */
 export class Session {
   readonly id: string
   readonly path: string | undefined
-  /** Who writes this session, where it is not us. */
+  /** The current writer, if it is another process. */
   readonly owner: Owner | undefined
   readonly #reader: SessionReader
   readonly #held: HeldSession | undefined
@@ -105,7 +105,7 @@ export class Session {
     return this.#reader.state.name
   }
 
-  /** The last durable line: what a cursor of a client names. */
+  /** The last durable line; clients use it as a cursor. */
   get head(): { seq: number; crc: string } {
     const { seq, crc } = this.#reader.state.last
     return { seq, crc }
@@ -115,7 +115,7 @@ export class Session {
     return sessionInfoOf(this.#reader.state, { id: this.id, ...(this.path !== undefined && { path: this.path }) })
   }
 
-  /** What the session has used in all. */
+  /** Total usage of the session. */
   get totals(): SessionTotals {
     const { turns, toolCalls, runMs, usage } = this.#reader.state.totals
     return {
@@ -131,20 +131,20 @@ export class Session {
     return this.#reader.state.run
   }
 
-  /** What could not be read. `isNew` damage has not been shown to anybody. */
+  /** Ranges that could not be read. `isNew` damage has not been acknowledged. */
   get damage(): readonly (Damage & { isNew: boolean })[] {
     const { damage, damageSeenThrough } = this.#reader.state
     return damage.map((each) => ({ ...each, isNew: each.seq > damageSeenThrough }))
   }
 
-  /** Why this session cannot be written to, if so. */
+  /** Why this session cannot be written to; undefined if it can. */
   get readOnlyReason(): string | undefined {
     if (this.#reader.state.newer !== undefined) return this.#reader.state.newer
     if (!this.#held) return this.owner?.reason ?? 'It was opened for reading only.'
     return undefined
   }
 
-  /** Set from a failed append until one succeeds. */
+  /** The error of the last append; cleared when one succeeds. */
   get storageFailure(): SessionError | undefined {
     return this.#held?.writer.failure
   }
@@ -170,7 +170,7 @@ export class Session {
     return this.#reader.state.permissions.grants
   }
 
-  /** The permission mode that the log says; undefined if none was ever recorded. */
+  /** The permission mode in the log; undefined if none was recorded. */
   get permissionMode(): string | undefined {
     return this.#reader.state.permissions.mode
   }
@@ -180,14 +180,14 @@ export class Session {
   }
 
   /**
-   * The same object for every handle that writes this session in this process: a key for state that the openers of a session must
-   * share, such as its run. A handle that only reads has a key of its own.
+   * The same object for every handle that writes this session in this process. Use it as a key for state that
+   * openers share, such as the run. A read-only handle has a key of its own.
    */
   get sharedKey(): object {
     return this.#held ?? this
   }
 
-  /** The seq of the line that a client command caused, if it took effect already. */
+  /** The seq of the line that a client command caused; undefined if it has had no effect. */
   effectOf(command: string): number | undefined {
     return this.#reader.state.commands.seqOf(command)
   }
@@ -200,9 +200,9 @@ export class Session {
     return fromDisk(line, sealed.seq)
   }
 
-  /** Rejects with `invalid-entry`, and says why, if the role or the content is malformed. */
+  /** Rejects with `invalid-entry` and the reason if the role or the content is malformed. */
   appendMessage(role: MessageRole, content: MessageInput, options?: AppendedMessage): Promise<string> {
-    // The writer turns every accepted form of content into blocks.
+    // The writer converts every accepted form of content to blocks.
     const message = { role, content: content as Content[], ...options?.with }
     return this.#appendEntry({ type: 'message', message }, options)
   }
@@ -215,7 +215,7 @@ export class Session {
     return this.#appendEntry({ type: 'model_change', modelChange: { provider, modelId } }, context)
   }
 
-  /** Rejects where `firstKeptId` is not in the current context: such a summary would hide what it does not tell. */
+  /** Rejects if `firstKeptId` is not in the current context: the summary would hide entries that it does not cover. */
   async appendCompaction(
     summary: string,
     firstKeptId: string,
@@ -247,7 +247,7 @@ export class Session {
     return this.#appendEntry({ type: 'label', label: { targetId, label } }, context)
   }
 
-  /** Stores bytes by their content, durable, so that a line may name them. */
+  /** Stores bytes durably by content, so that a line may refer to them. */
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
     const { log, writer } = this.#writableSession()
     return log.putBlob(writer.redaction.blob(bytes))
@@ -259,7 +259,7 @@ export class Session {
     return bytes
   }
 
-  /** From here on everything that anybody in this process writes to this session passes this step first. */
+  /** Redacts everything that any handle in this process writes to this session from now on. */
   redactWith(redaction: Redaction): void {
     this.#writableSession().writer.redaction = redaction
   }
@@ -273,7 +273,7 @@ export class Session {
     await this.#writable().append({ type: 'leaf', leaf: { targetId: entryId } }, context)
   }
 
-  /** Moves the leaf and leaves there a summary of what was abandoned: one line does both. */
+  /** Moves the leaf and appends a summary of the abandoned branch, in one line. */
   async branchWithSummary(branchFromId: string | null, summary: string, context?: AppendContext): Promise<string> {
     this.#refuseWhileRunning('branch')
     if (branchFromId !== null) await this.#branchTarget(branchFromId)
@@ -282,20 +282,20 @@ export class Session {
     return this.#appendEntry(draft, { ...context, parentId: branchFromId })
   }
 
-  /** Writes the path to an entry as a session of its own and gives that session's id. */
+  /** Copies the path to an entry into a new session and returns its id. */
   async createBranchedSession(leafId: string, options: HeaderOptions = {}): Promise<string> {
     await this.#reader.nodeOf(leafId)
     return this.#parts.copy({ leafId, options })
   }
 
-  /** Writes all entries as a session of its own and gives that session's id. */
+  /** Copies all entries into a new session and returns its id. */
   async copyAll(options: HeaderOptions = {}): Promise<string> {
     return this.#parts.copy({ options })
   }
 
   // Reading
 
-  /** What the model is shown at the leaf (or at another entry), with the entry that each part comes from. */
+  /** What the model sees at the leaf or at another entry, with the source entry of each part. */
   async getContext(options: { leafId?: string | null; reasoning?: ReasoningPolicy } = {}): Promise<Context> {
     const { leafId, reasoning } = options
     if (typeof leafId === 'string') await this.#reader.nodeOf(leafId)
@@ -314,7 +314,10 @@ export class Session {
     })
   }
 
-  /** The model and the thinking level in force at the leaf. Reads two lines at most, however long the session is. */
+  /**
+   * The model and the thinking level in force at the leaf. Reads at most two lines, regardless of the session's
+   * length.
+   */
   async getModelChoice(): Promise<Pick<Context, 'model' | 'thinkingLevel'>> {
     return this.#reader.ask(async ({ leaf }) => {
       const model = await this.#entryOf(leaf?.inForce.model, 'model_change')
@@ -326,7 +329,7 @@ export class Session {
     })
   }
 
-  /** The entries of the context path, oldest first: what cut points are looked for in. */
+  /** The entries of the context path, oldest first; input for cut points. */
   async getContextPath(): Promise<Entry[]> {
     return this.#reader.ask((state) => this.#reader.entriesOf(contextPathTo(state.leaf).nodes))
   }
@@ -349,12 +352,12 @@ export class Session {
     return new Map(this.#reader.state.labels)
   }
 
-  /** Where a screen may begin: how the session stands, and the newest entries of its path. */
+  /** Start data for a screen: the session's state, and the newest entries of its path. */
   async snapshot(options: SnapshotOptions): Promise<SessionSnapshot> {
     return makeSnapshot(this.#reader, options)
   }
 
-  /** The lines after a cursor, byte for byte, up to the last durable one. */
+  /** The stored lines after a cursor, byte for byte, up to the last durable one. */
   lines(options: { after?: number } = {}): AsyncIterable<LogLine> {
     const isDamaged = this.#reader.state.damageCount > 0
     return readLogLines(this.#reader.log, {
@@ -364,7 +367,7 @@ export class Session {
     })
   }
 
-  /** The session as a player shows it, from the first line to the last durable one. */
+  /** A player for the session, from the first line to the last durable one. */
   async play(): Promise<Player> {
     const lines: Line[] = []
     for await (const line of this.lines()) {
@@ -373,7 +376,7 @@ export class Session {
     return new Player(lines)
   }
 
-  /** Tells of every line when it is durable. */
+  /** Calls the listener for every line when it is durable. */
   subscribe(listener: CommitListener): () => void {
     const { listeners } = this.#writableSession()
     const remove = listeners.add(listener)
@@ -385,7 +388,7 @@ export class Session {
     return stop
   }
 
-  /** Who writes this session now, as far as that can be told without claiming it; undefined if nobody does or nothing is known. */
+  /** The current writer, if it can be determined without claiming; undefined if there is none or it is unknown. */
   async currentOwner(): Promise<Owner | undefined> {
     return this.#reader.log.owner?.()
   }
@@ -395,31 +398,31 @@ export class Session {
     await this.#reader.log.changed(signal)
   }
 
-  /** In a session that somebody else writes: takes in what is new. */
+  /** Applies new lines of a session that another process writes. */
   async refresh(): Promise<void> {
     if (!this.#held) await this.#reader.refresh()
   }
 
-  // Waiting messages
+  // Queued messages
 
-  /** Accepts a message to be delivered later and gives its id. */
+  /** Accepts a message for later delivery. */
   async submit(message: string, options: SubmitOptions = {}): Promise<WaitingMessage> {
     return this.#inbox.submit(message, options)
   }
 
-  /** Changes the waiting messages. Rejects with `message-not-found` where the named one is not waiting. */
+  /** Changes the queued messages. Rejects with `message-not-found` if the named one is not queued. */
   async changeInbox(change: SubmissionChange, cause?: Cause): Promise<void> {
     await this.#inbox.change(change, cause)
   }
 
-  /** The next message that may go out, if there is one; on request, of those that a person let go since they came. */
+  /** The next message that may be delivered; with `onlyReleased`, only among those that a person released. */
   nextWaiting(delivery: Delivery, options?: { onlyReleased?: boolean }): WaitingMessage | undefined {
     return this.#inbox.next(delivery, options)
   }
 
   /**
-   * Delivers a waiting message: the user message that is appended takes it out of the inbox, in one line. From the call on it is
-   * nobody else's, also while its images are looked for.
+   * Delivers a queued message: one line appends it and removes it from the inbox. It is reserved from the call
+   * on, also while its images are loaded.
    */
   async deliver(id: string, options?: AppendedMessage & { images?: () => Promise<Content[]> }): Promise<string> {
     const { images, ...context } = options ?? {}
@@ -435,7 +438,7 @@ export class Session {
 
   // Lifetime
 
-  /** Says that the damage found so far has been seen. Nothing is cut off or rewritten. */
+  /** Acknowledges the damage found so far. Nothing is truncated or rewritten. */
   async repair(): Promise<number> {
     const found = this.damage.filter((each) => each.isNew)
     if (found.length === 0) return 0
@@ -483,7 +486,7 @@ export class Session {
     if (run) throw new SessionError('session-busy', `Session ${this.id} cannot ${what} while run ${run.runId} is open.`)
   }
 
-  /** Notes hang beside the path: an entry is never appended to one. */
+  /** Notes are not part of the path, so entries are never appended to one. */
   async #branchTarget(entryId: string): Promise<Node> {
     const node = await this.#reader.nodeOf(entryId)
     if (node.isNote) {
@@ -492,7 +495,7 @@ export class Session {
     return node
   }
 
-  /** The entry of a node, if it is still what the fold took it for. */
+  /** The entry of a node, if it still has the expected type. */
   async #entryOf<T extends Entry['type']>(
     node: Node | null | undefined,
     type: T,

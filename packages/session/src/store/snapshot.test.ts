@@ -145,7 +145,7 @@ function shown(state: Transcript, items: number): Record<string, unknown> {
 }
 
 describe('a snapshot', () => {
-  test('and the lines after it come to the same as the whole log', async () => {
+  test('and the lines after it give the same transcript as the whole log', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(...steps), { maxLength: 25 }),
@@ -176,7 +176,7 @@ describe('a snapshot', () => {
     )
   })
 
-  test('is also what a transcript comes to that has all lines', async () => {
+  test('equals the fold of a transcript that has all lines', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 25 }), async (taken) => {
         const session = await memoryStore().create()
@@ -192,7 +192,7 @@ describe('a snapshot', () => {
     )
   })
 
-  test('says where a reader pages back from, and null where it has all', async () => {
+  test('has the entry from which readers page back, and null if it has all entries', async () => {
     const session = await memoryStore().create()
     const first = await session.appendMessage('user', [text('one')])
     await session.appendMessage('assistant', [text('two')])
@@ -202,7 +202,7 @@ describe('a snapshot', () => {
     await session.close()
   })
 
-  test('has as many of the newest entries as are asked for by their bytes, and one however long it is', async () => {
+  test('limits the newest entries by bytes, but has at least one', async () => {
     const session = await memoryStore().create()
     for (let index = 0; index < 5; index++)
       await session.appendMessage('user', [text(`${index} ${'word '.repeat(1000)}`)])
@@ -218,7 +218,7 @@ describe('a snapshot', () => {
     await session.close()
   })
 
-  test('goes back to the call of a result, past what was said in between', async () => {
+  test('includes the call of a result, with the entries in between', async () => {
     const session = await memoryStore().create()
     const call: Content = { type: 'tool_use', toolUse: { id: 'c', name: 'a', input: {} } }
     await session.appendMessage('user', [text('one')])

@@ -7,27 +7,27 @@ import { isGap, type Node } from '../state/tree.ts'
 import type { PermissionRequest, SnapshotFold, Transcript, TranscriptError, TranscriptRun } from '../view/transcript.ts'
 
 /**
- * Enough to begin a transcript without the whole log: what the fold says at `head`, and the newest lines of the path. What lies
- * before them is asked for when somebody wants to see it.
+ * Enough to start a transcript without the whole log: the fold at `head`, and the newest lines of the path.
+ * Earlier lines are loaded on demand.
  */
 export interface SessionSnapshot {
   head: { seq: number; crc: string }
-  /** Lines of the path as they stand in the log, the oldest first. */
+  /** Lines of the path as stored, oldest first. */
   lines: { seq: number; text: string }[]
-  /** The entry before the first line: where a reader pages back from. Null at the beginning. */
+  /** The entry before the first line, from which readers page back. Null at the beginning. */
   before: string | null
   leafId: string | null
   fold: SnapshotFold
 }
 
 export interface SnapshotOptions {
-  /** Of the path, the newest. */
+  /** Maximum number of newest entries of the path. */
   entries: number
-  /** Fewer entries where they are longer than this together; one at least. */
+  /** Returns fewer entries if together they exceed this size, but at least one. */
   bytes?: number
 }
 
-/** The snapshot at the last durable line. Reads no more of the log than the lines it gives. */
+/** The snapshot at the last durable line. Reads only the lines that it returns. */
 export async function makeSnapshot(reader: SessionReader, options: SnapshotOptions): Promise<SessionSnapshot> {
   const { state } = reader
   const { seq, crc } = state.last
@@ -36,7 +36,7 @@ export async function makeSnapshot(reader: SessionReader, options: SnapshotOptio
   const nodes = newestNodes(state.leaf, options)
   const lines = await linesOf(nodes, reader)
   const missing = new MissingCalls(lines)
-  // A result is shown with its call.
+  // Includes the call of each result.
   for (let reach = 0; missing.areAny && reach < maxReach; reach++) {
     const parent = parentOf(nodes[0])
     if (!parent) break
@@ -51,10 +51,10 @@ export async function makeSnapshot(reader: SessionReader, options: SnapshotOptio
   return { head: { seq, crc }, lines, before, leafId, fold }
 }
 
-/** A call that is further up than this is left out: its result may have none at all. */
+/** Calls further up than this are left out: a result may have no call at all. */
 const maxReach = 100
 
-/** Calls that are further up the path than the lines that have been looked at, from the newest back. */
+/** Calls above the lines visited so far, from the newest back. */
 class MissingCalls {
   readonly #ids = new Set<string>()
 
@@ -84,7 +84,7 @@ async function linesOf(nodes: readonly Node[], { log }: SessionReader): Promise<
   return readable.map((node, index) => ({ seq: node.seq, text: decoder.decode(bytes[index]) }))
 }
 
-/** From the leaf upwards, as far as was asked for or as far as has been read; the oldest first. */
+/** From the leaf upwards, up to the requested size or the unread part; oldest first. */
 function newestNodes(leaf: Node | null, { entries, bytes = Infinity }: SnapshotOptions): Node[] {
   const nodes: Node[] = []
   let size = 0

@@ -10,13 +10,13 @@ import { packVersion } from './pack.ts'
 import { Reading } from '../log/replay.ts'
 import { SessionState } from '../state/session-state.ts'
 
-/** Where the data of a pack goes: a new session. */
+/** The new session that receives the data of a pack. */
 export interface UnpackTarget {
   putBlob(bytes: Uint8Array): Promise<BlobReference>
   append(line: DiskLine): Promise<void>
 }
 
-/** Reads how a pack begins; throws `invalid-pack` before anything is written. */
+/** Reads the start of a pack; throws `invalid-pack` before anything is written. */
 export async function openPack(bytes: AsyncIterable<Uint8Array>): Promise<{ source: ByteSource; sessionId: string }> {
   const source = new ByteSource(bytes)
   const start = await readPackLine(source)
@@ -28,8 +28,8 @@ export async function openPack(bytes: AsyncIterable<Uint8Array>): Promise<{ sour
 }
 
 /**
- * Reads the rest as data: every blob is checked against its hash, every line goes through the loader, entries get new ids, and
- * what belongs to running (grants, queue, open calls) is left behind. Gives the leaf of the new session.
+ * Reads the rest as data. Checks every blob against its hash, parses every line, assigns new ids to entries,
+ * and omits what belongs to running (grants, queue, open calls). Returns the leaf of the new session.
  */
 export async function unpackInto(source: ByteSource, target: UnpackTarget): Promise<string | null> {
   for (;;) {
@@ -78,7 +78,7 @@ async function unpackLog(source: ByteSource, target: UnpackTarget): Promise<stri
   return leaf && ids.of(leaf)
 }
 
-/** Ids of an import are made anew, so that two imports of one pack are two sessions and nothing is mixed up. */
+/** Assigns new ids, so that two imports of one pack are two independent sessions. */
 class NewIds {
   readonly #ids = new Map<string, string>()
 
@@ -111,7 +111,7 @@ async function readPackLine(source: ByteSource): Promise<Record<string, unknown>
   return parsed
 }
 
-/** The closing line; a line of a log always has an id. */
+/** Parses the closing line; unlike log lines it has no id. */
 function endOf(bytes: Uint8Array): Record<string, unknown> | undefined {
   if (bytes.length > maxPackLineBytes) return undefined
   const parsed = parseJson(bytes)
@@ -123,7 +123,7 @@ function parseJson(bytes: Uint8Array): Record<string, unknown> | undefined {
     const parsed: unknown = JSON.parse(decoder.decode(bytes))
     return isObject(parsed) ? parsed : undefined
   } catch {
-    return undefined // the caller says what was expected instead
+    return undefined // the caller reports what it expected
   }
 }
 

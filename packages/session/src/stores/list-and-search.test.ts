@@ -6,7 +6,7 @@ import { pageOf } from './list-page.ts'
 import { newestHits, snippetOf } from './search-log.ts'
 
 describe('a page of sessions', () => {
-  test('filters by folder, status and words in name, first message or folder', () => {
+  test('filters by folder, status and text in name, first message or folder', () => {
     const rows = [
       row('a', { cwd: '/x', name: 'Alpha' }),
       row('b', { cwd: '/y', firstText: 'about beta', status: 'running' }),
@@ -21,7 +21,7 @@ describe('a page of sessions', () => {
     expect(ids({ text: 'nothing' })).toEqual([])
   })
 
-  test('goes from new to old and gives a cursor while there is more', () => {
+  test('is sorted newest first and has a cursor while there are more', () => {
     const rows = ['1', '2', '3'].map((id) => row(id, { modified: `2026-01-0${id}` }))
     const first = pageOf(rows, { limit: 2 })
     expect(first.sessions.map(({ id }) => id)).toEqual(['3', '2'])
@@ -33,7 +33,7 @@ describe('a page of sessions', () => {
 })
 
 describe('search by reading', () => {
-  test('shows some words around the match, on one line', () => {
+  test('shows text around the match, on one line', () => {
     const text = `${'before '.repeat(20)}needle\n\n${'after '.repeat(40)}`
     const snippet = snippetOf(text, text.indexOf('needle'))
     expect(snippet).toMatch(/^….*needle after.*…$/)
@@ -41,7 +41,7 @@ describe('search by reading', () => {
     expect(snippetOf('short', 0)).toBe('short')
   })
 
-  test('gives the newest hits first and no more than asked for', async () => {
+  test('returns the newest hits first, up to the limit', async () => {
     const store = memoryStore()
     const session = await store.create()
     for (let index = 0; index < 60; index++) await user(session, `needle ${index}`)
@@ -51,7 +51,7 @@ describe('search by reading', () => {
     expect(newestHits(hits, { text: '', limit: 2 }).length).toBe(2)
   })
 
-  test('tells the role of what was said, also of a summary', async () => {
+  test('returns the role of a message, also for a summary', async () => {
     const session = await memoryStore().create()
     const store = memoryStore()
     const other = await store.create()

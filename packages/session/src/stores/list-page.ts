@@ -1,6 +1,6 @@
 import type { SessionInfo, SessionPage, SessionQuery } from '../state/session-info.ts'
 
-/** Filters, sorts newest first and cuts a page out of rows that are all at hand. */
+/** Filters rows, sorts them newest first and returns one page. */
 export function pageOf(rows: readonly SessionInfo[], query: SessionQuery): SessionPage {
   const after = query.cursor
   const matching = rows

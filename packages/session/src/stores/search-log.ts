@@ -5,7 +5,7 @@ import { replay } from '../log/replay.ts'
 import type { SearchHit, SearchQuery } from '../state/session-info.ts'
 import { SessionState } from '../state/session-state.ts'
 
-/** Searches one log by reading it: every word must be there, in any case. */
+/** Searches one log by reading it: every word must occur, in any case. */
 export async function searchLog(log: ReadableLog, query: { text: string; sessionId: string }): Promise<SearchHit[]> {
   const words = query.text.toLowerCase().split(/\s+/).filter(Boolean)
   const hits: SearchHit[] = []
@@ -31,7 +31,7 @@ export async function searchLog(log: ReadableLog, query: { text: string; session
   return hits
 }
 
-/** The hits that are shown: newest first, no more than asked for. */
+/** The newest hits, at most as many as requested. */
 export function newestHits(hits: readonly SearchHit[], query: SearchQuery): SearchHit[] {
   return hits
     .toSorted((left, right) => right.timestamp.localeCompare(left.timestamp))
@@ -40,7 +40,7 @@ export function newestHits(hits: readonly SearchHit[], query: SearchQuery): Sear
 
 const defaultLimit = 50
 
-/** Some words around a place in a text, on one line. */
+/** Text around an index, on one line. */
 export function snippetOf(text: string, at: number): string {
   const start = Math.max(0, at - snippetBefore)
   const part = text

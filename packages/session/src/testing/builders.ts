@@ -1,7 +1,7 @@
 import { text, type Content, type ToolResultContent, type ToolUseContent } from '../line/message.ts'
 import type { Session } from '../store/session.ts'
 
-/** Short words for what tests say. */
+/** Short helpers for tests. */
 
 export async function user(session: Session, words: string): Promise<string> {
   return session.appendMessage('user', [text(words)])
@@ -23,7 +23,7 @@ export function result(toolUseId: string, content: string): ToolResultContent {
   return { type: 'tool_result', toolResult: { toolUseId, content } }
 }
 
-/** What a context says, one line a message: `user: go`, `assistant: [a] ok`, `tool: a=done`. */
+/** The messages of a context, one string each: `user: go`, `assistant: [a] ok`, `tool: a=done`. */
 export async function said(session: Session): Promise<string[]> {
   const { messages } = await session.getContext()
   return messages.map(({ message }) => `${message.role}: ${message.content.map(briefly).join(' ')}`)

@@ -1,6 +1,6 @@
 /**
- * The content of a modelled file. It never changes: appending gives a new one that shares the bytes before, so keeping every
- * earlier content of a log costs no copies.
+ * Immutable content of a modeled file. Appending returns a new one that shares the earlier bytes, so keeping
+ * every version of a log costs no copies.
  */
 export class DiskBytes {
   static readonly empty = new DiskBytes({ bytes: new Uint8Array(0), used: 0 }, 0)
@@ -17,7 +17,7 @@ export class DiskBytes {
     return new DiskBytes({ bytes, used: bytes.length }, bytes.length)
   }
 
-  /** Not to be changed by whoever gets it. */
+  /** Callers must not modify it. */
   get view(): Uint8Array {
     return this.#store.bytes.subarray(0, this.size)
   }
@@ -41,7 +41,7 @@ export class DiskBytes {
     return DiskBytes.of(bytes)
   }
 
-  /** Bytes behind the end that another content owns are never written over. */
+  /** Bytes after the end that belong to another version are never overwritten. */
   #storeFor(size: number): Store {
     if (this.#store.used === this.size && this.#store.bytes.length >= size) return this.#store
     const bytes = new Uint8Array(Math.max(size * 2, 256))
@@ -52,6 +52,6 @@ export class DiskBytes {
 
 interface Store {
   bytes: Uint8Array
-  /** How far the bytes belong to some content. */
+  /** How many bytes belong to some version. */
   used: number
 }

@@ -3,13 +3,13 @@ import { MemoryDisk } from './memory-disk.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
-/** What is read from a path on a disk; undefined where there is nothing. */
+/** The content at a path on a disk; undefined if there is none. */
 function contentAt(disk: MemoryDisk, path: string): string | undefined {
   const content = disk.contentOf(path)
   return content && Buffer.from(content).toString()
 }
 
-test('what is written is seen at once and survives a power cut only when it was synced', async () => {
+test('a write is visible at once and survives a power cut only after a sync', async () => {
   const disk = new MemoryDisk()
   disk.put('/log', 'a')
   const fd = disk.openAppend('/log')
@@ -21,7 +21,7 @@ test('what is written is seen at once and survives a power cut only when it was 
   expect(contentAt(disk.afterPowerCut(), '/log')).toBe('ab')
 })
 
-test('a cut is lost in a power cut like a write', async () => {
+test('a truncation is lost in a power cut like a write', async () => {
   const disk = new MemoryDisk()
   disk.put('/log', 'abc')
   const fd = disk.openAppend('/log')
@@ -32,7 +32,7 @@ test('a cut is lost in a power cut like a write', async () => {
   expect(() => disk.truncate(fd, 2)).toThrow('EINVAL')
 })
 
-test('every descriptor writes at the end, wherever that is by now', () => {
+test('every descriptor writes at the current end', () => {
   const disk = new MemoryDisk()
   disk.put('/log', '')
   const [one, other] = [disk.openAppend('/log'), disk.openAppend('/log')]
@@ -42,7 +42,7 @@ test('every descriptor writes at the end, wherever that is by now', () => {
   expect(contentAt(disk, '/log')).toBe('abc')
 })
 
-test('a sync after a failed one does not bring back what that one lost', async () => {
+test('a sync after a failed one does not restore what that one lost', async () => {
   const disk = new MemoryDisk()
   disk.put('/log', 'a')
   const fd = disk.openAppend('/log')
@@ -67,7 +67,7 @@ test('after a failed sync the same bytes written again are durable', async () =>
   expect(contentAt(disk.afterPowerCut(), '/log')).toBe('ab')
 })
 
-test('a new file is gone in a power cut until its folder and all above it are synced', async () => {
+test('a new file is lost in a power cut until its folder and all parents are synced', async () => {
   const disk = new MemoryDisk()
   disk.makeFolder('/one/two')
   const fd = disk.create('/one/two/file')
@@ -80,7 +80,7 @@ test('a new file is gone in a power cut until its folder and all above it are sy
   expect(contentAt(disk.afterPowerCut(), '/one/two/file')).toBe('x')
 })
 
-test('a rename replaces in one step and is durable when the folder is synced', async () => {
+test('a rename is atomic and becomes durable when the folder is synced', async () => {
   const disk = new MemoryDisk()
   disk.put('/a', 'old')
   disk.put('/b', 'new')
@@ -91,7 +91,7 @@ test('a rename replaces in one step and is durable when the folder is synced', a
   expect([disk.afterPowerCut().names('/'), contentAt(disk.afterPowerCut(), '/a')]).toEqual([['a'], 'new'])
 })
 
-test('a folder that moves takes its files along, and open descriptors stay with them', async () => {
+test('a moved folder keeps its files, and open descriptors stay valid', async () => {
   const disk = new MemoryDisk()
   disk.put('/from/session/log', 'a')
   disk.makeFolder('/to')
@@ -101,7 +101,7 @@ test('a folder that moves takes its files along, and open descriptors stay with 
   expect([disk.names('/from'), contentAt(disk, '/to/session/log')]).toEqual([[], 'ab'])
 })
 
-test('what is in the way is refused as a system refuses it', async () => {
+test('conflicting calls fail as on a real system', async () => {
   const disk = new MemoryDisk()
   disk.put('/full/file', 'x')
   disk.put('/other/file', 'y')
@@ -121,7 +121,7 @@ test('what is in the way is refused as a system refuses it', async () => {
   expect(() => disk.size(fd)).toThrow('EBADF')
 })
 
-test('removing takes a folder with all in it and does not mind what is not there', () => {
+test('removing a folder removes its content and ignores missing paths', () => {
   const disk = new MemoryDisk()
   disk.put('/folder/file', 'x')
   disk.remove('/folder')
@@ -129,7 +129,7 @@ test('removing takes a folder with all in it and does not mind what is not there
   expect([disk.exists('/folder'), disk.names('/folder'), disk.contentOf('/folder')]).toEqual([false, [], undefined])
 })
 
-test('a read gives what is there from a position on', async () => {
+test('a read returns the bytes from a position on', async () => {
   const disk = new MemoryDisk()
   disk.put('/log', 'abcdef')
   const fd = disk.openRead('/log')
@@ -138,7 +138,7 @@ test('a read gives what is there from a position on', async () => {
   expect(await disk.read(fd, target, 9)).toBe(0)
 })
 
-test('the Nth call from now on fails, so often as told, and only on the paths that are meant', () => {
+test('the Nth call from now on fails, as often as requested, and only on matching paths', () => {
   const disk = new MemoryDisk()
   disk.put('/log', '')
   disk.put('/other', '')
@@ -158,7 +158,7 @@ test('the Nth call from now on fails, so often as told, and only on the paths th
   expect(disk.write(log, bytes('x'))).toBe(1)
 })
 
-test('a short write takes its bytes, also where it fails', () => {
+test('a short write takes effect even if it fails', () => {
   const disk = new MemoryDisk()
   disk.put('/log', '')
   const fd = disk.openAppend('/log')
@@ -229,7 +229,7 @@ test('the journal names every call and keeps the disk as it was after it', async
   expect(then).toEqual([undefined, '', 'abc', 'abc', 'a', 'a', undefined, undefined, undefined])
 })
 
-test('a disk that starts from a state leaves that state as it is', () => {
+test('a disk that starts from a state does not change that state', () => {
   const disk = new MemoryDisk()
   disk.put('/log', 'abc')
   const { state } = disk

@@ -2,11 +2,11 @@ import type { FilePort } from '../stores/file/file-port.ts'
 import type { LockAttempt } from '../stores/file/writer-lock.ts'
 import { DiskBytes } from './disk-bytes.ts'
 
-/** Everything on a disk at one moment, by inode; the root folder is inode 1. Never changes once it was handed out. */
+/** The whole disk at one moment, by inode; the root folder is inode 1. Immutable once returned. */
 export type DiskState = ReadonlyMap<number, DiskNode>
 export type DiskNode = DiskFile | DiskFolder
 
-/** What processes see, what is safe, and how one became the other. */
+/** The visible content, the durable content, and the changes between them. */
 export interface DiskFile {
   type: 'file'
   content: DiskBytes
@@ -15,7 +15,7 @@ export interface DiskFile {
   pending: readonly FileChange[]
 }
 
-/** `isLost`: a sync of it failed. The system has dropped it, and a later sync will not bring it to the disk. */
+/** `isLost`: its sync failed. The system dropped it, and later syncs will not write it. */
 export type FileChange =
   | { type: 'write'; at: number; bytes: Uint8Array; isLost?: boolean }
   | { type: 'truncate'; size: number }
@@ -27,11 +27,11 @@ export interface DiskFolder {
   pending: readonly NameChange[]
 }
 
-/** One atomic step of a folder. Of a rename into another folder each of the two has its half. */
+/** One atomic change to a folder. A rename into another folder has one half in each. */
 export interface NameChange {
   remove?: string
   add?: { name: string; inode: number }
-  /** Of a removal by a rename: what is now in which folder. The name never goes before it is there. */
+  /** For a removal by rename: the new folder and inode. The old name never disappears before the new one exists. */
   moved?: { folder: number; inode: number }
 }
 
@@ -49,13 +49,13 @@ export type DiskOperation =
   | 'makeFolder'
   | 'remove'
 
-/** A call that was made and took effect, and the disk after it. */
+/** A call that took effect, and the disk after it. */
 export interface DiskStep {
   operation: DiskOperation
   path: string
-  /** Of a call on a descriptor, and of a rename: what it was done to. */
+  /** The inode of a call on a descriptor, and of a rename. */
   inode?: number
-  /** Bytes that were written or read, or the size that was cut to. */
+  /** Bytes written or read, or the size after a truncation. */
   count?: number
   state: DiskState
 }
@@ -64,32 +64,33 @@ export interface DiskFault {
   operation: DiskOperation
   /** The first call from now on that fails; 1 is the next one. */
   nth: number
-  /** How many calls in a row; 1 unless told. */
+  /** How many calls in a row fail; default 1. */
   times?: number
-  /** Only calls on paths that end so. */
+  /** Only calls on paths with this suffix. */
   pathEnd?: string
-  /** What the call fails with, such as `ENOSPC`. */
+  /** The error code, such as `ENOSPC`. */
   error?: string
-  /** Of a write: only so many bytes are taken. Together with `error` they are taken although it fails. */
+  /** For a write: only this many bytes are written. With `error`, they are written and the call still fails. */
   short?: number
 }
 
 export interface MemoryDiskOptions {
-  /** Starts from what another disk had; nothing is open or locked. */
+  /** Starts from the state of another disk; nothing is open or locked. */
   state?: DiskState
-  /** Remembers every call in `journal`. */
+  /** Records every call in `journal`. */
   journal?: boolean
 }
 
 /**
- * A file system in memory that tells apart what processes see and what survives a power cut, and that fails where it is told to.
- * A file's content becomes durable by syncing it, a name by syncing its folder; a failed sync loses what it should have saved.
+ * A file system in memory that separates what processes see from what survives a power cut, and fails on
+ * request. Syncing a file makes its content durable; syncing its folder makes its name durable. A failed sync
+ * loses the data it should have saved.
  */
 export class MemoryDisk implements FilePort {
   readonly journal: DiskStep[] = []
   readonly #isJournaled: boolean
   #nodes: Map<number, DiskNode>
-  /** The nodes were handed out and must be copied before the next change. */
+  /** The nodes were returned to a caller and must be copied before the next change. */
   #isShared: boolean
   #nextInode: number
   #nextDescriptor = 3
@@ -106,32 +107,32 @@ export class MemoryDisk implements FilePort {
     for (const inode of state.keys()) if (inode >= this.#nextInode) this.#nextInode = inode + 1
   }
 
-  // What tests ask
+  // For tests
 
   get state(): DiskState {
     this.#isShared = true
     return this.#nodes
   }
 
-  /** The paths behind the open descriptors, as they were opened. */
+  /** The paths of the open descriptors, as they were opened. */
   get openPaths(): string[] {
     return [...this.#open.values()].map(({ path }) => path)
   }
 
-  /** The journal in short, such as `write /log 12`. */
+  /** The journal as short strings, such as `write /log 12`. */
   get calls(): string[] {
     return this.journal.map(
       ({ operation, path, count }) => `${operation} ${path}${count === undefined ? '' : ` ${count}`}`,
     )
   }
 
-  /** The content as processes see it. */
+  /** The content visible to processes. */
   contentOf(path: string): Uint8Array | undefined {
     const node = this.#nodeAt(path)
     return node?.type === 'file' ? node.content.view : undefined
   }
 
-  /** Puts a file there, durable, with all folders above it. */
+  /** Creates a durable file, with all parent folders. */
   put(path: string, content: Uint8Array | string): void {
     const bytes = DiskBytes.of(typeof content === 'string' ? Buffer.from(content) : content)
     const names = [...partsOf(path)]
@@ -150,17 +151,17 @@ export class MemoryDisk implements FilePort {
     this.#faults.length = 0
   }
 
-  /** The process died: all it had written is still seen, nothing is open or locked. */
+  /** Simulates a process crash: all writes stay visible, nothing is open or locked. */
   afterProcessCrash(): MemoryDisk {
     return new MemoryDisk({ state: this.state, journal: this.#isJournaled })
   }
 
-  /** The machine died, and nothing that was not synced had reached the disk. */
+  /** Simulates a power cut: only synced data survives. */
   afterPowerCut(): MemoryDisk {
     return new MemoryDisk({ state: onlyDurable(this.state), journal: this.#isJournaled })
   }
 
-  /** One holder for each path, as the lock of a kernel. */
+  /** One holder for each path, like a kernel lock. */
   readonly lock = async (path: string): Promise<LockAttempt> => {
     if (this.#locked.has(path)) return { type: 'held' }
     this.#locked.add(path)
@@ -172,7 +173,7 @@ export class MemoryDisk implements FilePort {
     return { type: 'locked', lock: { kind: 'ofd', isIntact: () => !isReleased, release } }
   }
 
-  // What the store calls
+  // For the store
 
   openAppend(path: string): number {
     return this.#openFile('openAppend', path, { isWritable: true })
@@ -200,7 +201,7 @@ export class MemoryDisk implements FilePort {
     this.#step('close', path)
   }
 
-  /** As with O_APPEND: at the end, wherever that is by now. */
+  /** Like O_APPEND: writes at the current end. */
   write(fd: number, bytes: Uint8Array): number {
     const { path, inode, isWritable } = this.#opened('write', fd)
     if (!isWritable) throw systemError('EBADF', 'write', path)
@@ -323,7 +324,7 @@ export class MemoryDisk implements FilePort {
     })
   }
 
-  // Inside
+  // Internals
 
   #openFile(operation: DiskOperation, path: string, { isWritable }: { isWritable: boolean }): number {
     this.#failIfTold(operation, path)
@@ -450,7 +451,7 @@ export class MemoryDisk implements FilePort {
   }
 }
 
-/** What a path leads to on a disk. */
+/** The inode of a path on a disk. */
 export function inodeAt(state: DiskState, path: string): number | undefined {
   let inode: number | undefined = rootInode
   for (const name of partsOf(path)) {
@@ -461,7 +462,7 @@ export function inodeAt(state: DiskState, path: string): number | undefined {
   return inode
 }
 
-/** A disk where what was not synced was never there. */
+/** The disk with only its durable content. */
 export function onlyDurable(state: DiskState): DiskState {
   const nodes = new Map<number, DiskNode>()
   for (const [inode, node] of state) {
@@ -486,7 +487,7 @@ export function withChange(names: ReadonlyMap<string, number>, change: NameChang
   return result
 }
 
-/** A write behind the end leaves a hole of zeros. */
+/** A write after the end leaves a hole of zeros. */
 export function withFileChange(content: DiskBytes, change: FileChange): DiskBytes {
   if (change.type === 'truncate') return content.cut(change.size)
   const hole = change.at - content.size
@@ -509,7 +510,7 @@ const rootInode = 1
 const emptyFolder: DiskFolder = settledFolder(new Map())
 const emptyDisk: DiskState = new Map([[rootInode, emptyFolder]])
 
-/** What a sync brings to the disk: all that is seen, but for what an earlier failed sync has lost. */
+/** The content that a sync makes durable: everything visible, except changes that an earlier failed sync lost. */
 function syncedContent(file: DiskFile): DiskBytes {
   const kept = file.pending.filter((change) => change.type === 'truncate' || !change.isLost)
   return kept.length === file.pending.length ? file.content : kept.reduce(withFileChange, file.durable)
@@ -519,7 +520,7 @@ function lost(change: FileChange): FileChange {
   return change.type === 'write' ? { ...change, isLost: true } : change
 }
 
-/** The same few paths are asked for again and again. */
+/** Caches the split paths. */
 const knownParts = new Map<string, readonly string[]>()
 const maxKnownParts = 10_000
 
@@ -548,6 +549,6 @@ const errorNumbers: Record<string, number> = {
 }
 
 function systemError(code: string, operation: string, path: string): NodeJS.ErrnoException {
-  const message = `${code}: the modelled disk refuses, ${operation} '${path}'`
+  const message = `${code}: injected failure of the modeled disk, ${operation} '${path}'`
   return Object.assign(new Error(message), { code, errno: errorNumbers[code] ?? -1, syscall: operation, path })
 }

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that depend on the seed alone (mulberry32), the same on every machine. */
+/** Random numbers in [0, 1) from a seed (mulberry32), the same on every machine. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

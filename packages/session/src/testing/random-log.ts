@@ -1,7 +1,7 @@
 import type { DiskLine } from '../line/line.ts'
 import { sealLine } from '../line/seal-line.ts'
 
-/** The text of a random log, line by line: a tree with branches, notes, waiting messages, permissions and runs. */
+/** The lines of a random log: a tree with branches, notes, queued messages, permissions and runs. */
 export function randomLog(random: () => number, options: { lines: number; damage?: number }): string[] {
   const log = new RandomLog(random)
   const texts: string[] = []
@@ -11,7 +11,7 @@ export function randomLog(random: () => number, options: { lines: number; damage
   )
 }
 
-/** What rot, a bad disk or a careless hand leave of a line. */
+/** A line as bit rot, a bad disk or a careless edit leaves it. */
 function damaged(text: string, random: () => number): string[] {
   const at = Math.floor(random() * text.length)
   const ways = [
@@ -31,7 +31,7 @@ class RandomLog {
   #waiting: string[] = []
   #asked: string[] = []
   #leaf: string | null = null
-  /** The path from a node to its root, itself first. */
+  /** The parent of each node. */
   readonly #parents = new Map<string, string | null>()
 
   constructor(random: () => number) {
@@ -82,7 +82,7 @@ class RandomLog {
   }
 
   #note(): DiskLine {
-    const target = this.#nodes.length > 0 ? this.#pick(this.#nodes) : 'nobody'
+    const target = this.#nodes.length > 0 ? this.#pick(this.#nodes) : 'missing'
     const label = this.#pick(['', 'a', 'b'])
     const payload = this.#random() < 0.5 ? { name: `name ${this.seq}` } : undefined
     if (payload) return { ...this.#line('session_info', { session_info: payload }), parent_id: this.#leaf }

@@ -5,12 +5,12 @@ import type { Session } from '../store/session.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import { assistant, call, said, toolResult, user } from './builders.ts'
 
-/** A store and what the suite must be able to do to it. */
+/** A store, and the operations that the suite needs. */
 export interface StoreUnderTest {
   store: SessionStore
-  /** A second store on the same sessions, as a restarted process would open it. */
+  /** A second store on the same sessions, as a restarted process opens it. */
   reopen: () => Promise<SessionStore>
-  /** Lets another writer append to a session although somebody holds it. */
+  /** Lets a second writer append to a session that is held. */
   writeBehindBack: (sessionId: string) => Promise<void>
   close: () => Promise<void>
 }
@@ -21,7 +21,7 @@ export interface ContractRunner {
   open: () => Promise<StoreUnderTest>
 }
 
-/** What every store must do. A new store passes this suite or is not one. */
+/** The contract that every store must pass. */
 export function testSessionStore({ test, open }: ContractRunner): void {
   const it = (title: string, body: (given: StoreUnderTest) => Promise<void>): void =>
     test(title, async () => {
@@ -47,7 +47,7 @@ function appending(it: It): void {
     assert.equal(session.leafId, second)
   })
 
-  it('what was appended is there after a restart, with the same context', async ({ store, reopen }) => {
+  it('appended entries survive a restart, with the same context', async ({ store, reopen }) => {
     const session = await store.create({ name: 'Greeting', cwd: '/home/someone' })
     await user(session, 'hello')
     await assistant(session, call('a'))
@@ -65,7 +65,7 @@ function appending(it: It): void {
     await again.close()
   })
 
-  it('appends made at once are stored in the order they were made, each on the one before', async ({ store }) => {
+  it('concurrent appends are stored in call order, each as a child of the one before', async ({ store }) => {
     const session = await store.create()
     await Promise.all(Array.from({ length: 100 }, (_, index) => user(session, `message ${index}`)))
     assert.deepEqual(
@@ -74,7 +74,7 @@ function appending(it: It): void {
     )
   })
 
-  it('every line has the next seq and the bytes that were announced', async ({ store }) => {
+  it('every line has the next seq and the announced bytes', async ({ store }) => {
     const session = await store.create()
     const announced: string[] = []
     const stop = session.subscribe((line) => announced.push(line.text))
@@ -92,7 +92,7 @@ function appending(it: It): void {
     )
   })
 
-  it('reading after a cursor gives exactly the lines behind it', async ({ store }) => {
+  it('reading after a cursor gives exactly the later lines', async ({ store }) => {
     const session = await store.create()
     for (let index = 0; index < 20; index++) await user(session, `message ${index}`)
     const all = await linesOf(session)
@@ -101,7 +101,7 @@ function appending(it: It): void {
     }
   })
 
-  it('an entry that is nested too deeply is refused and changes nothing', async ({ store }) => {
+  it('an entry that is nested too deeply is rejected and changes nothing', async ({ store }) => {
     const session = await store.create()
     const leaf = await user(session, 'before')
     let deep: Record<string, unknown> = {}
@@ -112,7 +112,7 @@ function appending(it: It): void {
     assert.equal('parentId' in entry && entry.parentId, leaf)
   })
 
-  it('a closed session takes nothing more', async ({ store }) => {
+  it('a closed session rejects appends', async ({ store }) => {
     const session = await store.create()
     await session.close()
     await rejects(user(session, 'late'), 'session-closed')
@@ -120,7 +120,7 @@ function appending(it: It): void {
 }
 
 function branching(it: It): void {
-  it('going back in time survives a restart', async ({ store, reopen }) => {
+  it('a moved leaf survives a restart', async ({ store, reopen }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     await assistant(session, 'two')
@@ -142,7 +142,7 @@ function branching(it: It): void {
     assert.deepEqual(await said(session), ['user: other'])
   })
 
-  it('a branch with a summary is one line under its target that names the leaf it left', async ({ store }) => {
+  it('a branch with a summary is one line under its target that names the abandoned leaf', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     const left = await assistant(session, 'two')
@@ -154,7 +154,7 @@ function branching(it: It): void {
     assert.deepEqual(await said(session), ['user: one', 'branchSummary: it went nowhere'])
   })
 
-  it('a label marks an entry, moves with the newest text, and never becomes the leaf', async ({ store }) => {
+  it('a label marks an entry, takes the newest text, and never becomes the leaf', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     const second = await user(session, 'two')
@@ -166,14 +166,14 @@ function branching(it: It): void {
     assert.deepEqual([...session.getLabels()], [])
   })
 
-  it('branching and labelling refuse an entry that is not there', async ({ store }) => {
+  it('branching and labelling reject a missing entry', async ({ store }) => {
     const session = await store.create()
     await rejects(session.branch('nowhere'), 'entry-not-found')
     await rejects(session.setLabel('nowhere', 'x'), 'entry-not-found')
     await rejects(session.createBranchedSession('nowhere'), 'entry-not-found')
   })
 
-  it('a branch is refused while a run is open', async ({ store }) => {
+  it('a branch is rejected while a run is open', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     await session.append({ type: 'run_start', runStart: { runId: 'r1', leafId: first } })
@@ -185,7 +185,7 @@ function branching(it: It): void {
 }
 
 function reading(it: It): void {
-  it('a compaction shows its summary, then what it keeps, then what came after', async ({ store }) => {
+  it('a compaction shows its summary, then the kept entries, then later ones', async ({ store }) => {
     const session = await store.create()
     await user(session, 'old')
     const kept = await user(session, 'kept')
@@ -194,7 +194,7 @@ function reading(it: It): void {
     assert.deepEqual(await said(session), ['compactionSummary: what was before', 'user: kept', 'user: new'])
   })
 
-  it('a compaction refuses to keep from an entry that is not in the context', async ({ store }) => {
+  it('a compaction rejects a first kept entry outside of the context', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     const second = await user(session, 'two')
@@ -213,7 +213,7 @@ function reading(it: It): void {
     assert.deepEqual(await said(session), ['user: old'])
   })
 
-  it('the context of an earlier entry can be asked for without going there', async ({ store }) => {
+  it('the context of an earlier entry can be read without moving the leaf', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     await user(session, 'two')
@@ -225,7 +225,7 @@ function reading(it: It): void {
     assert.deepEqual((await session.getContext({ leafId: null })).messages, [])
   })
 
-  it('verify finds nothing wrong with what a store wrote', async ({ store }) => {
+  it('verify finds no damage in what a store wrote', async ({ store }) => {
     const session = await store.create()
     await user(session, 'one')
     const report = await store.verify(session.id)
@@ -235,7 +235,7 @@ function reading(it: It): void {
 }
 
 function lists(it: It): void {
-  it('sessions are listed newest first, by pages', async ({ store }) => {
+  it('sessions are listed newest first, in pages', async ({ store }) => {
     const ids: string[] = []
     for (let index = 0; index < 5; index++) {
       await using session = await store.create({ name: `session ${index}` })
@@ -254,7 +254,7 @@ function lists(it: It): void {
     assert.equal((await store.list()).sessions[0]?.messageCount, 1)
   })
 
-  it('the most recent session can be continued, and none where there is none', async ({ store }) => {
+  it('the most recent session can be continued, and an empty store rejects', async ({ store }) => {
     await rejects(store.continueRecent(), 'session-not-found')
     await using session = await store.create()
     await user(session, 'only')
@@ -262,7 +262,7 @@ function lists(it: It): void {
     assert.equal(again.id, session.id)
   })
 
-  it('words are found with the entry that says them', async ({ store }) => {
+  it('search finds the entry that contains the words', async ({ store }) => {
     await using session = await store.create()
     await user(session, 'the quick brown fox')
     const id = await user(session, 'jumps over the lazy dog')
@@ -293,7 +293,7 @@ function lists(it: It): void {
     await rejects(store.archive('nothing'), 'session-not-found')
   })
 
-  it('of several that make one session at the same time one succeeds, and the others are told that it exists', async ({
+  it('of several concurrent creates of one session one succeeds, and the others reject with session-exists', async ({
     store,
   }) => {
     const ended = await Promise.allSettled(Array.from({ length: 4 }, () => store.create({ id: 'same' })))
@@ -306,7 +306,7 @@ function lists(it: It): void {
     )
   })
 
-  it('a session that is not there, exists already or has an impossible id is refused', async ({ store }) => {
+  it('a session that is missing, exists already or has an invalid id is rejected', async ({ store }) => {
     await rejects(store.open('missing'), 'session-not-found')
     await rejects(store.open('../escape'), 'invalid-id')
     await using session = await store.create({ id: 'chosen' })
@@ -316,7 +316,7 @@ function lists(it: It): void {
 }
 
 function inbox(it: It): void {
-  it('delivering a waiting message and taking it out of the inbox are one line', async ({ store }) => {
+  it('delivering a queued message and removing it from the inbox are one line', async ({ store }) => {
     const session = await store.create()
     const waiting = await session.submit('later')
     const before = session.head.seq
@@ -327,7 +327,7 @@ function inbox(it: It): void {
     await rejects(session.deliver(waiting.id), 'message-not-found')
   })
 
-  it('waiting messages are edited, moved, held, removed and cleared, also after a restart', async ({
+  it('queued messages are edited, moved, held, removed and cleared, also after a restart', async ({
     store,
     reopen,
   }) => {
@@ -384,7 +384,7 @@ function inbox(it: It): void {
     await rejects(store.queue(session.id).remove('q-0-00000000'), 'message-not-found')
   })
 
-  it('after a run that did not complete the queue is held until a person prompts', async ({ store }) => {
+  it('after a run that did not complete the queue is held until a prompt', async ({ store }) => {
     await using session = await store.create()
     await session.submit('next')
     await session.append({ type: 'run_start', runStart: { runId: 'r', leafId: null } })
@@ -413,7 +413,7 @@ function ownership(it: It): void {
     await rejects(user(second, 'late'), 'session-closed')
   })
 
-  it('a session that another writer holds is read-only and says so', async ({ store, reopen }) => {
+  it('a session that another writer holds is read-only and names its owner', async ({ store, reopen }) => {
     await using session = await store.create()
     await user(session, 'mine')
     const other = await (await reopen()).open(session.id)
@@ -427,7 +427,7 @@ function ownership(it: It): void {
     await other.close()
   })
 
-  it('each writer has a higher term than the one before it', async ({ store, reopen }) => {
+  it('each writer has a higher term than the previous one', async ({ store, reopen }) => {
     const terms: number[] = []
     for (let round = 0; round < 3; round++) {
       const fresh = round === 0 ? store : await reopen()
@@ -446,11 +446,7 @@ function ownership(it: It): void {
     )
   })
 
-  it('a writer that finds another one behind its back stops and acknowledges nothing', async ({
-    store,
-    reopen,
-    writeBehindBack,
-  }) => {
+  it('a writer that detects another one stops and acknowledges nothing', async ({ store, reopen, writeBehindBack }) => {
     const session = await store.create()
     const mine = await user(session, 'mine')
     await writeBehindBack(session.id)
@@ -492,7 +488,7 @@ function scopes(it: It): void {
 }
 
 function blobs(it: It): void {
-  it('a large value goes to a blob, and reading gives it back whole', async ({ store, reopen }) => {
+  it('a large value goes to a blob, and is restored on read', async ({ store, reopen }) => {
     const session = await store.create()
     const words = 'große Wörter 漢字 🙂 '.repeat(20_000)
     const pending = [user(session, 'before'), user(session, words), user(session, 'after')]
@@ -517,7 +513,7 @@ function blobs(it: It): void {
     assert.deepEqual(Buffer.from(await session.getBlob(block.image.source.sha256)), bytes)
   })
 
-  it('the same bytes are one blob, and a blob that is not there is named', async ({ store }) => {
+  it('the same bytes are one blob, and a missing blob is named in the error', async ({ store }) => {
     await using session = await store.create()
     const bytes = new TextEncoder().encode('bytes')
     assert.deepEqual(await session.putBlob(bytes), await session.putBlob(bytes))
@@ -547,7 +543,7 @@ function copies(it: It): void {
     assert.equal((await store.verify(id)).isIntact, true)
   })
 
-  it('a fork has all branches, goes on at the same leaf and leaves running behind', async ({ store }) => {
+  it('a fork has all branches and the same leaf, and no run state', async ({ store }) => {
     const session = await store.create()
     const first = await user(session, 'one')
     await assistant(session, 'two')
@@ -587,7 +583,7 @@ function copies(it: It): void {
     assert.equal((await store.verify(copy.id)).isIntact, true)
   })
 
-  it('a pack that is cut or changed anywhere is refused and leaves no session', async ({ store }) => {
+  it('a truncated or changed pack is rejected and leaves no session', async ({ store }) => {
     await using session = await store.create()
     await user(session, 'large '.repeat(60_000))
     const chunks: Uint8Array[] = []

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { ByteSource } from './byte-source.ts'
 
-test('a line that is longer than allowed is refused, also where its newline came with it', async () => {
+test('a line over the limit is rejected, even if its newline is in the same chunk', async () => {
   const source = new ByteSource(chunks(1, new TextEncoder().encode(`${'a'.repeat(101)}\n`)))
   expect(await source.line(100)).toBeUndefined()
 })

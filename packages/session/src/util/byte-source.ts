@@ -1,4 +1,4 @@
-/** Takes lines and counted bytes from a stream of chunks, holding no more than asked for. */
+/** Reads lines and counted bytes from a stream of chunks, buffering no more than needed. */
 export class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array>
   #held: Uint8Array = new Uint8Array()
@@ -7,7 +7,7 @@ export class ByteSource {
     this.#chunks = chunks[Symbol.asyncIterator]()
   }
 
-  /** The bytes before the next newline; undefined at the end, or where a line is longer than allowed. */
+  /** The bytes before the next newline; undefined at the end, or if a line exceeds `maxBytes`. */
   async line(maxBytes: number): Promise<Uint8Array | undefined> {
     let searched = 0
     const found = await this.#hold((held) => {
@@ -18,7 +18,7 @@ export class ByteSource {
     return found && searched <= maxBytes ? this.#take(searched, searched + 1) : undefined
   }
 
-  /** Exactly this many bytes, or undefined where the stream ends before. */
+  /** Exactly this many bytes, or undefined if the stream ends first. */
   async bytes(count: number): Promise<Uint8Array | undefined> {
     let length = 0
     const found = await this.#hold((held) => (length += held.length) >= count)
@@ -35,7 +35,10 @@ export class ByteSource {
     return taken
   }
 
-  /** Takes in chunks until one is enough; false where the stream ends before. They are put together once: each time costs all of them. */
+  /**
+   * Buffers chunks until one is enough; false if the stream ends first. Concatenates once, because each
+   * concatenation copies all bytes.
+   */
   async #hold(isEnough: (chunk: Uint8Array) => boolean): Promise<boolean> {
     const pieces = [this.#held]
     let found = isEnough(this.#held)

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 import { expect, test } from 'vitest'
 
-test('the root entry runs in a browser: nothing it reaches needs Node', async () => {
+test('the root entry runs in a browser: none of its imports needs Node', async () => {
   const reached = new Set<string>()
   const bundle = await rolldown({
     input: join(import.meta.dirname, '../index.ts'),
@@ -26,7 +26,7 @@ test('the root entry runs in a browser: nothing it reaches needs Node', async ()
   expect(output[0].code).not.toMatch(/['"]node:/)
 })
 
-test('the checksum of a browser is that of Node', async () => {
+test("the browser checksum equals Node's", async () => {
   const browser = await import('./crc32.ts')
   const node = await import('./crc32.node.ts')
   for (const text of ['', 'a', '{"seq":1}', 'große Wörter 漢字 🙂']) {

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 const never = new Promise<never>(() => undefined)
 const after = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-describe('of settling, lateness and the signal', () => {
+describe('of settling, timeout and abort', () => {
   test('the first one is reported, and no timer and no listener are left', async () => {
     const time = fc.oneof(fc.integer({ min: 1, max: 5 }), fc.constant(Infinity))
     await fc.assert(
@@ -41,7 +41,7 @@ describe('of settling, lateness and the signal', () => {
   })
 })
 
-test('a promise under a signal has its outcome, or the reason of the signal', async () => {
+test("a promise with a signal gives its outcome, or the signal's reason", async () => {
   const stop = new AbortController()
   expect(await untilAborted(Promise.resolve('done'), stop.signal)).toBe('done')
   await expect(untilAborted(Promise.reject(new Error('broken')), stop.signal)).rejects.toThrow('broken')
@@ -53,13 +53,13 @@ test('a promise under a signal has its outcome, or the reason of the signal', as
 describe('work with a deadline', () => {
   const late = (): Error => new Error('It took too long.')
 
-  test('has its outcome if it is in time', async () => {
+  test('returns its outcome if it is in time', async () => {
     expect(await withDeadline({ ms: 1000, late }, () => Promise.resolve('done'))).toBe('done')
     await expect(withDeadline({ ms: 1000, late }, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('is told and left behind when its time is over, also if it ignores its signal', async () => {
+  test('is aborted and abandoned on timeout, even if it ignores its signal', async () => {
     let given: AbortSignal | undefined
     const outcome = withDeadline({ ms: 1000, late }, (signal) => ((given = signal), never))
     const rejected = expect(outcome).rejects.toThrow('It took too long.')
@@ -68,7 +68,7 @@ describe('work with a deadline', () => {
     expect(given?.reason).toEqual(late())
   })
 
-  test('is stopped with the reason of the signal, and not begun if that was aborted before', async () => {
+  test("is aborted with the signal's reason, and not started if that was aborted before", async () => {
     const stop = new AbortController()
     const outcome = withDeadline({ ms: 1000, late, signal: stop.signal }, () => never)
     stop.abort('enough')

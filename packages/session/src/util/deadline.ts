@@ -1,16 +1,16 @@
 import { wait } from './wait.ts'
 
 export interface Patience {
-  /** Default: for ever. */
+  /** Timeout. Default: none. */
   ms?: number
-  /** Measures the time. Default: the timers of the machine. */
+  /** Measures the time. Default: real timers. */
   clock?: { wait(ms: number, signal?: AbortSignal): Promise<void> }
   signal?: AbortSignal | undefined
 }
 
 /**
- * Waits until a promise settles, its time is over or the signal is aborted, and says which came first. Never rejects; a promise that
- * rejects later is not reported as unhandled. When it resolves, no timer and no listener are left.
+ * Waits until a promise settles, the timeout expires or the signal aborts, and returns which came first. Never
+ * rejects; a later rejection of the promise is not reported as unhandled. Leaves no timer or listener.
  */
 export async function settledWithin(
   promise: Promise<unknown>,
@@ -26,7 +26,7 @@ export async function settledWithin(
       if (ms === Infinity) return
       clock.wait(ms, over.signal).then(
         () => resolve('late'),
-        () => undefined, // stopped: something else came first
+        () => undefined, // stopped: another outcome came first
       )
     })
   } finally {
@@ -34,15 +34,15 @@ export async function settledWithin(
   }
 }
 
-/** The outcome of a promise, or the reason of the signal if that is aborted first. */
+/** The outcome of a promise, or the signal's reason if it aborts first. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if ((await settledWithin(promise, { signal })) === 'aborted') throw signal.reason
   return promise
 }
 
 /**
- * The outcome of work that has a limited time. When the time is over or the signal is aborted, the signal of the work is aborted and
- * this rejects at once, with `late()` or the reason: work that ignores its signal is left behind.
+ * The outcome of work with a timeout. On timeout or abort, aborts the signal of the work and rejects at once
+ * with `late()` or the reason; work that ignores its signal is abandoned.
  */
 export async function withDeadline<T>(
   { late, signal, ...patience }: Patience & { ms: number; late: () => Error },

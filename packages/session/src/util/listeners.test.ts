@@ -4,7 +4,7 @@ import { Listeners } from './listeners.ts'
 
 afterEach(() => void vi.unstubAllGlobals())
 
-test('every listener is called in order, whichever of them throw', () => {
+test('every listener is called in order, even if some throw', () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 8 }), (throwing) => {
       const problems: unknown[] = []
@@ -23,7 +23,7 @@ test('every listener is called in order, whichever of them throw', () => {
   )
 })
 
-test('a function that was added twice is called twice, and once after one of them was removed', () => {
+test('a listener added twice is called twice, and once after one registration is removed', () => {
   const heard: string[] = []
   const listeners = new Listeners<string>()
   const hear = (event: string): void => void heard.push(event)
@@ -36,7 +36,7 @@ test('a function that was added twice is called twice, and once after one of the
   expect([heard, listeners.size]).toEqual([['both', 'both', 'one'], 1])
 })
 
-test('a listener that another one removes is not called any more', () => {
+test('a listener removed by another one is not called', () => {
   const heard: string[] = []
   const listeners = new Listeners<string>()
   listeners.add(() => stop())
@@ -45,7 +45,7 @@ test('a listener that another one removes is not called any more', () => {
   expect(heard).toEqual([])
 })
 
-test('after clear nobody is called', () => {
+test('clear removes all listeners', () => {
   const heard: string[] = []
   const listeners = new Listeners<string>()
   listeners.add((event) => heard.push(event))
@@ -54,7 +54,7 @@ test('after clear nobody is called', () => {
   expect([heard, listeners.size]).toEqual([[], 0])
 })
 
-test('without a handler of its own an error becomes an uncaught one, behind the notification', () => {
+test('without an error handler an error is rethrown as uncaught, after the notification', () => {
   const later: (() => void)[] = []
   vi.stubGlobal('queueMicrotask', (work: () => void) => later.push(work))
   const listeners = new Listeners<void>()

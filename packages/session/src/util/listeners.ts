@@ -1,9 +1,12 @@
-/** Functions that are called with each event, in the order in which they were added. */
+/** Listeners called with each event, in the order they were added. */
 export class Listeners<Event> {
   readonly #listeners = new Set<(event: Event) => void>()
   readonly #onError: (error: unknown) => void
 
-  /** `onError` gets what a listener throws. By default the error is thrown again as an uncaught one, as `EventTarget` does in Node. */
+  /**
+   * `onError` receives what a listener throws. By default the error is rethrown as uncaught, as `EventTarget`
+   * does in Node.
+   */
   constructor(onError: (error: unknown) => void = throwUncaught) {
     this.#onError = onError
   }
@@ -12,14 +15,14 @@ export class Listeners<Event> {
     return this.#listeners.size
   }
 
-  /** Returns a function that removes what this call added: a function that is added twice is called twice. */
+  /** Returns a function that removes this registration: a listener added twice is called twice. */
   add(listener: (event: Event) => void): () => void {
     const added = (event: Event): void => listener(event)
     this.#listeners.add(added)
     return () => void this.#listeners.delete(added)
   }
 
-  /** Calls all of them, also if one throws. A listener that is removed meanwhile is not called. */
+  /** Calls all listeners, even if one throws. Listeners removed during the call are skipped. */
   notify(event: Event): void {
     for (const listener of this.#listeners) {
       try {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PersistentList } from './persistent-list.ts'
 
-test('pushes and changes give what an array has, and no list that was there before changes', () => {
+test('pushes and changes match an array, and earlier lists do not change', () => {
   const steps = fc.array(fc.record({ at: fc.nat(), item: fc.nat(), isPush: fc.boolean() }), { maxLength: 60 })
   fc.assert(
     fc.property(fc.nat({ max: 1100 }), steps, (length, changes) => {
@@ -43,7 +43,7 @@ test('a list of several levels has each item at its index', () => {
   })
 })
 
-test('slice and at read as those of an array, past the ends too', () => {
+test('slice and at match those of an array, also out of range', () => {
   const model = Array.from({ length: 70 }, (_, index) => index)
   const list = model.reduce((before, item) => before.push(item), PersistentList.empty<number>())
   const bound = fc.integer({ min: -80, max: 80 })
@@ -56,6 +56,6 @@ test('slice and at read as those of an array, past the ends too', () => {
   expect(list.slice()).toEqual(model)
 })
 
-test('an item that is not there cannot be changed', () => {
+test('an index out of range cannot be changed', () => {
   expect(() => PersistentList.empty<number>().with(0, 1)).toThrow('No item 0 in a list of 0.')
 })

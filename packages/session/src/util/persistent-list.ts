@@ -1,11 +1,11 @@
 /**
- * A list that never changes: `push` and `with` give a new list that shares with this one all but a few pieces of 32 items. Both
- * cost the same for ten items and, nearly, for a million, and whoever still holds the old list sees what it saw before.
+ * An immutable list: `push` and `with` return a new list that shares all but a few chunks of 32 items with this
+ * one. Their cost hardly depends on the length.
  */
 export class PersistentList<T> implements Iterable<T> {
   readonly length: number
   readonly #root: Piece<T>
-  /** Bits of an index below the slots of the root. */
+  /** Number of index bits below the root. */
   readonly #shift: number
 
   private constructor(parts: { length: number; root: Piece<T>; shift: number }) {
@@ -18,7 +18,7 @@ export class PersistentList<T> implements Iterable<T> {
     return new PersistentList<T>({ length: 0, root: emptyLeaf, shift: 0 })
   }
 
-  /** As `Array.at`: a negative index counts from the end. */
+  /** Like `Array.at`: a negative index counts from the end. */
   at(index: number): T | undefined {
     const from = index < 0 ? this.length + index : index
     if (from < 0 || from >= this.length) return undefined
@@ -38,14 +38,14 @@ export class PersistentList<T> implements Iterable<T> {
     })
   }
 
-  /** As `Array.with`. */
+  /** Like `Array.with`. */
   with(index: number, item: T): PersistentList<T> {
     if (!(index >= 0 && index < this.length)) throw new RangeError(`No item ${index} in a list of ${this.length}.`)
     const shift = this.#shift
     return new PersistentList({ length: this.length, shift, root: place(this.#root, { shift, index, item }) })
   }
 
-  /** As `Array.slice`, for the part that a screen shows. */
+  /** Like `Array.slice`, for the part that a screen shows. */
   slice(start = 0, end: number = this.length): T[] {
     const from = Math.max(0, start < 0 ? this.length + start : start)
     const to = Math.min(this.length, end < 0 ? this.length + end : end)
@@ -67,7 +67,7 @@ type Piece<T> = { type: 'leaf'; items: readonly T[] } | { type: 'branch'; pieces
 
 const emptyLeaf = { type: 'leaf', items: [] } as const
 
-/** A copy of the piece with the item in it, and copies only of those on the way to it. */
+/** Copies the chunk with the item, and the chunks on the path to it. */
 function place<T>(piece: Piece<T>, at: { shift: number; index: number; item: T }): Piece<T> {
   if (piece.type === 'leaf') {
     const items = piece.items.slice()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PersistentMap } from './persistent-map.ts'
 
-test('sets and deletes give what a Map has, and no map that was there before changes', () => {
+test('sets and deletes match a Map, and earlier maps do not change', () => {
   const key = fc.oneof(fc.nat({ max: 500 }).map(String), fc.constantFrom('__proto__', 'constructor', ''))
   const steps = fc.array(fc.record({ key, value: fc.nat(), isDelete: fc.boolean() }), { maxLength: 60 })
   fc.assert(
@@ -41,7 +41,7 @@ test('a large map finds every key and no other', () => {
   })
 })
 
-test('deleting what is not there gives the same map', () => {
+test('deleting a missing key returns the same map', () => {
   const map = PersistentMap.empty<number>().set('a', 1)
   expect(map.delete('b')).toBe(map)
 })

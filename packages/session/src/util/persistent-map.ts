@@ -1,6 +1,6 @@
 /**
- * A map by string that never changes: `set` and `delete` give a new map that shares with this one all but a few small pieces.
- * Iteration is in no particular order.
+ * An immutable map with string keys: `set` and `delete` return a new map that shares all but a few small nodes
+ * with this one. Iteration order is unspecified.
  */
 export class PersistentMap<V> implements Iterable<[string, V]> {
   readonly #root: Piece<V>
@@ -47,7 +47,7 @@ type Piece<V> =
 const bits = 4
 const width = 2 ** bits
 const mask = width - 1
-/** A fuller bucket is spread over a branch, as long as there are bits of the hash left to tell its keys apart. */
+/** A larger bucket is split into a branch while hash bits remain to separate its keys. */
 const maxBucket = 16
 const hashBits = 32
 
@@ -86,7 +86,7 @@ function* slotsIn<V>(piece: Piece<V>): Generator<Slot<V>, void, undefined> {
   else for (const inner of piece.pieces) if (inner) yield* slotsIn(inner)
 }
 
-/** FNV-1a from a start of its own in each process, so that no log can be made whose ids all fall together. */
+/** FNV-1a with a random seed per process, so that no log can force hash collisions. */
 function hashOf(key: string): number {
   let hash = start
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193)

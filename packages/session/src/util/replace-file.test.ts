@@ -15,14 +15,14 @@ afterEach(() => rm(folder, { recursive: true }))
 const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777
 
 describe('a replaced file', () => {
-  test('has the new content, and is for its owner only whatever the old one was', async () => {
+  test('has the new content, and is readable only by its owner whatever the old mode was', async () => {
     const path = join(folder, 'a')
     await writeFile(path, 'old', { mode: 0o644 })
     await replaceFile(path, 'new')
     expect([await readFile(path, 'utf8'), await modeOf(path), await readdir(folder)]).toEqual(['new', 0o600, ['a']])
   })
 
-  test('takes the place of a link, whose target stays as it was', async () => {
+  test('replaces a symbolic link, and leaves its target unchanged', async () => {
     await writeFile(join(folder, 'target'), 'old')
     await symlink('target', join(folder, 'link'))
     await replaceFile(join(folder, 'link'), 'new')
@@ -45,7 +45,7 @@ describe('a replaced file', () => {
   })
 })
 
-describe('a replacement that fails leaves the old file and nothing else', () => {
+describe('a failed replacement leaves the old file and nothing else', () => {
   test.each([
     ['preparing it', { prepare: () => Promise.reject(new Error('broken')) }],
     ['confirming it', { confirm: () => Promise.reject(new Error('broken')) }],
@@ -56,19 +56,19 @@ describe('a replacement that fails leaves the old file and nothing else', () => 
     expect([await readFile(path, 'utf8'), await readdir(folder)]).toEqual(['old', ['a']])
   })
 
-  test('where it cannot be renamed', async () => {
+  test('if it cannot be renamed', async () => {
     await mkdir(join(folder, 'a'))
     await expect(replaceFile(join(folder, 'a'), 'new')).rejects.toThrow(/EISDIR|EEXIST|ENOTEMPTY|EPERM/)
     expect(await readdir(folder)).toEqual(['a'])
   })
 
-  test('where there is no room for it', async () => {
+  test('if the disk is full', async () => {
     const module = new URL('./replace-file.ts', import.meta.url).href
     const program = `import { replaceFile } from ${JSON.stringify(module)}
       await replaceFile(process.argv[1], 'x'.repeat(100_000)).catch((error) => console.log(error.code))`
     const path = join(folder, 'a')
     await writeFile(path, 'old')
-    // The limit of the size of files stands for a full disk: the write fails after the file was made.
+    // A file size limit simulates a full disk: the write fails after the file was created.
     const flags = ['--input-type=module', '-e', program, path]
     const { stdout } = await promisify(execFile)('sh', [
       '-c',
@@ -79,12 +79,12 @@ describe('a replacement that fails leaves the old file and nothing else', () => 
     expect([stdout, await readFile(path, 'utf8'), await readdir(folder)]).toEqual(['EFBIG\n', 'old', ['a']])
   })
 
-  test('where the folder is missing', async () => {
+  test('if the folder is missing', async () => {
     await expect(replaceFile(join(folder, 'none', 'a'), 'new')).rejects.toThrow('ENOENT')
   })
 })
 
-test('many replacements at once leave one of the contents, whole', async () => {
+test('concurrent replacements leave one of the contents, complete', async () => {
   const path = join(folder, 'a')
   const contents = Array.from({ length: 20 }, (_, index) => String(index).repeat(10_000))
   await Promise.all(contents.map((content) => replaceFile(path, content)))

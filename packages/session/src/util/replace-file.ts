@@ -8,19 +8,23 @@ const { O_CREAT, O_EXCL, O_WRONLY, O_RDONLY } = constants
 const flags = O_WRONLY | O_CREAT | O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
 export interface ReplaceOptions {
-  /** Of the new file, reduced by the umask. By default only the owner can read and write it, whatever the umask. */
+  /**
+   * Mode of the new file, reduced by the umask. By default only the owner can read and write it, whatever the
+   * umask.
+   */
   mode?: number
-  /** Begins the name of the temporary file, which lies in the same folder. */
+  /** Prefix of the temporary file, which lies in the same folder. */
   prefix?: string
-  /** Changes the new file when its content is complete, for instance its owner. */
+  /** Changes the new file after its content is written, for example its owner. */
   prepare?: (file: FileHandle) => Promise<void>
-  /** Called last before the new file takes the place of the old one: to keep the old one, throw. */
+  /** Called just before the rename; throw to keep the old file. */
   confirm?: () => Promise<void>
 }
 
 /**
- * Replaces a file as a whole, or makes it: readers see the old content or the new, also after a power cut. When it resolves, file and
- * name are on the disk; when it rejects, no temporary file is left. A symbolic link at the path is replaced, not followed.
+ * Replaces or creates a file atomically: readers see the old content or the new, also after a power cut. When
+ * it resolves, file and name are durable; when it rejects, no temporary file is left. A symbolic link at the
+ * path is replaced, not followed.
  */
 export async function replaceFile(
   path: string,
@@ -28,7 +32,7 @@ export async function replaceFile(
   { mode, prefix = '.tapetree-', prepare, confirm }: ReplaceOptions = {},
 ): Promise<void> {
   const folder = dirname(path)
-  // A name that nobody can guess, so that nobody can put a file or a link there first.
+  // An unguessable name, so that no other user can place a file or a link there first.
   const temporary = join(folder, `${prefix}${randomBytes(12).toString('hex')}.tmp`)
   const file = await open(temporary, flags, mode ?? 0o600)
   try {
@@ -44,14 +48,17 @@ export async function replaceFile(
     await rename(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {
-      // The first error says what went wrong.
+      // Keep the first error: it names the cause.
     })
     throw error
   }
   await syncFolder(folder)
 }
 
-/** Without it a power cut may bring back the old file. Windows cannot open a folder; its file systems order the rename themselves. */
+/**
+ * Without it a power cut may restore the old file. Windows cannot sync folders; its file systems order the
+ * rename themselves.
+ */
 async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   await using folder = await open(path, O_RDONLY)

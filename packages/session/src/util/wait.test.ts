@@ -16,7 +16,7 @@ function watch(promise: Promise<void>): { outcome: unknown } {
   return watched
 }
 
-test('a wait ends after its time, also if that is longer than one timer can take', async () => {
+test('a wait ends after its time, even beyond the maximum of one timer', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 2 ** 33 }), async (ms) => {
       const waiting = watch(wait(ms))
@@ -49,12 +49,12 @@ test('an aborted wait rejects with the reason, and leaves no timer', async () =>
   expect([waiting.outcome, vi.getTimerCount()]).toEqual(['changed my mind', 0])
 })
 
-test('a wait under a signal that is aborted already starts no timer', async () => {
+test('a wait with an aborted signal starts no timer', async () => {
   await expect(wait(1000, AbortSignal.abort('too late'))).rejects.toBe('too late')
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a wait that is over no longer listens to its signal', async () => {
+test('a finished wait no longer listens to its signal', async () => {
   const { signal } = new AbortController()
   const waiting = wait(5, signal)
   await vi.advanceTimersByTimeAsync(5)

@@ -1,9 +1,9 @@
-/** The timers of Node and of browsers fire at once if they are set for longer than this. */
+/** Timers in Node and browsers fire immediately if set for longer than this. */
 const longestTimerMs = 2 ** 31 - 1
 
 /**
- * Resolves after `ms`, however long that is; `Infinity` waits for the signal alone. Rejects with the reason of the signal when it is
- * aborted. Either way no timer and no listener are left behind.
+ * Resolves after `ms`, without an upper limit; `Infinity` waits for the signal alone. Rejects with the signal's
+ * reason on abort. Leaves no timer or listener.
  */
 export function wait(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -27,3 +27,13 @@ export function wait(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', stop, { once: true })
   })
 }
+
+/** A source of time, so that tests need not wait. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number
+  /** Resolves after `ms`; rejects with the signal's reason if it aborts first. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = { now: () => Date.now(), wait }

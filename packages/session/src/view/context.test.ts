@@ -11,8 +11,8 @@ import type {
 } from '../line/entry.ts'
 import { text, type Content, type Message, type MessageRole } from '../line/message.ts'
 
-describe('what is said', () => {
-  test('messages come in the order of the path, each with the entry it comes from', () => {
+describe('messages', () => {
+  test('messages come in path order, each with its source entry', () => {
     const context = build([user('u', 'hello'), assistant('a', text('hi'))])
     expect(context.messages).toEqual([
       { entryId: 'u', message: { role: 'user', content: [text('hello')] } },
@@ -32,7 +32,7 @@ describe('what is said', () => {
     })
   })
 
-  test('entries that are no messages say nothing, but for the summary of a branch', () => {
+  test('entries other than messages contribute nothing, except the summary of a branch', () => {
     const silent = ['custom', 'label', 'session_info', 'gap', 'unknown', 'system', 'model_change', 'compaction'].map(
       (type) => ({ ...base(type), type }) as unknown as Entry,
     )
@@ -42,7 +42,7 @@ describe('what is said', () => {
     ])
   })
 
-  test('a command is said unless it is excluded from the context', () => {
+  test('a command is included unless it is excluded from the context', () => {
     const bash = (id: string, excludeFromContext?: boolean): Entry =>
       message(id, 'bashExecution', [text(id)], {
         bashExecution: { command: 'ls', output: id, ...(excludeFromContext !== undefined && { excludeFromContext }) },
@@ -71,7 +71,7 @@ describe('what is said', () => {
     ])
   })
 
-  test('system, model and thinking level are given with the entries they come from', () => {
+  test('system, model and thinking level come with their source entries', () => {
     const system: SystemEntry = {
       ...base('s'),
       type: 'system',
@@ -99,7 +99,7 @@ describe('what is said', () => {
 })
 
 describe('calls and results', () => {
-  test('results stand behind the message that asked, in the order of its calls; what was said in between comes after', () => {
+  test('results follow the message with their calls, in call order; messages in between come after', () => {
     const context = build([
       assistant('a', call('1'), call('2'), call('3')),
       tool('t3', result('3', 'three')),
@@ -117,7 +117,7 @@ describe('calls and results', () => {
     expect(context.messages.map(({ entryId }) => entryId)).toEqual(['a', 't1', 't2', 't3', 'u'])
   })
 
-  test('several results of one entry are taken apart, each with the members of its message', () => {
+  test('several results of one entry are split, each with the members of its message', () => {
     const both = message('t', 'tool', [result('1', 'one'), result('2', 'two')], { runId: 'r' })
     const context = build([assistant('a', call('2')), assistant('b', call('1')), both])
     expect(context.messages).toEqual([
@@ -128,7 +128,7 @@ describe('calls and results', () => {
     ])
   })
 
-  test('a call without a result gets one that says so', () => {
+  test('a call without a result gets a placeholder result', () => {
     const context = build([assistant('a', call('1'), call('2')), tool('t', result('2', 'two'))])
     expect(context.messages[1]).toEqual({
       entryId: 'a',
@@ -144,7 +144,7 @@ describe('calls and results', () => {
     expect(context.repairs).toEqual(['Call 1 of read has no result on this branch.'])
   })
 
-  test('a result without its call becomes words of the user, in its place', () => {
+  test('a result without its call becomes a user message in its place', () => {
     const picture: Content = {
       type: 'image',
       image: { source: { type: 'url', mediaType: 'image/png', data: 'https://example.com/a.png' } },
@@ -169,7 +169,7 @@ describe('calls and results', () => {
     ])
   })
 
-  test('a second result of a call, and a result before its call, answer nothing', () => {
+  test('a second result of a call, and a result before its call, answer no call', () => {
     const context = build([
       tool('t0', result('1', 'early')),
       assistant('a', call('1')),
@@ -184,7 +184,7 @@ describe('calls and results', () => {
     ])
   })
 
-  test('an id that is used again belongs to the newer call', () => {
+  test('a reused id belongs to the newer call', () => {
     const context = build([
       assistant('a', call('1')),
       tool('t1', result('1', 'first')),
@@ -195,7 +195,7 @@ describe('calls and results', () => {
     expect(context.repairs).toEqual([])
   })
 
-  test('a result in the message of a user stands behind its call, and what else the user said comes after', () => {
+  test('a result in a user message follows its call, and other user content comes after', () => {
     const context = build([
       assistant('a', call('1')),
       message('u', 'user', [result('1', 'one'), text('go on')]),
@@ -207,7 +207,7 @@ describe('calls and results', () => {
     expect(context.repairs).toEqual([])
   })
 
-  test('a block that looks like a call in the words of a user is left alone', () => {
+  test('a block in a user message that looks like a call is not changed', () => {
     expect(build([message('u', 'user', [call('1')])]).messages).toEqual([
       { entryId: 'u', message: { role: 'user', content: [call('1')] } },
     ])
@@ -225,7 +225,7 @@ describe('calls and results', () => {
     expect(context.messages.map(({ entryId }) => entryId)).toEqual(['e', 'u'])
   })
 
-  test('on random paths every call has its result directly behind it and nothing is said twice or lost', () => {
+  test('on random paths every call is followed by its result and nothing is duplicated or lost', () => {
     fc.assert(
       fc.property(fc.array(randomStep, { maxLength: 30 }), (steps) => {
         const path = steps.map((step, index) => entryOf(step, `e${index}`))
@@ -270,7 +270,7 @@ describe('reasoning', () => {
       .messages.filter((each) => each.message.content.some(({ type }) => type === 'reasoning'))
       .map(({ entryId }) => entryId)
 
-  test('goes back to the provider and the model that it came from, and to no other', () => {
+  test('is sent back only to the provider and model that produced it', () => {
     const path = [
       thinking('own'),
       thinking('otherModel', { model: 'o3' }),
@@ -285,13 +285,13 @@ describe('reasoning', () => {
     ])
   })
 
-  test('of an aborted answer never goes back', () => {
+  test('of an aborted answer is never sent back', () => {
     expect(
       reasoned([thinking('whole', { stopReason: 'end_turn' }), thinking('half', { stopReason: 'aborted' })]),
     ).toEqual(['whole'])
   })
 
-  test('goes back only within the current turn, or never, where the policy says so', () => {
+  test('is sent back only within the current turn, or never, depending on the policy', () => {
     const path = [user('u', 'one'), thinking('old'), user('v', 'two'), thinking('new')]
     expect(reasoned(path, 'turn')).toEqual(['new'])
     expect(reasoned(path, 'never')).toEqual([])
@@ -299,17 +299,17 @@ describe('reasoning', () => {
     expect(reasoned([thinking('first')], 'turn')).toEqual(['first'])
   })
 
-  test('of the current turn stays also where a result without its call came after it', () => {
+  test('of the current turn stays even if an orphan result came after it', () => {
     expect(reasoned([user('u', 'one'), thinking('a'), tool('t', result('9', 'late'))], 'turn')).toEqual(['a'])
   })
 
-  test('is kept in the entry that it is left out of', () => {
+  test('stays in the entry that it is left out of', () => {
     const entry = thinking('a') as MessageEntry
     build([entry], { model, reasoning: 'never' })
     expect(entry.message.content).toEqual([thought('a'), text('a')])
   })
 
-  test('does not change answers that have none, nor the words of others', () => {
+  test('does not change answers without reasoning, nor other roles', () => {
     const plain = assistant('a', text('x'))
     const quoting = message('u', 'user', [thought('quoted')])
     expect(build([plain, quoting], { model, reasoning: 'never' }).messages.map((each) => each.message)).toEqual([

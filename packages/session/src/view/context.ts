@@ -8,15 +8,15 @@ import type {
 } from '../line/entry.ts'
 import { text, type Content, type Message, type ToolResult, type ToolUse } from '../line/message.ts'
 
-/** What the model is shown at one leaf, and why. */
+/** What the model sees at one leaf, with the source of each part. */
 export interface Context {
   messages: ContextMessage[]
   system: SystemEntry['system'] | null
   model: ModelReference | null
   thinkingLevel: string | null
-  /** The entries of `system`, `model` and `thinkingLevel`. */
+  /** The entries that set `system`, `model` and `thinkingLevel`. */
   provenance: { systemId: string | null; modelId: string | null; thinkingLevelId: string | null }
-  /** What had to be mended so that a provider accepts the request, in sentences. */
+  /** Repairs that make a provider accept the request, as sentences. */
   repairs: string[]
 }
 
@@ -24,17 +24,17 @@ export interface ContextMessage {
   /** The entry that this message comes from. */
   entryId: string
   message: Message
-  /** Set where the message is not in the log as it stands here. */
+  /** Set if the message is not stored in the log in this form. */
   made?: 'summary' | 'missing-result' | 'orphan-result'
 }
 
-/** How reasoning travels back to the model that thought it. */
+/** How reasoning is sent back to the model that produced it. */
 export type ReasoningPolicy = 'auto' | 'turn' | 'never'
 
 export interface ContextInput {
-  /** The entries of the context path, oldest first: from the first kept one to the leaf. */
+  /** The entries of the context path, oldest first: from the first kept entry to the leaf. */
   path: readonly Entry[]
-  /** The newest compaction on the path, the only one that speaks. */
+  /** The newest compaction on the path; older ones have no effect. */
   compaction: CompactionEntry | null
   system: SystemEntry | null
   model: ModelChangeEntry | null
@@ -44,8 +44,8 @@ export interface ContextInput {
 }
 
 /**
- * The messages of a request that a provider accepts. Pure: the same entries always give the same messages, so a resumed
- * session sends the same bytes.
+ * Builds the messages of a request that a provider accepts. Pure: the same entries always give the same
+ * messages, so a resumed session sends the same bytes.
  */
 export function buildContext(input: ContextInput): Context {
   const repairs: string[] = []
@@ -68,7 +68,7 @@ export function buildContext(input: ContextInput): Context {
   }
 }
 
-/** The message that an entry says to the model, if it says anything. */
+/** The messages that entries contribute to the context. */
 function spokenMessages({ path, compaction }: ContextInput): ContextMessage[] {
   const spoken: ContextMessage[] = []
   if (compaction) spoken.push(summary(compaction.id, 'compactionSummary', compaction.compaction.summary))
@@ -86,13 +86,13 @@ function summary(entryId: string, role: 'compactionSummary' | 'branchSummary', w
   return { entryId, message: { role, content: [text(words)] }, made: 'summary' }
 }
 
-/** An assistant message and the places of its results, in the order of its calls. */
+/** An assistant message and the indices of its results, in the order of its calls. */
 interface Turn {
   spoken: ContextMessage
   results: (ContextMessage | undefined)[]
 }
 
-/** Puts every result directly behind the message that asked for it; what was said in between comes after them. */
+/** Moves every result directly behind its assistant message; messages in between follow them. */
 function pairResults(spoken: readonly ContextMessage[], repairs: string[]): ContextMessage[] {
   const turns: Turn[] = []
   const open = new Map<string, { turn: Turn; index: number }>()
@@ -105,7 +105,7 @@ function pairResults(spoken: readonly ContextMessage[], repairs: string[]): Cont
       else turns.push({ spoken: orphan(each, result, index, repairs), results: [] })
     }
     if (each.message.role === 'tool') continue
-    // Some write results into the user's message; what else it says is said after them.
+    // Some clients put results into the user message; its other content follows them.
     const rest = results.length === 0 ? each : withoutResults(each)
     const calls = callsOf(rest.message)
     if ((rest !== each || rest.message.role === 'assistant') && !hasSomethingToSend(rest.message)) continue
@@ -147,7 +147,7 @@ function missingResult(asked: ContextMessage, call: ToolUse, repairs: string[]):
   }
 }
 
-/** A result whose call is not in the context any more still tells something: as the user's words. */
+/** A result whose call is no longer in the context becomes a user message. */
 function orphan(from: ContextMessage, result: ToolResult, index: number, repairs: string[]): ContextMessage {
   repairs.push(`Result ${index + 1} of entry ${from.entryId} answers no call in the context.`)
   const blocks: Content[] = typeof result.content === 'string' ? [text(result.content)] : result.content
@@ -173,12 +173,12 @@ function hasSomethingToSend(message: Message): boolean {
   )
 }
 
-/** Reasoning is signed for the model that made it, and an aborted answer has only half of it. */
+/** Reasoning is signed for the model that produced it, and an aborted message has only part of it. */
 function withoutForeignReasoning(
   messages: ContextMessage[],
   options: { policy: ReasoningPolicy; model: ModelReference | null },
 ): ContextMessage[] {
-  // A result that became words of the user does not begin a turn.
+  // A result that became a user message does not start a turn.
   const turnStart = messages.findLastIndex(({ message, made }) => message.role === 'user' && made === undefined)
   return messages.map((each, index) => {
     const { message } = each

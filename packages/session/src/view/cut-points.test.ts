@@ -23,7 +23,7 @@ describe('findCutPoints', () => {
     ])
   })
 
-  test('takes a command, an injected message and a summary for other entries', () => {
+  test('treats a command, an injected message and a summary as other entries', () => {
     expect(kindsIn('bashExecution', 'customMessage', 'branchSummary', 'compactionSummary')).toEqual([
       '0 entry',
       '1 entry',
@@ -32,7 +32,7 @@ describe('findCutPoints', () => {
     ])
   })
 
-  test('takes a message with a role of a newer version for another entry', () => {
+  test('treats a message with a role of a newer version as another entry', () => {
     expect(findCutPoints([message('e0', 'narrator' as MessageRole, [text('meanwhile')])])).toEqual([
       { entryId: 'e0', index: 0, kind: 'entry' },
     ])
@@ -46,15 +46,15 @@ describe('findCutPoints', () => {
     expect(kindsIn('user', 'call a', 'result a')).toEqual(['0 user', '1 inside-turn'])
   })
 
-  test('nothing between a call and its result is a cut, and the entry after the result is one again', () => {
+  test('no cut lies between a call and its result, and the entry after the result is one again', () => {
     expect(kindsIn('call a', 'user', 'model_change', 'result a', 'user')).toEqual(['0 inside-turn', '4 user'])
   })
 
-  test('calls of one message that are answered apart hold the cut open until the last result', () => {
+  test('calls of one message with separate results prevent cuts until the last result', () => {
     expect(kindsIn('call a b', 'result b', 'user', 'result a', 'assistant')).toEqual(['0 inside-turn', '4 assistant'])
   })
 
-  test('calls that overlap hold it open from the first call to the last result', () => {
+  test('overlapping calls prevent cuts from the first call to the last result', () => {
     expect(kindsIn('call a', 'call b', 'result a', 'user', 'result b', 'user')).toEqual(['0 inside-turn', '5 user'])
   })
 
@@ -62,15 +62,15 @@ describe('findCutPoints', () => {
     expect(kindsIn('user', 'call a', 'user', 'result a')).toEqual(['0 user', '1 inside-turn'])
   })
 
-  test('a result is never a cut, also not where its call is not here', () => {
+  test('a result is never a cut, even if its call is missing', () => {
     expect(kindsIn('result z', 'user', 'result y')).toEqual(['1 user'])
   })
 
-  test('a call without a result parts nothing', () => {
+  test('a call without a result prevents no cut', () => {
     expect(kindsIn('call a', 'user', 'assistant')).toEqual(['0 inside-turn', '1 user', '2 assistant'])
   })
 
-  test('an id that is used again belongs to the newer call', () => {
+  test('a reused id belongs to the newer call', () => {
     expect(kindsIn('call a', 'user', 'call a', 'user', 'result a', 'user')).toEqual([
       '0 inside-turn',
       '1 user',
@@ -83,7 +83,7 @@ describe('findCutPoints', () => {
     expect(kindsIn('call a', 'result a', 'user', 'result a', 'user')).toEqual(['0 inside-turn', '2 user', '4 user'])
   })
 
-  test('a result in the message of a user counts as well, and a call only in one of role assistant', () => {
+  test('a result in a user message counts as well, and a call only in an assistant message', () => {
     const quoting = [
       message('e0', 'assistant', [call('a')]),
       message('e1', 'user', [text('here it is')]),
@@ -99,7 +99,7 @@ describe('findCutPoints', () => {
     ])
   })
 
-  test('a message that answers a call and asks again under the same id answers the older call', () => {
+  test('a message that answers a call and calls again under the same id answers the older call', () => {
     const entries = [
       message('e0', 'assistant', [call('a')]),
       message('e1', 'assistant', [result('a'), call('a')]),
@@ -146,18 +146,18 @@ describe('chooseCutPoint', () => {
     expect(choose(['user', 'call a', 'result a'], 2)).toBe('1 inside-turn')
   })
 
-  test('cuts off something or nothing at all: never before the first entry', () => {
+  test('never cuts before the first entry', () => {
     expect(choose(['user'], 10)).toBeUndefined()
     expect(choose(['user', 'result a'], 10)).toBeUndefined()
     expect(choose([], 10)).toBeUndefined()
   })
 
-  test('gives nothing where not even the last entry fits', () => {
+  test('returns nothing if not even the last entry fits', () => {
     expect(choose(['user', 'user'], 0)).toBeUndefined()
     expect(choose(['user', 'user'], 1)).toBe('1 user')
   })
 
-  test('adds up the sizes of everything that would be kept', () => {
+  test('adds up the sizes of all kept entries', () => {
     const sizes = [100, 40, 30, 20, 10]
     const entries = path('user', 'user', 'user', 'user', 'user')
     const sizeOf = (entry: Entry): number => sizes[Number(entry.id.slice(1))] ?? 0
@@ -167,7 +167,7 @@ describe('chooseCutPoint', () => {
     expect(indexes).toEqual([undefined, 4, 4, 3, 3, 2, 2, 1, 1])
   })
 
-  test('gives a point with its entry', () => {
+  test('returns a point with its entry', () => {
     expect(chooseCutPoint({ path: path('user', 'user'), sizeOf: () => 1, keep: 1 })).toEqual({
       entryId: 'e1',
       index: 1,
@@ -188,7 +188,7 @@ describe('chooseCutPoint', () => {
   })
 })
 
-test('a compaction at any cut point gives a context in which every call has its result behind it and none is alone', async () => {
+test('a compaction at any cut point gives a context in which every call is followed by its result and no result is an orphan', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(randomTurn, { minLength: 1, maxLength: 6 }), async (turns) => {
       const session = await memoryStore().create()
@@ -217,7 +217,7 @@ const randomStep = fc.oneof(
 )
 const randomPath = fc.array(randomStep, { maxLength: 24 })
 
-/** A turn: calls whose results come in some order, with something said in between. */
+/** A turn: calls whose results come in any order, with messages in between. */
 interface Turn {
   calls: number
   order: number[]
@@ -271,7 +271,7 @@ function answeredCalls(messages: readonly ContextMessage[]): string[] {
   return messages.flatMap(({ message }) => resultsOf(message).map(({ toolUseId }) => toolUseId))
 }
 
-/** The rule of the design, literally and slowly: no call before a cut has its result at or after it. */
+/** The definition, literally and slowly: no call before a cut has its result at or after it. */
 function cutPointsByDefinition(entries: readonly Entry[]): CutPoint[] {
   const pairs = pairsIn(entries)
   return entries.flatMap((entry, index) => {

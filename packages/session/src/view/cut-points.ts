@@ -1,7 +1,7 @@
 import { callsOf, resultsOf } from './context.ts'
 import type { Entry } from '../line/entry.ts'
 
-/** Where a compaction may begin to keep, best kind first. */
+/** Kinds of cut points, best first. */
 export type CutKind = 'user' | 'assistant' | 'entry' | 'inside-turn'
 
 export interface CutPoint {
@@ -11,7 +11,7 @@ export interface CutPoint {
   kind: CutKind
 }
 
-/** Every place in a context path where a cut leaves no call apart from its result. */
+/** Every place in a context path where a cut separates no call from its result. */
 export function findCutPoints(path: readonly Entry[]): CutPoint[] {
   const splits = splitsAt(path)
   const points: CutPoint[] = []
@@ -26,13 +26,13 @@ export interface CutChoice {
   path: readonly Entry[]
   /** Size of an entry in the unit of `keep`, usually tokens. */
   sizeOf: (entry: Entry) => number
-  /** How much may be kept. */
+  /** Maximum size to keep. */
   keep: number
 }
 
 /**
- * The cut that keeps the most within the limit: before a user message, else before an answer without calls, else before
- * another entry, and inside a turn only if nothing else fits. Undefined where nothing can be cut off.
+ * The cut that keeps the most within the limit: before a user message, else before an answer without calls,
+ * else before another entry, and inside a turn only if nothing else fits. Undefined if nothing can be cut off.
  */
 export function chooseCutPoint({ path, sizeOf, keep }: CutChoice): CutPoint | undefined {
   const kept = keptSizes(path, sizeOf)
@@ -74,7 +74,7 @@ function splitsAt(path: readonly Entry[]): boolean[] {
       const call = open.get(result.toolUseId)
       if (call === undefined) continue
       open.delete(result.toolUseId)
-      // Cuts after the call and up to the result would part them.
+      // A cut after the call and up to the result would separate them.
       opened[call + 1] = (opened[call + 1] ?? 0) + 1
       if (index + 1 < path.length) opened[index + 1] = (opened[index + 1] ?? 0) - 1
     }

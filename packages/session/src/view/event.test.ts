@@ -20,7 +20,7 @@ test('the header is the start of the session', () => {
   ])
 })
 
-test('an answer gives its thoughts, words, pictures and calls in the order it has them', () => {
+test('an answer gives its reasoning, text, images and calls in order', () => {
   const image = { type: 'url', mediaType: 'image/png', data: 'https://example.org/a.png' } as const
   const content: Content[] = [
     { type: 'reasoning', reasoning: { text: 'hm' } },
@@ -38,7 +38,7 @@ test('an answer gives its thoughts, words, pictures and calls in the order it ha
   ])
 })
 
-test('an answer that ended in an error tells what it said and then the error', () => {
+test('an answer that ended in an error gives its content and then the error', () => {
   const failed = message({
     role: 'assistant',
     content: [text('I wa')],
@@ -51,7 +51,7 @@ test('an answer that ended in an error tells what it said and then the error', (
   ])
 })
 
-test('a prompt is one event with all its text and pictures', () => {
+test('a prompt is one event with all its text and images', () => {
   const source = { type: 'base64', mediaType: 'image/png', data: 'AAAA' } as const
   const content: Content[] = [text('Look'), { type: 'image', image: { source } }, text('here')]
   expect(detailsOf(message({ role: 'user', content, submissionId: 'q-1-a' }))).toEqual([
@@ -59,7 +59,7 @@ test('a prompt is one event with all its text and pictures', () => {
   ])
 })
 
-test('a call is running from its start until each of its results says how it went', () => {
+test('a call runs from its start until each result reports how it ended', () => {
   const start: Line = { ...base, type: 'tool_start', toolStart: { runId: 'r1', callId: 'c1', name: 'read' } }
   const results = message({
     role: 'tool',
@@ -80,7 +80,7 @@ test.each([
   ['failed', { exitCode: 2 }],
   ['failed', { exitCode: 0, cancelled: true }],
   ['failed', {}],
-])('a command of a person is a call and its update: %s with %o', (status, end) => {
+])('a user command is a call and its update: %s with %o', (status, end) => {
   const ran = message({ role: 'bashExecution', content: [], bashExecution: { command: 'ls', output: 'a b', ...end } })
   expect(detailsOf(ran)).toEqual([
     { type: 'tool_call', callId: 'line-1', name: 'bash', input: { command: 'ls' } },
@@ -130,7 +130,7 @@ test('plans, files, errors, failed attempts, gaps and the end of a session are e
   ])
 })
 
-test('lines that only keep house are no events', () => {
+test('bookkeeping lines give no events', () => {
   const lines: Line[] = [
     { ...base, type: 'writer', writer: { term: 1, host: 'h', process: 'p', format: 1 } },
     { ...base, type: 'leaf', leaf: { targetId: null } },

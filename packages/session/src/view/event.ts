@@ -4,7 +4,7 @@ import type { Line } from '../line/line.ts'
 import type { BashExecution, Content, ImageSource } from '../line/message.ts'
 import type { PermissionOption, PermissionResultRecord, PlanRecord } from '../line/record.ts'
 
-/** The log as twelve event types: what happened, in words that every agent shares. */
+/** The log as provider-neutral events. */
 export type PlaybackEvent = EventOrigin & PlaybackEventDetail
 
 export type PlaybackEventType = PlaybackEvent['type']
@@ -14,7 +14,7 @@ export type PlaybackEventOf<T extends PlaybackEventType> = Extract<PlaybackEvent
 interface EventOrigin {
   seq: number
   timestamp: string
-  /** The line this comes from; one line may give several events. */
+  /** The source line; one line may give several events. */
   lineId: string
 }
 
@@ -44,7 +44,7 @@ type PlaybackEventDetail =
 
 type PermissionOutcome = PermissionResultRecord['permissionResult']['outcome']
 
-/** What one line tells, in the order it tells it. Lines that only keep house give nothing. */
+/** The events of one line, in order. Bookkeeping lines give none. */
 export function eventsOf(line: Line): PlaybackEvent[] {
   const checked = checkLine(line)
   const origin = { seq: line.seq, timestamp: checked.timestamp, lineId: line.id }
@@ -144,7 +144,10 @@ function detailsOfResult(block: Content): PlaybackEventDetail[] {
   return [{ type: 'tool_call_update', callId: toolUseId, status: isError ? 'failed' : 'completed', output: content }]
 }
 
-/** A command that a person ran has no call of a model; its line stands for both. Without an exit code it did not end by itself. */
+/**
+ * A command that a person ran has no tool call of a model; its line stands for call and result. Without an exit
+ * code it did not end by itself.
+ */
 function detailsOfBash(callId: string, bash: BashExecution): PlaybackEventDetail[] {
   const status = bash.exitCode === 0 && !bash.cancelled ? 'completed' : 'failed'
   return [
@@ -161,7 +164,7 @@ function imagesIn(content: readonly Content[]): ImageSource[] {
   return content.flatMap((block) => (block.type === 'image' ? [block.image.source] : []))
 }
 
-/** Members that have a value: optional ones are left out, never set to undefined. */
+/** Drops members without a value: optional members are absent, never undefined. */
 function present<T extends Record<string, unknown>>(members: T): Present<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Present<T>
 }

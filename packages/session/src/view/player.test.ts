@@ -16,7 +16,7 @@ const session: Line[] = [
   message(6, 4, { role: 'assistant', content: [text('bye')] }),
 ]
 
-test('next gives one event after the other and then nothing', () => {
+test('next returns one event after another and then nothing', () => {
   const player = new Player(session)
   const seen = [...player.events(), 'none'].map(() => player.next()?.type)
   expect(seen).toEqual([
@@ -30,7 +30,7 @@ test('next gives one event after the other and then nothing', () => {
   ])
 })
 
-test('next of some types passes over the others, and stays where there is none', () => {
+test('next with types skips others, and stays in place if there is none', () => {
   const player = new Player(session)
   const types: PlaybackEventType[] = ['agent_message']
   const seen = [1, 2, 3].map(() => ({ seq: player.next(types)?.seq, position: player.position }))
@@ -41,12 +41,12 @@ test('next of some types passes over the others, and stays where there is none',
   ])
 })
 
-test('peek tells what next gives without going there', () => {
+test('peek returns what next would return, without moving', () => {
   const player = new Player(session)
   expect([player.peek(['error'])?.message, player.position, player.peek()?.type]).toEqual(['late', 0, 'session_start'])
 })
 
-test('seek finds an index, a seq or a time, the next one where it is between, and the end behind the last', () => {
+test('seek finds an index, a seq or a time, the next one if it lies between, and the end after the last', () => {
   const player = new Player(session)
   const positions = [
     { index: 3 },
@@ -77,8 +77,10 @@ test('seek finds an index, a seq or a time, the next one where it is between, an
   ])
 })
 
-test('a time that is none is refused', () => {
-  expect(() => new Player(session).seek({ time: 'yesterday' })).toThrow('yesterday is not a time that can be sought.')
+test('an invalid time is rejected', () => {
+  expect(() => new Player(session).seek({ time: 'yesterday' })).toThrow(
+    'Cannot seek to yesterday: it is not a valid time.',
+  )
 })
 
 test('reset goes back to the first event', () => {
@@ -88,18 +90,18 @@ test('reset goes back to the first event', () => {
   expect([player.position, player.length]).toEqual([0, 6])
 })
 
-test('events of some types are given wherever the player stands', () => {
+test('events of some types are returned regardless of the position', () => {
   const player = new Player(session)
   player.seek({ index: 6 })
   expect(player.events(['agent_message', 'agent_thought']).map(({ text }) => text)).toEqual(['hm', 'ho', 'bye'])
 })
 
-test('the order is that of seq, whatever order the lines come in and whatever the clock said', () => {
+test('the order is that of seq, whatever the order of lines and timestamps', () => {
   const shuffled = [3, 1, 2].map((seq) => message(seq, -seq, { role: 'user', content: [text(String(seq))] }))
   expect(new Player(shuffled).events().map(({ seq }) => seq)).toEqual([1, 2, 3])
 })
 
-test('playback waits as long as it took, less the time the caller spends', async () => {
+test('playback waits for the recorded time, less the time the caller spends', async () => {
   const clock = scriptedClock()
   const seen: [string, number][] = []
   for await (const event of new Player(session).play({ clock, speed: 2 })) {
@@ -119,7 +121,7 @@ test('playback waits as long as it took, less the time the caller spends', async
   })
 })
 
-test('long gaps are capped and playback goes on from where the player stands', async () => {
+test('long gaps are capped and playback continues at the current position', async () => {
   const clock = scriptedClock()
   const lines = [0, 3600, 7200].map((seconds, index) => message(index + 1, seconds, { role: 'user', content: [] }))
   const player = new Player(lines)
@@ -129,7 +131,7 @@ test('long gaps are capped and playback goes on from where the player stands', a
   expect({ seen, waits: clock.waits }).toEqual({ seen: [2, 3], waits: [1500] })
 })
 
-test('a seek while it plays takes effect at the next event', async () => {
+test('a seek during playback takes effect at the next event', async () => {
   const player = new Player(session)
   const seen: number[] = []
   for await (const { seq } of player.play({ clock: scriptedClock() })) {
@@ -139,7 +141,7 @@ test('a seek while it plays takes effect at the next event', async () => {
   expect(seen).toEqual([1, 2, 6])
 })
 
-test('an abort ends playback with its reason, also while it waits', async () => {
+test('an abort ends playback with its reason, even during a wait', async () => {
   const controller = new AbortController()
   const clock: PlayerClock = {
     now: () => 0,
@@ -156,7 +158,7 @@ test('an abort ends playback with its reason, also while it waits', async () => 
   expect(seen).toEqual([1])
 })
 
-test('an abort between two events ends playback, also where there is nothing to wait for', async () => {
+test('an abort between two events ends playback, even without a wait', async () => {
   const controller = new AbortController()
   const playing = new Player(session).play({ speed: Infinity, signal: controller.signal })
   await playing.next()
@@ -164,7 +166,7 @@ test('an abort between two events ends playback, also where there is nothing to 
   await expect(playing.next()).rejects.toThrow('enough')
 })
 
-test('the clock of the machine waits for months if it must, longer than one timer can', async () => {
+test('the system clock waits for months if needed, longer than one timer can', async () => {
   vi.useFakeTimers()
   try {
     const lines = [0, 4_000_000].map((seconds, index) => message(index + 1, seconds, { role: 'user', content: [] }))
@@ -182,7 +184,7 @@ test('the clock of the machine waits for months if it must, longer than one time
   }
 })
 
-test('without a clock of its own playback uses that of the machine, and stops at once when aborted', async () => {
+test('without a clock playback uses the system clock, and stops at once when aborted', async () => {
   const controller = new AbortController()
   const lines = [0, 1e9].map((seconds, index) => message(index + 1, seconds, { role: 'user', content: [] }))
   const playing = new Player(lines).play({ maxGapMs: Infinity, signal: controller.signal })
@@ -192,7 +194,7 @@ test('without a clock of its own playback uses that of the machine, and stops at
   await expect(second).rejects.toThrow('enough')
 })
 
-test('a speed that is not above 0 is refused', async () => {
+test('a speed that is not above 0 is rejected', async () => {
   await expect(new Player(session).play({ speed: 0 }).next()).rejects.toThrow('must be above 0')
 })
 
@@ -232,7 +234,7 @@ function message(seq: number, seconds: number, content: Message): Line {
   return { type: 'message', seq, id: `l${seq}`, parentId: null, timestamp: at(seconds), message: content }
 }
 
-/** Time that passes only in `sleep` and where a test says so. */
+/** Time that passes only in `sleep` and on request. */
 function scriptedClock(): PlayerClock & { waits: number[]; spend(ms: number): void } {
   let now = 0
   const waits: number[] = []

@@ -2,31 +2,31 @@ import { eventsOf, type PlaybackEvent, type PlaybackEventOf, type PlaybackEventT
 import type { Line } from '../line/line.ts'
 import { wait } from '../util/wait.ts'
 
-/** `seq` and `time` mean the first event at or after them; past the last one is the end. */
+/** `seq` and `time` select the first event at or after them; past the last event is the end. */
 export type PlayerPosition = { index: number } | { seq: number } | { time: string | Date }
 
-/** The clock that playback waits by. `sleep` rejects with the signal's reason when it is aborted. */
+/** The clock for playback. `sleep` rejects with the signal's reason on abort. */
 export interface PlayerClock {
   now(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 export interface PlayOptions {
-  /** 2 plays twice as fast, Infinity without waiting. */
+  /** 2 plays twice as fast, Infinity without pauses. */
   speed?: number
-  /** No wait is longer than this before `speed` is applied. Nobody watches a night go by. */
+  /** Longest pause before `speed` is applied, so that idle nights are skipped. */
   maxGapMs?: number
   clock?: PlayerClock
   signal?: AbortSignal
 }
 
 /**
- * Goes through a session as it was recorded, event by event. Order is that of the log (`seq`), whatever the clock said at the
- * time. One player is one position: `play` moves it too, and a `seek` while it plays takes effect at the next event.
+ * Plays a recorded session event by event, in the order of the log (`seq`) regardless of timestamps. A player
+ * has one position: `play` moves it too, and a `seek` during playback takes effect at the next event.
  */
 export class Player {
   readonly #events: readonly PlaybackEvent[]
-  /** For each event the latest time reported up to it, so that a time can be looked up although clocks jump. */
+  /** The latest time up to each event, so that times can be searched although clocks jump. */
   readonly #latestMs: readonly number[]
   #index = 0
 
@@ -35,34 +35,34 @@ export class Player {
     this.#latestMs = latestTimes(this.#events)
   }
 
-  /** How many events there are. */
+  /** Number of events. */
   get length(): number {
     return this.#events.length
   }
 
-  /** The index of the event that `next()` gives; `length` at the end. */
+  /** The index of the event that `next()` returns; `length` at the end. */
   get position(): number {
     return this.#index
   }
 
-  /** All events, or those of the given types, wherever the player stands. */
+  /** All events, or those of the given types, regardless of the position. */
   events<T extends PlaybackEventType = PlaybackEventType>(types?: readonly T[]): PlaybackEventOf<T>[] {
     return this.#events.filter((event) => isOfType(event, types))
   }
 
-  /** The next event (of the given types) and past it; where there is none the player stays where it is. */
+  /** Returns the next event (of the given types) and moves past it; stays in place if there is none. */
   next<T extends PlaybackEventType = PlaybackEventType>(types?: readonly T[]): PlaybackEventOf<T> | undefined {
     const found = this.#find(types)
     if (found) this.#index = found.index + 1
     return found?.event
   }
 
-  /** What `next` would give, without moving. */
+  /** Returns what `next` would return, without moving. */
   peek<T extends PlaybackEventType = PlaybackEventType>(types?: readonly T[]): PlaybackEventOf<T> | undefined {
     return this.#find(types)?.event
   }
 
-  /** Moves, and gives the event at the new position if there is one. */
+  /** Moves, and returns the event at the new position if there is one. */
   seek(position: PlayerPosition): PlaybackEvent | undefined {
     this.#index = this.#indexOf(position)
     return this.peek()
@@ -73,12 +73,12 @@ export class Player {
   }
 
   /**
-   * Gives the events from here on at the pace they were recorded. The first comes at once; time that the caller spends on an
-   * event counts towards the wait for the next one. Ends after the last event; aborting throws the signal's reason.
+   * Yields the remaining events at their recorded pace. The first comes at once; time the caller spends on an
+   * event counts towards the next pause. Ends after the last event; aborting throws the signal's reason.
    */
   async *play(options: PlayOptions = {}): AsyncGenerator<PlaybackEvent, void, undefined> {
     const { speed = 1, maxGapMs = 10_000, clock = systemClock, signal } = options
-    if (!(speed > 0)) throw new RangeError(`The speed of playback must be above 0, and ${speed} is not.`)
+    if (!(speed > 0)) throw new RangeError(`The playback speed must be above 0, but is ${speed}.`)
     let shownAt: number | undefined
     while (this.#index < this.length) {
       signal?.throwIfAborted()
@@ -106,11 +106,11 @@ export class Player {
     if ('index' in position) return Math.min(Math.max(0, Math.trunc(position.index) || 0), this.length)
     if ('seq' in position) return firstIndex(this.length, (index) => (this.#events[index]?.seq ?? 0) >= position.seq)
     const ms = new Date(position.time).getTime()
-    if (Number.isNaN(ms)) throw new RangeError(`${String(position.time)} is not a time that can be sought.`)
+    if (Number.isNaN(ms)) throw new RangeError(`Cannot seek to ${String(position.time)}: it is not a valid time.`)
     return firstIndex(this.length, (index) => (this.#latestMs[index] ?? 0) >= ms)
   }
 
-  /** Never negative: where the clock went back, the next event comes at once. */
+  /** Never negative: if the clock went back, the next event comes at once. */
   #gapBefore(index: number): number {
     const [before, after] = [this.#events[index - 1], this.#events[index]]
     if (!before || !after) return 0
@@ -136,7 +136,7 @@ function latestTimes(events: readonly PlaybackEvent[]): number[] {
   })
 }
 
-/** The first index for which `isReached` holds, which it does for all after it; `length` where there is none. */
+/** The first index for which `isReached` holds, by binary search; `length` if there is none. */
 function firstIndex(length: number, isReached: (index: number) => boolean): number {
   let low = 0
   let high = length

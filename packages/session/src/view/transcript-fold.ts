@@ -1,6 +1,9 @@
 import type { SnapshotFold, Transcript } from './transcript.ts'
 
-/** What a transcript says beside its path: a snapshot with it and the newest lines begins where this transcript is. */
+/**
+ * The fold of a transcript without its path. A snapshot with this fold and the newest lines starts at the same
+ * state.
+ */
 export function foldOfTranscript(transcript: Transcript): SnapshotFold {
   const { header, name, labels, waiting, hold, permissions, run, lastRun, lastError, plan, usage, damage } = transcript
   return {

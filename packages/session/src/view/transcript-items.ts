@@ -2,7 +2,7 @@ import type { Cause, NodeEntry, SystemEntry } from '../line/entry.ts'
 import { textIn } from './event.ts'
 import type { BlobReference, Content, ImageSource, Message, MessageError, Usage } from '../line/message.ts'
 
-/** One thing on a screen. `id` is that of its entry: what a label names and a branch starts from. */
+/** One item on a screen. `id` is that of its entry, which labels and branches refer to. */
 export type TranscriptItem =
   | UserItem
   | AssistantItem
@@ -20,7 +20,7 @@ interface ItemBase {
   readonly id: string
   readonly seq: number
   readonly timestamp: string
-  /** The client command this is the effect of: a screen takes away what it showed in advance. */
+  /** The client command that caused it: screens remove their optimistic copy. */
   readonly cause?: Cause
 }
 
@@ -53,20 +53,20 @@ export interface ToolCallPart {
   readonly callId: string
   readonly name: string
   readonly input: Record<string, unknown>
-  /** `pending` without an open run means that it has no result on this branch. */
+  /** `pending` without an open run means that the call has no result on this branch. */
   readonly status: 'pending' | 'running' | 'completed' | 'failed'
   readonly result?: ToolCallResult
 }
 
 export interface ToolCallResult {
   readonly callId: string
-  /** The entry that brought it. */
+  /** The entry that contains it. */
   readonly entryId: string
   readonly isError: boolean
   readonly content: string | readonly Content[]
 }
 
-/** Results that answer no open call on this path. */
+/** Results without an open call on this path. */
 export interface ToolResultItem extends ItemBase {
   readonly type: 'tool_result'
   readonly results: readonly ToolCallResult[]
@@ -121,19 +121,19 @@ export interface ThinkingLevelItem extends ItemBase {
   readonly thinkingLevel: string
 }
 
-/** Something belongs here that cannot be shown. */
+/** A placeholder for something that cannot be shown. */
 export interface GapItem extends ItemBase {
   readonly type: 'gap'
   readonly gap:
     | { readonly type: 'lost'; readonly lines: number }
     | { readonly type: 'damaged'; readonly reason: string }
-    /** An entry is named that the log does not have. */
+    /** An entry is referenced but missing from the log. */
     | { readonly type: 'missing' }
-    /** The transcript begins in the middle of the log. */
+    /** The transcript starts in the middle of the log. */
     | { readonly type: 'not_loaded' }
 }
 
-/** What a node adds to a path it lies on. */
+/** What a node adds to its path. */
 export interface Contribution {
   readonly item: TranscriptItem | null
   readonly results: readonly ToolCallResult[]
@@ -147,18 +147,18 @@ export function contributionOf(entry: NodeEntry): Contribution {
   return item ? { item, results: [] } : noContribution
 }
 
-/** The calls of an item, and where each stands among its parts. */
+/** The calls of an item, with their indices among its parts. */
 export function callsIn(item: TranscriptItem | null): { callId: string; part: number }[] {
   if (item?.type !== 'assistant') return []
   return item.parts.flatMap((part, index) => (part.type === 'tool_call' ? [{ callId: part.callId, part: index }] : []))
 }
 
-/** The same item with one call changed; the other parts keep their identity. */
+/** The same item with one call changed; other parts keep their identity. */
 export function withCall(item: AssistantItem, changed: { part: number; call: ToolCallPart }): AssistantItem {
   return { ...item, parts: item.parts.with(changed.part, changed.call) }
 }
 
-/** Whether two items show the same, so that a screen need not draw again. Only what a path puts together is looked into. */
+/** Whether two items look the same, so that a screen need not redraw. Compares only what a path assembles. */
 export function showsTheSame(left: TranscriptItem, right: TranscriptItem): boolean {
   if (left === right) return true
   if (left.seq !== right.seq || left.id !== right.id) return false
@@ -174,12 +174,12 @@ function isSameList(left: readonly unknown[], right: readonly unknown[]): boolea
   return left.length === right.length && left.every((value, index) => value === right[index])
 }
 
-/** What tells two parts of one message apart: a result has its own identity, and a call without one has its status. */
+/** Distinguishes two versions of a part: the result by identity, or the status of a call without one. */
 function fate(part: AssistantPart): unknown {
   return part.type === 'tool_call' ? (part.result ?? part.status) : part
 }
 
-/** The base comes last: a payload may have members of a newer version, of any name. */
+/** The base is spread last: a payload of a newer version may have members of any name. */
 function itemOf(entry: NodeEntry): TranscriptItem | null {
   const base = baseOf(entry)
   switch (entry.type) {

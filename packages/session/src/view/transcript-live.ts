@@ -1,13 +1,16 @@
-/** Text that streams in and is not in the log yet. It may be lost at any time; the line that ends its item has it all. */
+/**
+ * Streaming text that is not in the log yet. It may be lost at any time; the line that completes its item has
+ * all of it.
+ */
 export interface LiveText {
-  /** `delta` appends at `off`, `partial` replaces from `off`: what is before is no longer held by the sender. */
+  /** `delta` appends at `off`; `partial` replaces from `off`, because the sender no longer has earlier text. */
   type: 'delta' | 'partial'
-  /** The id of the entry it will be part of; of a tool's output, the id of its call or of the entry of its result. */
+  /** The id of the entry it will be part of; for tool output, the id of the call or of the entry of its result. */
   item: string
-  /** The index of the content block it will be. */
+  /** The index of its content block. */
   part: number
   kind: LiveKind
-  /** In UTF-16 code units, from the start of the part. */
+  /** Offset in UTF-16 code units, from the start of the part. */
   off: number
   text: string
   run?: string
@@ -20,20 +23,20 @@ export interface InFlightItem {
   readonly run?: string
   /** By part, then by kind. */
   readonly parts: readonly InFlightPart[]
-  /** Something in between was missed; the sender is to be asked for the text again. */
+  /** Text in between was missed: request it again from the sender. */
   readonly needsResync: boolean
 }
 
 export interface InFlightPart {
   readonly part: number
   readonly kind: LiveKind
-  /** Where `text` begins; what is before it is not held. */
+  /** Offset of `text`; earlier text is not held. */
   readonly off: number
   readonly text: string
   readonly needsResync: boolean
 }
 
-/** Takes in live text. Gives the same object where nothing new was said. */
+/** Adds live text. Returns the same object if nothing changed. */
 export function addLiveText(before: InFlightItem | undefined, live: LiveText): InFlightItem {
   const { item, run } = live
   const known = before ?? { item, ...(run !== undefined && { run }), parts: [], needsResync: false }
@@ -45,7 +48,10 @@ export function addLiveText(before: InFlightItem | undefined, live: LiveText): I
   return { ...known, parts, needsResync: parts.some((part) => part.needsResync) }
 }
 
-/** A tool may print without end; of a part only the newest text is held, between one and two times this many code units. */
+/**
+ * Tool output is unbounded; of each part only the newest text is held, between one and two times this many code
+ * units.
+ */
 export const maxLiveText = 256 * 1024
 
 function appendText(old: InFlightPart | undefined, { part, kind, off, text }: LiveText): InFlightPart {
@@ -57,7 +63,7 @@ function appendText(old: InFlightPart | undefined, { part, kind, off, text }: Li
   return bounded({ ...known, text: known.text + added, needsResync: false })
 }
 
-/** Text from before `off` stays only if it reaches up to it: what is shown is always one piece of what was said. */
+/** Text before `off` is kept only if it is contiguous, so that the shown text has no holes. */
 function replaceText(old: InFlightPart | undefined, { part, kind, off, text }: LiveText): InFlightPart {
   const reaches = old && old.off < off && old.off + old.text.length >= off
   const start = reaches ? old.off : off

@@ -10,7 +10,7 @@ import {
   type TranscriptItem,
 } from './transcript-items.ts'
 
-/** A node of the tree as the transcript remembers it. */
+/** A node of the tree in a transcript. */
 export interface TranscriptNode extends Contribution {
   readonly id: string
   readonly seq: number
@@ -19,14 +19,15 @@ export interface TranscriptNode extends Contribution {
 }
 
 /**
- * What is shown: the items from the root to the leaf, each call with its result on this path. Appending at the leaf extends the
- * items; after a move they are put together when somebody first looks, so folding a log never depends on how often it branched.
+ * The items from the root to the leaf, each call with its result on this path. Appending at the leaf extends
+ * the items; after a move they are built lazily, so the cost of folding does not depend on the number of
+ * branches.
  */
 export class TranscriptPath {
   readonly leaf: TranscriptNode | null
-  /** Calls that run: announced, not answered yet, and their run is still open. */
+  /** Running calls: started, without a result, in an open run. */
   readonly #started: ReadonlySet<string>
-  /** The items last put together: those that still show the same keep their identity. */
+  /** The last items built: items that look the same keep their identity. */
   readonly #earlier: Shown
   #shown: Shown | undefined
 
@@ -45,20 +46,20 @@ export class TranscriptPath {
     return this.leaf?.id ?? null
   }
 
-  /** Calls that were announced and have no result yet. */
+  /** Calls that were started and have no result yet. */
   get running(): ReadonlySet<string> {
     return this.#started
   }
 
   /**
-   * In order, the oldest first. The list and each item in it are the same objects as when somebody last looked, on this path or
-   * on one it comes from, unless they show something else now.
+   * Oldest first. The list and each item keep their identity, on this path and those derived from it, until
+   * they look different.
    */
   get items(): PersistentList<TranscriptItem> {
     return this.#show().items
   }
 
-  /** Goes on to a child of the leaf, or moves to another branch: a node of the log is the leaf when it is appended. */
+  /** Extends the path to a child of the leaf, or moves to another branch: an appended node is always the leaf. */
   append(node: TranscriptNode): TranscriptPath {
     const settled = [...callsIn(node.item), ...node.results].map(({ callId }) => callId)
     const ended = this.#without(settled)
@@ -76,12 +77,12 @@ export class TranscriptPath {
     return this.#change({ started: new Set([...this.#started, callId]), shown })
   }
 
-  /** No call runs on after its run. */
+  /** No call runs after its run ended. */
   endRun(): TranscriptPath {
     return this.#without([...this.#started])
   }
 
-  /** These calls do not run any more; one that is shown so waits again until its result is put in. */
+  /** Marks these calls as not running; a shown call is pending again until its result is added. */
   #without(callIds: readonly string[]): TranscriptPath {
     const running = callIds.filter((callId) => this.#started.has(callId))
     if (running.length === 0) return this
@@ -111,12 +112,12 @@ interface PathParts {
 
 interface Shown {
   readonly items: PersistentList<TranscriptItem>
-  /** The newest call of each id on the path. Some providers use the same ids in every message. */
+  /** The newest call of each id on the path. Some providers reuse ids in every message. */
   readonly calls: PersistentMap<CallPlace>
 }
 
 interface CallPlace {
-  /** Of the item in the list, and of the call among the item's parts. */
+  /** Index of the item, and of the call among the item's parts. */
   readonly index: number
   readonly part: number
 }
@@ -156,7 +157,7 @@ function extend(shown: Shown, node: TranscriptNode): Shown {
   return { items, calls }
 }
 
-/** The first result stands; undefined where the call has one already, or is not on this path. */
+/** The first result stands; undefined if the call has one already or is not on this path. */
 function answer(shown: Shown, result: ToolCallResult): PersistentList<TranscriptItem> | undefined {
   return changeCall(shown, result.callId, (call) => ({
     ...call,

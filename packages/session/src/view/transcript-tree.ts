@@ -2,15 +2,18 @@ import { PersistentMap } from '../util/persistent-map.ts'
 import { noContribution, type Contribution, type GapItem } from './transcript-items.ts'
 import type { TranscriptNode } from './transcript-path.ts'
 
-/** All nodes of the log, of every branch, so that a move of the leaf can be shown. It settles damage as `SessionState` does. */
+/** All nodes of the log, on every branch, so that any leaf can be shown. Resolves damage as `SessionState` does. */
 export interface TranscriptTree {
   readonly nodes: PersistentMap<TranscriptNode>
   /** The last node in the log, notes included. */
   readonly newest: TranscriptNode | null
   readonly lastGap: TranscriptNode | null
-  /** Lost lines whose ids nobody has asked for yet: so many unknown parents may be one of them. */
+  /** Lost lines whose ids are unknown: that many unknown parents may be among them. */
   readonly adoptable: number
-  /** The first line taken in. If it is not the first of the log, an unknown entry is no damage: it has not been loaded. */
+  /**
+   * The seq of the first line applied. If that is not the first of the log, an unknown entry is not damage: it
+   * is not loaded.
+   */
   readonly firstSeq: number
 }
 
@@ -27,7 +30,7 @@ interface Placed {
   node: TranscriptNode
 }
 
-/** A line, and where it hangs. */
+/** A line and its parent. */
 interface NodePlace {
   id: string
   parentId: string | null
@@ -43,7 +46,10 @@ export function addNode(tree: TranscriptTree, place: NodePlace, contribution: Co
   return { ...placed, tree: { ...placed.tree, lastGap: placed.node, adoptable: 1 } }
 }
 
-/** The node that a line names. An id that no line before it had may be that of a lost line, else a gap is made for it here. */
+/**
+ * The node that a line refers to. An id that no earlier line had may belong to a lost line; otherwise a gap is
+ * inserted here.
+ */
 export function findNode(tree: TranscriptTree, named: Omit<NodePlace, 'parentId'>): Placed {
   const { id } = named
   const node = tree.newest?.id === id ? tree.newest : tree.nodes.get(id)
@@ -57,7 +63,7 @@ export function findNode(tree: TranscriptTree, named: Omit<NodePlace, 'parentId'
   return addGap(tree, { type: 'gap', ...named, gap })
 }
 
-/** A gap stands behind the last node, wherever that is in the tree. */
+/** A gap follows the last node, wherever that is in the tree. */
 export function addGap(tree: TranscriptTree, item: GapItem): Placed {
   const { id, seq, timestamp } = item
   const placed = insert(tree, { id, seq, timestamp, parent: tree.newest, item, results: [] })
@@ -65,7 +71,7 @@ export function addGap(tree: TranscriptTree, item: GapItem): Placed {
   return { ...placed, tree: { ...placed.tree, lastGap: placed.node, adoptable } }
 }
 
-/** An id that comes again replaces the first; what hangs on the first keeps it. */
+/** A repeated id replaces the first node; children of the first keep it. */
 function insert(tree: TranscriptTree, node: TranscriptNode): Placed {
   return { tree: { ...tree, nodes: tree.nodes.set(node.id, node), newest: node }, node }
 }

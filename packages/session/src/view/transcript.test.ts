@@ -46,7 +46,7 @@ describe('items', () => {
     ])
   })
 
-  test('a call waits, runs and then has its result', () => {
+  test('a call is pending, runs and then has its result', () => {
     const log = new Log()
     log.record('run_start', { runStart: { runId: 'r', leafId: null } })
     log.assistant([call('a'), call('b')])
@@ -62,7 +62,7 @@ describe('items', () => {
     ])
   })
 
-  test('on a branch that leaves before the result the call has none', () => {
+  test('on a branch that starts before the result, the call has none', () => {
     const log = new Log()
     const asked = log.assistant([call('a')])
     log.result('a', 'fine')
@@ -79,11 +79,11 @@ describe('items', () => {
     log.assistant([call('a')])
     log.result('a', 'two')
     log.result('a', 'three')
-    log.result('nobody', 'four')
+    log.result('missing', 'four')
     expect(shown(fold(log.inputs))).toEqual(['a completed one', 'a completed two', 'unasked three', 'unasked four'])
   })
 
-  test('no call runs on after its run', () => {
+  test('no call runs after its run ended', () => {
     const log = new Log()
     log.assistant([call('a')])
     log.record('run_start', { runStart: { runId: 'r', leafId: null } })
@@ -97,7 +97,7 @@ describe('items', () => {
     ])
   })
 
-  test('a call that runs is shown so on every branch it is on, and told twice it is the same item', () => {
+  test('a running call is shown as running on every branch that has it, and a repeated start does not change the item', () => {
     const log = new Log()
     const asked = log.assistant([call('a')])
     log.user('aside')
@@ -112,7 +112,7 @@ describe('items', () => {
     expect(again.path.items).toBe(moved.path.items)
   })
 
-  test('items that do not change keep their identity when others do, and when the leaf moves', () => {
+  test('unchanged items keep their identity when others change, and when the leaf moves', () => {
     const log = new Log()
     log.user('hi')
     log.assistant([call('a')])
@@ -143,7 +143,7 @@ describe('items', () => {
     expect([branched, shown(before), before.path.leafId]).toEqual([['one', 'three'], [], null])
   })
 
-  test('lost lines are a gap, and what hangs on a lost entry hangs on the gap', () => {
+  test('lost lines are a gap, and children of a lost entry become children of the gap', () => {
     const log = new Log()
     log.user('one')
     log.lose(3)
@@ -156,7 +156,7 @@ describe('items', () => {
     ])
   })
 
-  test('an id that was settled on one gap stays there when there is another, also one that is itself a line', () => {
+  test('an id that was resolved to one gap stays there when there is another, even one that is itself a line', () => {
     const log = new Log()
     log.user('one')
     log.lose(1)
@@ -171,7 +171,7 @@ describe('items', () => {
     ])
   })
 
-  test('an entry that the log does not have leaves a gap; one from before the start is not loaded', () => {
+  test('a missing entry leaves a gap; one from before the start is not loaded', () => {
     const whole = new Log()
     whole.user('one', 'nowhere')
     const windowed = new Log({ seq: 500 })
@@ -207,7 +207,7 @@ describe('state beside the path', () => {
     })
   })
 
-  test('a message waits until the line that delivers it', () => {
+  test('a message is queued until the line that delivers it', () => {
     const log = new Log()
     const added = { action: 'add', delivery: 'follow-up', imageIds: [], queuedAt: '' } as const
     log.record('submission', { submission: { ...added, id: 'q-1', message: 'later' } })
@@ -245,7 +245,7 @@ describe('state beside the path', () => {
     ])
   })
 
-  test('damage is news until somebody has seen it', () => {
+  test('damage is new until it is acknowledged', () => {
     const log = new Log()
     log.lose(2)
     log.record('damage', { damage: { throughSeq: 3, lostLines: 2, places: [] } })
@@ -254,7 +254,7 @@ describe('state beside the path', () => {
 })
 
 describe('live text', () => {
-  test('deltas go on where the text ends; what was told before is not told twice', () => {
+  test('deltas continue where the text ends; repeated text is not added twice', () => {
     const state = fold([
       delta(0, 'Hel'),
       delta(3, 'lo'),
@@ -266,7 +266,7 @@ describe('live text', () => {
     expect(live(state)).toEqual([{ part: 0, kind: 'text', off: 0, text: 'Hello you', needsResync: false }])
   })
 
-  test('a delta behind a hole is left out and asks for a resync, which a fitting delta or a partial ends', () => {
+  test('a delta after a hole is dropped and needs a resync, until a matching delta or a partial arrives', () => {
     const holed = fold([delta(0, 'Hel'), delta(5, '!')])
     const filled = fold([delta(3, 'lo!')], holed)
     const replaced = fold([{ ...delta(2, 'llo!'), type: 'partial' }], holed)
@@ -274,17 +274,17 @@ describe('live text', () => {
     expect([holed, filled, replaced].map((state) => live(state)[0]?.text)).toEqual(['Hel', 'Hello!', 'Hello!'])
   })
 
-  test('the first that is heard of an item may be behind a hole', () => {
+  test('the first text of an item may come after a hole', () => {
     const state = fold([delta(7, 'late')])
     expect([state.inFlight.get('i')?.needsResync, live(state)[0]?.text]).toEqual([true, ''])
   })
 
-  test('a partial that the held text does not reach takes its place', () => {
+  test('a partial that is not contiguous with the held text replaces it', () => {
     const state = fold([delta(0, 'abc'), { ...delta(10, 'xyz'), type: 'partial' }, delta(13, '!')])
     expect(live(state)).toEqual([{ part: 0, kind: 'text', off: 10, text: 'xyz!', needsResync: false }])
   })
 
-  test('the parts of an item stand in order, whichever began first', () => {
+  test('the parts of an item are in order, whichever started first', () => {
     const state = fold([delta(0, 'call', { part: 2, kind: 'tool_input' }), delta(0, 'a'), delta(0, 'b', { part: 1 })])
     expect(live(state).map(({ part, text }) => [part, text])).toEqual([
       [0, 'a'],
@@ -293,7 +293,7 @@ describe('live text', () => {
     ])
   })
 
-  test('live text goes when its entry, its attempt or the result of its call arrives, and what comes late is left out', () => {
+  test('live text is removed when its entry, its attempt or the result of its call arrives, and late text is dropped', () => {
     const log = new Log()
     const start = fold([delta(0, 'x', { item: 'e2' }), delta(0, 'x', { item: 'try' }), delta(0, 'x', { item: 'a' })])
     log.assistant([call('a')])
@@ -305,7 +305,7 @@ describe('live text', () => {
     expect(fold(late, states.at(-1))).toBe(states.at(-1))
   })
 
-  test('a call id that is used again may stream again', () => {
+  test('a reused call id may stream again', () => {
     const log = new Log()
     log.assistant([call('a')])
     log.result('a', 'fine')
@@ -314,14 +314,14 @@ describe('live text', () => {
     expect([...state.inFlight.keys()]).toEqual(['a'])
   })
 
-  test('what a run had in flight ends with it', () => {
+  test('live text of a run ends with it', () => {
     const log = new Log()
     log.record('run_end', { runEnd: { runId: 'r', outcome: 'aborted' } })
     const state = fold([delta(0, 'x', { run: 'r' }), delta(0, 'y', { item: 'mine' }), ...log.inputs])
     expect([...state.inFlight.keys()]).toEqual(['mine'])
   })
 
-  test('of endless output the newest is held, and no character is cut in two', () => {
+  test('of unbounded output the newest is held, and no surrogate pair is split', () => {
     let state = emptyTranscript()
     const chunk = 'x'.repeat(maxLiveText / 4)
     for (let count = 0; count < 20; count++) state = fold([delta(count * chunk.length, chunk)], state)
@@ -335,7 +335,7 @@ describe('live text', () => {
     expect([cut!.off, cut!.text.isWellFormed(), cut!.text.slice(-3)]).toEqual([maxLiveText + 4, true, '😀!'])
   })
 
-  test('live text leaves the items as they are', () => {
+  test('live text does not change the items', () => {
     const log = new Log()
     log.user('hi')
     const before = fold(log.inputs)
@@ -343,7 +343,7 @@ describe('live text', () => {
   })
 })
 
-test('a reset begins anew', () => {
+test('a reset starts from the beginning', () => {
   const log = new Log()
   log.user('hi')
   expect(fold([...log.inputs, { type: 'reset' }])).toEqual(emptyTranscript())
@@ -360,7 +360,7 @@ test('lines of unknown types move only the cursor', () => {
 
 /** A failing property prints its seed and the shrunk log. */
 describe('for any log, any branching and any live text', () => {
-  test('one by one, cut anywhere, or told again after a reset, the transcript is the same', () => {
+  test('applied one by one, split anywhere, or replayed after a reset, the transcript is the same', () => {
     fc.assert(
       fc.property(inputsOf(steps), fc.nat(), (inputs, cut) => {
         const whole = view(fold(inputs))
@@ -373,7 +373,7 @@ describe('for any log, any branching and any live text', () => {
     )
   })
 
-  test('lines that come again change nothing, not even an identity', () => {
+  test('repeated lines change nothing, not even an identity', () => {
     fc.assert(
       fc.property(inputsOf(steps), (inputs) => {
         const state = fold(inputs)
@@ -382,7 +382,7 @@ describe('for any log, any branching and any live text', () => {
     )
   })
 
-  test('a state that somebody holds never changes', () => {
+  test('an earlier state never changes', () => {
     fc.assert(
       fc.property(inputsOf(steps), inputsOf(steps), fc.nat(), (inputs, others, cut) => {
         const held = fold(inputs.slice(0, cut % (inputs.length + 1)))
@@ -394,7 +394,7 @@ describe('for any log, any branching and any live text', () => {
     )
   })
 
-  test('looking at the items or not makes no difference', () => {
+  test('reading the items or not makes no difference', () => {
     fc.assert(
       fc.property(inputsOf(steps), (inputs) => {
         let looked = emptyTranscript()
@@ -410,7 +410,7 @@ describe('for any log, any branching and any live text', () => {
     )
   })
 
-  test('the path, labels, name, inbox, permissions, run and usage are those that the session itself finds', () => {
+  test('the path, labels, name, inbox, permissions, run and usage equal those of the session itself', () => {
     fc.assert(
       fc.property(inputsOf(steps), (inputs) => {
         const state = fold(inputs)
@@ -462,7 +462,7 @@ describe('for any log, any branching and any live text', () => {
     )
   })
 
-  test('what is shown of live text is always a piece of what was said', () => {
+  test('shown live text is always a contiguous piece of what was sent', () => {
     const said = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
     const pieces = fc.array(fc.record({ from: fc.nat(), to: fc.nat(), isPartial: fc.boolean() }), { maxLength: 20 })
     fc.assert(
@@ -480,7 +480,7 @@ describe('for any log, any branching and any live text', () => {
   })
 })
 
-/** Builds lines with stable ids: the entry of seq 2 is `e2`. Nodes hang on the leaf unless a test says otherwise. */
+/** Builds lines with stable ids: the entry of seq 2 is `e2`. Nodes are children of the leaf unless specified. */
 class Log {
   readonly inputs: TranscriptInput[] = []
   leafId: string | null = null
@@ -586,7 +586,7 @@ function shown(state: Transcript): string[] {
   })
 }
 
-/** All that a screen can see. */
+/** Everything visible to a screen. */
 function view({ path, labels, tree: _tree, finished: _finished, ...rest }: Transcript): unknown {
   return { ...rest, items: [...path.items], leafId: path.leafId, labels: new Map(labels) }
 }
@@ -609,7 +609,7 @@ function sessionOf(inputs: readonly TranscriptInput[]): SessionState {
   return session
 }
 
-/** The nodes on the session's path that a screen has something to show of. */
+/** The visible nodes on the session's path. */
 function visibleIds(session: SessionState, inputs: readonly TranscriptInput[]): string[] {
   const unseen = new Set(linesOf(inputs).flatMap((line) => (line.type === 'unknown' ? [line.id] : [])))
   return pathTo(session.leaf).flatMap((node) => (node.isNote || unseen.has(node.id) ? [] : [node.id]))
@@ -638,14 +638,14 @@ function completedBy(line: Line): string[] {
   return [line.id, ...results]
 }
 
-/** A call id may be used again, and a call may run again on another branch. */
+/** A call id may be reused, and a call may run again on another branch. */
 function reopenedBy(line: Line): string[] {
   if (line.type === 'tool_start') return [line.toolStart.callId]
   if (line.type !== 'message') return []
   return line.message.content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : []))
 }
 
-/** One step of a random log; `pick` chooses among what is there when the step is taken. */
+/** One step of a random log; `pick` chooses among what exists when the step runs. */
 interface Step {
   kind: string
   pick: number

@@ -20,12 +20,12 @@ import { TranscriptPath } from './transcript-path.ts'
 import { addGap, addNode, emptyTree, findNode, type TranscriptTree } from './transcript-tree.ts'
 
 /**
- * Everything that a screen draws, folded from the log and the live text beside it. A transcript never changes: reducing gives a
- * new one, or the same where nothing is new. Each member keeps its identity until a line or a text changes it, and so do
- * `path.items`, each item in them and each part of an item: a screen draws again only what is another object than before.
+ * Everything that a screen draws, folded from the log and its live text. Immutable: reducing returns a new
+ * transcript, or the same one if nothing changed. Members, `path.items`, items and parts keep their identity
+ * until they change, so a screen redraws only new objects.
  */
 export interface Transcript {
-  /** The last line taken in. */
+  /** The last line applied. */
   readonly seq: number
   readonly header: Header | null
   /** `path.items` are the items from the root to the leaf. */
@@ -34,25 +34,25 @@ export interface Transcript {
   readonly labels: PersistentMap<string>
   readonly name: string
   readonly waiting: readonly WaitingMessage[]
-  /** Why none of the waiting messages goes out by itself. */
+  /** Why no queued message is delivered automatically. */
   readonly hold: InboxHold | null
-  /** Asked and not answered, the oldest first. */
+  /** Pending requests, oldest first. */
   readonly permissions: readonly PermissionRequest[]
   readonly run: TranscriptRun | null
-  /** How the run before ended. */
+  /** How the previous run ended. */
   readonly lastRun: RunEndRecord['runEnd'] | null
-  /** Of the open run or, between runs, of the last one; gone when the model answers. */
+  /** Error of the open run or, between runs, of the last one; cleared when the model answers. */
   readonly lastError: TranscriptError | null
   readonly plan: PlanRecord['plan']['items']
   readonly usage: Readonly<Required<Usage>>
-  /** By item, in the order they began. */
+  /** By item, in start order. */
   readonly inFlight: ReadonlyMap<string, InFlightItem>
   readonly damage: TranscriptDamage
   /** The reason, once the session has ended. */
   readonly ended: string | null
   /** For the reducer. */
   readonly tree: TranscriptTree
-  /** For the reducer: failed attempts and answered calls. What still comes of their live text is late. */
+  /** For the reducer: failed attempts and answered calls. Later live text for them is discarded. */
   readonly finished: PersistentMap<true>
 }
 
@@ -69,7 +69,7 @@ export interface TranscriptError {
 
 export interface TranscriptDamage {
   readonly lostLines: number
-  /** The last line lost. Damage is news while this is above `seenThrough`. */
+  /** The last line lost. Damage is new while this is above `seenThrough`. */
   readonly throughSeq: number
   readonly seenThrough: number
 }
@@ -79,16 +79,16 @@ export type TranscriptInput =
   /** `seq` is the first line lost. */
   | { type: 'lost'; seq: number; count: number }
   | LiveText
-  /** What follows is told from the beginning. */
+  /** The lines that follow start from the beginning. */
   | { type: 'reset' }
-  /** How the session stands at a line, without all that came before it. */
+  /** The session's state at a line, without earlier lines. */
   | { type: 'snapshot'; snapshot: SnapshotInput }
 
 export function emptyTranscript(): Transcript {
   return empty
 }
 
-/** Pure. Lines already taken in change nothing, lines of unknown types only move `seq`. */
+/** Pure. Lines already applied change nothing; lines of unknown types only move `seq`. */
 export function reduceTranscript(state: Transcript, input: TranscriptInput): Transcript {
   switch (input.type) {
     case 'line':
@@ -108,7 +108,7 @@ export function reduceTranscript(state: Transcript, input: TranscriptInput): Tra
   }
 }
 
-/** What the records of the log come to. */
+/** The folded records of the log. */
 export interface SnapshotFold {
   header: Header | null
   name: string
@@ -123,11 +123,11 @@ export interface SnapshotFold {
   usage: Required<Usage>
   damage: TranscriptDamage
   ended: string | null
-  /** Calls that were announced and have no result yet. */
+  /** Calls that were started and have no result yet. */
   running: string[]
 }
 
-/** A snapshot with its lines read. */
+/** A snapshot with its lines parsed. */
 export interface SnapshotInput {
   head: { seq: number }
   lines: readonly Line[]
@@ -135,7 +135,7 @@ export interface SnapshotInput {
   fold: SnapshotFold
 }
 
-/** Whatever is above the first line has not been loaded; the records before `head` are in the fold. */
+/** Lines above the first one are not loaded; records before `head` are in the fold. */
 function fromSnapshot({ lines, fold, head, leafId }: SnapshotInput): Transcript {
   const { labels, running, ...folded } = fold
   let state: Transcript = { ...empty, tree: { ...emptyTree, firstSeq: lines[0]?.seq ?? 2 } }
@@ -272,7 +272,7 @@ function moveLeaf(state: Transcript, { leaf, seq, timestamp }: LeafRecord): Tran
   return { ...state, tree, path: state.path.moveTo(node) }
 }
 
-/** Nothing of a run is written after its end, so nothing of it is still on its way. */
+/** Nothing of a run is written after its end, so none of its text is in flight. */
 function endRun(state: Transcript, runEnd: RunEndRecord['runEnd']): Transcript {
   const inFlight = [...state.inFlight].filter(([, item]) => item.run !== runEnd.runId)
   const next: Transcript = {
@@ -295,7 +295,7 @@ function withoutRequest(state: Transcript, requestId: string): readonly Permissi
   return others.length === state.permissions.length ? state.permissions : others
 }
 
-/** The inbox has its own rules; here they run on a copy, so that this state stays as it is. */
+/** Applies the inbox rules to a copy, so that this state does not change. */
 function changeInbox(state: Transcript, change: (inbox: Inbox) => void): Transcript {
   const inbox = new Inbox()
   inbox.restore({ messages: [...state.waiting], hold: state.hold })
@@ -310,7 +310,7 @@ function changeInbox(state: Transcript, change: (inbox: Inbox) => void): Transcr
   }
 }
 
-/** Counts that are not numbers are left out, as in the totals of a list. */
+/** Ignores counts that are not numbers, as the totals of a list do. */
 function addUsage(state: Transcript, added: Usage | undefined): Transcript {
   if (!added) return state
   const usage = { ...state.usage }
@@ -350,7 +350,7 @@ function finishItem(state: Transcript, item: string): Transcript {
   return { ...landItem(state, item), finished: state.finished.set(item, true) }
 }
 
-/** What the log has is not in flight any more. */
+/** Removes live text once its line is in the log. */
 function landItem(state: Transcript, item: string): Transcript {
   if (!state.inFlight.has(item)) return state
   const inFlight = new Map(state.inFlight)

@@ -8,7 +8,7 @@ export interface TreeNode {
   label?: string
 }
 
-/** The hierarchy as people look at it: roots with their children in the order of the log. */
+/** Builds the tree: roots, with their children in log order. */
 export async function buildTree(
   tree: Tree,
   labels: ReadonlyMap<string, string>,

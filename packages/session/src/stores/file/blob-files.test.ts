@@ -14,12 +14,12 @@ function start(): MemoryDisk {
   return disk
 }
 
-/** The calls with the random part of temporary names taken out. */
+/** The calls, without the random part of temporary names. */
 function callsOf(disk: MemoryDisk): string[] {
   return disk.calls.map((call) => call.replace(/\.[0-9a-f]{12}\.tmp/, '.tmp').replace(sha256, 'sha'))
 }
 
-test('a blob is written, synced, renamed and its folder synced, the folder made safe first', async () => {
+test('a blob is written, synced, renamed and its folder synced, after the folder itself is durable', async () => {
   const disk = start()
   expect(await putBlobFile(disk, folder, bytes)).toEqual({ sha256, size: 9 })
   expect(callsOf(disk)).toEqual([
@@ -35,7 +35,7 @@ test('a blob is written, synced, renamed and its folder synced, the folder made 
   expect(await getBlobFile(disk.afterPowerCut(), folder, sha256)).toEqual(new Uint8Array(bytes))
 })
 
-test('the same content is stored once, and still safe when that is said', async () => {
+test('the same content is stored once, and is durable when put resolves', async () => {
   const disk = start()
   await putBlobFile(disk, folder, bytes)
   disk.journal.length = 0
@@ -48,7 +48,7 @@ test('the same content is stored once, and still safe when that is said', async 
   ])
 })
 
-test('a blob that is not what its name says is stored anew', async () => {
+test('a blob that does not match its hash is stored again', async () => {
   const disk = start()
   disk.put(path, 'changed')
   await putBlobFile(disk, folder, bytes)
@@ -61,7 +61,7 @@ test('an empty blob is a blob', async () => {
   expect(await getBlobFile(disk, folder, empty)).toEqual(new Uint8Array())
 })
 
-test('a blob folder whose name could not be made safe is not taken for safe the next time', async () => {
+test('a blob folder whose name could not be synced is not treated as durable later', async () => {
   const disk = start()
   disk.failNth({ operation: 'syncFolder', nth: 1, error: 'EIO' })
   await expect(putBlobFile(disk, folder, bytes)).rejects.toMatchObject({ code: 'EIO' })
@@ -73,10 +73,10 @@ test('a blob folder whose name could not be made safe is not taken for safe the 
 test.each([
   ['create', { error: 'ENOSPC' }, 'ENOSPC'],
   ['write', { error: 'ENOSPC' }, 'ENOSPC'],
-  ['write', { short: 3 }, `${path} could not be written whole`],
+  ['write', { short: 3 }, `could not write all of ${path}`],
   ['dataSync', { error: 'EIO' }, 'EIO'],
   ['rename', { error: 'EIO' }, 'EIO'],
-] as const)('a blob that fails at %s %o is refused and leaves nothing behind', async (operation, how, message) => {
+] as const)('a blob that fails at %s %o is rejected and leaves nothing behind', async (operation, how, message) => {
   const disk = start()
   disk.failNth({ operation, nth: 1, ...how })
   await expect(putBlobFile(disk, folder, bytes)).rejects.toThrow(message)
@@ -84,13 +84,13 @@ test.each([
   expect(await putBlobFile(disk, folder, bytes)).toEqual({ sha256, size: 9 })
 })
 
-test('a blob whose folder could not be synced is refused', async () => {
+test('a blob whose folder could not be synced is rejected', async () => {
   const disk = start()
   disk.failNth({ operation: 'syncFolder', nth: 1, pathEnd: 'blobs', error: 'EIO' })
   await expect(putBlobFile(disk, folder, bytes)).rejects.toMatchObject({ code: 'EIO' })
 })
 
-test('only what its name says is given out', async () => {
+test('only content that matches its hash is returned', async () => {
   const disk = start()
   disk.put(path, 'changed')
   expect(await getBlobFile(disk, folder, sha256)).toBeUndefined()
@@ -98,14 +98,14 @@ test('only what its name says is given out', async () => {
   expect(disk.openPaths).toEqual([])
 })
 
-test('a name that is no hash is not looked for', async () => {
+test('a name that is not a hash is not looked up', async () => {
   const disk = start()
   disk.put('/s/secret', 'x')
   expect(await getBlobFile(disk, folder, '../secret')).toBeUndefined()
   expect(disk.calls).toEqual([])
 })
 
-test('a blob that cannot be read closes what it opened', async () => {
+test('a blob that cannot be read closes its descriptor', async () => {
   const disk = start()
   disk.put(path, bytes)
   disk.failNth({ operation: 'read', nth: 1, error: 'EIO' })
@@ -113,7 +113,7 @@ test('a blob that cannot be read closes what it opened', async () => {
   expect(disk.openPaths).toEqual([])
 })
 
-test('a file is replaced without a sync where none is asked for', async () => {
+test('a file is replaced without a sync if none is requested', async () => {
   const disk = start()
   disk.put('/s/queue.json', 'old')
   await replaceFile(disk, '/s/queue.json', 'neu ü', { sync: false })
@@ -129,12 +129,12 @@ test('a file is replaced without a sync where none is asked for', async () => {
   ])
 })
 
-test('a file that cannot be replaced stays as it was', async () => {
+test('a file that cannot be replaced stays unchanged', async () => {
   const disk = start()
   disk.put('/s/queue.json', 'old')
   disk.failNth({ operation: 'write', nth: 1, short: 1 })
   await expect(replaceFile(disk, '/s/queue.json', 'new', { sync: false })).rejects.toThrow(
-    '/s/queue.json could not be written whole',
+    'could not write all of /s/queue.json',
   )
   expect([Buffer.from(disk.contentOf('/s/queue.json')!).toString(), disk.names('/s')]).toEqual([
     'old',
@@ -152,7 +152,7 @@ test('two temporary names of the same file differ', async () => {
   expect(created[0]).not.toBe(created[1])
 })
 
-test('only temporary files are cleared away', () => {
+test('only temporary files are removed', () => {
   const disk = start()
   for (const name of ['a.tmp', 'b.tmp.json', 'tmp', 'checkpoint.json.0123.tmp']) disk.put(`/s/${name}`, 'x')
   removeTemporaryFiles(disk, '/s')

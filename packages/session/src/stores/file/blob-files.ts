@@ -5,7 +5,7 @@ import type { BlobReference } from '../../line/message.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 
-/** Stores bytes under their hash: written, synced, renamed, folder synced. The same content is stored once. */
+/** Stores bytes under their hash: write, sync, rename, sync the folder. The same content is stored once. */
 export async function putBlobFile(port: FilePort, folder: string, bytes: Uint8Array): Promise<BlobReference> {
   const sha256 = hashOf(bytes)
   const path = join(folder, sha256)
@@ -15,7 +15,7 @@ export async function putBlobFile(port: FilePort, folder: string, bytes: Uint8Ar
   return { sha256, size: bytes.length }
 }
 
-/** Gone again where its name could not be made safe, so that the next blob does not take it for safe. */
+/** Removes the folder again if its name could not be synced, so that the next blob does not take it for durable. */
 async function makeBlobFolder(port: FilePort, folder: string): Promise<void> {
   port.makeFolder(folder)
   try {
@@ -26,7 +26,7 @@ async function makeBlobFolder(port: FilePort, folder: string): Promise<void> {
   }
 }
 
-/** The bytes, if they are there and still what their name says. */
+/** The bytes, if they exist and still match their hash. */
 export async function getBlobFile(port: FilePort, folder: string, sha256: string): Promise<Uint8Array | undefined> {
   const path = join(folder, sha256)
   if (!isSha256(sha256) || !port.exists(path)) return undefined
@@ -39,7 +39,7 @@ export async function getBlobFile(port: FilePort, folder: string, sha256: string
   }
 }
 
-/** Puts a file in place in one step: under a random name first, then renamed. Leaves nothing behind when it fails. */
+/** Replaces a file atomically: writes under a random name, then renames. Leaves nothing behind on failure. */
 export async function replaceFile(
   port: FilePort,
   path: string,
@@ -51,7 +51,7 @@ export async function replaceFile(
   const fd = port.create(temporary)
   try {
     try {
-      if (port.write(fd, bytes) < bytes.length) throw new Error(`${path} could not be written whole`)
+      if (port.write(fd, bytes) < bytes.length) throw new Error(`could not write all of ${path}`)
       if (options.sync) await port.dataSync(fd)
     } finally {
       port.close(fd)
@@ -65,7 +65,7 @@ export async function replaceFile(
 
 const temporaryEnding = '.tmp'
 
-/** What a killed writer left under a temporary name; called with the lock held. */
+/** Removes temporary files of a killed writer. Call with the lock held. */
 export function removeTemporaryFiles(port: FilePort, folder: string): void {
   for (const name of port.names(folder)) if (name.endsWith(temporaryEnding)) port.remove(join(folder, name))
 }

@@ -10,7 +10,7 @@ function start(): { disk: MemoryDisk; folders: DurableFolders } {
   return { disk, folders: new DurableFolders(disk, root) }
 }
 
-test('every folder that had to be made is safe, from the first one on', async () => {
+test('every created folder is synced, from the topmost on', async () => {
   const { disk, folders } = start()
   await folders.make(`${root}/.trash`)
   expect(disk.calls).toEqual([
@@ -24,7 +24,7 @@ test('every folder that had to be made is safe, from the first one on', async ()
   expect(disk.afterPowerCut().exists(`${root}/.trash`)).toBe(true)
 })
 
-test('what is known to be safe is not synced again', async () => {
+test('a folder known to be durable is not synced again', async () => {
   const { disk, folders } = start()
   await folders.make(root)
   disk.journal.length = 0
@@ -32,7 +32,7 @@ test('what is known to be safe is not synced again', async () => {
   expect(disk.calls).toEqual([])
 })
 
-test('a folder that was made by somebody who died before syncing it is made safe once', async () => {
+test('a folder left by a process that died before syncing is synced once', async () => {
   const { disk, folders } = start()
   disk.makeFolder(root)
   await disk.syncFolder('/home')
@@ -42,7 +42,7 @@ test('a folder that was made by somebody who died before syncing it is made safe
   expect(disk.calls).toEqual(['syncFolder /home/user'])
 })
 
-test('a folder that was removed is made again', async () => {
+test('a removed folder is created again', async () => {
   const { disk, folders } = start()
   await folders.make(root)
   disk.remove('/home/user')
@@ -50,7 +50,7 @@ test('a folder that was removed is made again', async () => {
   expect(disk.afterPowerCut().exists(root)).toBe(true)
 })
 
-test('a folder above ours that may not be read is not in the way', async () => {
+test('an unreadable folder above the root is ignored', async () => {
   const { disk, folders } = start()
   disk.makeFolder(root)
   disk.failNth({ operation: 'syncFolder', nth: 1, error: 'EACCES' })
@@ -60,7 +60,7 @@ test('a folder above ours that may not be read is not in the way', async () => {
   expect(disk.calls).toEqual([])
 })
 
-test('a sync that fails for another reason is told, and tried again', async () => {
+test('any other sync failure is reported, and retried', async () => {
   const { disk, folders } = start()
   disk.makeFolder(root)
   disk.failNth({ operation: 'syncFolder', nth: 1, error: 'EIO' })
@@ -69,14 +69,14 @@ test('a sync that fails for another reason is told, and tried again', async () =
   expect(disk.calls.at(-1)).toBe('syncFolder /home/user')
 })
 
-test('a folder of ours that may not be read is told', async () => {
+test('an unreadable folder below the root is reported', async () => {
   const { disk, folders } = start()
   disk.makeFolder(`${root}/.trash`)
   disk.failNth({ operation: 'syncFolder', nth: 2, error: 'EACCES' })
   await expect(folders.make(`${root}/.trash`)).rejects.toMatchObject({ code: 'EACCES' })
 })
 
-test('a folder that we made and cannot make safe is told', async () => {
+test('a created folder that cannot be synced is reported', async () => {
   const { disk, folders } = start()
   disk.failNth({ operation: 'syncFolder', nth: 2, error: 'EACCES' })
   await expect(folders.make(root)).rejects.toMatchObject({ code: 'EACCES' })

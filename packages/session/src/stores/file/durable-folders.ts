@@ -2,12 +2,12 @@ import { dirname } from 'node:path'
 import type { FilePort } from './file-port.ts'
 
 /**
- * Makes folders that survive a power cut: a folder is safe when the one above it is synced. That is done once for each, also
- * where it was there already, because whoever made it may have died before.
+ * Creates folders that survive a power cut: a folder is durable when its parent is synced. Syncs each parent
+ * once, even for existing folders, because the process that made them may have died first.
  */
 export class DurableFolders {
   readonly #port: FilePort
-  /** Above this one only what has to be made is ours to sync. */
+  /** Above this folder, only newly created folders are synced. */
   readonly #root: string
   readonly #safe = new Set<string>()
 
@@ -25,7 +25,7 @@ export class DurableFolders {
     try {
       await this.#port.syncFolder(above)
     } catch (error) {
-      // A folder above ours that may not be read was made by somebody else, and so was ours.
+      // A parent that we may not read existed before, and so did this folder.
       if (!isThere || folder !== this.#root || (error as NodeJS.ErrnoException).code !== 'EACCES') throw error
     }
     this.#safe.add(folder)

@@ -11,7 +11,7 @@ async function emptyFolder(): Promise<string> {
   return folder
 }
 
-test('of many changes at once none is lost', async () => {
+test('concurrent changes are not lost', async () => {
   const path = join(await emptyFolder(), 'numbers')
   await replaceFile(path, '')
   const add = (number: number): Promise<void> =>
@@ -21,19 +21,19 @@ test('of many changes at once none is lost', async () => {
   expect(numbers.sort((left, right) => left - right)).toEqual(Array.from({ length: 20 }, (_, index) => index))
 })
 
-test('work that fails gives the lock back', async () => {
+test('work that fails releases the lock', async () => {
   const path = join(await emptyFolder(), 'a')
   await expect(withFileLock(path, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
   expect(await withFileLock(path, () => Promise.resolve('done'))).toBe('done')
 })
 
-test('a folder that cannot be written to has no lock', async () => {
+test('locking fails in a read-only folder', async () => {
   await expect(withFileLock(join(await emptyFolder(), 'none', 'a'), () => Promise.resolve())).rejects.toThrow(
     'No kernel lock',
   )
 })
 
-test('a lock that is held for too long is given up', async () => {
+test('a lock that is held too long fails with a timeout', async () => {
   const path = join(await emptyFolder(), 'a')
   await withFileLock(path, async () => {
     const now = Date.now()

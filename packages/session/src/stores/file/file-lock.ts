@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { acquireWriterLock, type WriterLock } from './writer-lock.ts'
 
-/** Other processes hold the lock for the time of one small write. */
+/** Other processes hold the lock only for one small write. */
 const patienceMs = 10_000
 const retryMs = 10
 
-/** Another process held the lock of a file for too long. */
+/** Another process held the lock for too long. */
 export class FileLockedError extends Error {
   constructor(path: string) {
-    super(`Another process has locked ${path}. Try again.`)
+    super(`Another process holds the lock on ${path}. Try again.`)
   }
 }
 
 /**
- * Does something to a file while no other process does: read, change and replace it here, and no change is lost. The lock is a file
- * beside it, `<path>.lock`, and ends with the process. The folder must exist.
+ * Runs work while no other process runs work on the same file, so that read-modify-write loses no change. The
+ * lock is `<path>.lock` and is released when the process ends. The folder must exist.
  */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const lock = await acquirePatiently(path)

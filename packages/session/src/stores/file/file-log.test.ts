@@ -42,7 +42,7 @@ function writable(): { disk: MemoryDisk; log: WritableFileLog; released: () => n
 
 const texts = (lines: readonly Uint8Array[]): string[] => lines.map((line) => Buffer.from(line).toString())
 
-test('lines that lie close together are read together and given in the order that was asked for', async () => {
+test('neighboring lines are read together and returned in the requested order', async () => {
   const { disk, log } = readable('one\ntwo\nthree\n')
   const positions: Position[] = [
     { at: 8, size: 5 },
@@ -79,7 +79,7 @@ test('one read takes less than a mebibyte of lines', async () => {
   expect(disk.calls).toEqual([`read /s/events.jsonl ${2 * size - 1}`])
 })
 
-test('lines come from where they are asked for, and a line is found by its seq', async () => {
+test('lines start at the requested offset, and a line is found by its seq', async () => {
   const second = `${sealLine({ type: 'custom', id: 'b', parent_id: null }, 2).text}\n`
   const { log } = readable(header + second)
   const found: number[] = []
@@ -87,12 +87,12 @@ test('lines come from where they are asked for, and a line is found by its seq',
   expect([found, await log.seek(2), await log.seek(3)]).toEqual([[header.length], header.length, undefined])
 })
 
-test('bytes behind the last newline are counted', async () => {
+test('bytes after the last newline are counted', async () => {
   expect(await readable('one\ntw').log.unfinishedBytes()).toBe(2)
   expect(await readable('one\n').log.unfinishedBytes()).toBe(0)
 })
 
-test('a checkpoint is read whole, and closed', async () => {
+test('a checkpoint is read completely, and its file closed', async () => {
   const { disk, log } = readable('')
   expect([await log.loadCheckpoint(), disk.calls]).toEqual([undefined, []])
   disk.put(paths.derived.checkpoint, 'prüf\n')
@@ -102,7 +102,7 @@ test('a checkpoint is read whole, and closed', async () => {
   expect(disk.openPaths).toEqual([paths.log])
 })
 
-test('a blob that cannot be read is told as a failure of the storage', async () => {
+test('an unreadable blob is reported as a storage failure', async () => {
   const { disk, log } = readable('')
   const sha256 = 'f'.repeat(64)
   expect(await log.getBlob(sha256)).toBeUndefined()
@@ -111,10 +111,10 @@ test('a blob that cannot be read is told as a failure of the storage', async () 
   const error: unknown = await log.getBlob(sha256).catch((reason: unknown) => reason)
   expect(error).toBeInstanceOf(SessionError)
   expect(error).toMatchObject({ code: 'storage-failed', cause: { code: 'EMFILE' } })
-  expect(String(error)).toContain(`Blob ${sha256} could not be read: EMFILE`)
+  expect(String(error)).toContain(`Could not read blob ${sha256}: EMFILE`)
 })
 
-test('a reader hears of what is written, and lets go when it is closed', async () => {
+test('a reader is woken by writes, and stops waiting when it is closed', async () => {
   const { disk, log } = readable('')
   const heard = log.changed(new AbortController().signal)
   disk.write(disk.openAppend(paths.log), Buffer.from('x'))
@@ -123,14 +123,14 @@ test('a reader hears of what is written, and lets go when it is closed', async (
   expect(disk.openPaths).toEqual([paths.log])
 })
 
-test('a log has a folder for drafts only where it has a folder of its own', () => {
+test('a log has a folder for drafts only if it has its own folder', () => {
   const disk = new MemoryDisk()
   disk.put('/any/where.jsonl', '')
   expect(new ReadableFileLog(disk, pathsBesideFile('/any/where.jsonl')).localFolder).toBeUndefined()
   expect(readable('').log.localFolder).toBe('/s')
 })
 
-test('a writer appends at the level that was asked for', async () => {
+test('a writer appends with the requested durability', async () => {
   const { disk, log } = writable()
   const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
   const position = { at: header.length, size: line.text.length }
@@ -140,7 +140,7 @@ test('a writer appends at the level that was asked for', async () => {
   expect(disk.calls).toEqual([`write ${paths.log} ${size}`, `dataSync ${paths.log}`, `write ${paths.log} ${size}`])
 })
 
-test('a writer says who it is, what it mended, that it counts no terms and that it is its own claim', async () => {
+test('a writer reports its owner and what it repaired, counts no terms, and reclaims itself', async () => {
   const { log } = writable()
   expect([log.writer, log.mended, log.term]).toEqual([
     { host: 'here', process: '7' },
@@ -151,7 +151,7 @@ test('a writer says who it is, what it mended, that it counts no terms and that 
   expect(claim.type === 'claimed' && claim.log).toBe(log)
 })
 
-test('a checkpoint is saved only over lines that are durable', async () => {
+test('a checkpoint is saved only after its lines are durable', async () => {
   const { disk, log } = writable()
   const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
   void log.append([line], { ...options, durability: 'accepted' })
@@ -165,7 +165,7 @@ test('a checkpoint is saved only over lines that are durable', async () => {
   ).toEqual(['{}', 'x'])
 })
 
-test('a checkpoint is not saved where its lines cannot be made durable', async () => {
+test('a checkpoint is not saved if its lines cannot be made durable', async () => {
   const { disk, log } = writable()
   void log.append([sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)], { ...options, durability: 'accepted' })
   disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
@@ -173,7 +173,7 @@ test('a checkpoint is not saved where its lines cannot be made durable', async (
   expect(disk.exists(paths.derived.checkpoint)).toBe(false)
 })
 
-test('a blob that cannot be stored is told as a failure of the storage', async () => {
+test('a blob that cannot be stored is reported as a storage failure', async () => {
   const { disk, log } = writable()
   const bytes = Buffer.from('x')
   disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC' })
@@ -188,14 +188,14 @@ test('closing closes both descriptors, then releases the lock', async () => {
   expect([disk.openPaths, released()]).toEqual([[], 1])
 })
 
-test('the lock is released also where closing fails', async () => {
+test('the lock is released even if closing fails', async () => {
   const { disk, log, released } = writable()
   disk.failNth({ operation: 'close', nth: 1, error: 'EIO' })
   await expect(log.close()).rejects.toMatchObject({ code: 'EIO' })
   expect(released()).toBe(1)
 })
 
-test('a log that is closed waits for the read under way, and reads nothing after it', async () => {
+test('closing a log waits for the pending read, and later reads fail', async () => {
   const { disk, log } = readable('one\ntwo\n')
   const gate = Promise.withResolvers<void>()
   const read = disk.read.bind(disk)

@@ -23,7 +23,7 @@ import { endOfLastLine, readRange, type Mended } from './recover.ts'
 import { storageError } from './storage-error.ts'
 import { isHeldHere } from './writer-lock.ts'
 
-/** A log file open for reading, whoever writes it. */
+/** A log file open for reading, even while another process writes it. */
 export class ReadableFileLog implements ReadableLog {
   protected readonly port: FilePort
   protected readonly paths: LogPaths
@@ -49,7 +49,7 @@ export class ReadableFileLog implements ReadableLog {
     return seekLine(this.#reads, this.#fd, seq)
   }
 
-  /** Lines that lie close together are read together. */
+  /** Neighboring lines are read together. */
   async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
     const lines = new Map<Position, Uint8Array>()
     for (const group of neighbours(positions)) {
@@ -95,7 +95,7 @@ export class ReadableFileLog implements ReadableLog {
     try {
       return await getBlobFile(this.port, this.paths.blobs, sha256)
     } catch (error) {
-      throw storageError(`Blob ${sha256} could not be read`, error)
+      throw storageError(`Could not read blob ${sha256}`, error)
     }
   }
 
@@ -106,8 +106,8 @@ export class ReadableFileLog implements ReadableLog {
 }
 
 /**
- * The reads of a log. Closing it waits for those under way, and refuses any other: as soon as a file is closed its number may be that
- * of another file.
+ * Tracks reads of a log. Closing waits for pending reads and rejects new ones: after close, the descriptor may
+ * belong to another file.
  */
 class Reads implements ReadPort {
   readonly #port: ReadPort
@@ -140,7 +140,7 @@ class Reads implements ReadPort {
   }
 
   #refuseEnded(): void {
-    if (this.#hasEnded) throw new SessionError('session-closed', 'The session was closed while it was read.')
+    if (this.#hasEnded) throw new SessionError('session-closed', 'The session was closed during a read.')
   }
 }
 
@@ -153,10 +153,10 @@ export interface WritableFileLogParts {
   hold: { isOurs: () => boolean; release: () => void }
 }
 
-/** The same file in the hands of its one writer. */
+/** A log file open for its only writer. */
 export class WritableFileLog extends ReadableFileLog implements WritableLog {
   readonly #parts: WritableFileLogParts
-  /** A file counts no terms of its own: they are in its writer records. */
+  /** Files count no terms: the writer records do. */
   readonly term = undefined
 
   constructor(parts: WritableFileLogParts) {
@@ -176,7 +176,7 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     return this.#parts.file.append(lines, options.durability)
   }
 
-  /** The outcome of a write to a file is always known, so there is nothing to settle. */
+  /** The outcome of a file write is always known, so there is nothing to settle. */
   async reclaim(): Promise<Claim> {
     return { type: 'claimed', log: this }
   }
@@ -186,20 +186,20 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
       if (!this.#parts.hold.isOurs()) throw new Error('the lock file was deleted or moved away')
       return await putBlobFile(this.port, this.paths.blobs, bytes)
     } catch (cause) {
-      throw new SessionError('storage-failed', `A blob could not be stored (${(cause as Error).message}).`, { cause })
+      throw new SessionError('storage-failed', `Could not store a blob (${(cause as Error).message}).`, { cause })
     }
   }
 
   async saveDerived(file: DerivedFile, content: string): Promise<void> {
-    // A checkpoint vouches for every line before it, so none of them may get lost without it.
+    // A checkpoint vouches for every line before it, so those lines must be durable first.
     if (file === 'checkpoint') await this.#parts.file.settle()
-    // The folder that has this name by now may be another session's.
+    // The folder with this name may belong to another session by now.
     if (!this.#parts.hold.isOurs()) return
     const path = this.paths.derived[file]
     try {
       await replaceFile(this.port, path, content, { sync: false })
     } catch (error) {
-      // A folder that lies there under our name makes room.
+      // A folder in the file's place is removed.
       if (!['EISDIR', 'ENOTEMPTY'].includes(String((error as NodeJS.ErrnoException).code))) throw error
       this.port.remove(path)
       await replaceFile(this.port, path, content, { sync: false })
@@ -219,7 +219,7 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
 const maxGroupBytes = 1024 * 1024
 const maxGapBytes = 16 * 1024
 
-/** Positions in the order of the file, in groups worth one read each. */
+/** Positions in file order, grouped so that each group takes one read. */
 function neighbours(positions: readonly Position[]): Position[][] {
   const groups: Position[][] = []
   for (const position of positions.toSorted((left, right) => left.at - right.at)) {

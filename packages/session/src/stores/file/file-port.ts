@@ -1,15 +1,15 @@
 /**
- * The system calls that the file store makes, one method each, so that tests can fail, cut or model every one of them. Writing
- * is synchronous (it only fills the page cache), reading and syncing are not.
+ * The system calls of the file store, one method each, so that tests can fail, shorten or model each of them.
+ * Writes are synchronous because they only fill the page cache; reads and syncs are asynchronous.
  */
 export interface FilePort {
   /** For reading and appending; the file must exist. */
   openAppend(path: string): number
   openRead(path: string): number
-  /** A new file for writing, mode 0600; fails if anything is there. */
+  /** Creates a file for writing, mode 0600; fails if the path exists. */
   create(path: string): number
   close(fd: number): void
-  /** One write(2); gives the number of bytes that were taken, which may be fewer. */
+  /** One write(2); returns the number of bytes written, which may be fewer. */
   write(fd: number, bytes: Uint8Array): number
   size(fd: number): number
   truncate(fd: number, size: number): void
@@ -17,9 +17,9 @@ export interface FilePort {
   dataSync(fd: number): Promise<void>
   syncFolder(path: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** With all folders above it, mode 0700. */
+  /** Creates missing parents too, mode 0700. */
   makeFolder(path: string): void
-  /** Names in a folder; none where it does not exist. */
+  /** Names in a folder; empty if it does not exist. */
   names(path: string): string[]
   exists(path: string): boolean
   remove(path: string): void
@@ -27,5 +27,5 @@ export interface FilePort {
   changed(path: string, signal: AbortSignal): Promise<void>
 }
 
-/** What it takes to read a file that is open. */
+/** The calls needed to read an open file. */
 export type ReadPort = Pick<FilePort, 'read' | 'size'>

@@ -26,7 +26,7 @@ async function withSession(): Promise<{ disk: MemoryDisk; store: FileLogStore }>
 const failed = { name: 'SessionError', code: 'storage-failed' }
 
 describe('a new session', () => {
-  test('is safe when it is there, with every folder above it', async () => {
+  test('is durable once created, with every folder above it', async () => {
     const { disk, store } = start()
     await store.create(localScope, 'a', header('a'))
     const content = disk.afterPowerCut().contentOf(`${folder}/a/events.jsonl`)
@@ -34,7 +34,7 @@ describe('a new session', () => {
   })
 
   test.each(['makeFolder', 'create', 'write', 'dataSync', 'syncFolder', 'rename'] as const)(
-    'that fails at any call of %s is not there, and can be made afterwards',
+    'that fails at any call of %s does not exist, and can be created later',
     async (operation) => {
       for (let nth = 1; ; nth++) {
         const { disk, store } = start()
@@ -49,14 +49,14 @@ describe('a new session', () => {
     },
   )
 
-  test('whose header is written in part is refused', async () => {
+  test('with a partly written header is rejected', async () => {
     const { disk, store } = start()
     disk.failNth({ operation: 'write', nth: 1, short: 5 })
     await expect(store.create(localScope, 'a', header('a'))).rejects.toMatchObject(failed)
     expect(disk.openPaths).toEqual([])
   })
 
-  test('that is taken back is gone, also where it cannot be renamed', async () => {
+  test('is gone after a discard, even if it cannot be renamed', async () => {
     for (const isRefused of [false, true]) {
       const { disk, store } = await withSession()
       if (isRefused) disk.failNth({ operation: 'rename', nth: 1 })
@@ -67,7 +67,7 @@ describe('a new session', () => {
 })
 
 describe('opening', () => {
-  test('makes the name of a session safe that somebody made and died', async () => {
+  test('syncs the name of a session whose creator died', async () => {
     const { disk, store } = start()
     disk.makeFolder(`${folder}/a`)
     disk.write(disk.create(`${folder}/a/events.jsonl`), Buffer.from(`${header('a').text}\n`))
@@ -75,7 +75,7 @@ describe('opening', () => {
     expect(disk.afterPowerCut().exists(`${folder}/a/events.jsonl`)).toBe(true)
   })
 
-  test('for writing is refused where that cannot be made safe, and holds no lock', async () => {
+  test('for writing is rejected if it cannot be made durable, and holds no lock', async () => {
     const { disk, store } = await withSession()
     disk.failNth({ operation: 'syncFolder', nth: 1, error: 'EIO' })
     await expect(store.claim(localScope, 'a')).rejects.toMatchObject({ ...failed, cause: { code: 'EIO' } })
@@ -83,7 +83,7 @@ describe('opening', () => {
   })
 
   test.each(['openAppend', 'dataSync', 'openRead'] as const)(
-    'for writing that fails at %s is told, and leaves nothing open and no lock',
+    'for writing that fails at %s rejects, and leaves no descriptor and no lock',
     async (operation) => {
       const { disk, store } = await withSession()
       disk.failNth({ operation, nth: 1, error: 'EIO' })
@@ -93,7 +93,7 @@ describe('opening', () => {
     },
   )
 
-  test('for reading that fails is told', async () => {
+  test('for reading reports a failure', async () => {
     const { disk, store } = await withSession()
     disk.failNth({ operation: 'openRead', nth: 1, error: 'EMFILE' })
     await expect(store.open(localScope, 'a')).rejects.toMatchObject({ ...failed, cause: { code: 'EMFILE' } })
@@ -101,7 +101,7 @@ describe('opening', () => {
 })
 
 describe('moving', () => {
-  test('syncs where a session goes before where it was', async () => {
+  test('syncs the target folder before the source folder', async () => {
     const { disk, store } = await withSession()
     await store.move(localScope, 'a', 'trash')
     const after = disk.calls.slice(disk.calls.indexOf(`rename ${folder}/a`))
@@ -110,7 +110,7 @@ describe('moving', () => {
     expect(disk.afterPowerCut().exists(`${folder}/a`)).toBe(false)
   })
 
-  test('from one place to a new one keeps that one safe too', async () => {
+  test('from one place to a new one keeps the first durable too', async () => {
     const { disk, store } = await withSession()
     await store.move(localScope, 'a', 'archive')
     await store.move(localScope, 'a', 'trash')
@@ -118,7 +118,7 @@ describe('moving', () => {
   })
 
   test.each(['rename', 'syncFolder'] as const)(
-    'that fails at any call of %s is told, and can be tried again',
+    'that fails at any call of %s rejects, and can be retried',
     async (operation) => {
       for (let nth = 1; ; nth++) {
         const { disk, store } = await withSession()
@@ -133,7 +133,7 @@ describe('moving', () => {
     },
   )
 
-  test('to where a session is says so only when that is safe', async () => {
+  test('to its current place resolves only when that is durable', async () => {
     const { disk, store } = await withSession()
     disk.failNth({ operation: 'syncFolder', nth: 1, error: 'EIO' })
     await expect(store.move(localScope, 'a', 'active')).rejects.toMatchObject({ ...failed, cause: { code: 'EIO' } })

@@ -38,7 +38,7 @@ describe('file store', () => {
   })
 })
 
-test('a list says that a run is interrupted when its session is not open in this process any more', async () => {
+test('a list shows a run as interrupted once its session is closed in this process', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tapetree-'))
   const store = openFileStore({ folder })
   const session = await store.create()
@@ -51,10 +51,10 @@ test('a list says that a run is interrupted when its session is not open in this
   rmSync(folder, { recursive: true })
 })
 
-describe('what can be stored', () => {
+describe('the storage check', () => {
   const check = (disk: MemoryDisk): Promise<void> => onDisk(disk).checkStorage()
 
-  test('is found out by a small write that leaves nothing behind', async () => {
+  test('makes a small write that leaves nothing behind', async () => {
     const disk = new MemoryDisk()
     await check(disk)
     expect(disk.names('/root/.new')).toEqual([])
@@ -63,7 +63,7 @@ describe('what can be stored', () => {
   test.each([
     ['a write that takes only a part', { operation: 'write', nth: 1, short: 3 }, 'the disk is full'],
     ['a sync that fails', { operation: 'dataSync', nth: 1, error: 'EIO' }, 'EIO'],
-  ] as const)('is nothing after %s, and that leaves nothing behind either', async (_, fault, reason) => {
+  ] as const)('fails after %s, and leaves nothing behind', async (_, fault, reason) => {
     const disk = new MemoryDisk()
     disk.failNth(fault)
     await expect(check(disk)).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe('what can be stored', () => {
   })
 })
 
-describe('file store on a modelled disk', () => {
+describe('file store on a modeled disk', () => {
   testSessionStore({
     test,
     open: async () => {
@@ -119,7 +119,7 @@ describe('file store on a modelled disk', () => {
     ['rename', 'EIO', { operation: 'rename', nth: 1, error: 'EIO' }],
     ['syncFolder', 'EIO', { operation: 'syncFolder', nth: 3, error: 'EIO' }],
   ] as const)(
-    'a session whose %s fails (%s) while it is created is told of and not there',
+    'a session whose %s fails (%s) during creation is reported and does not exist',
     async (_op, _how, fault) => {
       const disk = new MemoryDisk()
       const store = onDisk(disk)
@@ -131,7 +131,7 @@ describe('file store on a modelled disk', () => {
     },
   )
 
-  test('a log that cannot be opened for writing is told of, and its lock is free again', async () => {
+  test('a log that cannot be opened for writing is reported, and its lock is released', async () => {
     const disk = new MemoryDisk()
     await (await onDisk(disk).create({ id: 's' })).close()
     disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO', pathEnd: 'events.jsonl' })
@@ -143,7 +143,7 @@ describe('file store on a modelled disk', () => {
     expect(session.readOnlyReason).toBeUndefined()
   })
 
-  test('a session that cannot be moved is told of and stays where it is', async () => {
+  test('a session that cannot be moved is reported and stays in place', async () => {
     const disk = new MemoryDisk()
     await (await onDisk(disk).create({ id: 's' })).close()
     disk.failNth({ operation: 'rename', nth: 1, error: 'EIO' })
@@ -152,7 +152,7 @@ describe('file store on a modelled disk', () => {
     await onDisk(disk).restore('s')
   })
 
-  test('the owner says who it is and where it answers; a broken note only loses that', async () => {
+  test('the owner file names the owner and its socket; a broken one only loses that', async () => {
     const disk = new MemoryDisk()
     await using session = await onDisk(disk).create({ id: 's' })
     await session.close()
@@ -172,7 +172,7 @@ describe('file store on a modelled disk', () => {
     expect(disk.exists('/root/s/owner.json')).toBe(false)
   })
 
-  test('an owner that cannot leave its note owns the session all the same', async () => {
+  test('an owner that cannot write its owner file still owns the session', async () => {
     const disk = new MemoryDisk()
     await (await onDisk(disk).create({ id: 's' })).close()
     disk.failNth({ operation: 'create', nth: 1, error: 'ENOSPC' })
@@ -193,7 +193,7 @@ describe('file store on a modelled disk', () => {
     expect((await store.list({ place: 'archive' })).sessions.length).toBe(1)
   })
 
-  test('half a session that somebody left an hour ago is removed by the next create, a fresh one is not', async () => {
+  test('the next create removes an incomplete session after an hour, not earlier', async () => {
     const disk = new MemoryDisk()
     const old = (Date.now() - 2 * 60 * 60 * 1000).toString(36)
     const fresh = Date.now().toString(36)
@@ -203,7 +203,7 @@ describe('file store on a modelled disk', () => {
     expect(disk.names('/root/.new')).toEqual([`${fresh}-aabbcc`])
   })
 
-  test('a folder that lies where a derived file belongs makes room for it', async () => {
+  test('a folder in the place of a derived file is replaced', async () => {
     const disk = new MemoryDisk()
     await using session = await onDisk(disk).create({ id: 's' })
     disk.put('/root/s/checkpoint.json/inside', 'x')
@@ -217,7 +217,7 @@ describe('file store on a modelled disk', () => {
     expect(disk.contentOf('/root/s/checkpoint.json')).toEqual(saved)
   })
 
-  test('what a killed writer left under a temporary name is gone after the next opening', async () => {
+  test('temporary files of a killed writer are removed by the next open', async () => {
     const disk = new MemoryDisk()
     const session = await onDisk(disk).create({ id: 's' })
     await session.putBlob(new Uint8Array(10))
@@ -291,7 +291,7 @@ describe('sessions on a real disk', () => {
     await expect(store.load(join(folder, 'nowhere'))).rejects.toMatchObject({ code: 'session-not-found' })
   })
 
-  test('a log that is a link is not opened', async () => {
+  test('a log that is a symbolic link is not opened', async () => {
     const store = openFileStore({ folder })
     await (await store.create({ id: 'real' })).close()
     await (await store.create({ id: 'linked' })).close()
@@ -314,7 +314,7 @@ describe('sessions on a real disk', () => {
     expect(readdirSync(folder)).toEqual(['root'])
   })
 
-  test('a change to a session that another process writes wakes whoever waits for it', async () => {
+  test('a change to a session that another process writes wakes waiting readers', async () => {
     const store = openFileStore({ folder })
     const session = await store.create({ id: 's' })
     const waiting = new AbortController()

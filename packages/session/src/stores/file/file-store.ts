@@ -25,13 +25,13 @@ import { acquireWriterLock, type LockAttempt } from './writer-lock.ts'
 
 export interface FileStoreOptions extends Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
   folder: string
-  /** For tests: another file system, another lock, another index. */
+  /** For tests: a different file system, lock or index. */
   port?: FilePort
   lock?: (path: string) => Promise<LockAttempt>
   index?: ListIndex
 }
 
-/** Sessions as files below a folder, one folder each. */
+/** Stores sessions as files below a folder, one folder each. */
 export function openFileStore(options: FileStoreOptions): SessionStore {
   const port = new FileLogStore(options)
   return new SessionStore(port, {
@@ -56,7 +56,7 @@ export class FileLogStore implements LogStore {
     this.#folders = new DurableFolders(this.#port, this.#root)
   }
 
-  /** Under a hidden name first, so that a session is there whole or not at all. */
+  /** Creates under a hidden name and renames, so that a session exists completely or not at all. */
   async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
     if (await this.placeOf(scope, sessionId)) throw alreadyThere(sessionId)
@@ -74,16 +74,16 @@ export class FileLogStore implements LogStore {
       await this.#port.syncFolder(parent)
     } catch (error) {
       this.#port.remove(made)
-      // Somebody else was quicker: a folder is only moved to where none is, or an empty one.
+      // Another process created it first: rename only replaces a missing or empty folder.
       if (made === temporary && (await this.placeOf(scope, sessionId))) throw alreadyThere(sessionId)
-      throw storageError(`Session ${sessionId} could not be created`, error)
+      throw storageError(`Could not create session ${sessionId}`, error)
     }
   }
 
   async discard(scope: Scope, sessionId: string): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
     const temporary = hiddenName(dirname(folder))
-    // Out of sight in one step, where that is possible.
+    // Hidden in one step, if possible.
     const gone = await this.#port.rename(folder, temporary).then(
       () => temporary,
       () => folder,
@@ -96,23 +96,23 @@ export class FileLogStore implements LogStore {
     try {
       return new ReadableFileLog(this.#port, paths)
     } catch (error) {
-      throw storageError(`Session ${sessionId} could not be read`, error)
+      throw storageError(`Could not read session ${sessionId}`, error)
     }
   }
 
   async claim(scope: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
     const paths = this.#find(scope, sessionId)
     try {
-      // Whoever made or moved it may have died before its name was safe.
+      // The process that created or moved it may have died before syncing the folder.
       await this.#folders.make(dirname(paths.folder))
       await this.#port.syncFolder(dirname(paths.folder))
     } catch (error) {
-      throw storageError(`Session ${sessionId} could not be opened for writing`, error)
+      throw storageError(`Could not open session ${sessionId} for writing`, error)
     }
     return this.#claimPaths(paths, options)
   }
 
-  /** A session folder, or a log by its own path. */
+  /** Opens a session folder, or a log by its own path. */
   async openPath(path: string, options: OpenOptions): Promise<OpenedLog> {
     const absolute = resolve(path)
     const paths =
@@ -148,7 +148,7 @@ export class FileLogStore implements LogStore {
     const folder = this.folderOf(scope, sessionId, from)
     const lock = await this.#lock(join(folder, 'lock'))
     if (lock.type === 'held')
-      throw new SessionError('session-owned', `Session ${sessionId} is open and cannot be moved.`)
+      throw new SessionError('session-owned', `Session ${sessionId} is open and cannot be moved. Close it first.`)
     try {
       const target = this.folderOf(scope, sessionId, place)
       await this.#folders.make(dirname(target))
@@ -156,19 +156,19 @@ export class FileLogStore implements LogStore {
       await this.#port.syncFolder(dirname(target))
       await this.#port.syncFolder(dirname(folder))
     } catch (error) {
-      throw storageError(`Session ${sessionId} could not be moved to ${place}`, error)
+      throw storageError(`Could not move session ${sessionId} to ${place}`, error)
     } finally {
       if (lock.type === 'locked') lock.lock.release()
     }
   }
 
-  /** An earlier try may have moved a session and failed behind that. */
+  /** An earlier attempt may have moved a session and then failed to sync. */
   async #syncPlaces(scope: Scope): Promise<void> {
     for (const folder of places
       .map((place) => this.#placeFolder(scope, place))
       .filter((each) => this.#port.exists(each))) {
       await this.#port.syncFolder(folder).catch((error: unknown) => {
-        throw storageError(`The folder ${folder} could not be synced`, error)
+        throw storageError(`Could not sync the folder ${folder}`, error)
       })
     }
   }
@@ -195,7 +195,7 @@ export class FileLogStore implements LogStore {
     this.#index.close()
   }
 
-  /** Ids never begin with a dot, so what does is ours. */
+  /** Ids never begin with a dot, so names that do are ours. */
   folderOf(scope: Scope, sessionId: string, place: Place): string {
     return join(this.#placeFolder(scope, place), requireId(sessionId, 'session id'))
   }
@@ -245,7 +245,7 @@ export class FileLogStore implements LogStore {
       return { type: 'claimed', log: await this.#openWritable(paths, options, { isLocked, isOurs, release }) }
     } catch (error) {
       release()
-      throw storageError(`The log ${paths.log} could not be opened for writing`, error)
+      throw storageError(`Could not open the log ${paths.log} for writing`, error)
     }
   }
 
@@ -254,7 +254,7 @@ export class FileLogStore implements LogStore {
     const fd = this.#port.openAppend(paths.log)
     try {
       const mended = await mendTail(this.#port, paths.log, fd, hold)
-      // What is read from here on is published, so it must be durable, whoever wrote it.
+      // Lines are published from here on, so they must be durable, even if another process wrote them.
       await this.#port.dataSync(fd)
       await this.#port.syncFolder(paths.folder)
       removeTemporaryFiles(this.#port, paths.blobs)
@@ -276,31 +276,31 @@ export class FileLogStore implements LogStore {
   }
 }
 
-/** The index is a file of its own on the real disk; on any other file system every log is read. */
+/** The index lives on the real disk; on other file systems every log is read. */
 function indexFor(port: FilePort | undefined, root: string): ListIndex {
   return port ? scanIndex(port) : new SessionIndex({ file: indexFileIn(root) })
 }
 
-/** What a claim stands on. */
+/** The lock that a claim holds. */
 interface Hold {
   isLocked: boolean
-  /** False once the lock file is gone from its place: deleted, replaced, or its folder renamed. */
+  /** False once the lock file was deleted or replaced, or its folder renamed. */
   isOurs: () => boolean
   release: () => void
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']
 
-/** For what is no session yet, or no longer. */
-/** Where a session lies while it is made: out of sight, under a name that says since when. */
+/** For incomplete and discarded sessions. */
+/** Hidden path of a session while it is created; the name includes the creation time. */
 function hiddenName(folder: string): string {
   return join(folder, unfinishedFolder, `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`)
 }
 
 const unfinishedFolder = '.new'
-/** More than one page, so that a disk with room for a few bytes counts as full. */
+/** More than one page, so that a disk with room for only a few bytes counts as full. */
 const probeBytes = 16 * 1024
-/** Making a session takes a moment; what is older was left by somebody who died. */
+/** Creating a session takes a moment; older leftovers belong to a process that died. */
 const unfinishedPatienceMs = 60 * 60 * 1000
 
 function removeUnfinished(port: FilePort, folder: string): void {
@@ -314,7 +314,7 @@ function folderAt(path: string): string {
   return basename(path) === logName ? dirname(path) : path
 }
 
-/** The reason is shown to clients of a server, who need not know where it keeps its sessions. */
+/** Servers show the reason to clients, which must not learn where sessions are stored. */
 function withoutPath(reason: string, { lock }: LogPaths): string {
   return reason.replaceAll(lock, 'its lock file')
 }

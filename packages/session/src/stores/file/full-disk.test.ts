@@ -8,7 +8,7 @@ import { scanIndex } from './session-index/scan-index.ts'
 
 const large = 'x'.repeat(300_000)
 
-test('what comes after a large value that failed hangs on what was handed over before it', async () => {
+test('an append after a failed large value follows the last line queued before it', async () => {
   const disk = new MemoryDisk()
   const session = await onDisk(disk).create({ id: 's' })
   const gate = Promise.withResolvers<void>()
@@ -23,7 +23,7 @@ test('what comes after a large value that failed hangs on what was handed over b
   expect(await said(session)).toEqual(['user: before', 'user: after'])
 })
 
-test('whoever tries again behind a large value that failed gets through', async () => {
+test('a retry after a failed large value succeeds', async () => {
   const disk = new MemoryDisk()
   const session = await onDisk(disk).create({ id: 's' })
   disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: '.tmp' })
@@ -45,7 +45,7 @@ test('whoever tries again behind a large value that failed gets through', async 
 test.each([
   ['its lines', 'fork/events.jsonl'],
   ['a blob of it', '.tmp'],
-])('a fork that finds no room for %s is not there, and can be made when there is room', async (_what, pathEnd) => {
+])('a fork without room for %s does not exist, and can be created once there is room', async (_what, pathEnd) => {
   const disk = new MemoryDisk()
   const store = onDisk(disk)
   const session = await store.create({ id: 's' })
@@ -59,7 +59,7 @@ test.each([
   expect((await said(fork)).length).toBe(301)
 })
 
-test('a fork whose first line fails while it still reads tells its caller and nobody else', async () => {
+test('a fork whose first line fails during the read rejects once and leaves no unhandled rejection', async () => {
   const disk = new MemoryDisk()
   const store = onDisk(disk)
   const session = await store.create({ id: 's' })
@@ -73,7 +73,7 @@ test('a fork whose first line fails while it still reads tells its caller and no
   await expect(store.forkFrom('s', { id: 'fork' })).rejects.toMatchObject({ code: 'storage-failed' })
 })
 
-test('a session that finds no room for its name is not there, and can be made when there is room', async () => {
+test('a session without room for its name does not exist, and can be created once there is room', async () => {
   const disk = new MemoryDisk()
   const store = onDisk(disk)
   disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC', pathEnd: 's/events.jsonl' })
@@ -86,7 +86,7 @@ test('a session that finds no room for its name is not there, and can be made wh
   expect(session.name).toBe('named')
 })
 
-test('a blob that finds no room is told of', async () => {
+test('a blob without room is reported', async () => {
   const disk = new MemoryDisk()
   await using session = await onDisk(disk).create({ id: 's' })
   disk.failNth({ operation: 'write', nth: 1, short: 1, pathEnd: '.tmp' })

@@ -22,8 +22,8 @@ function durableContent(disk: MemoryDisk): string {
   return Buffer.from(disk.afterPowerCut().contentOf(path)!).toString()
 }
 
-describe('the calls that a log file makes', () => {
-  test('a durable batch is one write and one sync, and says where its lines are', async () => {
+describe('system calls of a log file', () => {
+  test('a durable batch is one write and one sync, and returns the positions of its lines', async () => {
     const { disk, file } = start()
     expect(await file.append([line('bb'), line('ü'), line('')], 'durable')).toEqual({
       type: 'appended',
@@ -37,20 +37,20 @@ describe('the calls that a log file makes', () => {
     expect([durableContent(disk), file.end]).toEqual(['a\nbb\nü\n\n', 9])
   })
 
-  test('a single line of several bytes a character is placed by its bytes', async () => {
+  test('a line with multi-byte characters is positioned by bytes', async () => {
     const { file } = start()
     expect(await file.append([line('üü')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 2, size: 4 }] })
     expect(await file.append([line('b')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 7, size: 1 }] })
   })
 
-  test('a write that took nothing leaves nothing to cut', async () => {
+  test('a write of zero bytes leaves nothing to truncate', async () => {
     const { disk, file } = start()
     disk.failNth({ operation: 'write', nth: 1, error: 'ENOSPC' })
     expect(await file.append([line('b')], 'durable')).toMatchObject({ type: 'failed', cause: { code: 'ENOSPC' } })
     expect(disk.calls).toEqual([])
   })
 
-  test('what a short write left is read and cut off before the caller is told', async () => {
+  test('a short write is read back and truncated before the append fails', async () => {
     const { disk, file, content } = start()
     disk.failNth({ operation: 'write', nth: 1, short: 3 })
     expect(await file.append([line('bcde')], 'durable')).toEqual({
@@ -62,7 +62,7 @@ describe('the calls that a log file makes', () => {
     expect([content(), file.end]).toEqual(['a\n', 2])
   })
 
-  test('what could not be cut off is cut off before the next line is written', async () => {
+  test('bytes that could not be truncated are truncated before the next write', async () => {
     const { disk, file, content } = start()
     disk.failNth({ operation: 'write', nth: 1, short: 3 })
     disk.failNth({ operation: 'truncate', nth: 1, times: 3, error: 'EIO' })
@@ -75,7 +75,7 @@ describe('the calls that a log file makes', () => {
     expect(content()).toBe('a\ng\n')
   })
 
-  test('a failed sync is not tried again on its descriptor: the same bytes go out through a new one', async () => {
+  test('a failed sync is not retried on its descriptor: the same bytes are written through a new one', async () => {
     const { disk, file } = start()
     const before = file.fd
     disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
@@ -96,7 +96,7 @@ describe('the calls that a log file makes', () => {
     expect(durableContent(disk)).toBe('a\nb\nc\n')
   })
 
-  test('after a second failed sync the bytes are cut off and no call is made any more', async () => {
+  test('after a second failed sync the bytes are truncated and no further call is made', async () => {
     const { disk, file, content } = start()
     disk.failNth({ operation: 'dataSync', nth: 1, times: 2, error: 'EIO' })
     expect(await file.append([line('b')], 'durable')).toMatchObject({ type: 'failed', final: true })
@@ -110,7 +110,7 @@ describe('the calls that a log file makes', () => {
     expect(disk.calls).toEqual([])
   })
 
-  test('where no new descriptor can be had after a failed sync, the bytes are cut off through the old one', async () => {
+  test('if no new descriptor can be opened after a failed sync, the bytes are truncated through the old one', async () => {
     const { disk, file, content } = start()
     disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
     disk.failNth({ operation: 'openAppend', nth: 1, error: 'EMFILE' })
@@ -118,7 +118,7 @@ describe('the calls that a log file makes', () => {
     expect([content(), disk.openPaths]).toEqual(['a\n', [path]])
   })
 
-  test('a second writer that is noticed after a write or a failed sync is left alone', async () => {
+  test('a second writer detected after a write or a failed sync is not truncated', async () => {
     const { disk, file, content } = start()
     const sync = disk.dataSync.bind(disk)
     disk.dataSync = async (fd) => {
@@ -133,7 +133,7 @@ describe('the calls that a log file makes', () => {
     expect(content()).toBe('a\nb\nforeign\n')
   })
 
-  test('a file whose size cannot be asked for is not written', async () => {
+  test('a file whose size cannot be read is not written', async () => {
     const { disk, file, content } = start()
     const size = disk.size.bind(disk)
     disk.size = () => {
@@ -157,7 +157,7 @@ describe('the calls that a log file makes', () => {
 })
 
 describe('settling', () => {
-  test('syncs what was only accepted, once', async () => {
+  test('syncs lines that were only accepted, once', async () => {
     const { disk, file } = start()
     await file.settle()
     void file.append([line('b')], 'accepted')
@@ -167,7 +167,7 @@ describe('settling', () => {
     expect(durableContent(disk)).toBe('a\nb\n')
   })
 
-  test('finds nothing to do after a durable batch', async () => {
+  test('does nothing after a durable batch', async () => {
     const { disk, file } = start()
     void file.append([line('b')], 'accepted')
     await file.append([line('c')], 'durable')
@@ -176,7 +176,7 @@ describe('settling', () => {
     expect(disk.calls).toEqual([])
   })
 
-  test('leaves what is accepted meanwhile for the next time', async () => {
+  test('leaves lines accepted meanwhile for the next time', async () => {
     const { disk, file } = start()
     void file.append([line('b')], 'accepted')
     const settled = file.settle()
@@ -186,7 +186,7 @@ describe('settling', () => {
     expect(durableContent(disk)).toBe('a\nb\nc\n')
   })
 
-  test('is not believed any more after it has failed', async () => {
+  test('cannot be trusted after it has failed', async () => {
     const { disk, file } = start()
     void file.append([line('b')], 'accepted')
     disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })

@@ -25,7 +25,7 @@ describe('the end of a log file', () => {
     expect(file.end).toBe(Buffer.byteLength(content(disk)))
   })
 
-  test('a line that need only be accepted is not synced and answered at once', () => {
+  test('a line that need only be accepted is not synced and resolves at once', () => {
     const { disk, file } = opened({ journal: true })
     const before = disk.journal.length
     const result = file.append([line('a', 2)], 'accepted')
@@ -38,7 +38,7 @@ describe('the end of a log file', () => {
     ['taken in part', { short: 10 }],
     ['taken in part and refused', { short: 10, error: 'EIO' }],
     ['taken not at all', { short: 0 }],
-  ])('a write that is %s leaves the file as it was, and the next one goes on', async (_how, fault) => {
+  ])('a write that is %s leaves the file unchanged, and the next one succeeds', async (_how, fault) => {
     const { disk, file } = opened()
     disk.failNth({ operation: 'write', nth: 1, ...fault })
     const result = await file.append([line('a', 2)], 'durable')
@@ -48,14 +48,14 @@ describe('the end of a log file', () => {
     expect(content(disk)).toBe(`header\n${line('b', 2).text}\n`)
   })
 
-  test('the reason of a short write says how much was written', async () => {
+  test('the reason of a short write names the number of bytes written', async () => {
     const { disk, file } = opened()
     disk.failNth({ operation: 'write', nth: 1, short: 10 })
     const { length } = `${line('a', 2).text}\n`
     expect(reasonOf(await file.append([line('a', 2)], 'durable'))).toBe(`only 10 of ${length} bytes could be written`)
   })
 
-  test('half a line that cannot be cut off is cut off before anything else is written', async () => {
+  test('a partial line that cannot be truncated is truncated before the next write', async () => {
     const { disk, file } = opened()
     disk.failNth({ operation: 'write', nth: 1, short: 10 })
     disk.failNth({ operation: 'truncate', nth: 1, times: 3, error: 'EIO' })
@@ -67,7 +67,7 @@ describe('the end of a log file', () => {
     expect(content(disk)).toBe(`header\n${line('c', 2).text}\n`)
   })
 
-  test('half a line with somebody else behind it is not cut off', async () => {
+  test('a partial line followed by foreign bytes is not truncated', async () => {
     const { disk, file } = opened()
     disk.failNth({ operation: 'write', nth: 1, short: 10 })
     disk.failNth({ operation: 'truncate', nth: 1, error: 'EIO' })
@@ -79,7 +79,7 @@ describe('the end of a log file', () => {
   })
 
   test.each<Durability>(['durable', 'accepted'])(
-    'bytes that somebody else wrote before us fence the writer (%s)',
+    'earlier bytes of another writer fence the writer (%s)',
     async (durability) => {
       const { disk, file } = opened()
       writeBehindBack(disk, 'foreign\n')
@@ -91,7 +91,7 @@ describe('the end of a log file', () => {
     },
   )
 
-  test('bytes that somebody else wrote with us fence the writer and stay', async () => {
+  test('bytes of another writer fence this writer and stay', async () => {
     const { disk, file } = opened()
     const write = disk.write.bind(disk)
     disk.write = (fd, bytes) => {
@@ -104,7 +104,7 @@ describe('the end of a log file', () => {
     expect(content(disk)).toBe(`header\n${line('a', 2).text}\nforeign\n`)
   })
 
-  test('a file that somebody cut short fences the writer', async () => {
+  test('a file that was truncated by another process fences the writer', async () => {
     const { disk, file } = opened()
     const fd = disk.openAppend(path)
     disk.truncate(fd, 3)
@@ -139,7 +139,7 @@ describe('the end of a log file', () => {
     expect(await file.append([line('b', 3)], 'durable')).toMatchObject({ type: 'appended' })
   })
 
-  test('a second failed sync ends the writer and takes the bytes back', async () => {
+  test('a second failed sync fails the writer and removes the bytes', async () => {
     const { disk, file } = opened()
     disk.failNth({ operation: 'dataSync', nth: 1, times: 2, error: 'EIO' })
     expect(await file.append([line('a', 2)], 'durable')).toMatchObject({ type: 'failed', final: true })
@@ -159,7 +159,7 @@ describe('the end of a log file', () => {
     },
   )
 
-  test('somebody else who writes while a sync fails is not cut off', async () => {
+  test('bytes that another process writes during a failed sync are not truncated', async () => {
     const { disk, file } = opened()
     const dataSync = disk.dataSync.bind(disk)
     disk.dataSync = async () => {
@@ -171,7 +171,7 @@ describe('the end of a log file', () => {
     expect(content(disk)).toBe(`header\n${line('a', 2).text}\nforeign\n`)
   })
 
-  test('closing gives the descriptor back', () => {
+  test('closing closes the descriptor', () => {
     const { disk, file } = opened()
     file.close()
     expect(disk.openPaths).toEqual([])

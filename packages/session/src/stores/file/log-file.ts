@@ -8,13 +8,13 @@ export interface LogFileOptions {
   path: string
   fd: number
   end: number
-  /** False once the lock file is gone from its place. */
+  /** False once the lock file was deleted or moved. */
   isOurs: () => boolean
 }
 
 /**
- * The end of a log file, where lines are added: one write for a batch, checked before and after, synced off the main thread.
- * Whatever happens, the file ends after a whole line that was acknowledged, or this object knows that it must be cut there.
+ * The end of a log file. Writes each batch with one write, checks the size before and after, and syncs off the
+ * main thread. The file always ends after an acknowledged line, or this object knows where to truncate it.
  */
 export class LogFile {
   readonly #port: FilePort
@@ -22,16 +22,16 @@ export class LogFile {
   #fd: number
   /** Where the last acknowledged line ends. */
   #end: number
-  /** What a failed write may have left behind the end, in part; nothing is written before it is gone. */
+  /** Bytes that a failed write may have left, partially, after the end. They are truncated before the next write. */
   #unfinished: Uint8Array | undefined
-  /** Up to here a sync has succeeded; what is behind was only accepted. */
+  /** Everything before this offset is synced; lines after it are only accepted. */
   #syncedEnd: number
   #hasFailedToSettle = false
   #isBroken = false
   readonly #isOurs: () => boolean
   #askAgainAt = 0
 
-  /** `end` is where the log was found to end: what has come since is not ours. */
+  /** `end` is where the log ended when it was opened; bytes after it are not ours. */
   constructor(port: FilePort, options: LogFileOptions) {
     this.#port = port
     this.#path = options.path
@@ -62,7 +62,7 @@ export class LogFile {
     return durability === 'durable' ? this.#sync(lines, bytes) : this.#acknowledge(lines, bytes)
   }
 
-  /** Makes durable what was only accepted. Where that failed once, no later sync would tell the truth. */
+  /** Syncs lines that were only accepted. After one failed sync, later syncs cannot be trusted. */
   async settle(): Promise<void> {
     if (this.#syncedEnd === this.#end) return
     if (this.#hasFailedToSettle) throw new Error('an earlier sync failed')
@@ -82,13 +82,14 @@ export class LogFile {
     const written = this.#port.write(this.#fd, bytes)
     if (written < bytes.length) throw shortWrite(`only ${written} of ${bytes.length} bytes could be written`)
     this.#expectSize(this.#end + bytes.length)
-    // Asked after the write: whoever could cut it off had another lock before it was whole. Lines that need only be accepted
-    // come by the thousand, and asking costs as much as writing one: for them it is asked now and then.
+    // Checked after the write: a process that could truncate it must have taken another lock before the write
+    // completed. For lines that need only be accepted the check runs at intervals, because it costs as much as
+    // a write.
     if (durability === 'durable' || Date.now() >= this.#askAgainAt) this.#expectLock()
     this.#unfinished = undefined
   }
 
-  /** Any surprise means that somebody else writes to this file. */
+  /** Any mismatch means that another process writes to this file. */
   #expectSize(expected: number): void {
     const size = this.#port.size(this.#fd)
     if (size !== expected) throw new SecondWriter(`the file has ${size} bytes where ${expected} were expected`)
@@ -104,12 +105,12 @@ export class LogFile {
     try {
       if (this.#unfinished) await this.#cut(this.#unfinished)
     } catch {
-      // The next append tries again before it writes.
+      // The next append retries before it writes.
     }
     return { type: 'failed', cause, final: false }
   }
 
-  /** Cuts off only what is certainly our own: the beginning of the bytes that were to be written, and nothing behind it. */
+  /** Truncates only bytes that are certainly ours: a prefix of the bytes we tried to write, with nothing after it. */
   async #cut(ours: Uint8Array): Promise<void> {
     this.#expectLock()
     const size = this.#port.size(this.#fd)
@@ -117,7 +118,7 @@ export class LogFile {
     if (size < this.#end || Buffer.compare(found, ours.subarray(0, found.length)) !== 0) {
       throw new SecondWriter(`the file has ${size} bytes, and those after ${this.#end} are not ours`)
     }
-    // Reading took time. Nothing comes between this look and the cut.
+    // Reading was asynchronous. Nothing happens between this check and the truncation.
     this.#expectSize(size)
     if (size > this.#end) this.#port.truncate(this.#fd, this.#end)
     this.#unfinished = undefined
@@ -154,8 +155,8 @@ export class LogFile {
   }
 
   /**
-   * After a failed sync the system may have dropped the pages and a second sync on the same descriptor would lie. So: a new
-   * descriptor, the same bytes again, one more try.
+   * After a failed sync the system may have dropped the pages, and a second sync on the same descriptor could
+   * falsely succeed. Opens a new descriptor, writes the same bytes and retries once.
    */
   async #syncAgain(bytes: Uint8Array): Promise<AppendResult | undefined> {
     try {
@@ -177,7 +178,7 @@ export class LogFile {
   }
 }
 
-/** How long a writer of lines that need only be accepted believes that its lock is still there. */
+/** How long a writer of accepted-only lines trusts that its lock is intact. */
 const askAgainMs = 10
 
 class SecondWriter extends Error {}
@@ -199,7 +200,7 @@ function positionsOf(lines: readonly SealedLine[], start: number, total: number)
   })
 }
 
-/** A regular file takes less than it is given only if there is no room for more. */
+/** A regular file takes fewer bytes than given only if the disk is full. */
 function shortWrite(message: string): Error {
   return Object.assign(new Error(message), { code: 'ENOSPC' })
 }

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openFileStore } from './file-store.ts'
 import { logFilesIn } from './log-files.ts'
 
-test('the logs of all places are found, and nothing else that lies there', async () => {
+test('the logs of all places are found, and no other files', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-logs-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const store = openFileStore({ folder })
@@ -27,7 +27,7 @@ test('the logs of all places are found, and nothing else that lies there', async
   expect(await logFilesIn(join(folder, 'nowhere'))).toEqual([])
 })
 
-test('a file where the folder should be is no empty store', async () => {
+test('a file in place of the folder is an error, not an empty store', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-logs-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'file')

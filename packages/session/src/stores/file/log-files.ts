@@ -10,7 +10,10 @@ export interface StoredLogFile {
   path: string
 }
 
-/** The logs below the folder of a store, in any place, without looking into them. For who reads them all and needs no list. */
+/**
+ * The logs below a store's folder, in every place, without reading them. For callers that read all logs and
+ * need no list.
+ */
 export async function logFilesIn(folder: string): Promise<StoredLogFile[]> {
   const found: StoredLogFile[] = []
   for (const place of ['active', 'archive', 'trash'] as const) {

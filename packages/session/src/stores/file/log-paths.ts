@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path'
 import type { DerivedFile } from '../../log/log-store.ts'
 
-/** Where the files of one session are. */
+/** Paths of the files of one session. */
 export interface LogPaths {
   folder: string
   log: string
@@ -9,13 +9,13 @@ export interface LogPaths {
   owner: string
   blobs: string
   derived: Record<DerivedFile, string>
-  /** Drafts and spools live here. */
+  /** Folder of drafts and spools. */
   local: string | undefined
 }
 
 export const logName = 'events.jsonl'
 
-/** A session of a store: a folder of its own. */
+/** A session in a store has its own folder. */
 export function pathsInFolder(folder: string): LogPaths {
   return {
     folder,
@@ -32,7 +32,7 @@ export function pathsInFolder(folder: string): LogPaths {
   }
 }
 
-/** A log that lies anywhere: what belongs to it is beside it, under its name. */
+/** A log outside a store: its files lie beside it, under its name. */
 export function pathsBesideFile(log: string): LogPaths {
   const beside = (ending: string): string => join(dirname(log), `.${basename(log)}.${ending}`)
   return {

@@ -29,7 +29,7 @@ async function scan({ disk, fd }: { disk: MemoryDisk; fd: number }, from = 0): P
   return batches
 }
 
-test('the complete lines come with their places, and what is unfinished or empty does not', async () => {
+test('complete lines come with their positions; unfinished and empty ones are skipped', async () => {
   expect(await scan(diskWith('\none\n\n\ntwo\r\nthr'))).toEqual([
     [
       { at: 1, size: 3, text: 'one' },
@@ -39,7 +39,7 @@ test('the complete lines come with their places, and what is unfinished or empty
   expect(await scan(diskWith('\n\n'))).toEqual([])
 })
 
-test('very many short lines come in batches', async () => {
+test('many short lines come in batches', async () => {
   const batches = await scan(diskWith('a\n'.repeat(2 * 512 + 1)))
   expect(batches.map((batch) => batch.length)).toEqual([512, 512, 1])
   expect(batches[2]).toEqual([{ at: 2 * 2 * 512, size: 1, text: 'a' }])
@@ -52,7 +52,7 @@ test('only byte 0x0A ends a line', async () => {
   expect(found?.size).toBe(line.length)
 })
 
-test('a scan starts where it is told', async () => {
+test('a scan starts at the given offset', async () => {
   expect(await scan(diskWith('one\ntwo\n'), 4)).toEqual([[{ at: 4, size: 3, text: 'two' }]])
   expect(await scan(diskWith('one\ntwo\n'), 2)).toEqual([
     [
@@ -71,7 +71,7 @@ test('a small log is one read of its own size, and an empty one none', async () 
   expect(await scan(diskWith('one\n'), 9)).toEqual([])
 })
 
-test('a line that reaches over chunks is put together, with its own place', async () => {
+test('a line that spans chunks is joined, with its own position', async () => {
   const long = 'x'.repeat(2 * chunkBytes)
   const found = diskWith(`a\n${long}\nb\n`)
   expect(await scan(found)).toEqual([
@@ -96,7 +96,7 @@ test('a newline that is the last or the first byte of a chunk ends the line befo
   ])
 })
 
-test('of a line longer than a reader accepts only the beginning is kept, and the next one is whole', async () => {
+test('only the start of an over-long line is kept, and the next line is complete', async () => {
   const tooLong = maxReadLineBytes + 1
   const content = Buffer.alloc(tooLong + 3, 'x')
   content.write('head', 0)
@@ -107,14 +107,14 @@ test('of a line longer than a reader accepts only the beginning is kept, and the
   ])
 })
 
-test('a line of exactly the length that a reader accepts is whole', async () => {
+test('a line of exactly the maximum length is complete', async () => {
   const content = Buffer.alloc(maxReadLineBytes + 1, 'x')
   content.write('\n', maxReadLineBytes)
   const [[found] = []] = await scan(diskWith(content))
   expect([found?.size, found?.text.length]).toEqual([maxReadLineBytes, maxReadLineBytes])
 })
 
-test('what is written while a log is scanned is found too', async () => {
+test('lines written during a scan are found too', async () => {
   const { disk, fd } = diskWith('one\ntw')
   const found: string[] = []
   const read = disk.read.bind(disk)
@@ -130,7 +130,7 @@ test('what is written while a log is scanned is found too', async () => {
   expect(found).toEqual(['one', 'two'])
 })
 
-test('a read that fails ends the scan with its error', async () => {
+test('a failed read ends the scan with its error', async () => {
   const { disk, fd } = diskWith(`a\n${'x'.repeat(chunkBytes)}\n`)
   disk.failNth({ operation: 'read', nth: 2, error: 'EIO' })
   const seen: number[] = []
@@ -141,7 +141,7 @@ test('a read that fails ends the scan with its error', async () => {
   expect(seen).toEqual([1])
 })
 
-test('a scan that nobody wants to finish leaves no failed read behind', async () => {
+test('an abandoned scan leaves no unhandled rejection', async () => {
   const { disk, fd } = diskWith(`a\n${'x'.repeat(chunkBytes)}\n`)
   disk.failNth({ operation: 'read', nth: 2, error: 'EIO' })
   for await (const batch of scanLines(disk, fd, 0)) {
@@ -154,7 +154,7 @@ const sealed = (seq: number, padding = 0): string => {
   return `${sealLine({ type: 'custom', id: `e${seq}`, parent_id: null, text: 'x'.repeat(padding) }, seq).text}\n`
 }
 
-/** Where each line begins. */
+/** The offset of each line. */
 function offsetsOf(lines: readonly string[]): number[] {
   let at = 0
   return lines.map((line) => (at += line.length) - line.length)
@@ -168,7 +168,7 @@ test('a line is found by its seq in a short log', async () => {
   expect(found).toEqual([offsets[0], offsets[1], offsets[2], offsets[2], undefined])
 })
 
-test('in a long log every line is found, by a few reads that do not grow with it', async () => {
+test('in a long log every line is found with a few reads, whatever its length', async () => {
   const lines = Array.from({ length: 3000 }, (_, index) => sealed(index + 1, 1000))
   const offsets = offsetsOf(lines)
   const { disk, fd } = diskWith(lines.join(''))
@@ -180,7 +180,7 @@ test('in a long log every line is found, by a few reads that do not grow with it
   expect(await seekLine(disk, fd, 3001)).toBeUndefined()
 })
 
-test('a line is found between lines that are longer than a step of the search', async () => {
+test('a line is found between lines longer than a probe', async () => {
   const lines = [
     sealed(1),
     sealed(2, 400_000),
@@ -195,27 +195,27 @@ test('a line is found between lines that are longer than a step of the search', 
   for (const [index, offset] of offsets.entries()) expect(await seekLine(disk, fd, index + 1)).toBe(offset)
 })
 
-test('damaged lines do not send the search astray', async () => {
+test('damaged lines do not mislead the search', async () => {
   const lines = Array.from({ length: 1200 }, (_, index) => sealed(index + 1, 1000))
   const offsets = offsetsOf(lines)
-  // They say a seq, and their checksum says that they lie.
+  // They have a seq, but an invalid checksum.
   for (let index = 500; index < 700; index++) lines[index] = lines[index]!.replace(/"seq":\d{3}/, '"seq":999')
   const { disk, fd } = diskWith(lines.join(''))
   for (const seq of [100, 400, 800, 1100]) expect(await seekLine(disk, fd, seq)).toBe(offsets[seq - 1])
 })
 
-test('a log in the plain shape has no numbers, so it is read from its start', async () => {
+test('a plain log has no seqs, so it is read from its start', async () => {
   const { disk, fd } = diskWith('{"type":"session","id":"a"}\n{"type":"custom","id":"b","parent_id":null}\n')
   expect(await seekLine(disk, fd, 2)).toBe(0)
 })
 
-test('a line without a number further behind is passed over', async () => {
+test('a later line without a seq is skipped', async () => {
   const lines = [sealed(1), 'damage\n', sealed(3)]
   const { disk, fd } = diskWith(lines.join(''))
   expect(await seekLine(disk, fd, 2)).toBe(offsetsOf(lines)[2])
 })
 
-test('a seq that is no number of ours is not believed', async () => {
+test('an invalid seq is rejected', async () => {
   const lines = [sealed(1), '{"seq":9999999999999999,"type":"x"}\n', ' {"seq":3,"type":"x"}\n', sealed(4)]
   const { disk, fd } = diskWith(lines.join(''))
   expect(await seekLine(disk, fd, 2)).toBe(offsetsOf(lines)[3])

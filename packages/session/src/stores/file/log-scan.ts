@@ -4,8 +4,8 @@ import { parseLine } from '../../line/parse-line.ts'
 import type { ReadPort } from './file-port.ts'
 
 /**
- * The complete lines of a file from an offset on, without the empty ones. Split on byte 0x0A only. Who expects to need only the first
- * of them says how much to read at first; the next chunks grow.
+ * The complete, non-empty lines of a file from an offset on. Splits on byte 0x0A only. `firstBytes` limits the
+ * first read, for callers that need only a few lines; later chunks grow.
  */
 export async function* scanLines(
   port: ReadPort,
@@ -20,16 +20,16 @@ export async function* scanLines(
   for (;;) {
     const chunk = await reading
     if (chunk.length === 0) return
-    // The next chunk is on its way while this one is taken apart.
+    // Read the next chunk while this one is split.
     size = Math.min(chunkBytes, size * 4)
     reading = readChunk(port, fd, { position: position + chunk.length, size })
-    reading.catch(() => undefined) // it is awaited in the next round, if there is one
+    reading.catch(() => undefined) // awaited in the next iteration, if there is one
     yield* line.split(chunk, position)
     position += chunk.length
   }
 }
 
-/** No larger than what is left: most logs are small, and a whole chunk for each costs more than reading it. */
+/** Allocates no more than the rest of the file: most logs are small, and a full chunk costs more than the read. */
 async function readChunk(
   port: ReadPort,
   fd: number,
@@ -41,10 +41,10 @@ async function readChunk(
 
 const chunkBytes = 1024 * 1024
 const batchLines = 512
-/** Of a line that is longer than a reader accepts, this much is kept to say which one it was. */
+/** How many bytes of an over-long line are kept to identify it. */
 const headBytes = 1024
 
-/** The line that a chunk ended in; the next chunk continues it. */
+/** The incomplete line at the end of a chunk; the next chunk continues it. */
 class PartialLine {
   #start: number
   #pieces: Uint8Array[] = []
@@ -54,7 +54,7 @@ class PartialLine {
     this.#start = start
   }
 
-  /** In batches: a chunk may be a million lines of nothing, and each takes a hundred times its own size. */
+  /** Yields batches: a chunk may hold a million empty lines, each taking a hundred times its size in memory. */
   *split(chunk: Uint8Array, position: number): Iterable<StoredLine[]> {
     let lines: StoredLine[] = []
     let from = 0
@@ -82,12 +82,12 @@ class PartialLine {
   #hold(piece: Uint8Array): void {
     this.#size += piece.length
     this.#pieces.push(piece)
-    // Nobody reads a line this long; holding all of it would only cost memory.
+    // Over-long lines are never parsed, so only the start is kept.
     if (this.#size > maxReadLineBytes) this.#pieces = [Buffer.concat(this.#pieces, headBytes)]
   }
 }
 
-/** Where the line with a seq begins, or the first after it, by halving: a long log costs a few reads more than a short one. */
+/** Finds the line with a seq, or the first one after it, by binary search. */
 export async function seekLine(port: ReadPort, fd: number, seq: number): Promise<number | undefined> {
   let low = 0
   let high = port.size(fd)
@@ -101,7 +101,7 @@ export async function seekLine(port: ReadPort, fd: number, seq: number): Promise
   for await (const batch of scanLines(port, fd, low, bisectBytes)) {
     for (const stored of batch) {
       const here = seqOf(stored.bytes)
-      // A file in the plain shape has no numbers: whoever asks counts from the start.
+      // A plain file has no seqs: callers count from the start.
       if (here === undefined && isFirst && low === 0) return 0
       isFirst = false
       if (here !== undefined && here >= seq) return stored.at
@@ -114,7 +114,7 @@ const bisectBytes = 64 * 1024
 /** Most lines are shorter than this. */
 const probeBytes = 8 * 1024
 
-/** The first line that begins after an offset and proves its seq: one that only says it would send the search astray. */
+/** The first line after an offset whose seq is proven by its checksum; an unproven seq could mislead the search. */
 async function firstNumbered(
   port: ReadPort,
   fd: number,
@@ -125,7 +125,7 @@ async function firstNumbered(
   for await (const batch of scanLines(port, fd, after, probeBytes)) {
     for (const stored of batch) {
       if (stored.at >= before) return undefined
-      // The scan begins inside a line; its rest is not a line.
+      // The scan starts inside a line, so the first piece is not a line.
       const seq = isFirst ? undefined : provenSeqOf(stored.bytes)
       isFirst = false
       if (seq !== undefined) return { at: stored.at, seq }

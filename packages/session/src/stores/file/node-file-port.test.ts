@@ -13,7 +13,7 @@ describe('node file port', () => {
 
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('a file is created once, appended to, measured, read and cut', async () => {
+  test('a file is created once, appended to, measured, read and truncated', async () => {
     const port = nodeFilePort()
     const path = join(folder, 'file')
     const fd = port.create(path)
@@ -35,7 +35,7 @@ describe('node file port', () => {
     await expect(port.read(reading, bytes, 0)).rejects.toThrow(/EBADF/)
   })
 
-  test('folders are made with those above them, listed, synced and removed', async () => {
+  test('folders are created with their parents, listed, synced and removed', async () => {
     const port = nodeFilePort()
     const path = join(folder, 'a', 'b')
     expect(port.names(path)).toEqual([])
@@ -49,11 +49,11 @@ describe('node file port', () => {
     expect(port.exists(path)).toBe(false)
   })
 
-  test('where a folder cannot be synced, as on Windows, nothing is tried', async () => {
+  test('folders are not synced on systems that cannot, such as Windows', async () => {
     await expect(nodeFilePort({ platform: 'win32' }).syncFolder(join(folder, 'missing'))).resolves.toBeUndefined()
   })
 
-  test('a rename that Windows refuses for a moment is tried again', async () => {
+  test('a rename that Windows refuses briefly is retried', async () => {
     const from = join(folder, 'from')
     const to = join(folder, 'busy', 'to')
     writeFileSync(from, 'content')
@@ -70,7 +70,7 @@ describe('node file port', () => {
     expect(pauses).toEqual([50, 50, 50])
   })
 
-  test('a rename that stays refused fails after two seconds of trying', async () => {
+  test('a rename that stays refused fails after two seconds', async () => {
     let waitedMs = 0
     const port = nodeFilePort({
       platform: 'win32',
@@ -82,13 +82,13 @@ describe('node file port', () => {
     expect(waitedMs).toBe(2000)
   })
 
-  test('elsewhere a rename is tried once', async () => {
+  test('on other systems a rename is tried once', async () => {
     await expect(nodeFilePort({ platform: 'linux' }).rename(join(folder, 'a'), join(folder, 'b'))).rejects.toThrow(
       /ENOENT/,
     )
   })
 
-  test('a file that grows wakes who waits for it, and others do not', async () => {
+  test('a growing file wakes its waiters, other files do not', async () => {
     const port = nodeFilePort()
     const stop = new AbortController()
     const changed = port.changed(join(folder, 'log'), stop.signal)
@@ -100,7 +100,7 @@ describe('node file port', () => {
     await expect(aborted).resolves.toBeUndefined()
   })
 
-  test('waiting for a file in a folder that is not there fails', async () => {
+  test('waiting for a file in a missing folder fails', async () => {
     await expect(nodeFilePort().changed(join(folder, 'no', 'log'), new AbortController().signal)).rejects.toThrow(
       /ENOENT/,
     )

@@ -19,7 +19,7 @@ export interface NodeFilePortOptions {
 export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
   const pause = options.pause ?? delay
   const isWindows = (options.platform ?? process.platform) === 'win32'
-  // Windows has no such flags.
+  // Windows does not have these flags.
   const noFollow = isWindows ? 0 : O_NOFOLLOW
   const careful = isWindows ? 0 : O_NOFOLLOW | O_NONBLOCK
   return {
@@ -35,7 +35,7 @@ export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
         fs.read(fd, bytes, 0, bytes.length, position, (error, count) => (error ? reject(error) : resolve(count)))
       }),
     dataSync: (fd) => fdatasync(fd),
-    // Windows cannot open a folder for syncing; its file systems order the rename themselves.
+    // Windows cannot sync folders; its file systems order the rename themselves.
     syncFolder: async (path) => {
       if (!isWindows) await syncPath(path)
     },
@@ -48,7 +48,7 @@ export function nodeFilePort(options: NodeFilePortOptions = {}): FilePort {
   }
 }
 
-/** Opening a pipe would wait for ever for its other end, and a folder opens as if it could be read. */
+/** Opening a pipe would block until its other end opens, and a folder opens as if it were readable. */
 function openRegular(path: string, flags: number): number {
   const fd = fs.openSync(path, flags)
   if (fs.fstatSync(fd).isFile()) return fd
@@ -65,7 +65,7 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** On Windows a scanner may hold the target for a moment. */
+/** On Windows a virus scanner may hold the target briefly. */
 async function renamePatiently(from: string, to: string, pause: (ms: number) => Promise<unknown>): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += renameRetryMs) {
     try {
@@ -82,7 +82,7 @@ const renamePatienceMs = 2000
 
 async function changed(path: string, signal: AbortSignal): Promise<void> {
   try {
-    // The folder is watched, not the file: it tells of a new file under the same name as well.
+    // Watches the folder, which also reports a new file under the same name.
     for await (const event of watch(dirname(path), { signal })) if (event.filename === basename(path)) return
   } catch (error) {
     if (!signal.aborted) throw error

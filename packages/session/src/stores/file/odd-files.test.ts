@@ -15,7 +15,7 @@ function folderOfSession(): { root: string; log: string } {
 }
 
 test.for([{ readOnly: true }, { readOnly: false }])(
-  'a folder in the place of a log is refused (%o)',
+  'a folder in the place of a log is rejected (%o)',
   async (options) => {
     const { root, log } = folderOfSession()
     mkdirSync(log)
@@ -24,7 +24,7 @@ test.for([{ readOnly: true }, { readOnly: false }])(
 )
 
 test.skipIf(process.platform === 'win32').for([{ readOnly: true }, { readOnly: false }])(
-  'a pipe in the place of a log is refused at once (%o)',
+  'a pipe in the place of a log is rejected at once (%o)',
   async (options) => {
     const { root, log } = folderOfSession()
     execFileSync('mkfifo', [log])
@@ -37,7 +37,7 @@ test.skipIf(process.platform === 'win32').for([{ readOnly: true }, { readOnly: f
 )
 
 test.for([undefined, nodeFilePort()])(
-  'what is no session hides no other one, with an index and without',
+  'files that are not sessions hide no session, with an index and without',
   async (port) => {
     const { root, log } = folderOfSession()
     mkdirSync(log)

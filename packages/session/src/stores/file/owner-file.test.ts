@@ -14,11 +14,11 @@ async function ownerOf(owner?: { host: string; process: string }, isHeldHere = f
   return (await livingOwner(disk, path, () => isHeldHere))?.process
 }
 
-test('nobody owns a session without an owner file', async () => {
+test('a session without an owner file has no owner', async () => {
   expect(await ownerOf()).toBeUndefined()
 })
 
-test('a process that runs here is alive, and one that has ended is not', async () => {
+test('a running local process is alive, and an ended one is not', async () => {
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { stdio: ['pipe', 'ignore', 'ignore'] })
   const owner = { host: hostname(), process: String(child.pid) }
   expect(await ownerOf(owner)).toBe(owner.process)
@@ -41,7 +41,7 @@ test('our own process id counts only while we hold the lock: an earlier process 
   expect(await ownerOf(owner, false)).toBeUndefined()
 })
 
-test('a process on another machine, or an owner that cannot be read, counts as alive', async () => {
+test('a process on another machine, or an unreadable owner, counts as alive', async () => {
   expect(await ownerOf({ host: 'elsewhere', process: '7' })).toBe('7')
   const disk = new MemoryDisk()
   disk.makeFolder('/root')

@@ -4,22 +4,25 @@ import { replaceFile } from './blob-files.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 
-/** Tells other processes who writes and where they answer. The lock is the truth; this file is a courtesy. */
+/** Tells other processes who writes and on which socket they answer. Informational: the lock is authoritative. */
 export async function announceOwner(port: FilePort, path: string, owner: Omit<Owner, 'reason'>): Promise<void> {
   try {
     await replaceFile(port, path, `${JSON.stringify(owner)}\n`, { sync: false })
   } catch {
-    // A full disk must not keep the owner out of its session.
+    // A full disk must not lock the owner out of its session.
   }
 }
 
-/** Who the file says is writing, unless that process is known to have ended. Processes of other machines count as alive. */
+/**
+ * The owner named by the file, unless its process is known to have ended. Processes of other machines count as
+ * alive.
+ */
 export async function livingOwner(port: FilePort, path: string, isHeldHere: () => boolean): Promise<Owner | undefined> {
   if (!port.exists(path)) return undefined
   const owner = await readOwner(port, path)
   if (owner.host !== hostname() || owner.process === undefined) return owner
   const pid = Number(owner.process)
-  // A process id may come again, most likely our own: a container that is restarted counts from one.
+  // Process ids are reused, most likely our own: a restarted container counts from one.
   return (pid === process.pid ? isHeldHere() : isRunning(pid)) ? owner : undefined
 }
 
@@ -28,7 +31,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Somebody else's process is one that runs.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

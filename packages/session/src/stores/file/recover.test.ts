@@ -21,7 +21,7 @@ function textOf(disk: MemoryDisk, path: string): string | undefined {
   return content && Buffer.from(content).toString('latin1')
 }
 
-/** What mending does to a log, and what is beside it afterwards. */
+/** The result of mending a log, and the files beside it afterwards. */
 async function mend(
   content: string,
 ): Promise<{ mended: Omit<Mended, 'end'>; log?: string; torn?: string; calls: string[] }> {
@@ -32,7 +32,7 @@ async function mend(
   return { mended, log: textOf(disk, log)!, ...(torn !== undefined && { torn }), calls: disk.calls }
 }
 
-test('a log that ends with a newline is only looked at', async () => {
+test('a log that ends with a newline is not changed', async () => {
   const size = first.length
   expect(await mend(first)).toEqual({
     mended: { tornBytes: 0, keptAs: undefined },
@@ -45,7 +45,7 @@ test('an empty log needs nothing', async () => {
   expect(await mend('')).toEqual({ mended: { tornBytes: 0, keptAs: undefined }, log: '', calls: [] })
 })
 
-test('torn bytes are set aside, durably and by name, before they are cut off', async () => {
+test('torn bytes are copied aside durably, and only then truncated', async () => {
   const torn = '{"seq":2,"type":"cus'
   expect(await mend(first + torn)).toEqual({
     mended: { tornBytes: torn.length, keptAs: `${log}.torn-1` },
@@ -65,7 +65,7 @@ test('torn bytes are set aside, durably and by name, before they are cut off', a
   })
 })
 
-test('a log without any newline is torn as a whole', async () => {
+test('a log without any newline is torn completely', async () => {
   expect(await mend('{"seq":1')).toMatchObject({ mended: { tornBytes: 8 }, log: '', torn: '{"seq":1' })
 })
 
@@ -73,13 +73,13 @@ test('a final run of NUL bytes is torn', async () => {
   expect(await mend(`${first}\0\0\0`)).toMatchObject({ mended: { tornBytes: 3 }, log: first, torn: '\0\0\0' })
 })
 
-test('a whole line that lost only its newline gets it back, and nothing is set aside', async () => {
+test('a complete line without its newline gets it back, and nothing is copied aside', async () => {
   const { calls, ...rest } = await mend(first + second)
   expect(rest).toEqual({ mended: { tornBytes: 0, keptAs: undefined }, log: `${first}${second}\n` })
   expect(calls.slice(2)).toEqual([`write ${log} 1`])
 })
 
-test('one stray byte in place of the newline is set aside with its line and taken away', async () => {
+test('one stray byte in place of the newline is copied aside with its line and removed', async () => {
   expect(await mend(`${first}${second}\0`)).toMatchObject({
     mended: { tornBytes: 1, keptAs: `${log}.torn-1` },
     log: `${first}${second}\n`,
@@ -87,12 +87,12 @@ test('one stray byte in place of the newline is set aside with its line and take
   })
 })
 
-test('two stray bytes behind a line are more than a lost newline', async () => {
+test('two stray bytes after a line are more than a lost newline', async () => {
   const torn = `${second}\0\0`
   expect(await mend(first + torn)).toMatchObject({ mended: { tornBytes: torn.length }, log: first, torn })
 })
 
-test('a line that does not prove itself by its checksum is torn', async () => {
+test('a line without a valid checksum is torn', async () => {
   const changed = second.replace('custom', 'custon')
   expect(await mend(first + changed)).toMatchObject({
     mended: { tornBytes: changed.length },
@@ -103,7 +103,7 @@ test('a line that does not prove itself by its checksum is torn', async () => {
   expect(await mend(first + plain)).toMatchObject({ mended: { tornBytes: plain.length }, log: first, torn: plain })
 })
 
-test('a tail that is longer than any line of ours is set aside in pieces, whatever it is', async () => {
+test('a tail longer than any line of ours is copied aside in pieces', async () => {
   const torn = sealLine({ type: 'custom', id: 'b', parent_id: null, text: 'x'.repeat(256 * 1024) }, 2).text
   const { mended, calls, ...rest } = await mend(first + torn)
   expect(mended.tornBytes).toBe(torn.length)
@@ -115,14 +115,14 @@ test('a tail that is longer than any line of ours is set aside in pieces, whatev
   )
 })
 
-test('the longest tail that may be a line is still taken for one', async () => {
+test('the longest possible line at the tail is still restored', async () => {
   const empty = sealLine({ type: 'custom', id: 'b', parent_id: null, text: '' }, 2).text
   const fitting = sealLine({ type: 'custom', id: 'b', parent_id: null, text: 'x'.repeat(256 * 1024 - empty.length) }, 2)
   expect(fitting.text).toHaveLength(256 * 1024)
   expect(await mend(first + fitting.text)).toMatchObject({ mended: { tornBytes: 0 }, log: `${first}${fitting.text}\n` })
 })
 
-test('what was set aside earlier stays', async () => {
+test('earlier copies stay', async () => {
   const { disk, fd } = diskWith(`${first}new`)
   disk.put(`${log}.torn-1`, 'old')
   expect(await mendTail(disk, log, fd)).toMatchObject({ tornBytes: 3, keptAs: `${log}.torn-2` })
@@ -132,11 +132,11 @@ test('what was set aside earlier stays', async () => {
 test.each([
   ['create', { error: 'ENOSPC' }, 'ENOSPC'],
   ['write', { error: 'ENOSPC' }, 'ENOSPC'],
-  ['write', { short: 2 }, `${log}.torn-1 could not be written whole`],
+  ['write', { short: 2 }, `could not write all of ${log}.torn-1`],
   ['dataSync', { error: 'EIO' }, 'EIO'],
   ['syncFolder', { error: 'EIO' }, 'EIO'],
 ] as const)(
-  'where setting aside fails at %s %o nothing is cut off and nothing is left',
+  'if copying aside fails at %s %o, nothing is truncated and nothing is left',
   async (operation, how, message) => {
     const { disk, fd } = diskWith(`${first}torn`)
     disk.failNth({ operation, nth: 1, ...how })
@@ -147,10 +147,10 @@ test.each([
   },
 )
 
-test('a newline that cannot be written is not taken for written', async () => {
+test('a newline that cannot be written fails', async () => {
   const { disk, fd } = diskWith(first + second)
   disk.failNth({ operation: 'write', nth: 1, short: 0 })
-  await expect(mendTail(disk, log, fd)).rejects.toThrow('the last newline could not be written')
+  await expect(mendTail(disk, log, fd)).rejects.toThrow('could not write the last newline')
   await mendTail(disk, log, fd)
   expect(textOf(disk, log)).toBe(`${first}${second}\n`)
 })
@@ -167,13 +167,13 @@ test('the end of the last line is found across pieces of any length', async () =
   expect(await endOf('x'.repeat(chunkBytes + 5))).toBe(0)
 })
 
-test('the end is looked for from the back, no further than needed', async () => {
+test('the search for the end starts at the back and reads no more than needed', async () => {
   const { disk, fd } = diskWith(`${'x'.repeat(3 * chunkBytes)}\ny`)
   await endOfLastLine(disk, fd, 3 * chunkBytes + 2)
   expect(disk.calls).toEqual([`read ${log} ${chunkBytes}`])
 })
 
-test('a range is read whole, also where a read gives less than it was asked for', async () => {
+test('a range is read completely, even if reads are short', async () => {
   const { disk, fd } = diskWith('0123456789')
   const read = disk.read.bind(disk)
   disk.read = (file, bytes, position) => read(file, bytes.subarray(0, 3), position)
@@ -181,7 +181,7 @@ test('a range is read whole, also where a read gives less than it was asked for'
   expect(disk.calls).toEqual([`read ${log} 3`, `read ${log} 3`, `read ${log} 2`])
 })
 
-test('a range behind the end of the file gives what there is', async () => {
+test('a range past the end of the file gives the available bytes', async () => {
   const { disk, fd } = diskWith('01234')
   expect(Buffer.from(await readRange(disk, fd, { from: 3, to: 9 })).toString()).toBe('34')
   expect(await readRange(disk, fd, { from: 9, to: 12 })).toHaveLength(0)

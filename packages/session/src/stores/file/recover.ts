@@ -4,38 +4,40 @@ import type { FilePort, ReadPort } from './file-port.ts'
 
 export interface Mended {
   tornBytes: number
-  /** Where they were copied to. */
+  /** Where the bytes were copied to. */
   keptAs: string | undefined
-  /** Where the next line begins. */
+  /** Offset of the next line. */
   end: number
 }
 
 /**
- * Makes a log end with a whole line again, with the lock held. Bytes after the last newline were never acknowledged: they are
- * set aside and cut off. If they are a whole line that proves itself, only its newline was lost, and it gets it back.
- * Without a lock they may be a line that somebody is writing just now: nothing is cut, only the next line is kept apart.
+ * Makes a log end with a complete line. With the lock held, bytes after the last newline were never
+ * acknowledged: they are copied aside and truncated. If they form a line with a valid checksum, only its
+ * newline was lost and is restored. Without a lock they may be a line being written, so nothing is truncated; a
+ * newline separates the next line.
  */
 export async function mendTail(port: FilePort, path: string, fd: number, { isLocked = true } = {}): Promise<Mended> {
   const size = port.size(fd)
   const end = await endOfLastLine(port, fd, size)
   if (end === size) return { tornBytes: 0, keptAs: undefined, end }
   if (!isLocked) {
-    if (port.write(fd, newline) === 0) throw new Error('a newline could not be written')
+    if (port.write(fd, newline) === 0) throw new Error('could not write a newline')
     return { tornBytes: size - end, keptAs: undefined, end: size + 1 }
   }
   const whole = await wholeLineAt(port, fd, { from: end, to: size })
   let keptAs: string | undefined
   if (end + whole < size) {
     keptAs = await setAside(port, path, fd, { from: end, to: size })
-    // Copying took time, and a writer whose lock file was deleted may have gone on. Nothing comes between this look and the cut.
+    // Copying was asynchronous, and a writer whose lock file was deleted may have continued. Nothing happens
+    // between this check and the truncation.
     if (port.size(fd) !== size) return mendTail(port, path, fd)
     port.truncate(fd, end + whole)
   }
-  if (whole > 0 && port.write(fd, newline) === 0) throw new Error('the last newline could not be written')
+  if (whole > 0 && port.write(fd, newline) === 0) throw new Error('could not write the last newline')
   return { tornBytes: size - end - whole, keptAs, end: whole > 0 ? end + whole + 1 : end }
 }
 
-/** The offset after the last newline; bytes behind it are unfinished. */
+/** The offset after the last newline; bytes after it are unfinished. */
 export async function endOfLastLine(port: ReadPort, fd: number, size: number): Promise<number> {
   for (let to = size; to > 0; to -= chunkBytes) {
     const from = Math.max(0, to - chunkBytes)
@@ -64,10 +66,10 @@ interface Range {
 
 const chunkBytes = 64 * 1024
 const newline = Uint8Array.of(0x0a)
-/** A line that the writer made is never longer than this. */
+/** The writer never makes longer lines. */
 const maxMendedBytes = 256 * 1024
 
-/** Length of the sealed line that the unfinished bytes are, with at most one stray byte behind it; 0 if they are none. */
+/** Length of the sealed line in the unfinished bytes, allowing one stray byte after it; 0 if there is none. */
 async function wholeLineAt(port: ReadPort, fd: number, range: Range): Promise<number> {
   if (range.to - range.from > maxMendedBytes) return 0
   const bytes = await readRange(port, fd, range)
@@ -84,10 +86,10 @@ async function setAside(port: FilePort, path: string, fd: number, range: Range):
   try {
     for (let from = range.from; from < range.to; from += chunkBytes) {
       const bytes = await readRange(port, fd, { from, to: Math.min(from + chunkBytes, range.to) })
-      if (port.write(copy, bytes) < bytes.length) throw new Error(`${keptAs} could not be written whole`)
+      if (port.write(copy, bytes) < bytes.length) throw new Error(`could not write all of ${keptAs}`)
     }
     await port.dataSync(copy)
-    // Before anything is cut off, so that a power cut finds it in one place or the other.
+    // Sync before truncating, so that the bytes survive a power cut in one place or the other.
     await port.syncFolder(dirname(path))
   } catch (error) {
     port.remove(keptAs)

@@ -9,7 +9,7 @@ import type { LockAttempt } from './writer-lock.ts'
 const log = '/root/s/events.jsonl'
 const large = 'x'.repeat(300_000)
 
-test('a writer whose lock file was deleted is refused at its next append, and writes no file by name any more', async () => {
+test('a writer whose lock file was deleted fails its next append, and writes no more files by name', async () => {
   const disk = new MemoryDisk()
   const lock = fakeLock()
   const session = await storeOn(disk, lock.acquire).create({ id: 's' })
@@ -25,7 +25,7 @@ test('a writer whose lock file was deleted is refused at its next append, and wr
   expect({ names: names(), metadata: disk.contentOf('/root/s/metadata.json') }).toEqual(before)
 })
 
-test('a writer does not cut off its half line once another has written behind it', async () => {
+test('a writer does not truncate its partial line once another has written after it', async () => {
   const disk = new MemoryDisk()
   const { first, openSecond } = await twoOn(disk)
   disk.failNth({ operation: 'write', nth: 1, short: 50, pathEnd: log })
@@ -40,7 +40,7 @@ test('a writer does not cut off its half line once another has written behind it
   expect(await said(await reopened(disk))).toEqual(['user: first', 'user: acknowledged'])
 })
 
-test('a writer whose lock file was deleted does not cut off its half line', async () => {
+test('a writer whose lock file was deleted does not truncate its partial line', async () => {
   const disk = new MemoryDisk()
   const lock = fakeLock()
   const session = await storeOn(disk, lock.acquire).create({ id: 's' })
@@ -53,7 +53,7 @@ test('a writer whose lock file was deleted does not cut off its half line', asyn
   expect(disk.contentOf(log)!.length).toBe(size + 50)
 })
 
-test('whoever insists without a lock cuts off nothing: the half line may be one that is being written', async () => {
+test('opening with insist and without a lock truncates nothing: the partial line may still be being written', async () => {
   const disk = new MemoryDisk()
   const { first, openSecond } = await twoOn(disk)
   const size = disk.contentOf(log)!.length
@@ -65,7 +65,7 @@ test('whoever insists without a lock cuts off nothing: the half line may be one 
   expect(await said(await reopened(disk))).toEqual(['user: first', 'user: second'])
 })
 
-test('a newline that cannot be written keeps out whoever insists', async () => {
+test('opening with insist fails if the newline cannot be written', async () => {
   const disk = new MemoryDisk()
   const { openSecond } = await twoOn(disk)
   writeRaw(disk, '{"seq":')
@@ -73,7 +73,7 @@ test('a newline that cannot be written keeps out whoever insists', async () => {
   await expect(openSecond()).rejects.toMatchObject({ code: 'storage-failed' })
 })
 
-test('a half line that appears while a session opens is not written on', async () => {
+test('a partial line that appears during an open is not continued', async () => {
   const disk = new MemoryDisk()
   const { openSecond } = await twoOn(disk)
   const gate = pauseNext(disk, 'dataSync')
@@ -84,7 +84,7 @@ test('a half line that appears while a session opens is not written on', async (
   await expect(user(await opening, 'second')).rejects.toMatchObject({ code: 'fenced' })
 })
 
-test('mending begins again where the log grew while its end was copied', async () => {
+test('mending restarts if the log grew while its tail was copied', async () => {
   const disk = new MemoryDisk()
   await twoOn(disk)
   const whole = disk.contentOf(log)!
@@ -121,7 +121,7 @@ function storeOn(disk: MemoryDisk, lock: () => Promise<LockAttempt>): ReturnType
   return openFileStore({ folder: '/root', port: disk, lock })
 }
 
-/** One that has written without a lock, and the way to a second one. */
+/** A session written without a lock, and a function that opens a second one. */
 async function twoOn(disk: MemoryDisk): Promise<{ first: Session; openSecond: () => Promise<Session> }> {
   await (await storeOn(disk, fakeLock().acquire).create({ id: 's' })).close()
   const first = await storeOn(disk, noLock).open('s', { insist: true })
@@ -133,14 +133,14 @@ async function reopened(disk: MemoryDisk): Promise<Session> {
   return storeOn(disk, fakeLock().acquire).open('s')
 }
 
-/** Bytes from somebody who is not a store. */
+/** Bytes that no store wrote. */
 function writeRaw(disk: MemoryDisk, words: string): void {
   const fd = disk.openAppend(log)
   disk.write(fd, Buffer.from(words))
   disk.close(fd)
 }
 
-/** The next call of this name does its work and then waits. */
+/** The next call of this name takes effect and then waits. */
 function pauseNext(disk: MemoryDisk, operation: 'read' | 'dataSync'): { reached: Promise<void>; open: () => void } {
   const reached = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
@@ -155,7 +155,7 @@ function pauseNext(disk: MemoryDisk, operation: 'read' | 'dataSync'): { reached:
   return { reached: reached.promise, open: gate.resolve }
 }
 
-test('lines that need only be accepted find out about a deleted lock file too, a moment later', async () => {
+test('lines that need only be accepted also detect a deleted lock file, a moment later', async () => {
   const disk = new MemoryDisk()
   const lock = fakeLock()
   const store = openFileStore({ folder: '/root', port: disk, lock: lock.acquire, durability: 'accepted' })

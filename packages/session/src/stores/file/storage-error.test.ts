@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { storageError } from './storage-error.ts'
 
-test('a failure of the storage says what could not be done, and why', () => {
+test('a storage failure says what failed, and why', () => {
   const cause = new Error('ENOSPC: no space left on device')
   expect(storageError('A blob could not be stored', cause)).toMatchObject({
     code: 'storage-failed',

@@ -41,7 +41,7 @@ afterEach(async () => {
 describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
   const kinds = [kind]
 
-  test('is an empty file that only its owner can read, with nothing beside it', async () => {
+  test('is an empty file that only its owner can read, without companion files', async () => {
     const lock = await locked(path, kinds)
     const during = readdirSync(folder)
     lock.release()
@@ -54,7 +54,7 @@ describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
     })
   })
 
-  test('is held for a second attempt of the same process, by the same path and by every other name of the file', async () => {
+  test('is held against a second attempt of the same process, by the same path and by every other name of the file', async () => {
     await locked(path, kinds)
     linkSync(path, join(folder, 'hard-link'))
     symlinkSync(folder, `${folder}-alias`)
@@ -65,13 +65,13 @@ describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
     expect(await attemptElsewhere()).toBe('held')
   })
 
-  test('goes to exactly one of two attempts made at once', async () => {
+  test('goes to exactly one of two concurrent attempts', async () => {
     const attempts = await Promise.all([acquireWriterLock(path, { kinds }), acquireWriterLock(path, { kinds })])
     keep(attempts)
     expect(attempts.map(({ type }) => type)).toEqual(['locked', 'held'])
   })
 
-  test('is free after it was released, here and in another process', async () => {
+  test('is free after its release, here and in another process', async () => {
     const first = await locked(path, kinds)
     first.release()
     const second = await locked(path, kinds)
@@ -92,7 +92,7 @@ describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
     expect((await locked(path, ['ofd', 'sqlite'])).isIntact()).toBe(true)
   })
 
-  test.each<LockKind>(['ofd', 'sqlite'])('keeps out an attempt of kind %s in another process', async (other) => {
+  test.each<LockKind>(['ofd', 'sqlite'])('excludes an attempt of kind %s in another process', async (other) => {
     const holder = await startHolder({ kinds })
     expect(await acquireWriterLock(path, { kinds: [other] })).toEqual({ type: 'held' })
     expect(await attemptElsewhere([other])).toBe('held')
@@ -103,14 +103,14 @@ describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
     expect(await holder.ask('lock')).toBe('locked')
   })
 
-  test('does not live on in a child of its process', async () => {
+  test('is not inherited by a child process', async () => {
     const lock = await locked(path, kinds)
     await startHolder({ at: join(folder, 'other') })
     lock.release()
     expect(await attemptElsewhere()).toBe('locked')
   })
 
-  test('stays held when its process forgets it', async () => {
+  test('stays held even if its process drops the reference', async () => {
     const holder = await startHolder({ kinds })
     expect(await holder.ask('forget')).toBe(true)
     expect(await acquireWriterLock(path)).toEqual({ type: 'held' })
@@ -140,20 +140,20 @@ describe.each<LockKind>(['ofd', 'sqlite'])('a lock of kind %s', (kind) => {
     expect(await attemptElsewhere(kinds, join(folder, 'moved', 'lock'))).toBe('held')
   })
 
-  test('is not had through a symbolic link', async () => {
+  test('cannot be taken through a symbolic link', async () => {
     symlinkSync(join(folder, 'target'), path)
     expect(await acquireWriterLock(path, { kinds })).toEqual({ type: 'unavailable', reason: expect.any(String) })
     expect(readdirSync(folder)).toEqual(['lock'])
   })
 
-  test('is not had in a folder that is missing', async () => {
+  test('cannot be taken in a missing folder', async () => {
     expect(await acquireWriterLock(join(folder, 'missing', 'lock'), { kinds })).toEqual({
       type: 'unavailable',
       reason: expect.stringContaining('ENOENT'),
     })
   })
 
-  test('is not had in a folder that cannot be written', async () => {
+  test('cannot be taken in a read-only folder', async () => {
     chmodSync(folder, 0o555)
     expect(await asOrdinaryUser(() => acquireWriterLock(path, { kinds }))).toEqual({
       type: 'unavailable',
@@ -170,21 +170,21 @@ describe('without the native package', () => {
     expect((await locked(path)).kind).toBe('sqlite')
     expect(await acquireWriterLock(join(folder, 'other'), { kinds: ['ofd'] })).toEqual({
       type: 'unavailable',
-      reason: expect.stringContaining(`No kernel lock can be had on ${join(folder, 'other')} (ofd: `),
+      reason: expect.stringContaining(`No kernel lock is available for ${join(folder, 'other')} (ofd: `),
     })
   })
 
   test('a file that is not empty is neither locked nor changed', async () => {
-    writeFileSync(path, 'somebody wrote into the lock file')
+    writeFileSync(path, 'text in the lock file')
     expect(await acquireWriterLock(path, { kinds: ['sqlite'] })).toEqual({
       type: 'unavailable',
-      reason: `No kernel lock can be had on ${path} (sqlite: file is not a database).`,
+      reason: `No kernel lock is available for ${path} (sqlite: file is not a database).`,
     })
-    expect(readFileSync(path, 'utf8')).toBe('somebody wrote into the lock file')
+    expect(readFileSync(path, 'utf8')).toBe('text in the lock file')
   })
 })
 
-describe('a file system that refuses one kind of lock', () => {
+describe('a file system that rejects one kind of lock', () => {
   test('gets the other kind', async () => {
     vi.doMock('fs-native-extensions', () => ({
       tryLock: () => {
@@ -196,27 +196,27 @@ describe('a file system that refuses one kind of lock', () => {
 })
 
 describe('a lock file that is replaced while it is being locked', () => {
-  test('is locked anew', async () => {
+  test('is locked again', async () => {
     await mockTryLock({ before: deleteFor(1) })
     const lock = await locked(path, ['ofd'])
     expect(lock.isIntact()).toBe(true)
     expect(await attemptElsewhere()).toBe('held')
   })
 
-  test('is locked anew with SQLite', async () => {
+  test('is locked again with SQLite', async () => {
     mockExec({ before: deleteFor(1) })
     const lock = await locked(path, ['sqlite'])
     expect(lock.isIntact()).toBe(true)
     expect(await attemptElsewhere()).toBe('held')
   })
 
-  test('is given up when it happens every time', async () => {
+  test('fails if that happens every time', async () => {
     await mockTryLock({ before: deleteFor(Infinity) })
     mockExec({ before: deleteFor(Infinity) })
     const sentence = 'the file was replaced 10 times while it was being locked'
     expect(await acquireWriterLock(path)).toEqual({
       type: 'unavailable',
-      reason: `No kernel lock can be had on ${path} (ofd: ${sentence}; sqlite: ${sentence}).`,
+      reason: `No kernel lock is available for ${path} (ofd: ${sentence}; sqlite: ${sentence}).`,
     })
   })
 
@@ -287,7 +287,7 @@ interface OtherProcess {
 
 const bothKinds: readonly LockKind[] = ['ofd', 'sqlite']
 
-/** What an attempt in a new process comes to. */
+/** The result of an attempt in a new process. */
 async function attemptElsewhere(kinds = bothKinds, at = path): Promise<unknown> {
   const other = startProcess({ kinds, at })
   const answer = await other.ask('lock')

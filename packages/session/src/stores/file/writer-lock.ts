@@ -1,4 +1,5 @@
-// The kernel lock that makes one process the writer of a session. It dies with its process and asks no clock.
+// The kernel lock that makes one process the writer of a session. The kernel releases it when the process ends;
+// no timeouts are involved.
 import { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -7,7 +8,7 @@ export type LockKind = 'ofd' | 'sqlite'
 
 export interface WriterLock {
   readonly kind: LockKind
-  /** False when the file at the path is no longer the one that is locked: deleted, replaced, folder renamed, or released. */
+  /** False if the file at the path is no longer the locked one: deleted, replaced, folder renamed, or released. */
   isIntact(): boolean
   release(): void
 }
@@ -18,16 +19,14 @@ export type LockAttempt =
   | { type: 'unavailable'; reason: string }
 
 export interface WriterLockOptions {
-  /** Tried in this order; the next one only where the one before cannot be had. */
+  /** Tried in this order; the next one only if the previous one is unavailable. */
   kinds?: readonly LockKind[]
 }
 
 /**
- * Locks the file at the path, making it if it is missing, and never waits. The two kinds exclude each other, so processes with
- * and without the native package may meet.
- *
- * While a lock is held nothing else in the process may open that file, not even to copy it: closing it would drop a lock of
- * kind `sqlite`.
+ * Locks the file at the path, creating it if needed, and never waits. The two kinds exclude each other, so
+ * processes with and without the native package can coexist. While a lock is held, nothing else in the process
+ * may open that file, not even to copy it: closing it would release a lock of kind `sqlite`.
  */
 export async function acquireWriterLock(path: string, options: WriterLockOptions = {}): Promise<LockAttempt> {
   const reasons: string[] = []
@@ -39,13 +38,13 @@ export async function acquireWriterLock(path: string, options: WriterLockOptions
       reasons.push(`${kind}: ${(error as Error).message}`)
     }
   }
-  return { type: 'unavailable', reason: `No kernel lock can be had on ${path} (${reasons.join('; ')}).` }
+  return { type: 'unavailable', reason: `No kernel lock is available for ${path} (${reasons.join('; ')}).` }
 }
 
 type FileLock =
   | { type: 'locked'; identity: string; unlock: () => void }
   | { type: 'held' }
-  /** Locked, but the path no longer leads there: somebody deleted or replaced the file in between. */
+  /** Locked, but the file at the path was deleted or replaced in the meantime. */
   | { type: 'replaced' }
 
 type LockFile = (path: string) => FileLock
@@ -53,8 +52,8 @@ type LockFile = (path: string) => FileLock
 const attemptLimit = 10
 
 /**
- * What this process holds, by path and by inode. Asking here instead of the kernel keeps a second attempt from opening the file,
- * and the entry keeps a SQLite lock from being collected with its database.
+ * Locks held by this process, by path and by inode. Checking here instead of the kernel keeps a second attempt
+ * from opening the file. The entry also keeps a SQLite lock from being garbage-collected with its database.
  */
 const heldHere = new Map<string, () => void>()
 
@@ -63,7 +62,7 @@ export function isHeldHere(path: string): boolean {
   return heldHere.has(identityAt(path))
 }
 
-/** Nothing here awaits: between the look at `heldHere` and the entry into it no other attempt of this process can come. */
+/** Synchronous: no other attempt of this process can come between the check of `heldHere` and the entry into it. */
 function acquire(path: string, kind: LockKind, lockFile: LockFile): LockAttempt {
   const realPath = join(realpathSync(dirname(path)), basename(path))
   for (let attempt = 0; attempt < attemptLimit; attempt += 1) {
@@ -102,14 +101,14 @@ class KernelLock implements WriterLock {
   }
 
   release(): void {
-    // A descriptor closed twice could by then be somebody else's.
+    // A descriptor closed twice could belong to another file by then.
     if (this.#isReleased) return
     this.#isReleased = true
     this.#release()
   }
 }
 
-/** Rejects where the package is not installed or has no build for this machine. */
+/** Rejects if the package is not installed or has no build for this machine. */
 async function loadOfd(): Promise<LockFile> {
   const { tryLock, unlock } = await import('fs-native-extensions')
   return (path) => {
@@ -127,7 +126,7 @@ async function loadOfd(): Promise<LockFile> {
   }
 }
 
-/** Closing alone would leave the lock to a child process that is being started just now and still has a copy of the descriptor. */
+/** Unlocks explicitly: a child process being started may still hold a copy of the descriptor. */
 function unlockOfd(descriptor: number, unlock: (descriptor: number) => void): void {
   try {
     unlock(descriptor)
@@ -137,8 +136,9 @@ function unlockOfd(descriptor: number, unlock: (descriptor: number) => void): vo
 }
 
 /**
- * `BEGIN IMMEDIATE` keeps everybody out as `BEGIN EXCLUSIVE` does, but of two that begin at the same time exactly one gets it;
- * with `EXCLUSIVE` each can refuse the other. Nothing is ever written: the file stays empty, and its journal is in memory.
+ * `BEGIN IMMEDIATE` excludes others like `BEGIN EXCLUSIVE`, but of two concurrent attempts exactly one
+ * succeeds; with `EXCLUSIVE` each can refuse the other. Nothing is ever written: the file stays empty, and its
+ * journal is in memory.
  */
 function lockWithSqlite(path: string): FileLock {
   makeLockFile(path)
@@ -168,8 +168,8 @@ function beginImmediate(database: DatabaseSync): boolean {
 const sqliteBusy = 5
 
 /**
- * SQLite would follow a link and make a file that others can read. A file that is there is not opened: closing it would drop the
- * lock of another thread of this process.
+ * SQLite would follow a symbolic link, and create a file that others can read. An existing file is not opened:
+ * closing it would release the lock of another thread of this process.
  */
 function makeLockFile(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw new Error('it is a symbolic link')
@@ -185,12 +185,12 @@ function isAt(path: string, identity: string): boolean {
   return there !== '' && there === identity
 }
 
-/** Empty where there is no file or it cannot be looked at. */
+/** Empty if the file is missing or inaccessible. */
 function identityAt(path: string): string {
   try {
     return identityOf(lstatSync(path, { bigint: true }))
   } catch {
-    return '' // gone or out of reach: either way not a file that we hold
+    return '' // missing or inaccessible: not a file that we hold
   }
 }
 

@@ -26,7 +26,7 @@ describe('memory store', () => {
 })
 
 describe('memory log store', () => {
-  test('a list says that a run is interrupted when nobody writes its session any more', async () => {
+  test('a list shows a run as interrupted once its session has no writer', async () => {
     const store = new SessionStore(new MemoryLogStore())
     const session = await store.create()
     await session.append({ type: 'run_start', runStart: { runId: 'run', leafId: null } })
@@ -35,7 +35,7 @@ describe('memory log store', () => {
     expect((await store.list()).sessions).toMatchObject([{ status: 'idle', stopped: { type: 'interrupted' } }])
   })
 
-  test('wakes who waits for a line, and lets go who is told to stop', async () => {
+  test('wakes waiters when a line is added, and stops on abort', async () => {
     const port = new MemoryLogStore()
     const store = new SessionStore(port)
     const session = await store.create({ id: 's' })
@@ -50,7 +50,7 @@ describe('memory log store', () => {
     await expect(log.changed(stop.signal)).resolves.toBeUndefined()
   })
 
-  test('refuses a batch that is not chained to its last line, and says where a session is', async () => {
+  test('rejects a batch that does not follow its last line, and returns the place of a session', async () => {
     const port = new MemoryLogStore()
     await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
     const claim = await port.claim(localScope, 's')
@@ -58,11 +58,11 @@ describe('memory log store', () => {
     const line = sealLine({ type: 'custom', id: 'a', parent_id: null }, 7)
     expect(log.append([line], { term: 1, head: 6, durability: 'durable' })).toEqual({
       type: 'fenced',
-      reason: 'its last line is 1 by now',
+      reason: 'its last line is now 1',
     })
     expect(log.append([line], { term: 2, head: 1, durability: 'durable' })).toEqual({
       type: 'fenced',
-      reason: 'its term is 1 by now',
+      reason: 'its term is now 1',
     })
     expect(await port.placeOf(localScope, 's')).toBe('active')
     expect(await port.placeOf(localScope, 'nowhere')).toBeUndefined()
@@ -76,7 +76,7 @@ describe('memory log store', () => {
     await port.close()
   })
 
-  test('lists what has no time by its id, and finds what has none', async () => {
+  test('sorts sessions without a time by id, and finds sessions without text', async () => {
     const port = new MemoryLogStore()
     await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
     const claim = await port.claim(localScope, 's')

@@ -30,7 +30,7 @@ import { Listeners } from '../../util/listeners.ts'
 import { pageOf } from '../list-page.ts'
 import { newestHits, searchLog } from '../search-log.ts'
 
-/** Sessions that live as long as the process, with the same lines and the same fencing as any other store. */
+/** Sessions that live as long as the process, with the same lines and fencing as any other store. */
 export function memoryStore(options: Omit<SessionStoreOptions, 'openPath' | 'pathOf'> = {}): SessionStore {
   return new SessionStore(new MemoryLogStore(), options)
 }
@@ -57,7 +57,10 @@ export class MemoryLogStore implements LogStore {
   async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
     const session = this.#find(scope, sessionId)
     if (session.owner !== undefined && !options?.insist) {
-      return { type: 'owned', owner: { reason: 'Somebody in this process writes it.', process: String(session.owner) } }
+      return {
+        type: 'owned',
+        owner: { reason: 'Another part of this process is writing this session.', process: String(session.owner) },
+      }
     }
     return { type: 'claimed', log: new MemoryLog(session, session.takeOver()) }
   }
@@ -88,7 +91,8 @@ export class MemoryLogStore implements LogStore {
   async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
     const session = this.#sessionsOf(scope).get(sessionId)
     if (!session) throw notFound(sessionId)
-    if (session.owner !== undefined) throw new SessionError('session-owned', `Session ${sessionId} is open.`)
+    if (session.owner !== undefined)
+      throw new SessionError('session-owned', `Session ${sessionId} is open. Close it first.`)
     session.place = place
   }
 
@@ -122,7 +126,7 @@ class StoredSession {
   owner: number | undefined
   readonly #changes = new Listeners<void>()
 
-  /** The number of stored lines is their head: seq has no gaps here. */
+  /** The line count equals the head: seq has no gaps here. */
   get head(): number {
     return this.lines.length
   }
@@ -214,8 +218,8 @@ class MemoryLog implements WritableLog {
 
   append(lines: readonly SealedLine[], options: AppendOptions): AppendResult {
     const session = this.#session
-    if (session.term !== options.term) return { type: 'fenced', reason: `its term is ${session.term} by now` }
-    if (session.head !== options.head) return { type: 'fenced', reason: `its last line is ${session.head} by now` }
+    if (session.term !== options.term) return { type: 'fenced', reason: `its term is now ${session.term}` }
+    if (session.head !== options.head) return { type: 'fenced', reason: `its last line is now ${session.head}` }
     return { type: 'appended', positions: lines.map(({ text }) => session.push(text)) }
   }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 
-/** Thrown by everything the index is asked. A busy one is left alone, any other is thrown away and made anew. */
+/** Thrown by every operation of the index. A busy index is kept; for any other error it is deleted and rebuilt. */
 export class IndexError extends Error {
   readonly isBusy: boolean
 
@@ -11,7 +11,7 @@ export class IndexError extends Error {
   }
 }
 
-/** The index file, opened: statements that are prepared once, and transactions. */
+/** The open index file, with prepared statements and transactions. */
 export class IndexConnection {
   readonly #file: string
   readonly #db: DatabaseSync
@@ -35,7 +35,7 @@ export class IndexConnection {
     }
   }
 
-  /** False where the file was deleted or replaced since. */
+  /** False if the file was deleted or replaced since it was opened. */
   get isInPlace(): boolean {
     return statSync(this.#file, { throwIfNoEntry: false })?.ino === this.#inode
   }
@@ -65,7 +65,7 @@ export class IndexConnection {
     this.#db.exec(sql)
   }
 
-  /** All or nothing. `onFailure` is called before what was done is taken back. */
+  /** All or nothing. `onFailure` is called before the rollback. */
   transaction<T>(work: () => T, onFailure: () => void): T {
     return guarded(() => {
       this.#db.exec('BEGIN IMMEDIATE')
@@ -94,10 +94,10 @@ export function asIndexError(error: unknown): IndexError {
   return error instanceof IndexError ? error : new IndexError(error)
 }
 
-/** SQLite waits in the thread that asks; longer than this nobody should. */
+/** SQLite blocks the calling thread while it waits, so the limit is short. */
 const busyTimeoutMs = 40
 
-/** Busy, locked, or no room: throwing the index away would not help. */
+/** Busy, locked, or disk full: rebuilding the index would not help. */
 function isLeftAlone(error: unknown): boolean {
   const code = (error as { errcode?: number }).errcode ?? 0
   return [5, 6, 13].includes(code & 0xff)

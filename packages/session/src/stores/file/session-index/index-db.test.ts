@@ -50,7 +50,7 @@ function found(db: IndexDb, source: number, expression: string): string[] {
   return [...db.candidates(source, expression, Number.MAX_SAFE_INTEGER)].map(({ id, seq }) => `${id} ${seq}`)
 }
 
-/** Changes the file behind the back of the index. */
+/** Changes the file behind the index's back. */
 function edit(sql: string): void {
   const other = new DatabaseSync(file)
   other.exec(sql)
@@ -58,7 +58,7 @@ function edit(sql: string): void {
 }
 
 describe('opening', () => {
-  test('makes a file that only its owner can read, and nothing beside it that others can', () => {
+  test('creates a file that only its owner can read, and companion files with the same mode', () => {
     const before = process.umask(0)
     try {
       open().saveRows(1, [row('a')])
@@ -69,14 +69,14 @@ describe('opening', () => {
     }
   })
 
-  test('keeps what is there', () => {
+  test('keeps existing content', () => {
     const first = open()
     first.saveRows(1, [row('a')])
     first.close()
     expect(open().row(1, 'a')).toEqual(row('a'))
   })
 
-  test('fails for a file that is not an index, of another schema, or in no folder', () => {
+  test('fails for a file that is not an index, has another schema, or has no folder', () => {
     writeFileSync(file, 'not a database, and long enough to be looked at: '.repeat(100))
     expect(() => open()).toThrow(IndexError)
     IndexDb.remove(file)
@@ -85,7 +85,7 @@ describe('opening', () => {
     expect(() => IndexDb.open(join(folder, 'none', 'index'))).toThrow(IndexError)
   })
 
-  test('can be begun again after removing whatever lies there', () => {
+  test('can be rebuilt after removing whatever lies there', () => {
     mkdirSync(file)
     writeFileSync(`${file}-journal`, 'old')
     expect(() => open()).toThrow(IndexError)
@@ -93,7 +93,7 @@ describe('opening', () => {
     expect(open().row(1, 'a')).toBeUndefined()
   })
 
-  test('tells a file that was deleted or replaced', () => {
+  test('detects a file that was deleted or replaced', () => {
     const db = open()
     expect(db.isInPlace).toBe(true)
     rmSync(file)
@@ -103,7 +103,7 @@ describe('opening', () => {
     expect(db.isInPlace).toBe(false)
   })
 
-  test('is over after closing, once or twice', () => {
+  test('is closed after closing, once or twice', () => {
     const db = open()
     db.close()
     db.close()
@@ -111,8 +111,8 @@ describe('opening', () => {
   })
 })
 
-describe('an index that somebody else holds', () => {
-  test('is busy, and says so soon', () => {
+describe('an index locked by another connection', () => {
+  test('is busy, and reports it quickly', () => {
     const db = open()
     const other = new DatabaseSync(file)
     other.exec('BEGIN EXCLUSIVE')
@@ -127,7 +127,7 @@ describe('an index that somebody else holds', () => {
 })
 
 describe('sources', () => {
-  test('have a number of their own for each folder and kind, and keep it', () => {
+  test('have a number for each folder and kind, and keep it', () => {
     const db = open()
     const numbers = [db.sourceNumber('', 'list'), db.sourceNumber('', 'search'), db.sourceNumber('.trash', 'list')]
     expect(new Set(numbers).size).toBe(3)
@@ -143,7 +143,7 @@ describe('sources', () => {
 })
 
 describe('rows', () => {
-  test('come back by range, as they were', () => {
+  test('are returned by range, unchanged', () => {
     const db = open()
     db.saveRows(
       1,
@@ -164,7 +164,7 @@ describe('rows', () => {
     'mtime_ms = 2',
     'seal = seal + 1',
     'value = NULL',
-  ])('that were edited (%s) are not believed', (change) => {
+  ])('that were edited (%s) are ignored', (change) => {
     const db = open()
     db.saveRows(1, [row('a'), row('b')])
     edit(`UPDATE log SET ${change} WHERE id = 'a'`)
@@ -173,7 +173,7 @@ describe('rows', () => {
 })
 
 describe('documents', () => {
-  test('are found, the last first, with the place of their line', () => {
+  test('are found, newest first, with the position of their line', () => {
     const db = open()
     db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('apple', 'pear', 'apple pie') }])
     const all: Candidate[] = [...db.candidates(1, '"apple"', Number.MAX_SAFE_INTEGER)]
@@ -185,7 +185,7 @@ describe('documents', () => {
     expect(found(db, 1, '')).toEqual(['a 3', 'a 2', 'a 1'])
   })
 
-  test('are many in one log', () => {
+  test('may be many in one log', () => {
     const db = open()
     const many = documents(...Array.from({ length: 600 }, (_, index) => `word${index}`))
     db.addDocuments(1, [{ row: row('a'), ...anew, documents: many }])
@@ -196,7 +196,7 @@ describe('documents', () => {
     ])
   })
 
-  test('know how new those before them are at most', () => {
+  test('have an upper bound on the age of earlier ones', () => {
     const db = open()
     db.addDocuments(1, [
       { row: row('a'), ...anew, documents: [document(1, 'x', 5000)] },
@@ -205,7 +205,7 @@ describe('documents', () => {
     expect([...db.candidates(1, '"x"', 99)].map(({ reachMs }) => reachMs)).toEqual([5000, 5000])
   })
 
-  test('continue a log only from where the caller thinks it is', () => {
+  test('continue a log only from the position that the caller expects', () => {
     const db = open()
     db.addDocuments(1, [{ row: row('a', '1'), ...anew, documents: documents('one') }])
     db.addDocuments(1, [{ row: row('a', '2'), known: '1', isContinued: true, documents: [document(2, 'two')] }])
@@ -213,14 +213,14 @@ describe('documents', () => {
     expect([found(db, 1, ''), db.row(1, 'a')?.value]).toEqual([['a 2', 'a 1'], '2'])
   })
 
-  test('are replaced where a log begins anew', () => {
+  test('are replaced if a log is indexed from the start', () => {
     const db = open()
     db.addDocuments(1, [{ row: row('a', '1'), ...anew, documents: documents('one', 'two') }])
     db.addDocuments(1, [{ row: row('a', '1'), known: '1', isContinued: false, documents: documents('three') }])
     expect([found(db, 1, '"one"'), found(db, 1, '"three"')]).toEqual([[], ['a 1']])
   })
 
-  test('of dropped logs are not found any more, and give way when they are the most', () => {
+  test('of dropped logs are not found, and are purged when they are the majority', () => {
     const db = open()
     const search = db.sourceNumber('', 'search')
     const many = documents(...Array.from({ length: 10_000 }, () => 'same'))
@@ -241,7 +241,7 @@ describe('documents', () => {
     expect([found(db, search, '"same"'), termsWith(db, search, 'same')]).toEqual([['c 1'], ['same']])
   })
 
-  test('are all there or none of them', () => {
+  test('are added all or not at all', () => {
     const db = open()
     const bad = {
       ...document(2, 'two'),
@@ -254,21 +254,21 @@ describe('documents', () => {
     expect(termsWith(db, 1, 'one')).toEqual(['one'])
   })
 
-  test('are not there where the database gave up by itself', () => {
+  test('are not added if the database rolls back by itself', () => {
     const db = open()
     edit(`CREATE TRIGGER refuse BEFORE INSERT ON log BEGIN SELECT RAISE(ROLLBACK, 'no'); END`)
     expect(() => db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('one') }])).toThrow(IndexError)
     expect(found(db, 1, '"one"')).toEqual([])
   })
 
-  test('cannot be added where the rows are gone', () => {
+  test('cannot be added without the row table', () => {
     const db = open()
     edit('DROP TABLE log')
     const addition = { row: row('a'), ...anew, documents: documents('one') }
     expect(answerOf(() => db.addDocuments(1, [addition]))).toMatchObject({ isBusy: false })
   })
 
-  test('whose places cannot be read break the index', () => {
+  test('with unreadable positions break the index', () => {
     const db = open()
     db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents('one') }])
     edit(`UPDATE batch SET places = 'x'`)
@@ -277,7 +277,7 @@ describe('documents', () => {
     expect(found(db, 1, '"one"')).toEqual([])
   })
 
-  test('are put together bit by bit, and all at once where many parts have piled up', () => {
+  test('are merged step by step, and completely if many segments have piled up', () => {
     const db = open()
     expect([db.tidy(), db.beginCompacting()]).toEqual([false, false])
     for (let index = 0; index < 20; index++)
@@ -290,7 +290,7 @@ describe('documents', () => {
 })
 
 describe('words with a part', () => {
-  test('are given the shortest first, so many at a time, and it is said where there are more', () => {
+  test('are returned shortest first, in batches, with a sign if there are more', () => {
     const db = open()
     const words = Array.from({ length: 600 }, (_, index) => `${'x'.repeat(index % 40)}needle${index}`)
     db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents(words.join(' ')) }])
@@ -298,7 +298,7 @@ describe('words with a part', () => {
     expect([terms.length, terms[0]]).toEqual([513, 'needle0'])
   })
 
-  test('are looked for in one stretch after the other', () => {
+  test('are searched one range after another', () => {
     const db = open()
     const words = Array.from({ length: 25_000 }, (_, index) => `w${String(index).padStart(5, '0')}`)
     db.addDocuments(1, [{ row: row('a'), ...anew, documents: documents(words.join(' ')) }])
@@ -312,7 +312,7 @@ describe('words with a part', () => {
   })
 })
 
-test('another connection that writes changes the version', () => {
+test('a write by another connection changes the version', () => {
   const db = open()
   const { version } = db
   db.saveRows(1, [row('a')])
@@ -321,7 +321,7 @@ test('another connection that writes changes the version', () => {
   expect(db.version).not.toBe(version)
 })
 
-test('terms of more than one source, and more than are remembered, are all learnt', () => {
+test('terms of several sources, and more than the cache holds, are all learned', () => {
   const db = open()
   for (const source of [1, 2, 1])
     db.addDocuments(source, [{ row: row(`s${Math.random()}`), ...anew, documents: documents('same word') }])
@@ -331,7 +331,7 @@ test('terms of more than one source, and more than are remembered, are all learn
   expect(termsWith(db, 1, 'last')).toEqual(['last'])
 })
 
-test('the name of the file carries the schema', () => {
+test('the file name includes the schema', () => {
   expect(indexFileIn('/root')).toBe(join('/root', 'index-1.sqlite'))
 })
 
@@ -350,7 +350,7 @@ test('an index that is truncated anywhere fails or answers, and never hangs', ()
   }
 })
 
-/** What the work gives, or the error that it throws. */
+/** The result of the work, or the error that it throws. */
 function answerOf(work: () => unknown): unknown {
   try {
     return work()

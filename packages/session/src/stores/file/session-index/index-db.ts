@@ -7,36 +7,36 @@ import { IndexDocuments, type Candidate, type Document } from './index-documents
 import { IndexTerms } from './index-terms.ts'
 import { indexedPrefixes } from './search-text.ts'
 
-/** The index of a root. Its name carries the schema, so an older build keeps its own. */
+/** Path of a root's index. The name includes the schema version, so older builds keep their own. */
 export function indexFileIn(root: string): string {
   return join(root, `index-${schemaNumber}.sqlite`)
 }
 
-/** What the index remembers of one log, and which state of the file it is true for. */
+/** What the index stores about one log, and the state of the file for which it is valid. */
 export interface Row {
   id: string
   inode: number
   size: number
   mtimeMs: number
-  /** What rows are sorted by; empty where they are not. */
+  /** Sort key of rows; empty if they are not sorted. */
   modified: string
   /** JSON. */
   value: string
 }
 
-/** The documents of one log that are not in the index yet, and the row that says they are. */
+/** New documents of one log, and the row that marks them as indexed. */
 export interface Addition {
   row: Row
-  /** The value of the row that the caller knows; if it is another one by now, somebody else was quicker. */
+  /** The row's value as the caller read it; if it differs now, another process updated it first. */
   known: string | undefined
-  /** False begins the log anew. */
+  /** False replaces the documents of the log. */
   isContinued: boolean
   documents: Document[]
 }
 
 /**
- * The SQL of the index. It holds nothing that cannot be read from the logs again: rows carry a checksum and are left out if it
- * is wrong, and documents only say where to look.
+ * The SQL of the index. Everything in it can be rebuilt from the logs. Rows with a wrong checksum are ignored,
+ * and documents only tell where to look.
  */
 export class IndexDb {
   readonly #connection: IndexConnection
@@ -51,21 +51,21 @@ export class IndexDb {
 
   static open(file: string): IndexDb {
     return guarded(() => {
-      // Files that belong to this one get its mode from SQLite.
+      // SQLite gives its companion files the mode of this one.
       if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
       requireFiles(file)
       return new IndexDb(IndexConnection.open(file, prepareSchema))
     })
   }
 
-  /** Removes the file, whatever it is. What lies beside it goes first, so that it never meets a new one. */
+  /** Removes the file, whatever it is. Companion files go first, so that they never meet a new index. */
   static remove(file: string): void {
     guarded(() => {
       for (const ending of endings) rmSync(`${file}${ending}`, { force: true, recursive: true })
     })
   }
 
-  /** False where the file was deleted or replaced since. */
+  /** False if the file was deleted or replaced since it was opened. */
   get isInPlace(): boolean {
     return this.#connection.isInPlace
   }
@@ -82,7 +82,7 @@ export class IndexDb {
     this.#connection.close()
   }
 
-  /** The number of a folder and of what is remembered about its logs. */
+  /** The id of a folder and kind in the `source` table. */
   sourceNumber(folder: string, kind: 'list' | 'search'): number {
     return guarded(() => {
       const find = (): number | undefined =>
@@ -96,7 +96,7 @@ export class IndexDb {
     })
   }
 
-  /** The rows after one id and through another, by id. */
+  /** The rows with ids in (after, through], ordered by id. */
   rowsBetween(source: number, range: { after: string; through: string }): Map<string, Row> {
     return guarded(() => this.#rowsWhere('source = ? AND id > ? AND id <= ?', source, range.after, range.through))
   }
@@ -117,7 +117,10 @@ export class IndexDb {
     })
   }
 
-  /** Drops the rows and the documents of logs. True where all documents had to go, of all sources, to be indexed again. */
+  /**
+   * Drops the rows and documents of logs. Returns true if the documents of all sources were dropped and must be
+   * indexed again.
+   */
   dropDocuments(source: number, ids: readonly string[]): boolean {
     return this.#transaction(() => {
       for (const id of ids) {
@@ -128,7 +131,7 @@ export class IndexDb {
     })
   }
 
-  /** All or nothing. What another process has added in the meantime is left as it is. */
+  /** All or nothing. Skips logs that another process updated in the meantime. */
   addDocuments(source: number, additions: readonly Addition[]): void {
     this.#transaction(() => {
       for (const { row, known, isContinued, documents } of additions) {
@@ -140,25 +143,25 @@ export class IndexDb {
     })
   }
 
-  /** One step of putting parts of the full-text index together; false when there is nothing to do. */
+  /** Merges segments of the full-text index in one short step; false when there is nothing to merge. */
   tidy(): boolean {
     return this.#documents.tidy()
   }
 
-  /** Whether so many parts have piled up that searching takes long; then all of them begin to become one, by `tidy`. */
+  /** Starts merging if there are so many segments that searches become slow; `tidy` continues it. */
   beginCompacting(): boolean {
     return this.#documents.beginCompacting()
   }
 
   /**
-   * The words that have a part inside, the shortest ones of each stretch of the vocabulary. One more than `maxNamedTerms` says
-   * that there are too many.
+   * Terms that contain a part, the shortest ones of each range of the vocabulary. `maxNamedTerms` plus one
+   * means that there are too many.
    */
   termsWith(source: number, part: string): Iterable<string[]> {
     return this.#terms.with(source, part)
   }
 
-  /** Where the entries that fit may be, those that were indexed last first. */
+  /** Positions of entries that may match, most recently indexed first. */
   candidates(source: number, expression: string, below: number): Iterable<Candidate> {
     return this.#documents.candidates(source, expression, below)
   }
@@ -199,7 +202,7 @@ export class IndexDb {
   }
 }
 
-/** SQLite would wait for ever for the other end of a pipe. */
+/** SQLite would block forever on a pipe. */
 function requireFiles(file: string): void {
   for (const ending of endings) {
     const isFile = lstatSync(`${file}${ending}`, { throwIfNoEntry: false })?.isFile() ?? true
@@ -207,7 +210,7 @@ function requireFiles(file: string): void {
   }
 }
 
-/** What SQLite keeps beside a file, and the file. */
+/** Suffixes of SQLite's companion files, and of the file itself. */
 const endings = ['-journal', '-wal', '-shm', '']
 
 const schemaNumber = 1
@@ -231,7 +234,7 @@ const schema = `
   PRAGMA user_version = ${schemaNumber};
 `
 
-/** No sync: after a power cut the index may be broken, and is made anew. A killed process leaves it whole. */
+/** Skips syncs: after a power cut the index may be broken and is rebuilt. A killed process leaves it intact. */
 function prepareSchema(db: DatabaseSync): void {
   db.exec('PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF')
   const version = db.prepare('PRAGMA user_version').get()?.['user_version']

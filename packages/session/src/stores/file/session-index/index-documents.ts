@@ -5,7 +5,7 @@ import { quote, type Terms } from './search-text.ts'
 
 export interface Document extends Position {
   seq: number
-  /** Of the entry, since 1970. */
+  /** Time of the entry, in milliseconds since 1970. */
   ms: number
   terms: Terms
 }
@@ -15,11 +15,11 @@ export interface Candidate extends Position {
   id: string
   seq: number
   ms: number
-  /** No document that was indexed before this one is newer. */
+  /** No document indexed before this one is newer. */
   reachMs: number
 }
 
-/** The full-text index: documents in batches, each of one log, which only say where to look. */
+/** The full-text index. Documents are stored in batches, each from one log, and only tell where to look. */
 export class IndexDocuments {
   readonly #connection: IndexConnection
   readonly #terms: IndexTerms
@@ -34,12 +34,12 @@ export class IndexDocuments {
       this.#addBatch(source, id, documents.slice(from, from + maxBatchLength))
   }
 
-  /** The documents of a log stay in the full-text index, where they cannot be found one by one; nothing leads to them any more. */
+  /** Detaches the documents of a log. They stay in the full-text index, where single documents cannot be found. */
   retire(source: number, id: string): void {
     this.#connection.run(`UPDATE batch SET id = '', places = '[]' WHERE source = ? AND id = ?`, source, id)
   }
 
-  /** True where all documents had to go, of all sources, to be indexed again. */
+  /** Returns true if the documents of all sources were dropped and must be indexed again. */
   startAgainIfMostlyRetired(): boolean {
     const [[retired, all]] = this.#connection.all(
       `SELECT total(count) FILTER (WHERE id = ''), total(count) FROM batch`,
@@ -136,9 +136,9 @@ export class IndexDocuments {
 
 const maxBatchLength = 256
 const maxParts = 16
-/** Pages that one step of merging writes: some milliseconds. */
+/** Pages written by one merge step: a few milliseconds. */
 const mergePages = 10
-/** Fewer documents than this are not worth starting again for. */
+/** With fewer retired documents than this, starting over is not worthwhile. */
 const minRetired = 10_000
 
 type Placed = Position & { seq: number; ms: number }
@@ -151,12 +151,12 @@ interface Batch {
   places: Placed[]
 }
 
-/** A private character, which no word has, in front of the number: one full-text index serves all sources. */
+/** Prefixes the source with a private-use character, which no word has: one full-text index serves all sources. */
 function sourceTerm(source: number): string {
   return `\ue000${source}`
 }
 
-/** Four numbers for each document, three of them as the difference to the one before. */
+/** Four numbers for each document, three of them as differences to the previous document. */
 function packPlaces(places: readonly Placed[]): number[] {
   let last = { seq: 0, at: 0, ms: 0 }
   return places.flatMap(({ seq, at, size, ms }) => {

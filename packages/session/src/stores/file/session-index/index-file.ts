@@ -9,22 +9,22 @@ export interface Part {
   source: number
 }
 
-/** Rows that one transaction takes. */
+/** Maximum number of rows in one transaction. */
 export const maxPendingRows = 200
 
-/** Opens the index file for who needs it, and throws it away when it is broken. */
+/** Opens the index file on demand, and rebuilds it when it is broken. */
 export class IndexFile {
   readonly #path: string
   readonly #slices: Slices
   #db: IndexDb | undefined
 
-  /** Nothing is opened before the first use. */
+  /** Opens nothing until the first use. */
   constructor(path: string, slices: Slices) {
     this.#path = path
     this.#slices = slices
   }
 
-  /** A broken index is made anew once; after that, or while somebody holds it, the work is done without. */
+  /** Rebuilds a broken index once. If that fails, or another process holds the index, runs the work without it. */
   async use<T>(
     { folder, kind }: { folder: string; kind: 'list' | 'search' },
     work: (part: Part | undefined) => Promise<T>,
@@ -58,19 +58,19 @@ export class IndexFile {
   }
 
   #discard(db: IndexDb | undefined): void {
-    // Another call in this process was quicker.
+    // Another call in this process replaced it first.
     if (db !== this.#db) return
     this.#db = undefined
     try {
       db?.close()
-      // A file that took the place of ours is somebody else's new one.
+      // A file that replaced ours is another process's new index.
       if (!db || db.isInPlace) IndexDb.remove(this.#path)
     } catch {
-      // Opening it again will tell.
+      // Reopening it will show the error.
     }
   }
 
-  /** Relative, so that the rows stay true when the whole root is moved. */
+  /** Relative, so that rows stay valid when the root is moved. */
   #nameOf(folder: string): string {
     return relative(dirname(this.#path), folder).split(sep).join('/')
   }

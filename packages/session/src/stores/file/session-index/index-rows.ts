@@ -12,7 +12,7 @@ import { readInSlices, withLog } from './read-log.ts'
 import { readRow, rowOf, smallLogBytes, valueOf } from './read-row.ts'
 import { inParallel, type Slices } from './slices.ts'
 
-/** The rows of a list: brings those of changed logs up to date and gives a page of them. */
+/** List rows: updates those of changed logs and returns a page. */
 export class IndexRows {
   readonly #file: IndexFile
   readonly #slices: Slices
@@ -56,7 +56,7 @@ export class IndexRows {
     return page.finish()
   }
 
-  /** Logs that were too long to be read at once are read in the background, for the next list. */
+  /** Reads logs that were too long for this call in the background, for the next list. */
   #completeLater(source: IndexSource, ids: readonly string[]): void {
     const pathOf = (id: string): string => join(source.folder, id)
     for (const id of ids.filter((each) => !this.#toComplete.has(pathOf(each)))) {
@@ -65,7 +65,7 @@ export class IndexRows {
       this.#completing = this.#completing
         .then(() => this.#complete(source, id))
         .catch(() => {
-          // The row stays an estimate, and the next list comes here again.
+          // The row stays an estimate; the next list retries.
         })
         .finally(() => this.#toComplete.delete(path))
     }
@@ -84,12 +84,12 @@ export class IndexRows {
   }
 }
 
-/** Collects rows newest first and holds little more than a page of them. */
+/** Collects rows newest first, holding little more than one page. */
 class PageBuilder {
   readonly #folder: string
   readonly #query: SessionQuery & { limit: number }
   #rows: SessionInfo[] = []
-  /** Rows that were modified before this are on a later page. */
+  /** Rows modified before this belong to a later page. */
   #floor = ''
 
   constructor(folder: string, query: SessionQuery) {
@@ -112,7 +112,7 @@ class PageBuilder {
   }
 }
 
-/** Writes rows some hundred at a time. If somebody holds the index, nothing is written: the next list reads those logs again. */
+/** Writes rows in batches. If another process holds the index, writes nothing: the next list reads those logs again. */
 class Saving {
   #part: Part | undefined
   #rows: Row[] = []

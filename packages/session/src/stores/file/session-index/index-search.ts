@@ -13,12 +13,12 @@ import { readInSlices, withLog } from './read-log.ts'
 import { matchExpression, wordsOf, type FoundTerms } from './search-text.ts'
 import type { Slices } from './slices.ts'
 
-/** Asks the full-text index, and reads the logs that are not in it. */
+/** Queries the full-text index, and reads the logs that it does not cover. */
 export class IndexSearch {
   readonly #file: IndexFile
   readonly #slices: Slices
   readonly #texts: IndexTexts
-  /** Searches go one after the other, so that no entry is indexed twice. */
+  /** Searches run one after another, so that no entry is indexed twice. */
   #searching: Promise<unknown> = Promise.resolve()
 
   constructor(file: IndexFile, slices: Slices) {
@@ -80,7 +80,7 @@ export class IndexSearch {
     }
   }
 
-  /** The words that have a part, the shortest first if there are too many. */
+  /** Terms that contain a part, the shortest first if there are too many. */
   async #termsWith(part: Part, text: string): Promise<FoundTerms> {
     const all: string[] = []
     for (const terms of part.db.termsWith(part.source, text)) {
@@ -92,7 +92,7 @@ export class IndexSearch {
     return { terms: all.slice(0, maxNamedTerms), isComplete: false }
   }
 
-  /** Reads logs that are not in the index, newest first, until nothing newer can come. */
+  /** Reads unindexed logs, newest first, until no newer hit is possible. */
   async #scan(source: IndexSource, files: LogStat[], words: readonly string[], hits: NewestHits): Promise<void> {
     for (const file of files.sort((left, right) => right.mtimeMs - left.mtimeMs)) {
       if (file.mtimeMs < hits.floorMs) return
@@ -107,21 +107,21 @@ export class IndexSearch {
         )
       } catch {
         this.#slices.throwIfClosed()
-        // A log that cannot be read, or is gone by now, has nothing to find.
+        // Skips a log that is unreadable or gone.
       }
     }
   }
 }
 
 const defaultHits = 50
-/** Candidates are looked at in windows, each four times the one before. */
+/** Candidates are read in windows, each four times the previous size. */
 const firstWindow = 200
 const maxWindow = 3200
 const examinedTogether = 16
-/** After so many entries that only seemed to fit, a search ends with what it has: what is older is not found. */
+/** After this many false candidates a search stops; older hits are not found. */
 const maxMisses = 2000
 
-/** Takes as many candidates as a window has and gives where the next one begins; undefined where nothing newer can come. */
+/** Takes one window of candidates and returns where the next one begins; undefined if no newer hit is possible. */
 function gather(
   candidates: Iterable<Candidate>,
   { size, hits, window }: { size: number; hits: NewestHits; window: Candidate[] },
@@ -134,13 +134,13 @@ function gather(
   return undefined
 }
 
-/** Reads the entries that the index offers, takes those that really have the words and counts the others. */
+/** Reads the candidate entries, keeps those that contain the words and counts the misses. */
 async function examine(
   source: IndexSource,
   id: string,
   { candidates, words, hits }: { candidates: Candidate[]; words: readonly string[]; hits: NewestHits },
 ): Promise<number> {
-  // A log may have gone away since it was looked at.
+  // The log may have been deleted since it was listed.
   const lines = await withLog(source, id, (log) => log.readAt(candidates)).catch(() => [])
   const isHit = ({ seq }: Candidate, index: number): boolean => {
     const parsed = lines[index] && parseLine(lines[index])

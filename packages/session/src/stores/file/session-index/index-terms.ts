@@ -1,12 +1,12 @@
 import { guarded, type IndexConnection } from './index-connection.ts'
 
-/** More words than this are not named one by one in a question. */
+/** A query names at most this many terms. */
 export const maxNamedTerms = 512
 
-/** The vocabulary of each source: which words its documents have. */
+/** The vocabulary of each source: the terms of its documents. */
 export class IndexTerms {
   readonly #connection: IndexConnection
-  /** Words that one source has for certain; asking for each word of each entry would take most of the time. */
+  /** Terms known to be in one source; querying each word of each entry would dominate the time. */
   #known = { source: 0, words: new Set<string>() }
   #stretches = { source: 0, ends: [] as string[], learntSince: 0 }
 
@@ -43,12 +43,12 @@ export class IndexTerms {
     }
   }
 
-  /** What was learnt and may have been taken back is learnt again. */
+  /** Clears the cache after a rollback. */
   forget(source = 0): void {
     this.#known = { source, words: new Set() }
   }
 
-  /** Where the vocabulary is cut. Finding that out takes as long as looking through it, so it is remembered. */
+  /** Ranges of the vocabulary. Computing them takes as long as a full scan, so they are cached. */
   #stretchesOf(source: number): string[] {
     const { source: known, ends: knownEnds, learntSince } = this.#stretches
     if (known === source && learntSince < termStretch) return knownEnds

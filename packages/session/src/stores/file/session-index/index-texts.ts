@@ -12,17 +12,17 @@ import { readInSlices, stillHas, withLog } from './read-log.ts'
 import { fold, termsOf } from './search-text.ts'
 import { inParallel, type Slices } from './slices.ts'
 
-/** The texts of the full-text index: reads what was added to the logs and keeps it there. */
+/** Keeps the full-text index up to date with the logs. */
 export class IndexTexts {
   readonly #slices: Slices
-  /** Which logs are in the full-text index, by folder. */
+  /** Indexed logs, by folder. */
   readonly #indexed = new Map<string, Indexed>()
 
   constructor(slices: Slices) {
     this.#slices = slices
   }
 
-  /** Brings the texts up to date, oldest log first, and gives the logs for which that was not possible. */
+  /** Indexes new text, oldest log first, and returns the logs that could not be indexed. */
   async update(source: IndexSource, part: Part | undefined): Promise<Map<string, LogStat>> {
     const { files, changed, vanished } = await this.#changedTexts(source, part)
     const unindexed = new Map(changed.map(({ file }) => [file.id, file]))
@@ -50,7 +50,7 @@ export class IndexTexts {
     return unindexed
   }
 
-  /** What is indexed is remembered for as long as nobody else writes: asking the index for it takes longer than to search. */
+  /** Cached until another process writes: querying the index for this takes longer than the search. */
   async #changedTexts(source: IndexSource, part: Part | undefined): Promise<ChangedTexts> {
     const version = part?.db.version
     const known = this.#indexed.get(source.folder)
@@ -96,14 +96,15 @@ export class IndexTexts {
           termCount = 0
         }
         for (let isAtEnd = false; !isAtEnd;) {
-          // A state of its own for each stretch: the tree of a long log would not fit.
+          // A new state for each range: the tree of a long log would not fit in memory.
           isAtEnd = await readInSlices(log, {
             reading: new Reading(state, watch),
             from: state.end,
             slices: this.#slices,
             isEnough: () => termCount > maxPendingTerms,
           })
-          // A size that no file has: the log goes on, and so would the next search if this one were cut short.
+          // A size that no file has: the log has more lines, and the next search must continue even if this one
+          // is interrupted.
           add(isAtEnd ? file.size : -1)
           await this.#slices.pause()
           if (adding.isUntidy) adding.tidy()
@@ -113,16 +114,16 @@ export class IndexTexts {
       })
     } catch (error) {
       if (this.#slices.isClosed || error instanceof IndexError) throw error
-      // A log that cannot be read has no words to find; the list shows it as damaged.
+      // An unreadable log has no text to find; the list shows it as damaged.
     }
   }
 }
 
-/** What one search may spend on tidying up after another. */
+/** Maximum number of merge steps in one search. */
 const tidySteps = 12
-/** Words and pairs that one transaction takes: some milliseconds. */
+/** Maximum number of words and pairs in one transaction: a few milliseconds. */
 const maxPendingTerms = 3000
-/** Of a longer text, which only a foreign writer leaves in the log, the rest is not indexed. */
+/** Text beyond this length is not indexed; only foreign writers leave such lines in the log. */
 const maxIndexedLength = 256 * 1024
 
 interface Indexed {
@@ -133,7 +134,7 @@ interface Indexed {
 
 type ChangedTexts = Comparison & Pick<Indexed, 'files'>
 
-/** What a row of the search holds: how far the log is indexed, and how to go on from there. */
+/** Value of a search row: how far the log is indexed, and where to continue. */
 interface Mark {
   last: Placed
   end: number
@@ -141,13 +142,13 @@ interface Mark {
   sealed: boolean
 }
 
-/** Writes documents some thousand words at a time, and tells whose are all in. */
+/** Writes documents in batches, and reports the logs that are complete. */
 class Adding {
   readonly #part: Part
   readonly #onDone: (file: LogStat) => void
   #additions: Addition[] = []
   #termCount = 0
-  /** Something was written since the parts of the index were last put together. */
+  /** Documents were written since the last merge. */
   isUntidy = false
 
   constructor(part: Part, onDone: (file: LogStat) => void) {
@@ -181,7 +182,7 @@ function markOf({ last, end, seq, sealed }: SessionState): Mark {
   return { last, end, seq, sealed }
 }
 
-/** A state to read on from a mark with. What it says of the tree is not true, and nobody asks. */
+/** A state that continues reading at a mark. Its tree is incomplete and is not used. */
 function stateAt(mark: Mark | undefined): SessionState {
   return Object.assign(new SessionState({ isWhole: true }), mark)
 }

@@ -20,13 +20,13 @@ export interface ChangedLog {
 
 export interface Comparison {
   changed: ChangedLog[]
-  /** Ids. */
+  /** Session ids. */
   vanished: string[]
 }
 
 export const walkStep = 500
 
-/** Compares the logs in a folder with what is remembered, some hundred at a time. */
+/** Compares the logs in a folder with the stored rows, in batches. */
 export async function walk(
   folder: string,
   { part, slices, visit }: { part: Part | undefined; slices: Slices; visit: (unchanged: Row) => void },
@@ -34,7 +34,7 @@ export async function walk(
   const ids = await sessionIdsIn(folder)
   const changed: ChangedLog[] = []
   const vanished: string[] = []
-  // Ids mostly sort by time: newest first, a page is soon full and what follows is not looked into.
+  // Ids mostly sort by time: going newest first fills a page early and skips the rest.
   let through = afterAllIds
   let to = ids.length
   do {
@@ -57,7 +57,7 @@ export async function walk(
   return { changed, vanished }
 }
 
-/** The same with what this process remembers: only the rows of changed logs are asked for. */
+/** Compares with the rows cached in this process; only rows of changed logs are queried. */
 export async function compare(
   folder: string,
   { part, slices, files }: { part: Part; slices: Slices; files: ReadonlyMap<string, LogStat> },
@@ -90,7 +90,7 @@ export function statOf({ id, inode, size, mtimeMs }: Row): LogStat {
   return { id, inode, size, mtimeMs }
 }
 
-/** Sorts behind every id. */
+/** Sorts after every id. */
 const afterAllIds = '~'
 
 async function sessionIdsIn(folder: string): Promise<string[]> {

@@ -1,14 +1,14 @@
 import type { ReadableLog } from '../../../log/log-store.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-info.ts'
 
-/** The sessions that a list or a search is about. */
+/** The sessions that a list or a search covers. */
 export interface IndexSource {
-  /** Has a folder for each session; what does not fit an id is not one. */
+  /** Contains one folder for each session; names that are not valid ids are ignored. */
   folder: string
   openLog(sessionId: string): Promise<ReadableLog>
 }
 
-/** What answers list and search. */
+/** Answers list and search. */
 export interface ListIndex {
   list(source: IndexSource, query: SessionQuery): Promise<SessionPage>
   search(source: IndexSource, query: SearchQuery): Promise<SearchHit[]>

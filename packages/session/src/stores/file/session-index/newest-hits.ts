@@ -4,7 +4,7 @@ import { textOfLine } from '../../../line/message-text.ts'
 import type { SearchHit } from '../../../state/session-info.ts'
 import { findWords } from './search-text.ts'
 
-/** The newest hits among all that are offered. */
+/** Keeps the newest of all hits offered. */
 export class NewestHits {
   readonly #limit: number
   readonly #found: { ms: number; hit: SearchHit }[] = []
@@ -13,12 +13,12 @@ export class NewestHits {
     this.#limit = limit
   }
 
-  /** What is older than this is not among them. */
+  /** Older hits are not kept. */
   get floorMs(): number {
     return this.#found[this.#limit - 1]?.ms ?? -Infinity
   }
 
-  /** Takes the line if every word is in its text: the one place that decides what is found. */
+  /** Adds the line if its text contains every word: the only place that decides what matches. */
   offerLine(sessionId: string, line: DiskLine, { seq, words }: { seq: number; words: readonly string[] }): boolean {
     const ms = msOf(line)
     if (ms < this.floorMs) return true
@@ -40,7 +40,7 @@ export function msOf(line: DiskLine): number {
   return Date.parse(line.timestamp ?? '') || 0
 }
 
-/** Within a millisecond. */
+/** Order within a millisecond. */
 function newestFirst(left: SearchHit, right: SearchHit): number {
   if (left.sessionId !== right.sessionId) return left.sessionId < right.sessionId ? 1 : -1
   return right.seq - left.seq

@@ -21,7 +21,7 @@ export async function withLog<T>(source: IndexSource, id: string, work: (log: Re
   }
 }
 
-/** Like `replay`, with pauses. False where `isEnough` ended it before the end. */
+/** Like `replay`, with pauses. Returns false if `isEnough` stopped it before the end. */
 export async function readInSlices(
   log: ReadableLog,
   { reading, from, slices, isEnough = () => false }: SliceReading,
@@ -30,7 +30,7 @@ export async function readInSlices(
     for (const stored of batch) {
       if (isEnough()) return false
       reading.take(stored)
-      // Asked here first: a promise for each line would take longer than the line.
+      // Checked here first: one promise for each line would take longer than the line.
       if (slices.isPauseDue) await slices.pause()
     }
   }
@@ -38,7 +38,7 @@ export async function readInSlices(
   return true
 }
 
-/** Whether the line that a row ends with still stands where it stood. */
+/** Whether the last line of a row is still at its position. */
 export async function stillHas(log: ReadableLog, last: Placed): Promise<boolean> {
   const [bytes] = await log.readAt([last])
   const parsed = parseLine(bytes as Uint8Array)

@@ -8,16 +8,19 @@ import { statLog, type ChangedLog, type LogStat } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
 import { stillHas, withLog } from './read-log.ts'
 
-/** Logs up to this size are read whole whenever they change. */
+/** Logs up to this size are read completely whenever they change. */
 export const smallLogBytes = 256 * 1024
 
-/** What a row of the list holds. */
+/** Value of a list row. */
 interface ListValue {
   last: Placed
   info: SessionInfo
 }
 
-/** The row of a changed log; none if it is gone. One that is not true of the file is shown and not remembered. */
+/**
+ * Reads the row of a changed log; undefined if the log is gone. A row that does not match the file is shown but
+ * not stored.
+ */
 export async function readRow(
   source: IndexSource,
   { file, stored }: ChangedLog,
@@ -29,7 +32,7 @@ export async function readRow(
       return { row: isTouched ? { ...stored, ...file } : await foldRow(log, file, budget), isTrue: true }
     })
   } catch {
-    // Nothing may be hidden because it cannot be read; only what is gone is not listed.
+    // An unreadable session is still listed; only a missing one is not.
     return statLog(source.folder, file.id) ? { row: unreadableRow(file) } : {}
   }
 }
@@ -47,7 +50,7 @@ export function valueOf(row: Row): ListValue {
 const headBytes = 64 * 1024
 const tailBytes = 256 * 1024
 
-/** A long log is folded from its checkpoint, else whole as far as the budget goes, else only its head and tail are. */
+/** Folds a long log from its checkpoint; otherwise completely, within the budget; otherwise only its start and end. */
 async function foldRow(log: ReadableLog, file: LogStat, budget: { bytes: number }): Promise<Row> {
   if (file.size > smallLogBytes) {
     const quick = await quickState(log, { isBrief: true })
@@ -64,7 +67,8 @@ async function estimateRow(log: ReadableLog, file: LogStat): Promise<Row> {
   const state = new SessionState({ isWhole: true })
   const reading = new Reading(state)
   await takeUpTo(headBytes, log, { reading, from: 0 })
-  // In a file a position is an offset. It lies inside a line, whose rest is not one: a damage that is not there.
+  // In a file a position is an offset. It lies inside a line, whose rest would be reported as damage that does
+  // not exist.
   await takeUpTo(file.size, log, { reading, from: file.size - tailBytes })
   return rowOf(file, state, { damaged: false, estimated: true })
 }

@@ -8,7 +8,7 @@ import { newestHits, searchLog } from '../../search-log.ts'
 import type { FilePort } from '../file-port.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
 
-/** Answers by reading every log: always right, needs nothing, and is as slow as there are sessions. */
+/** Answers by reading every log. Needs no index file; the time grows with the number of sessions. */
 export function scanIndex(port: FilePort): ListIndex {
   return {
     list: async (source, query) => {
@@ -33,7 +33,7 @@ export function scanIndex(port: FilePort): ListIndex {
 
 async function* logsIn(port: FilePort, source: IndexSource): AsyncIterable<{ id: string; log: ReadableLog }> {
   for (const id of port.names(source.folder).filter(isId)) {
-    // Something else that lies there is no session, and must not hide the others.
+    // Other files in the folder are not sessions and must not hide the rest.
     const log = await source.openLog(id).catch(() => undefined)
     if (!log) continue
     try {

@@ -13,11 +13,11 @@ async function expressionOf(query: string, found: FoundTerms = none): Promise<st
 }
 
 describe('folding', () => {
-  test('case, accents and forms of one character make no difference', () => {
+  test('case, accents and compatibility forms make no difference', () => {
     expect(['Éclair', 'e\u0301CLAIR', 'ＥＣＬＡＩＲ', 'éclair'].map(fold)).toEqual(Array(4).fill('eclair'))
   })
 
-  test('marks that make another letter stay', () => {
+  test('marks that make a different letter stay', () => {
     expect(fold('ガ')).toBe('ガ')
     expect(fold('ｶﾞ')).toBe('ガ')
     expect(fold('ไม้')).not.toBe(fold('ไม'))
@@ -30,7 +30,7 @@ describe('terms', () => {
     expect(termsIn('Ünder_übung ünder')).toEqual(['under', 'ubung'])
   })
 
-  test('are overlapping pairs and the last character where a script has no spaces', () => {
+  test('are overlapping pairs and the last character in scripts without spaces', () => {
     expect(termsIn('検索する')).toEqual(['検索', '索す', 'する', 'る'])
     expect(termsIn('한국어')).toEqual(['한국', '국어', '어'])
     expect(termsIn('使abcう')).toEqual(['abc', '使', 'う'])
@@ -46,7 +46,7 @@ describe('terms', () => {
     expect(termsIn('ж'.repeat(100))).toEqual(['ж'.repeat(64)])
   })
 
-  test('are found in a megabyte of anything without delay', () => {
+  test('are found in a megabyte of any text without delay', () => {
     for (const text of ['a', 'é', '検', '-', ' ', '\u0300', '🚀', 'a検'].map((piece) => piece.repeat(500_000))) {
       const start = process.cpuUsage()
       termsOf(fold(text))
@@ -57,38 +57,38 @@ describe('terms', () => {
   })
 })
 
-describe('a question to the index', () => {
-  test('asks for every word, and for all words that have the part', async () => {
+describe('a full-text query', () => {
+  test('requires every word, and matches all words that contain the part', async () => {
     expect(await expressionOf('Session log', { terms: ['obsession', 'session'], isComplete: true })).toBe(
       '("obsession" OR "session") AND ("log"* OR "obsession" OR "session")',
     )
   })
 
-  test('asks for beginnings too where the words with a part are too many to name', async () => {
+  test('also uses prefixes if too many words contain a part', async () => {
     expect(await expressionOf('session', { terms: ['obsession', 'sessions'], isComplete: false })).toBe(
       '("session"* OR "obsession")',
     )
   })
 
-  test('is not asked where no word has the part', async () => {
+  test('is skipped if no word contains the part', async () => {
     expect(await expressionOf('nothing')).toBeUndefined()
   })
 
-  test('asks for short words by their beginning only', async () => {
+  test('matches short words only as prefixes', async () => {
     expect(await expressionOf('a go')).toBe('"a"* AND "go"*')
   })
 
-  test('asks for pairs, and for a single character as the beginning of one', async () => {
+  test('matches pairs, and a single character as the start of one', async () => {
     expect(await expressionOf('検索す 検 🚀')).toBe('"検索" AND "索す" AND "検"* AND "🚀"*')
   })
 
-  test('has no syntax from the query', async () => {
+  test('takes no syntax from the input', async () => {
     expect(await expressionOf('" OR * NEAR( -^ {', { terms: ['x"y'], isComplete: false })).toBe(
       '"or"* AND ("near"* OR "x""y")',
     )
   })
 
-  test('looks up no more than sixteen words', async () => {
+  test('looks up at most sixteen words', async () => {
     const many = Array.from({ length: 30 }, (_, index) => `w${index}`).join(' ')
     expect((await expressionOf(many, { terms: ['x'], isComplete: true }))?.split(' AND ')).toHaveLength(16)
   })
@@ -100,14 +100,14 @@ describe('finding words in a text', () => {
     expect(findWords('one two', ['one', 'three'])).toBeUndefined()
   })
 
-  test('shows what is around the first of them, on one line', () => {
+  test('shows the text around the first match, on one line', () => {
     const text = `${'before '.repeat(20)}\n\n the   Needle ${'after '.repeat(40)}`
     const snippet = findWords(text, ['after', 'needle'])
     expect(snippet).toMatch(/^….{0,45}before the Needle after .*…$/)
     expect(snippet?.length).toBeLessThan(165)
   })
 
-  test('finds the place also where folding changed the length', () => {
+  test('finds the position even if folding changed the length', () => {
     const text = `${'ﬃ ½ Å '.repeat(3000)}needle here`
     expect(findWords(text, ['needle'])).toMatch(/needle here$/)
   })

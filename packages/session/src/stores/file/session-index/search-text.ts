@@ -1,18 +1,19 @@
 /**
- * What is a word, here as in the index: text is folded, runs of letters and digits are words, and scripts that put no spaces
- * between words are cut into overlapping pairs of characters. Whatever the index offers is checked against the real text.
+ * Splits text into words, for queries and for the index. Text is case-folded; runs of letters and digits are
+ * words; scripts without spaces are split into overlapping pairs of characters. Every candidate from the index
+ * is checked against the real text.
  */
 
-/** The terms of a text that go into the index. Only words can be found by their middle; pairs are found as they are. */
+/** The terms of a text that are indexed. Words can be found by a part of them; pairs only match whole. */
 export interface Terms {
   words: Set<string>
   pairs: Set<string>
 }
 
-/** Parts shorter than this are only found where a word begins. */
+/** Shorter parts match only at the start of a word. */
 const minPartLength = 3
 
-/** Text as it is compared: without case, accents and forms of the same character. */
+/** Normalizes text for comparison: removes case, accents and compatibility forms. */
 export function fold(text: string): string {
   if (!beyondAscii.test(text)) return text.toLowerCase()
   return text.normalize('NFKD').replace(accents, '').normalize('NFKC').toLowerCase()
@@ -31,20 +32,20 @@ export function termsOf(folded: string): Terms {
   return terms
 }
 
-/** What is asked for, one item for each word; an entry must have all of them. */
+/** The words of a query; an entry must contain all of them. */
 export function wordsOf(query: string): string[] {
   return [...new Set(fold(query.slice(0, maxQueryLength)).split(/\s+/))].filter((word) => word !== '')
 }
 
-/** The words of the index that have a part inside; not complete where there are too many to name. */
+/** Indexed words that contain a part; incomplete if there are too many to name. */
 export interface FoundTerms {
   terms: string[]
   isComplete: boolean
 }
 
 /**
- * The question to the index, or undefined where the answer is nothing. Every term is quoted, so nothing in a query is syntax. It
- * may find too much and, for very common parts of words, too little.
+ * The full-text query, or undefined if nothing can match. Every term is quoted, so queries contain no syntax.
+ * It may match too much and, for very common parts of words, too little.
  */
 export async function matchExpression(
   words: readonly string[],
@@ -65,7 +66,7 @@ export async function matchExpression(
   return all.join(' AND ')
 }
 
-/** Some words around the first match on one line; undefined where not every word is in the text. */
+/** Text around the first match, on one line; undefined if a word is missing. */
 export function findWords(text: string, words: readonly string[]): string | undefined {
   const folded = fold(text)
   let first = folded.length
@@ -81,20 +82,20 @@ export function quote(term: string): string {
   return `"${term.replaceAll('"', '""')}"`
 }
 
-/** The full-text index has lists of its own for beginnings of these lengths. */
+/** Prefix lengths for which the full-text index keeps separate lists. */
 export const indexedPrefixes = [1, 2, 3]
 
 const maxQueryLength = 1000
-/** The words after these are not looked up, only compared. */
+/** Further words are not looked up, only compared. */
 const maxLookedUpWords = 16
-/** Of a longer word only the beginning is indexed. */
+/** Only this many characters of a longer word are indexed. */
 const maxWordLength = 64
 
 const beyondAscii = /[\u0080-\uffff]/
 const accents = /[\u0300-\u036f]/g
 const betweenAsciiWords = /[^a-z0-9]+/
 
-/** Chinese, Japanese, Korean and the scripts of south-east Asia; each symbol (an emoji, an arrow) is a run of one. */
+/** Chinese, Japanese, Korean and the scripts of Southeast Asia; each symbol (an emoji, an arrow) is its own run. */
 const pieces =
   /(?<run>[[\p{L}\p{M}\p{N}]&&[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]]+)|(?<symbol>[\p{S}--\p{ASCII}])|[[\p{L}\p{M}\p{N}]--[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Bopomofo}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]]+/gv
 
@@ -110,7 +111,7 @@ function* piecesOf(folded: string): Iterable<Piece> {
   }
 }
 
-/** Overlapping pairs, and the last character alone, so that every character begins a term. */
+/** Overlapping pairs, plus the last character alone, so that every character starts a term. */
 function pairsOf(run: string): string[] {
   const characters = Array.from(run)
   return characters.map((character, index) => character + (characters[index + 1] ?? ''))
@@ -121,7 +122,7 @@ function expressionsOfRun(run: string): string[] {
   return pairs.length === 1 ? pairs.map(startingWith) : pairs.slice(0, -1).map(quote)
 }
 
-/** Naming every word is quicker than asking for all that begin alike, but for short beginnings, which have lists of their own. */
+/** Naming every term is faster than a prefix query, except for short prefixes, which have their own lists. */
 function alternatives(part: string, terms: readonly string[], isComplete: boolean): string[] {
   if (isComplete && !indexedPrefixes.includes(part.length)) return terms.map(quote)
   return [startingWith(part), ...terms.filter((term) => !term.startsWith(part)).map(quote)]
@@ -131,7 +132,7 @@ function startingWith(term: string): string {
   return `${quote(term)}*`
 }
 
-/** Where a place in the folded text is in the text itself, to within a character or two: folding changes lengths. */
+/** Maps an index in the folded text to the original, within a character or two: folding changes lengths. */
 function originalIndex(text: string, foldedIndex: number): number {
   let at = 0
   let folded = 0

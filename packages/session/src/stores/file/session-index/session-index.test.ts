@@ -50,7 +50,7 @@ function newIndex(options: { file?: string; wholeReadBytes?: number } = {}): Ses
   return made
 }
 
-/** A new process: what the last one knew is only in the file. */
+/** A new process: it knows only what is in the file. */
 function reopened(): SessionIndex {
   index.close()
   index = newIndex()
@@ -95,7 +95,7 @@ function pathOf(id: string, folder = root): string {
   return join(folder, id, 'events.jsonl')
 }
 
-/** Writes a session: header, writer record, and what was said, a minute each. */
+/** Writes a session: header, writer record and messages, one minute apart. */
 function write(
   id: string,
   said: (Said | string)[],
@@ -171,7 +171,7 @@ describe('a list', () => {
     expect(await namesIn()).toEqual(['new', 'b', 'a', 'old'])
   })
 
-  test('shows what a list shows, and where the session is', async () => {
+  test('has the row of each session, and its path', async () => {
     write('s1', ['Fix the bug', { text: 'Done.', role: 'assistant' }], { cwd: '/project' })
     addLine('s1', { type: 'session_info', id: 'n', parent_id: 'e4', timestamp: time(5), session_info: { name: 'bug' } })
     const expected: SessionInfo = {
@@ -193,7 +193,7 @@ describe('a list', () => {
     expect(await rows()).toEqual([expected])
   })
 
-  test('comes in pages that stay right when sessions are added', async () => {
+  test('has pages that stay consistent when sessions are added', async () => {
     const ids = Array.from({ length: 25 }, (_, each) => `s${String(each).padStart(2, '0')}`)
     for (const [minute, id] of ids.entries()) write(id, ['x'], { minute })
     const source = new CountingSource()
@@ -205,7 +205,7 @@ describe('a list', () => {
     expect([all, third.cursor]).toEqual([ids.toReversed(), undefined])
   })
 
-  test('of more sessions than it holds in memory is the same, whatever their order', async () => {
+  test('with more sessions than fit in memory is the same, in any order', async () => {
     const ids = Array.from({ length: 1300 }, (_, each) => `s${each}`)
     const minuteOf = (id: string): number => (Number(id.slice(1)) * 7919) % 1300
     for (const id of ids) write(id, [], { minute: minuteOf(id) })
@@ -233,7 +233,7 @@ describe('a list', () => {
     expect(await idsOf({ text: '/one' })).toEqual(['a'])
   })
 
-  test('reads each log once, and again only the one that changed', async () => {
+  test('reads each log once, and again only those that changed', async () => {
     for (const id of ['a', 'b', 'c']) write(id, ['x'])
     const source = new CountingSource()
     await rows(source)
@@ -247,7 +247,7 @@ describe('a list', () => {
     expect(source.opened).toEqual(['b'])
   })
 
-  test('does not read a log again that was only touched or copied back', async () => {
+  test('does not read a log again that was only touched or restored', async () => {
     write('a', ['x'])
     const source = new CountingSource()
     const before = await rows(source)
@@ -263,7 +263,7 @@ describe('a list', () => {
     expect(source.opened).toEqual([])
   })
 
-  test('reads a log again whose last line is another one of the same length', async () => {
+  test('reads a log again if its last line was replaced by one of the same length', async () => {
     write('a', ['first'])
     await rows()
     write('a', ['other'])
@@ -271,7 +271,7 @@ describe('a list', () => {
     expect(await rows()).toMatchObject([{ firstText: 'other' }])
   })
 
-  test('leaves out what is gone, and shows it again when it is back', async () => {
+  test('leaves out missing sessions, and shows them again when they are back', async () => {
     write('a', ['x'])
     write('b', ['x'])
     await rows()
@@ -285,7 +285,7 @@ describe('a list', () => {
     expect(await namesIn()).toEqual([])
   })
 
-  test('has only what is a session', async () => {
+  test('contains only sessions', async () => {
     write('a', ['x'])
     write('.hidden', ['x'])
     mkdirSync(join(root, 'empty'))
@@ -294,7 +294,7 @@ describe('a list', () => {
     expect(await namesIn()).toEqual(['a'])
   })
 
-  test('of a folder that does not exist is empty; of one that cannot be read is an error', async () => {
+  test('of a missing folder is empty; of an unreadable one is an error', async () => {
     expect(await rows(new CountingSource(join(root, '.trash')))).toEqual([])
     writeFileSync(join(root, 'file'), '')
     await expect(rows(new CountingSource(join(root, 'file')))).rejects.toThrow('ENOTDIR')
@@ -313,7 +313,7 @@ describe('a list', () => {
     expect(await rows()).toMatchObject([{ id: 'a', firstText: 'here' }])
   })
 
-  test('needs no reading after the root was moved', async () => {
+  test('needs no reads after the root was moved', async () => {
     write('a', ['x'])
     await rows()
     index.close()
@@ -326,7 +326,7 @@ describe('a list', () => {
     renameSync(moved, root)
   })
 
-  test('shows a log that cannot be read as damaged, and reads it when it can be', async () => {
+  test('shows an unreadable log as damaged, and reads it once it is readable', async () => {
     write('a', ['x'])
     const source = new CountingSource()
     const open = source.openLog.bind(source)
@@ -338,7 +338,7 @@ describe('a list', () => {
     expect(await rows(source)).toMatchObject([{ id: 'a', damaged: false, messageCount: 1 }])
   })
 
-  test('leaves out a log that went away while it was looked at', async () => {
+  test('leaves out a log that disappears while it is read', async () => {
     write('a', ['x'])
     const source = new CountingSource()
     source.openLog = async (id) => {
@@ -353,22 +353,22 @@ describe('a long log', () => {
   const filler = 'word '.repeat(2000)
 
   function writeLong(id: string): void {
-    write(id, ['Where it began', ...Array<string>(60).fill(filler), 'Where it ended'])
+    write(id, ['The beginning', ...Array<string>(60).fill(filler), 'The end'])
     addLine(id, { type: 'session_info', id: 'n', parent_id: null, timestamp: time(99), session_info: { name: 'long' } })
   }
 
-  test('is read whole while there are not too many', async () => {
+  test('is read completely within the budget', async () => {
     writeLong('a')
     expect(await rows()).toMatchObject([{ id: 'a', messageCount: 62, name: 'long' }])
     expect((await rows())[0]).not.toHaveProperty('estimated')
   })
 
-  test('is estimated from its head and tail first, and completed for a later list', async () => {
+  test('is estimated from its start and end first, and completed for a later list', async () => {
     writeLong('a')
     index = newIndex({ wholeReadBytes: 0 })
     const [[row]] = await Promise.all([rows(), rows()])
     expect(row).toMatchObject({
-      firstText: 'Where it began',
+      firstText: 'The beginning',
       name: 'long',
       modified: time(61),
       estimated: true,
@@ -379,7 +379,7 @@ describe('a long log', () => {
     expect(await rows()).toMatchObject([{ messageCount: 62, damaged: false }])
   })
 
-  test('is completed by the next process where the first one did not come to it', async () => {
+  test('is completed by the next process if the first one did not finish', async () => {
     writeLong('a')
     index = newIndex({ wholeReadBytes: 0 })
     await rows()
@@ -387,7 +387,7 @@ describe('a long log', () => {
     await vi.waitFor(async () => expect(await rows()).toMatchObject([{ messageCount: 62 }]))
   })
 
-  test('that goes away or cannot be read stays an estimate', async () => {
+  test('that disappears or cannot be read stays an estimate', async () => {
     writeLong('a')
     writeLong('b')
     index = newIndex({ wholeReadBytes: 0 })
@@ -417,7 +417,7 @@ describe('a long log', () => {
     expect(source.readsFrom).not.toContain(0)
   })
 
-  test('is read whole where the checkpoint is not enough', async () => {
+  test('is read completely if the checkpoint is not enough', async () => {
     writeLong('a')
     addLine('a', { type: 'leaf', id: 'l', timestamp: time(80), leaf: { target_id: null } })
     await checkpoint('a')
@@ -425,7 +425,7 @@ describe('a long log', () => {
     expect(await rows()).toMatchObject([{ messageCount: 62, damaged: false }])
   })
 
-  test('that fails behind its checkpoint is shown as damaged', async () => {
+  test('that fails after its checkpoint is shown as damaged', async () => {
     writeLong('a')
     await checkpoint('a')
     const source = new CountingSource()
@@ -460,7 +460,7 @@ describe('an index file', () => {
     index.close()
   })
 
-  /** What a new process finds, whichever it is asked first. */
+  /** The answers of a new process, whichever query comes first. */
   async function answers(first: 'list' | 'search'): Promise<typeof expected> {
     index = newIndex()
     const early = first === 'list' ? await rows() : undefined
@@ -476,7 +476,7 @@ describe('an index file', () => {
     db.close()
   }
 
-  test('is the only one, and private', () => {
+  test('is the only file, and private', () => {
     expect([expected.rows.length, expected.hits.length]).toEqual([40, 40])
     expect(statSync(file()).mode & 0o777).toBe(0o600)
   })
@@ -516,7 +516,7 @@ describe('an index file', () => {
     'has places of rubbish': () => edit(`UPDATE batch SET places = '[1,'`),
   }
 
-  test.each(Object.entries(damages))('that %s costs nothing but time', async (_, damage) => {
+  test.each(Object.entries(damages))('that %s only costs time', async (_, damage) => {
     copyFileSync(file(), `${file()}.intact`)
     damage()
     expect(await answers('list')).toEqual(expected)
@@ -527,7 +527,7 @@ describe('an index file', () => {
     expect(await answers('list')).toEqual(expected)
   })
 
-  test('that is from before some changes is brought up to date', async () => {
+  test('from before some changes is updated', async () => {
     copyFileSync(file(), join(root, 'older.sqlite'))
     say('s3', ['a newer word'], { minute: 200 })
     rmSync(join(root, 's4'), { recursive: true })
@@ -541,7 +541,7 @@ describe('an index file', () => {
     expect(await find('topic4')).toEqual([])
   })
 
-  test('that knows more than there is forgets it', async () => {
+  test('with rows of missing sessions drops them', async () => {
     const before = readFileSync(pathOf('s3'))
     say('s3', ['taken back'], { minute: 200 })
     index = newIndex()
@@ -554,7 +554,7 @@ describe('an index file', () => {
     expect(await find('topic3', 1)).toEqual(['s39 e3'])
   })
 
-  test('with flipped bytes never makes a wrong list', async () => {
+  test('with flipped bytes never gives a wrong list', async () => {
     const bytes = readFileSync(file())
     for (let at = 100; at < bytes.length; at += Math.ceil(bytes.length / 40)) {
       const damaged = Buffer.from(bytes)
@@ -566,7 +566,7 @@ describe('an index file', () => {
     }
   })
 
-  test('that can be read and not written is made anew', async () => {
+  test('that is read-only is rebuilt', async () => {
     const manyWords = Array.from({ length: 5000 }, (_, each) => `many${each}`).join(' ')
     for (const first of ['list', 'search'] as const) {
       for (let each = 0; each < 10; each++) write(`${first}${each}`, [`common ${manyWords}`], { minute: 99 + each })
@@ -581,7 +581,7 @@ describe('an index file', () => {
     expect(source.opened).toEqual([])
   })
 
-  test('that is deleted or replaced while it is open is made again', async () => {
+  test('that is deleted or replaced while open is rebuilt', async () => {
     index = newIndex()
     await rows()
     rmSync(file())
@@ -593,7 +593,7 @@ describe('an index file', () => {
     expect(await rows()).toEqual(expected.rows)
   })
 
-  test('that two calls find broken at the same time is made anew once', async () => {
+  test('that two calls find broken at the same time is rebuilt once', async () => {
     index = newIndex()
     await rows()
     edit('DROP TABLE batch; DROP TABLE log')
@@ -604,7 +604,7 @@ describe('an index file', () => {
     ])
   })
 
-  test('that cannot be made is done without', async () => {
+  test('that cannot be created is not used', async () => {
     index = newIndex({ file: join(root, 'none', 'index.sqlite') })
     expect(await rows()).toEqual(expected.rows)
     expect(await find('common', 99)).toEqual(expected.hits)
@@ -614,7 +614,7 @@ describe('an index file', () => {
     expect(source.opened).not.toContain('s29')
   })
 
-  test('that is broken and cannot be removed is done without', async () => {
+  test('that is broken and cannot be removed is not used', async () => {
     index = newIndex()
     await rows()
     edit('DROP TABLE log')
@@ -625,7 +625,7 @@ describe('an index file', () => {
     removing.mockRestore()
   })
 
-  describe('that another process holds', () => {
+  describe('that another process locks', () => {
     let other: DatabaseSync
 
     beforeEach(() => {
@@ -638,7 +638,7 @@ describe('an index file', () => {
     })
 
     test.each(['BEGIN EXCLUSIVE', 'BEGIN IMMEDIATE'])(
-      '(%s) delays nobody, and is used again when it is free',
+      '(%s) causes no delay, and is used again when it is free',
       async (lock) => {
         other.exec(lock)
         say('s3', ['while it was held, topic3'], { minute: 200 })
@@ -659,14 +659,14 @@ describe('an index file', () => {
       },
     )
 
-    test('is opened when it is free', async () => {
+    test('is opened once it is free', async () => {
       other.exec('BEGIN EXCLUSIVE')
       const before = await rows()
       other.exec('COMMIT')
       expect([before, await rows()]).toEqual([expected.rows, expected.rows])
     })
 
-    test('and writes to is looked at again', async () => {
+    test('and changes is read again', async () => {
       expect(await find('topic7')).toEqual(['s7 e3'])
       const second = newIndex()
       say('s8', ['from elsewhere'], { minute: 300 })
@@ -679,7 +679,7 @@ describe('an index file', () => {
 })
 
 describe('a search', () => {
-  test('finds words, beginnings and parts of words, without case and accents', async () => {
+  test('finds words, prefixes and parts of words, ignoring case and accents', async () => {
     write('a', ['Die Größe der Übersetzung', 'nothing here'])
     for (const text of [
       'größe',
@@ -706,19 +706,19 @@ describe('a search', () => {
     for (const part of parts) expect([part, await find(part)]).toEqual([part, ['a e3']])
   })
 
-  test('shows only what really has the words next to each other', async () => {
+  test('only returns entries with the words next to each other', async () => {
     write('a', ['日本の英語と本語の日', 'foo and bar', 'the 日本語 of foo_bar'])
     expect(await find('日本語')).toEqual(['a e5'])
     expect(await find('foo_bar')).toEqual(['a e5'])
   })
 
-  test('wants all words in one entry', async () => {
+  test('requires all words in one entry', async () => {
     write('a', ['red apple', 'green apple', 'red pear'])
     expect(await find('red apple')).toEqual(['a e3'])
     expect(await find('apple red nothing')).toEqual([])
   })
 
-  test('tells where, when, who and what', async () => {
+  test('returns the session, time, role and text', async () => {
     write('a', ['one', { text: 'The answer is two', role: 'assistant' }])
     addLine('a', {
       type: 'compaction',
@@ -743,7 +743,7 @@ describe('a search', () => {
     ])
   })
 
-  test('gives the newest first, across sessions', async () => {
+  test('returns the newest first, across sessions', async () => {
     write('a', [
       { text: 'word', minute: 1 },
       { text: 'word', minute: 30 },
@@ -761,7 +761,7 @@ describe('a search', () => {
     expect(await find('word', 3)).toEqual(all.slice(0, 3))
   })
 
-  test('gives the newest first, however many there are', async () => {
+  test('returns the newest first, for any number of hits', async () => {
     const minutes = Array.from({ length: 900 }, (_, each) => (each * 7919) % 900)
     for (let session = 0; session < 3; session++)
       write(
@@ -775,7 +775,7 @@ describe('a search', () => {
     expect(await index.search(new CountingSource(), { text: 'common' })).toHaveLength(50)
   })
 
-  test('stops looking where nothing newer can come', async () => {
+  test('stops when no newer hit is possible', async () => {
     const many = Array.from({ length: 300 }, () => 'common')
     write('old', many, { minute: 0 })
     await find('common')
@@ -786,13 +786,13 @@ describe('a search', () => {
     expect(new Set(source.opened)).toEqual(new Set(['new']))
   })
 
-  test('gives up on a question that too many entries seem to fit', async () => {
+  test('stops after too many false candidates', async () => {
     write('a', ['foo_bar', ...Array.from({ length: 2100 }, () => 'foo bar')])
     expect(await find('foo_bar')).toEqual([])
     expect(await find('foo bar', 1)).toEqual(['a e2103'])
   })
 
-  test('takes nothing in a question for syntax', async () => {
+  test('treats nothing in a query as syntax', async () => {
     write('a', ['say "hello" OR NOT (words) NEAR* ^x -y a:b {c} + \' ; --'])
     for (const text of [
       '"',
@@ -816,12 +816,12 @@ describe('a search', () => {
       expect([text, await find(text)]).toEqual([text, []])
   })
 
-  test('for nothing finds nothing', async () => {
+  test('for an empty query finds nothing', async () => {
     write('a', ['x'])
     expect([await find(''), await find('  '), await find('x', 0)]).toEqual([[], [], []])
   })
 
-  test('finds a part that very many words have', async () => {
+  test('finds a part that very many words contain', async () => {
     write('a', [Array.from({ length: 600 }, (_, each) => `n${each}needle${each}`).join(' '), 'xneedle', 'needles'])
     expect(await find('needle')).toEqual(['a e5', 'a e4', 'a e3'])
   })
@@ -837,7 +837,7 @@ describe('a search', () => {
     ])
   })
 
-  test('reads only what is new', async () => {
+  test('reads only new lines', async () => {
     write('a', ['first words'])
     write('b', ['other words'])
     const source = new CountingSource()
@@ -853,7 +853,7 @@ describe('a search', () => {
     expect(source.readsFrom).toEqual([])
   })
 
-  test('reads a log anew that is not the same any more', async () => {
+  test('reads a replaced log from the start', async () => {
     write('a', ['first words', 'second words'])
     await find('words')
     write('a', ['third words', 'fourth words', 'fifth words'])
@@ -864,7 +864,7 @@ describe('a search', () => {
     ])
   })
 
-  test('shows nothing that the log does not say, whatever the index believes', async () => {
+  test('returns nothing that the log does not contain, whatever the index says', async () => {
     write('a', ['one', 'two'])
     await find('one')
     const { mtime } = statSync(pathOf('a'))
@@ -877,7 +877,7 @@ describe('a search', () => {
     expect(await find('one')).toEqual([])
   })
 
-  test('does not find what is gone', async () => {
+  test('does not find deleted sessions', async () => {
     write('a', ['words'])
     write('b', ['words'])
     await find('words')
@@ -887,7 +887,7 @@ describe('a search', () => {
     expect(await find('words')).toEqual(['a e3'])
   })
 
-  test('begins anew when most of what was indexed is gone', async () => {
+  test('rebuilds when most indexed documents are gone', async () => {
     write('kept', ['words'])
     writeLines('big', 10_001)
     expect(await find('words')).toEqual(['kept e3'])
@@ -897,7 +897,7 @@ describe('a search', () => {
     expect(source.readsFrom).toEqual([0])
   })
 
-  test('indexes a very long log in stretches, and goes on where it was cut short', async () => {
+  test('indexes a very long log in ranges, and continues after an interruption', async () => {
     writeLines('big', 3000)
     const source = new CountingSource()
     const open = source.openLog.bind(source)
@@ -910,7 +910,7 @@ describe('a search', () => {
       }
       return log
     }
-    // Until it is indexed to its end, it is read.
+    // Until it is indexed completely, it is read.
     expect(await find('entry2999', 9, source)).toHaveLength(1)
     expect(await find('entry77', 99, source)).toHaveLength(11)
     source.openLog = open
@@ -921,7 +921,7 @@ describe('a search', () => {
     expect(new Set(await find('entry', 5000, source)).size).toBe(3000)
   })
 
-  test('reads a log in the plain shape', async () => {
+  test('reads a plain log', async () => {
     mkdirSync(join(root, 'plain'))
     const lines = [
       { type: 'session', id: 'plain', timestamp: time(0), version: 1, cwd: '/' },
@@ -931,7 +931,7 @@ describe('a search', () => {
     expect(await find('plain words')).toEqual(['plain m1'])
   })
 
-  test('passes over a log that cannot be read', async () => {
+  test('skips an unreadable log', async () => {
     write('a', ['words'])
     write('b', ['words'])
     const source = new CountingSource()
@@ -944,14 +944,14 @@ describe('a search', () => {
     expect(await find('words', 9, source)).toEqual([])
   })
 
-  test('that runs beside others finds each entry once', async () => {
+  test('that runs concurrently finds each entry once', async () => {
     for (let each = 0; each < 20; each++) write(`s${each}`, ['words'])
     const found = await Promise.all([find('words'), find('words'), find('nothing'), find('words')])
     expect(found.map((hits) => new Set(hits).size)).toEqual([20, 20, 0, 20])
     expect(await find('words', 99)).toHaveLength(20)
   })
 
-  test('leaves room for others while it builds the index', async () => {
+  test('yields to other work while it builds the index', async () => {
     for (let each = 0; each < 40; each++) writeLines(`s${each}`, 100)
     let turns = 0
     const timer = setInterval(() => turns++, 1)
@@ -960,7 +960,7 @@ describe('a search', () => {
     expect(turns).toBeGreaterThan(5)
   })
 
-  test('tidies up after many small changes', async () => {
+  test('merges after many small changes', async () => {
     write('a', ['word0'])
     for (let each = 1; each < 30; each++) {
       say('a', [`word${each}`], { minute: each })
@@ -969,7 +969,7 @@ describe('a search', () => {
     expect(await find('word')).toHaveLength(30)
   })
 
-  test('puts the index together when it is in many pieces', async () => {
+  test('merges an index with many segments', async () => {
     const tidying = vi.spyOn(IndexDb.prototype, 'tidy').mockReturnValue(false)
     const compacting = vi.spyOn(IndexDb.prototype, 'beginCompacting')
     write('a', ['word0'])
@@ -997,7 +997,7 @@ describe('a search', () => {
 })
 
 describe('after closing', () => {
-  test('nothing is answered any more', async () => {
+  test('no query is answered', async () => {
     write('a', ['words'])
     await rows()
     index.close()
@@ -1006,7 +1006,7 @@ describe('after closing', () => {
     await expect(find('words')).rejects.toMatchObject({ code: 'session-closed' })
   })
 
-  test('what was running ends', async () => {
+  test('running work stops', async () => {
     for (let each = 0; each < 200; each++) write(`s${each}`, ['some words to find'])
     const calls = [rows(), find('words'), rows()]
     await new Promise((resolve) => setImmediate(resolve))
@@ -1014,7 +1014,7 @@ describe('after closing', () => {
     expect(await Promise.allSettled(calls)).toMatchObject(calls.map(() => ({ reason: { code: 'session-closed' } })))
   })
 
-  test('what was running without an index ends', async () => {
+  test('running work without an index stops', async () => {
     for (let each = 0; each < 200; each++) write(`s${each}`, ['some words to find'])
     index = newIndex({ file: join(root, 'none', 'index.sqlite') })
     const call = find('words')

@@ -8,14 +8,14 @@ import { Slices } from './slices.ts'
 export interface SessionIndexOptions {
   /** See `indexFileIn`. */
   file: string
-  /** So much of long logs is read while a list waits; further ones are estimated from their head and tail first. */
+  /** How many bytes of long logs one list reads completely; others are estimated from their start and end first. */
   wholeReadBytes?: number
 }
 
 /**
- * List and search over all sessions of a root. The logs are the truth: every call looks at each log's inode, size and time, reads
- * those that changed, and believes the index file for the others. An index that is missing, broken or held by another process
- * costs time and nothing else.
+ * List and search over all sessions of a root. The logs are authoritative: every call compares each log's
+ * inode, size and time, reads those that changed, and uses the index file for the others. A missing, broken or
+ * locked index only costs time.
  */
 export class SessionIndex implements ListIndex {
   readonly #slices = new Slices()
@@ -23,7 +23,7 @@ export class SessionIndex implements ListIndex {
   readonly #rows: IndexRows
   readonly #search: IndexSearch
 
-  /** Nothing is opened before the first call. */
+  /** Opens nothing until the first call. */
   constructor({ file, wholeReadBytes = defaultWholeReadBytes }: SessionIndexOptions) {
     const slices = this.#slices
     this.#file = new IndexFile(file, slices)
@@ -39,7 +39,7 @@ export class SessionIndex implements ListIndex {
     return this.#search.search(source, query)
   }
 
-  /** What still runs ends by itself at its next pause. */
+  /** Running work stops at its next pause. */
   close(): void {
     this.#slices.close()
     this.#file.close()

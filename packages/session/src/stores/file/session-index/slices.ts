@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { SessionError } from '../../../errors.ts'
 
-/** Cuts long work into slices, and ends it at the next pause once closed. */
+/** Splits long work into slices, and stops it at the next pause once closed. */
 export class Slices {
   #isClosed = false
   #startMs = 0
@@ -14,7 +14,7 @@ export class Slices {
     return performance.now() - this.#startMs > sliceMs
   }
 
-  /** Lets others run between two slices of work. */
+  /** Yields to other tasks between slices. */
   async pause(): Promise<void> {
     this.throwIfClosed()
     if (!this.isPauseDue) return
@@ -23,7 +23,7 @@ export class Slices {
   }
 
   throwIfClosed(): void {
-    if (this.#isClosed) throw new SessionError('session-closed', 'The store has been closed.')
+    if (this.#isClosed) throw new SessionError('session-closed', 'The session store is closed.')
   }
 
   close(): void {
@@ -31,7 +31,7 @@ export class Slices {
   }
 }
 
-/** Some at a time. The first failure ends it, when those that have begun are done. */
+/** Runs with limited concurrency. Rejects with the first failure, after started items have finished. */
 export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values()
   let failure: { error: unknown } | undefined
@@ -49,6 +49,6 @@ export async function inParallel<T>(items: readonly T[], work: (item: T) => Prom
   if (failure) throw failure.error
 }
 
-/** Longer work is cut here, so that nobody else waits. */
+/** Longer work pauses here, so that other tasks can run. */
 const sliceMs = 5
 const parallelReads = 4
