@@ -1,11 +1,11 @@
-// The page of the API is written by hand. These tests fail when something public is not on it.
+// The API page is written by hand. These tests fail if a public name is missing from it.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
 
 const page = textAt('../../../docs/reference/client-api.md')
 
-test('every name that can be imported is on the page', () => {
+test('every exported name is on the page', () => {
   const names = exportsOf(textAt('index.ts'))
   expect(names).toEqual(expect.arrayContaining(Object.keys(api)))
   expect(names.filter((name) => !isNamed(name))).toEqual([])
@@ -27,7 +27,7 @@ test('every member of a handle is on the page', () => {
   expect(members.filter((name) => !isNamed(name))).toEqual([])
 })
 
-test('every problem that no server has told has a row in the page of errors', () => {
+test('every local problem has a row in the page of errors', () => {
   const [, union = ''] = textAt('problem-error.ts').split('export type LocalProblem =')
   const types = Array.from(union.slice(0, union.indexOf('\n\n')).matchAll(/'([a-z-]+)'/g), ([, type]) => type as string)
   const errors = textAt('../../../docs/reference/errors.md')
@@ -45,7 +45,7 @@ function exportsOf(source: string): string[] {
   return names.filter((name) => name !== '')
 }
 
-/** At the start of a piece of code, as in `open(id)`. */
+/** At the start of a code span, as in `open(id)`. */
 function isNamed(name: string): boolean {
   return new RegExp(`[\`\\s{]${name}\\b`).test(page)
 }

@@ -4,7 +4,7 @@ import { Liveness } from './liveness.ts'
 import type { AttachRequest, ClientFrame } from './protocol/frames.ts'
 import type { ConnectionEnd } from './reconnect.ts'
 
-/** As much of a WebSocket as is used: that of browsers, that of Node and that of `ws` all fit. */
+/** The part of a WebSocket that is used; those of browsers, Node and `ws` all fit. */
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void
@@ -19,16 +19,19 @@ export interface ConversationOptions {
   open: () => Socket
   clock: Clock
   attach: () => AttachRequest
-  /** The last line taken in. */
+  /** The seq of the last line applied. */
   seen: () => number
-  /** Takes one frame; where it gives a promise, the next frames wait for it. What it throws ends the conversation. */
+  /** Handles one frame. If it returns a promise, later frames wait for it. If it throws, the connection ends. */
   receive: (frame: Incoming, conversation: Conversation) => void | Promise<void>
 }
 
-/** Frames that wait for a long line to be fetched. At more, we come back with our cursor. */
+/**
+ * Maximum number of frames that wait while a long line is fetched. Beyond it, the client reconnects with its
+ * cursor.
+ */
 const maxHeldFrames = 5_000
 
-/** One socket, from its opening to its end. It never comes back: what comes after it is another one. */
+/** One socket, from open to close. It is never reused: a reconnect makes a new one. */
 export class Conversation {
   readonly ended: Promise<ConnectionEnd>
   readonly #options: ConversationOptions
@@ -55,12 +58,12 @@ export class Conversation {
     return this.#over.signal.aborted
   }
 
-  /** For what is fetched on its behalf. */
+  /** For fetches on behalf of this connection. */
   get signal(): AbortSignal {
     return this.#over.signal
   }
 
-  /** Whether the socket was ever open: a server that refuses closes it before. */
+  /** Whether the socket was ever open: a server that rejects the upgrade closes it first. */
   get wasOpen(): boolean {
     return this.#isOpen
   }
@@ -84,7 +87,7 @@ export class Conversation {
     this.#write(frame)
   }
 
-  /** Asks for a sign of life; the socket is dead if none comes soon. */
+  /** Sends a ping; the connection is dead unless a frame follows soon. */
   ping(): void {
     if (!this.#isOpen || this.isOver) return
     this.#liveness.pinged(this.#options.clock.now())
@@ -92,7 +95,7 @@ export class Conversation {
     this.#nap.abort()
   }
 
-  /** Nothing is heard of it from here on. A socket whose network has gone would take its time to close. */
+  /** Ignores the socket from now on. A socket without a network would take long to close. */
   end(reason: string, code = 0): void {
     if (this.isOver) return
     this.#over.abort(new Error(reason))
@@ -122,7 +125,7 @@ export class Conversation {
       })
       socket.addEventListener('message', ({ data }) => this.#hear(data))
       socket.addEventListener('close', ({ code, reason }) => this.end(reason, code))
-      // What follows an error is a close.
+      // An error is always followed by a close.
       socket.addEventListener('error', () => undefined)
     } catch (error) {
       this.end(String(error))
@@ -143,7 +146,7 @@ export class Conversation {
       const held = this.#options.receive(readFrame(text), this)
       if (held) void this.#hold(held)
     } catch (error) {
-      this.end(`cannot go on: ${String(error)}`)
+      this.end(`failed: ${String(error)}`)
     }
   }
 
@@ -152,7 +155,7 @@ export class Conversation {
     try {
       await until
     } catch (error) {
-      this.end(`cannot go on: ${String(error)}`)
+      this.end(`failed: ${String(error)}`)
     }
     this.#isHolding = false
     while (!this.#isHolding) {
@@ -166,7 +169,7 @@ export class Conversation {
     try {
       this.#socket?.send(JSON.stringify(frame))
     } catch {
-      // It is closing: whatever was not acknowledged is sent again on the next one.
+      // It is closing: unacknowledged commands are resent on the next connection.
     }
   }
 
@@ -176,7 +179,7 @@ export class Conversation {
       const step = this.#liveness.next(clock.now())
       switch (step.type) {
         case 'dead':
-          return this.end('no sign of life')
+          return this.end('no answer to a ping')
         case 'ping':
           this.ping()
           break

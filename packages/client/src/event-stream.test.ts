@@ -16,11 +16,11 @@ const events = [
 ]
 
 describe('an event stream', () => {
-  test('gives its events, and nothing of comments and of what was cut off', async () => {
+  test('yields its events, without comments and without an incomplete one', async () => {
     expect(await read([new TextEncoder().encode(stream)])).toEqual(events)
   })
 
-  test('is the same however its bytes arrive', async () => {
+  test('is the same for any chunk boundaries', async () => {
     const bytes = new TextEncoder().encode(stream)
     for (let size = 1; size < 9; size++) {
       const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
@@ -30,8 +30,8 @@ describe('an event stream', () => {
     }
   })
 
-  test('whose event never ends is given up', async () => {
+  test('with an endless event is rejected', async () => {
     const megabyte = new TextEncoder().encode(`data: ${'x'.repeat(1024 * 1024)}`)
-    await expect(read(Array.from({ length: 6 }, () => megabyte))).rejects.toThrow('too long')
+    await expect(read(Array.from({ length: 6 }, () => megabyte))).rejects.toThrow('exceeds')
   })
 })

@@ -5,10 +5,10 @@ export interface StreamedEvent {
   id?: string
 }
 
-/** An event longer than this is no event of ours. */
+/** Longer events are rejected. */
 const maxEventLength = 4 * 1024 * 1024
 
-/** Reads an event stream as it comes; ends with it. */
+/** Yields the events of a stream as they arrive. */
 export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamedEvent> {
   const decoder = new TextDecoder()
   let text = ''
@@ -19,8 +19,9 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
       const { done, value } = await reader.read()
       if (done) return
       text += decoder.decode(value, { stream: true })
-      if (text.length > maxEventLength) throw new RangeError('An event of the stream is too long.')
-      // A carriage return at the end may be the first half of a line end.
+      if (text.length > maxEventLength)
+        throw new RangeError(`An event of the stream exceeds ${maxEventLength} characters.`)
+      // A carriage return at the end may be the first half of a line ending.
       const lines = text.split(/\r\n|\n|\r(?!$)/)
       text = lines.pop() ?? ''
       for (const line of lines) {
@@ -33,7 +34,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
       }
     }
   } finally {
-    // Whoever stops reading closes the connection.
+    // Closes the connection when the caller stops reading.
     await reader.cancel().catch(() => undefined)
   }
 }

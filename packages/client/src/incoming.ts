@@ -1,17 +1,17 @@
 import { checksum, type DiskLine } from '@tapetree/session'
 import { ackSchema, type Ack, type ServerFrame } from './protocol/frames.ts'
 
-/** What came over the socket, read. */
+/** A parsed frame of the socket. */
 export type Incoming =
   | { type: 'line'; seq: number; crc: string; disk: DiskLine }
   | { type: 'lost'; seq: number; count: number }
-  /** Too long for a frame. */
+  /** A line that is too long for a frame. */
   | { type: 'large'; seq: number; crc: string }
   | { type: 'frame'; frame: ServerFrame }
-  /** Of a newer server. */
+  /** A frame of a newer server. */
   | { type: 'unknown' }
 
-/** Throws where it is no frame at all. */
+/** Throws if the text is not a frame. */
 export function readFrame(text: string): Incoming {
   const parsed = JSON.parse(text) as Record<string, unknown>
   const { seq, type } = parsed

@@ -5,7 +5,7 @@ import type { SentCommand } from './unacknowledged.ts'
 const command = (id: string): SentCommand => ({ id, op: 'prompt', args: { text: id } })
 
 describe('commands in IndexedDB', () => {
-  test('are there for the next page, of each session in the order they were added', async () => {
+  test('survive a reload, for each session in the order they were added', async () => {
     const indexedDb = new SmallIndexedDb()
     const before = indexedDbStorage({ indexedDb })
     await before.add('s', command('b'))
@@ -19,14 +19,14 @@ describe('commands in IndexedDB', () => {
     expect(await after.load('t')).toEqual([command('other')])
   })
 
-  test('cannot be kept where there is none', async () => {
-    await expect(indexedDbStorage().add('s', command('a'))).rejects.toThrow('no IndexedDB')
+  test('cannot be stored without IndexedDB', async () => {
+    await expect(indexedDbStorage().add('s', command('a'))).rejects.toThrow('IndexedDB is not available')
   })
 })
 
 type Row = Record<string, unknown>
 
-/** As much of the real thing as the storage uses, answering later as the real one does. */
+/** The part of IndexedDB that the storage uses; it answers asynchronously like the real one. */
 class SmallIndexedDb implements IndexedDb {
   readonly #rows = new Map<number, Row>()
   readonly #indexes = new Map<string, string>()

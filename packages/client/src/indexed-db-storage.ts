@@ -1,6 +1,6 @@
 import type { CommandStorage, SentCommand } from './unacknowledged.ts'
 
-/** As much of IndexedDB as is used here: this package is also compiled without the types of browsers. */
+/** The part of IndexedDB that is used; this package also compiles without browser types. */
 interface Database {
   createObjectStore(
     name: string,
@@ -40,7 +40,7 @@ interface Kept {
 
 const store = 'unacknowledged'
 
-/** Keeps commands through reloads, for all tabs of an origin. */
+/** Stores commands across reloads, for all tabs of an origin. */
 export function indexedDbStorage(options: { name?: string; indexedDb?: IndexedDb } = {}): CommandStorage {
   const { name = 'tapetree', indexedDb = (globalThis as { indexedDB?: IndexedDb }).indexedDB } = options
   let opened: Promise<Database> | undefined
@@ -52,7 +52,7 @@ export function indexedDbStorage(options: { name?: string; indexedDb?: IndexedDb
   }
 
   async function open(): Promise<Database> {
-    if (!indexedDb) throw new Error('There is no IndexedDB here.')
+    if (!indexedDb) throw new Error('IndexedDB is not available.')
     opened ??= openDatabase(indexedDb, name)
     return opened
   }
@@ -77,7 +77,7 @@ export function indexedDbStorage(options: { name?: string; indexedDb?: IndexedDb
 async function openDatabase(indexedDb: IndexedDb, name: string): Promise<Database> {
   const request = indexedDb.open(name, 1) as Request<Database>
   request.addEventListener('upgradeneeded', () => {
-    // The key counts up, so that commands come back in the order they were added.
+    // Auto-incremented keys keep commands in the order they were added.
     const kept = request.result.createObjectStore(store, { autoIncrement: true })
     kept.createIndex('session', 'sessionId')
     kept.createIndex('command', 'commandId')

@@ -18,23 +18,23 @@ describe('a connection', () => {
     expect(life.next(39_000)).toEqual({ type: 'dead' })
   })
 
-  test('is pinged every 15 s, whatever is heard', () => {
+  test('is pinged every 15 s, regardless of other frames', () => {
     const life = attached()
     life.heard(14_000)
     expect(life.next(14_000)).toEqual({ type: 'wait', ms: 1_000 })
     expect(life.next(15_000)).toEqual({ type: 'ping' })
   })
 
-  test('is dead 5 s after a ping that nothing followed', () => {
+  test('is dead 5 s after a ping without any frame', () => {
     const life = attached()
     life.pinged(15_000)
     expect(life.next(15_000)).toEqual({ type: 'wait', ms: 5_000 })
-    // A second ping does not give it more time.
+    // A second ping does not extend the deadline.
     life.pinged(18_000)
     expect(life.next(20_000)).toEqual({ type: 'dead' })
   })
 
-  test('lives when any frame came', () => {
+  test('is alive when any frame arrives', () => {
     const life = attached()
     life.pinged(15_000)
     life.heard(19_999)

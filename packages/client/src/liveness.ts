@@ -1,4 +1,4 @@
-/** What is to be done about a connection that may be dead: nobody tells a client that its network has gone. */
+/** The next step for a connection that may be dead: clients are not told when their network is gone. */
 export type LivenessStep = { type: 'wait'; ms: number } | { type: 'ping' } | { type: 'dead' }
 
 export const liveness = {
@@ -7,17 +7,17 @@ export const liveness = {
   /** Until it is attached: the first frame may be long, and the network slow. */
   attachMs: 30_000,
   pingEveryMs: 15_000,
-  /** After so much silence, who sends something asks first. */
+  /** After this long without a frame, a ping precedes the next command. */
   silenceMs: 20_000,
-  /** No frame within this long after a ping: a new socket. */
+  /** Without a frame for this long after a ping, the socket is replaced. */
   answerMs: 5_000,
 } as const
 
-/** Keeps the times; asks nobody what time it is. */
+/** Computes deadlines from times that the caller passes in. */
 export class Liveness {
   #heardAt: number
   #pingedAt: number
-  /** By when a frame must have come. */
+  /** When a frame must have arrived. */
   #deadline: number | undefined
 
   constructor(now: number) {
@@ -30,7 +30,7 @@ export class Liveness {
     this.#deadline = now + liveness.attachMs
   }
 
-  /** Any frame is a sign of life. */
+  /** Any frame shows that the connection is alive. */
   heard(now: number): void {
     this.#heardAt = now
     this.#deadline = undefined

@@ -2,12 +2,12 @@ import { fromDisk, type DiskLine, type Line } from '@tapetree/session'
 import type { EventPage } from './protocol/rest.ts'
 
 export interface OlderEntries {
-  /** Of the path, the oldest first. */
+  /** Lines of the path, oldest first. */
   lines: Line[]
   hasOlder: boolean
 }
 
-/** Walks up the path from an entry, through pages of the log. The page before a line is asked for by its seq. */
+/** Walks up the path from an entry, page by page. Pages are requested by the seq of the line after them. */
 export async function readOlder(
   from: { seq: number; parentId: string },
   count: number,
@@ -33,7 +33,7 @@ export async function readOlder(
   return { lines, hasOlder: false }
 }
 
-/** A result is shown with its call. */
+/** Results are shown with their call. */
 export function isResult(line: Line): boolean {
   return line.type === 'message' && line.message.role === 'tool'
 }

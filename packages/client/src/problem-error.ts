@@ -1,6 +1,6 @@
 import type { Problem } from './protocol/problem.ts'
 
-/** What was asked for was refused, or could not be asked. Its `problem` is what the server said. */
+/** A request or command that was rejected or could not be sent. `problem` is the server's answer. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly problem: Problem
@@ -10,18 +10,18 @@ export class ProblemError extends Error {
     this.problem = problem
   }
 
-  /** The name of the kind of problem, such as `session-busy`: what a program decides by. */
+  /** The kind of problem, such as `session-busy`, for programs. */
   get type(): string {
     return this.problem.type
   }
 
-  /** As in HTTP; 0 where no server was asked, or none answered. */
+  /** The HTTP status; 0 if no server answered. */
   get status(): number {
     return this.problem.status
   }
 }
 
-/** A problem that no server has told. */
+/** A problem that the client itself reports. */
 export function localProblem(type: LocalProblem, detail: string, options?: ErrorOptions): ProblemError {
   return new ProblemError({ type, title: titles[type], status: statuses[type] ?? 0, detail }, options)
 }

@@ -7,7 +7,7 @@ import type { Script, ScriptedServer } from './testing/scripted-server.ts'
 
 const histories = Number(process.env['HISTORIES'] ?? 40)
 
-test('whatever is cut, lost, doubled, corrupted or forgotten, at rest every client shows the log, and each command was done once', async () => {
+test('whatever is cut, lost, duplicated, corrupted or forgotten, at rest every client shows the log, and each command took effect once', async () => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   for (let history = 0; history < histories; history++) {
     const name = `history ${history} of seed ${seed}`
@@ -21,14 +21,14 @@ test('whatever is cut, lost, doubled, corrupted or forgotten, at rest every clie
     for (let step = 0; step < 25; step++) await act(server, { clients, answers, random, step })
     server.script = {}
     await Promise.all(answers)
-    // A line that was skipped is noticed by the one behind it.
+    // A skipped line is detected by the one after it.
     await server.session.appendMessage('user', [text('the last')])
     await Promise.all(clients.map((client) => caughtUp(client, server)))
     const whole = shown(await foldOf(server.session))
     for (const client of clients) {
       while (await client.loadOlder(3));
       expect({ ...shown(client.transcript), inFlight: new Map() }, name).toEqual(whole)
-      // None was shown without its line: what flies is of items that have not landed.
+      // Live text belongs only to items whose line has not arrived.
       const ids = new Set([...client.transcript.path.items].map(({ id }) => id))
       expect(
         [...client.transcript.inFlight.keys()].filter((item) => ids.has(item)),
@@ -42,7 +42,7 @@ test('whatever is cut, lost, doubled, corrupted or forgotten, at rest every clie
   }
 })
 
-/** Frames are lost, doubled, swapped and cut off; cursors are corrupted; commands are lost on their way. */
+/** Frames are lost, duplicated, swapped and truncated; cursors are corrupted; commands are lost. */
 function faults(random: () => number): Script {
   let late: string | undefined
   return {
@@ -52,7 +52,7 @@ function faults(random: () => number): Script {
         socket.terminate()
         return []
       }
-      // On a real socket a frame is never lost alone; a server that skips a line would look like this.
+      // A real socket never loses a single frame; this simulates a server that skips a line.
       if (chance < 0.06 && frame.startsWith('{"seq"')) return []
       if (chance < 0.1) return [frame, frame]
       if (chance < 0.12 && frame.startsWith('{"seq"') && late === undefined) {
@@ -94,7 +94,7 @@ async function act(server: ScriptedServer, { clients, answers, random, step }: S
   } else {
     await append(server.session, { kind: Math.floor(random() * 6), step })
   }
-  // Lets the sockets go on, or not.
+  // Lets the sockets continue for a random number of ticks.
   for (let turn = random() * 4; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
 }
 

@@ -3,18 +3,18 @@ import type { ClosedReason } from './session-handle.ts'
 
 /** How a connection ended. */
 export interface ConnectionEnd {
-  /** Of the socket; 0 where we ended it ourselves. */
+  /** Close code of the socket; 0 if this client ended it. */
   code: number
   reason: string
-  /** How long it was attached; 0 where it never was. */
+  /** How long it was attached; 0 if it never was. */
   attachedMs: number
-  /** What the server asked for in its `bye`. */
+  /** The delay that the server requested in its `bye`. */
   retryAfterMs?: number
 }
 
 export type AfterEnd = { type: 'give-up'; reason: ClosedReason } | { type: 'again'; delayMs: number; failures: number }
 
-/** Whether to connect again after an end, and when: 0.5 s doubling to 30 s, with full jitter. */
+/** Decides whether and when to reconnect: 0.5 s doubling to 30 s, with full jitter. */
 export function afterEnd(end: ConnectionEnd, failures: number, random: () => number): AfterEnd {
   const reason = finalReason(end.code)
   if (reason) return { type: 'give-up', reason }
@@ -40,5 +40,5 @@ function finalReason(code: number): ClosedReason | undefined {
 
 const firstDelayMs = 500
 const maxDelayMs = 30_000
-/** One that held for this long is no failure: what cuts it is met with the first delay again. */
+/** A connection that lasted this long is not a failure: the delay starts over. */
 const steadyMs = 5_000

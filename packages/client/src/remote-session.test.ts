@@ -21,7 +21,7 @@ async function say(server: ScriptedServer, ...words: string[]): Promise<void> {
   for (const word of words) await server.session.appendMessage('user', [text(word)])
 }
 
-/** Where there is no event to wait for. */
+/** For conditions without an event to wait for. */
 async function eventually(holds: () => void): Promise<void> {
   await vi.waitFor(holds, { timeout: 20_000, interval: 5 })
 }
@@ -30,7 +30,7 @@ async function screens(server: ScriptedServer, count: number): Promise<void> {
   await eventually(() => expect(server.screens.filter(({ client }) => client !== undefined).length).toBe(count))
 }
 
-/** The first time that something happens. */
+/** True only on the first call. */
 function firstTime(): () => boolean {
   let isFirst = true
   return () => {
@@ -43,7 +43,7 @@ function firstTime(): () => boolean {
 const noneWaits = { queue_length: 0, total: 0, hold: null, messages: [] }
 
 describe('a remote session', () => {
-  test('begins with a snapshot and goes on line by line', async () => {
+  test('starts with a snapshot and continues line by line', async () => {
     const server = await serve()
     await say(server, 'one')
     const session = await openSession(server)
@@ -55,7 +55,7 @@ describe('a remote session', () => {
     expect(session.state('run')).toEqual({ runId: null, isBusy: false, waitingFor: null })
   })
 
-  test('goes on behind the last line it has when it is cut', async () => {
+  test('continues after its last line when it is cut', async () => {
     const server = await serve()
     await say(server, 'one')
     const session = await openSession(server)
@@ -73,7 +73,7 @@ describe('a remote session', () => {
     expect(wordsIn(session.transcript)).toEqual(['one', 'two'])
   })
 
-  test('comes to the same transcript wherever it is cut', async () => {
+  test('gives the same transcript wherever it is cut', async () => {
     for (let cut = 1; cut <= 12; cut++) {
       let sent = 0
       const server = await serve({
@@ -93,7 +93,7 @@ describe('a remote session', () => {
     }
   })
 
-  test('begins anew where the server knows another history', async () => {
+  test('starts over if the server has a different history', async () => {
     const server = await serve()
     await say(server, 'one')
     const session = await openSession(server)
@@ -110,7 +110,7 @@ describe('a remote session', () => {
     expect(shown(session.transcript)).toEqual(shown(await foldOf(server.session)))
   })
 
-  test('comes back with its cursor when a line is missing, and takes none twice', async () => {
+  test('reconnects with its cursor when a line is missing, and applies no line twice', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -128,7 +128,7 @@ describe('a remote session', () => {
     expect(shown(session.transcript)).toEqual(shown(await foldOf(server.session)))
   })
 
-  test('ignores frames of a newer server, and an unknown line still counts', async () => {
+  test('ignores frames of a newer server, but counts unknown lines', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -143,7 +143,7 @@ describe('a remote session', () => {
     expect(wordsIn(session.transcript)).toEqual(['two'])
   })
 
-  test('starts over after a frame that cannot be read', async () => {
+  test('starts over after a malformed frame', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -154,7 +154,7 @@ describe('a remote session', () => {
     expect(wordsIn(session.transcript)).toEqual(['one'])
   })
 
-  test('says that lines are lost, and is not told so twice', async () => {
+  test('reports lost lines once', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -167,7 +167,7 @@ describe('a remote session', () => {
     expect(shown(session.transcript)).toEqual(shown(before))
   })
 
-  test('fetches a line that is too long for a frame, and what follows waits for it', async () => {
+  test('fetches a line that is too long for a frame, and later frames wait for it', async () => {
     const server = await serve({ maxLineLength: 2000 })
     const session = await openSession(server)
     await session.ready
@@ -183,7 +183,7 @@ describe('a remote session', () => {
     expect(server.screens[1]?.sent[0]).toContain('"mode":"tail"')
   })
 
-  test('shows text in flight, and asks again where some of it was missed', async () => {
+  test('shows text in flight, and requests it again if some was missed', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -244,7 +244,7 @@ describe('a remote session', () => {
     expect(session.state('usage')).toBeUndefined()
   })
 
-  test('hands on the notices of the queue', async () => {
+  test('passes on the notices of the queue', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -256,7 +256,7 @@ describe('a remote session', () => {
     expect(notices).toEqual([{ type: 'notice', notice }])
   })
 
-  test('tells who we are: the token travels beside the protocol', async () => {
+  test('sends its token as a subprotocol', async () => {
     const server = await serve()
     const session = await openSession(server, { token: 'not-a-secret', client: { id: 'tab-1', kind: 'test' } })
     await session.ready
@@ -264,7 +264,7 @@ describe('a remote session', () => {
     expect(attachOf(server.screens[0])?.client).toEqual({ id: 'tab-1', kind: 'test' })
   })
 
-  test('says again after a cut who is looking', async () => {
+  test('sends its presence again after a cut', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -278,7 +278,7 @@ describe('a remote session', () => {
 })
 
 describe('older entries', () => {
-  test('are put before those that are shown, until all are there', async () => {
+  test('are put before the shown ones, until all are loaded', async () => {
     const server = await serve()
     await say(server, ...Array.from({ length: 30 }, (_, index) => `m${index}`))
     await server.session.branch(server.session.leafId)
@@ -294,7 +294,7 @@ describe('older entries', () => {
     expect(await session.loadOlder()).toBe(false)
   })
 
-  test('are left out where they are on another branch', async () => {
+  test('are dropped if they are on another branch', async () => {
     const server = await serve()
     await say(server, 'one', 'two')
     const back = server.session.leafId
@@ -307,7 +307,7 @@ describe('older entries', () => {
     expect(wordsIn(session.transcript)).toEqual(['one', 'two', 'three', 'four'])
   })
 
-  test('are told anew when the session goes on from one that is not here', async () => {
+  test('are sent again when the session continues from one that is not loaded', async () => {
     const server = await serve()
     await say(server, 'one')
     const back = server.session.leafId
@@ -324,14 +324,14 @@ describe('older entries', () => {
 })
 
 describe('a command', () => {
-  test('gives what the server says came of it', async () => {
+  test("resolves with the server's result", async () => {
     const server = await serve()
     const session = await openSession(server)
     expect(await session.prompt('go')).toEqual({ outcome: 'started', run_id: expect.stringContaining('run-of-') })
     expect(server.effects.length).toBe(1)
   })
 
-  test('that is refused rejects with the problem', async () => {
+  test('that is rejected rejects with the problem', async () => {
     const server = await serve()
     const session = await openSession(server)
     const problem = await session.cancel('r1').catch((error: unknown) => error)
@@ -339,7 +339,7 @@ describe('a command', () => {
     expect(problem).toMatchObject({ type: 'run-not-current', status: 409, problem: { run_id: null } })
   })
 
-  test('that can never be is refused without asking', async () => {
+  test('that is invalid is rejected without sending it', async () => {
     const server = await serve()
     const session = await openSession(server)
     await expect(session.run('label', { entry_id: '../x', label: 'l' })).rejects.toMatchObject({ status: 422 })
@@ -348,7 +348,7 @@ describe('a command', () => {
     expect(commandsOf(server.screens[0])).toEqual([])
   })
 
-  test('whose answer got lost is sent again, and has one effect', async () => {
+  test('whose answer was lost is resent, and takes effect once', async () => {
     const isFirst = firstTime()
     const server = await serve({
       outgoing: (frame, { socket }) => {
@@ -365,7 +365,7 @@ describe('a command', () => {
     expect(wordsIn(session.transcript)).toEqual(['go'])
   })
 
-  test('that never arrived is sent again', async () => {
+  test('that never arrived is resent', async () => {
     const isFirst = firstTime()
     const server = await serve({
       incoming: (frame, { socket }) => {
@@ -380,7 +380,7 @@ describe('a command', () => {
     expect(wordsIn(session.transcript)).toEqual(['a', 'b'])
   })
 
-  test('that is answered twice is done once', async () => {
+  test('that is answered twice is settled once', async () => {
     const server = await serve({ outgoing: (frame) => (frame.includes('"ack"') ? [frame, frame] : [frame]) })
     const session = await openSession(server)
     const late: SessionChange[] = []
@@ -390,7 +390,7 @@ describe('a command', () => {
     expect(late).toEqual([])
   })
 
-  test('given before there is a connection goes out in order', async () => {
+  test('given before the connection is open is sent in order', async () => {
     const server = await serve()
     const session = await openSession(server)
     const all = ['a', 'b', 'c'].map((word) => session.prompt(word))
@@ -399,7 +399,7 @@ describe('a command', () => {
     expect(wordsIn(session.transcript)).toEqual(['a', 'b', 'c'])
   })
 
-  test('outlives a reload: the next one sends it again', async () => {
+  test('survives a reload: the next handle resends it', async () => {
     const storage = memoryStorage()
     const server = await serve({ incoming: (frame) => frame.type !== 'cmd' })
     const before = await openSession(server, { storage })
@@ -420,7 +420,7 @@ describe('a command', () => {
     expect(await storage.load(server.session.id)).toEqual([])
   })
 
-  test('that the server cannot read is found out and refused, and the others are done', async () => {
+  test('that the server cannot parse is identified and rejected, and the others take effect', async () => {
     const server = await serve({
       incoming: (frame, { socket }) => {
         if (frame.type !== 'cmd' || frame.data.op !== 'compact') return true
@@ -440,7 +440,7 @@ describe('a command', () => {
     expect(wordsIn(session.transcript)).toEqual(['a', 'b'])
   })
 
-  test('is answered although a listener breaks: what comes over the wire goes on', async () => {
+  test('is answered even if a listener throws', async () => {
     const server = await serve()
     const session = await openSession(server)
     await session.ready
@@ -463,7 +463,7 @@ describe('a command', () => {
 })
 
 describe('two tabs', () => {
-  test('with what one of them left behind have it done once, and show the same', async () => {
+  test('with commands left by one of them have each take effect once, and show the same', async () => {
     const storage = memoryStorage()
     const server = await serve({ incoming: (frame) => frame.type !== 'cmd' })
     const one = await openSession(server, { storage, client: { id: 'one' } })
@@ -480,7 +480,7 @@ describe('two tabs', () => {
     expect(shown(one.transcript)).toEqual(shown(two.transcript))
   })
 
-  test('with the same id take turns: the first gives up', async () => {
+  test('with the same client id replace each other: the first one closes', async () => {
     const server = await serve()
     const one = await openSession(server, { client: { id: 'same' } })
     await one.ready
@@ -499,7 +499,7 @@ describe('a connection', () => {
     [4403, 'forbidden'],
     [4404, 'gone'],
     [4409, 'replaced'],
-  ] as const)('closed with %i is given up for good', async ([code, reason]) => {
+  ] as const)('closed with %i stays closed', async ([code, reason]) => {
     const server = await serve({ incoming: (frame) => frame.type !== 'cmd' })
     const session = await openSession(server)
     await session.ready
@@ -516,14 +516,14 @@ describe('a connection', () => {
     [401, 'unauthorized'],
     [403, 'forbidden'],
     [404, 'gone'],
-  ] as const)('refused with %i before it is one is given up, too', async ([refuse, reason]) => {
+  ] as const)('rejected with %i before it opens stays closed, too', async ([refuse, reason]) => {
     const server = await serve({ refuse })
     const session = await openSession(server)
     await expect(session.ready).rejects.toMatchObject({ type: 'closed' })
     expect(session.status).toEqual({ type: 'closed', reason })
   })
 
-  test('that is refused for now is tried again', async () => {
+  test('that is rejected temporarily is retried', async () => {
     const server = await serve({ refuse: 503 })
     const session = await openSession(server)
     await until(session, () => session.status.type === 'waiting')
@@ -532,7 +532,7 @@ describe('a connection', () => {
     expect(session.status.type).toBe('attached')
   })
 
-  test('that goes on with what does not join is told everything', async () => {
+  test('that resumes with lines that do not follow gets a full start', async () => {
     const server = await serve()
     await say(server, 'one')
     const session = await openSession(server)
@@ -572,7 +572,7 @@ describe('a connection', () => {
       const heard = once(server.screens[0]?.socket as never, 'message')
       await clock.skip(15_000)
       await heard
-      // The pong is heard before a line that is sent behind it.
+      // The pong arrives before a line that is sent after it.
       await say(server, `line ${round}`)
       await caughtUp(session, server)
     }
@@ -580,7 +580,7 @@ describe('a connection', () => {
     expect(server.screens[0]?.received.filter(({ type }) => type === 'ping').length).toBe(3)
   })
 
-  test('whose server has more lines than it tells is replaced', async () => {
+  test('whose server has more lines than it sends is replaced', async () => {
     const clock = new SkippingClock()
     const server = await serve()
     const session = await openSession(server, { clock, random: () => 1 })
@@ -592,7 +592,7 @@ describe('a connection', () => {
       const ponged = sends(server, 'pong')
       await clock.skip(15_000)
       await ponged
-      // The second pong is the end of it; what comes behind the first is heard.
+      // The second pong ends the connection; frames after the first one are still handled.
       const value = [{ text: `round ${round}`, status: 'pending' }]
       server.say({ type: 'state', data: { key: 'plan', value }, rev: round })
       await until(
@@ -606,7 +606,7 @@ describe('a connection', () => {
     expect(wordsIn(session.transcript)).toEqual(['skipped'])
   })
 
-  test('is asked for a sign of life at once when the machine wakes', async () => {
+  test('is pinged at once when the machine wakes', async () => {
     const clock = new SkippingClock()
     const wakes: (() => void)[] = []
     const server = await serve({ incoming: (frame) => frame.type !== 'ping' })
@@ -627,7 +627,7 @@ describe('a connection', () => {
     await screens(server, 2)
   })
 
-  test('is asked for a sign of life before something is sent after a long silence', async () => {
+  test('is pinged before a command after a long silence', async () => {
     const clock = new SkippingClock()
     const server = await serve()
     const session = await openSession(server, { clock })
@@ -638,7 +638,7 @@ describe('a connection', () => {
     expect(server.screens[0]?.received.map(({ type }) => type)).toEqual(['attach', 'ping', 'cmd'])
   })
 
-  test('is tried again at once when the machine wakes, whatever it waits for', async () => {
+  test('is retried at once when the machine wakes, regardless of its delay', async () => {
     const clock = new SkippingClock()
     const wakes: (() => void)[] = []
     const server = await serve()
@@ -658,7 +658,7 @@ describe('a connection', () => {
     await screens(server, 2)
   })
 
-  test('waits as long as the server asks in its bye', async () => {
+  test('waits as long as the server requests in its bye', async () => {
     const clock = new SkippingClock()
     const server = await serve()
     const session = await openSession(server, { clock })
@@ -682,7 +682,7 @@ async function sends(server: ScriptedServer, type: string): Promise<void> {
 
 async function receives(server: ScriptedServer, type: ClientFrame['type']): Promise<void> {
   const socket = server.screens.at(-1)?.socket
-  if (!socket) throw new Error('Nobody is there.')
+  if (!socket) throw new Error('No screen is attached.')
   await new Promise<void>((resolve) => {
     socket.on('message', (data: Buffer) => {
       if ((JSON.parse(data.toString()) as ClientFrame).type === type) resolve()

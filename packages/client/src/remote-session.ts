@@ -34,13 +34,13 @@ import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
 export interface RemoteSessionOptions extends ServerAddress {
   sessionId: string
-  /** Of this tab or process, and of no other that is attached at the same time. */
+  /** Identifies this tab or process; must be unique among attached clients. */
   client?: { id?: string; name?: string; kind?: string }
-  /** How many entries to begin with. */
+  /** Number of entries to start with. */
   window?: number
-  /** False: no text in flight. */
+  /** False: receive no text in flight. */
   deltas?: boolean
-  /** How a socket is opened, where the one that the platform has will not do. */
+  /** Opens a socket. Default: the WebSocket of the platform. */
   connect?: Connect
   storage?: CommandStorage
   wakeUps?: WakeUps
@@ -49,21 +49,24 @@ export interface RemoteSessionOptions extends ServerAddress {
 }
 
 const pageLines = 200
-/** A long line may be 16 MiB. */
+/** A long line may have 16 MiB. */
 const fetchMs = 60_000
 const askMs = 10_000
 
-/** A session on a server, over one WebSocket at a time. Whatever cuts it, the transcript goes on where it was. */
+/**
+ * A session on a server, over one WebSocket at a time. After any disconnect, the transcript continues at its
+ * cursor.
+ */
 export class RemoteSession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
-  /** Resolves when it is attached for the first time; rejects where it never will be. */
+  /** Resolves when it is attached for the first time; rejects if that is impossible. */
   readonly ready: Promise<void>
   readonly #options: RemoteSessionOptions & { clock: Clock; random: () => number }
   readonly #client: AttachRequest['client']
   readonly #rest: RestClient
   readonly #replica = new Replica()
   readonly #pending: Unacknowledged
-  /** A broken screen is its own problem: what comes over the wire goes on. */
+  /** A listener that throws does not affect the connection. */
   readonly #listeners = new Listeners<SessionChange>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #closing = new AbortController()
@@ -71,9 +74,9 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   #conversation: Conversation | undefined
   #pause = new AbortController()
   #presence: PresenceNews | undefined
-  /** After a frame that the server could not take, commands go one at a time until it is known which one it was. */
+  /** After a frame that the server could not parse, commands are sent one at a time until the bad one is identified. */
   #isCautious = false
-  /** Nothing is wrong with the server: we only want to be told something else. */
+  /** Reconnect without a delay: the server is fine, we only need other data. */
   #isEager = false
   #done: Promise<void> = Promise.resolve()
 
@@ -88,12 +91,12 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     this.#pending = new Unacknowledged(options.sessionId, options.storage ?? memoryStorage())
   }
 
-  /** Takes up what an earlier one left unacknowledged, and begins to connect. Commands may be given at once. */
+  /** Restores unacknowledged commands and starts to connect. Commands may be sent at once. */
   static async open(options: RemoteSessionOptions): Promise<RemoteSession> {
     const session = new RemoteSession(options)
-    // Where nothing can be read there is nothing to send again.
+    // If the storage cannot be read, there is nothing to resend.
     await session.#pending.restore().catch(() => undefined)
-    // Who does not ask whether it is ready need not know that it never was.
+    // Callers that do not await `ready` must not get an unhandled rejection.
     session.ready.catch(() => undefined)
     session.#done = session.#stayConnected()
     return session
@@ -130,7 +133,8 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
       args: checked.command.args,
       ...(ifHead !== undefined && { if_head: ifHead }),
     }
-    if (!fitsFrame(command)) throw localProblem('too-large', `${op} does not fit into ${limits.maxFrameBytes} bytes.`)
+    if (!fitsFrame(command))
+      throw localProblem('too-large', `The command ${op} exceeds the limit of ${limits.maxFrameBytes} bytes.`)
     return this.#pending.add(command, () => this.#flush())
   }
 
@@ -153,7 +157,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     if (this.#conversation?.isAttached) this.#conversation.send({ type: 'presence', data: presence })
   }
 
-  /** What has no answer yet is kept where commands are stored, and rejects here. */
+  /** Unacknowledged commands stay in the storage, and reject here. */
   async close(): Promise<void> {
     this.#finish('closed')
     await this.#done
@@ -201,7 +205,8 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
 
   #openSocket(): Socket {
     const { connect = openWebSocket, token } = this.#options
-    // A browser cannot set headers on a socket: there the cookie speaks, elsewhere the token travels beside the protocol.
+    // A browser cannot set headers on a socket: it uses the cookie; other clients send the token as a
+    // subprotocol.
     const protocols = token === undefined ? [subprotocol] : [subprotocol, `bearer.${token}`]
     return connect(this.#rest.socketUrl(this.sessionId), protocols)
   }
@@ -283,7 +288,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     const before = this.transcript
     if (!this.#replica.attach(attached)) {
       this.#replica.forgetCursor()
-      return from.end('what the server goes on with does not join what is here')
+      return from.end("the server's lines do not follow the local ones")
     }
     from.attached()
     if (this.#presence) from.send({ type: 'presence', data: this.#presence })
@@ -294,7 +299,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     this.#ready.resolve()
   }
 
-  /** A line that does not follow the last one: we come back with our cursor. One that was taken in before is left out. */
+  /** Reconnects with the cursor if a line does not follow the last one. Skips a line that was applied before. */
   #isNext(seq: number, from: Conversation): boolean {
     const place = this.#replica.place(seq)
     if (place === 'gap') from.end(`line ${seq} does not follow`)
@@ -308,7 +313,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     )
     const [event] = events
     if (from.isOver) return
-    if (event?.seq !== seq || typeof event['id'] !== 'string') throw new Error(`line ${seq} was not given`)
+    if (event?.seq !== seq || typeof event['id'] !== 'string') throw new Error(`the server did not return line ${seq}`)
     this.#takeLine({ ...event, id: event['id'] }, { seq, crc }, from)
   }
 
@@ -329,7 +334,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     }
   }
 
-  /** A command that the server cannot even read would otherwise be sent again for ever. */
+  /** Without this, a command that the server cannot parse would be resent forever. */
   #takeEnd(conversation: Conversation, code: number): void {
     if (code !== closeCodes.badFrame && code !== closeCodes.tooLarge) return
     const sent = this.#pending.sentOn(conversation)
@@ -337,14 +342,14 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     if (this.#isCautious || sent.length === 1) {
       const { problem } = localProblem(
         code === closeCodes.tooLarge ? 'too-large' : 'bad-frame',
-        `The server could not take the command ${only?.op}.`,
+        `The server rejected the command ${only?.op} as malformed.`,
       )
       if (only) this.#pending.settle({ id: only.id, ok: false, error: problem })
     }
     this.#isCautious = this.#pending.size > 0
   }
 
-  /** A browser does not tell why no socket was opened; a plain request does. */
+  /** Browsers do not tell why a socket failed to open; a plain request does. */
   async #whyRefused(): Promise<{ type: 'give-up'; reason: ClosedReason } | undefined> {
     const { clock } = this.#options
     try {
@@ -399,17 +404,17 @@ const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forb
 
 const closedSentences: Record<ClosedReason, string> = {
   closed: 'This session handle is closed.',
-  unauthorized: 'The server does not know who we are.',
-  forbidden: 'The server does not let us in.',
-  gone: 'The session is gone.',
-  replaced: 'Another one has taken the place of this client.',
+  unauthorized: 'The server rejected the token. Sign in again.',
+  forbidden: 'The token does not permit access to this session.',
+  gone: 'The session no longer exists.',
+  replaced: 'Another client with the same id has replaced this one.',
 }
 
 function closedProblem(reason: ClosedReason): ProblemError {
   return localProblem('closed', closedSentences[reason])
 }
 
-/** A character may take up to three bytes for each of its code units. */
+/** A UTF-16 code unit takes at most three bytes. */
 function fitsFrame(command: SentCommand): boolean {
   const text = JSON.stringify({ type: 'cmd', data: command })
   return text.length * 3 <= limits.maxFrameBytes || new TextEncoder().encode(text).length <= limits.maxFrameBytes

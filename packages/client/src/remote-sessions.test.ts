@@ -30,7 +30,7 @@ function session(id: string, minute: number, more: Partial<SessionSummary> = {})
 class ListServer {
   sessions: SessionSummary[] = []
   feeds: ServerResponse[] = []
-  /** What is told while the list is being read. */
+  /** Events sent while the list is being read. */
   whileListing: SessionFeedEvent[] = []
   refuse: number | undefined
   url = ''
@@ -90,7 +90,7 @@ const ids = ({ sessions }: RemoteSessions): string[] => sessions.map(({ id }) =>
 const isAttached = ({ status }: RemoteSessions): boolean => status.type === 'attached'
 
 describe('the list of sessions', () => {
-  test('is kept up to date by the feed, the latest first', async () => {
+  test('is kept up to date by the feed, most recent first', async () => {
     const server = await ListServer.open()
     server.sessions = [session('a', 2), session('b', 1)]
     const sessions = follow(server)
@@ -103,7 +103,7 @@ describe('the list of sessions', () => {
     expect(sessions.sessions[1]?.status).toBe('running')
   })
 
-  test('is told to every listener, also if one of them throws', async () => {
+  test('notifies every listener, even if one throws', async () => {
     const uncaught: unknown[] = []
     const server = await ListServer.open()
     server.sessions = [session('a', 1)]
@@ -126,7 +126,7 @@ describe('the list of sessions', () => {
     expect(uncaught).toContainEqual(new Error('broken listener'))
   })
 
-  test('takes what the feed tells while it is read for newer', async () => {
+  test('prefers events of the feed that arrive while it is read', async () => {
     const server = await ListServer.open()
     server.sessions = [session('a', 1)]
     server.whileListing = [{ type: 'session_changed', session: session('a', 2, { name: 'newer' }) }]
@@ -144,7 +144,7 @@ describe('the list of sessions', () => {
     await until(sessions, () => ids(sessions).join() === 'b')
   })
 
-  test('is read again where the feed gives no sign of life', async () => {
+  test('is read again if the feed goes silent', async () => {
     const clock = new SkippingClock()
     const server = await ListServer.open()
     const sessions = follow(server, { clock, random: () => 1 })
@@ -166,7 +166,7 @@ describe('the list of sessions', () => {
     expect([ids(sessions), sessions.hasMore]).toEqual([['a', 'b', 'c'], false])
   })
 
-  test('shows only what was asked for', async () => {
+  test('contains only matching sessions', async () => {
     const server = await ListServer.open()
     const sessions = follow(server, { cwd: '/mine' })
     await until(sessions, () => isAttached(sessions))
@@ -176,7 +176,7 @@ describe('the list of sessions', () => {
     expect(ids(sessions)).toEqual(['mine'])
   })
 
-  test('is given up where we are not let in, and tried again otherwise', async () => {
+  test('stops if access is denied, and reconnects otherwise', async () => {
     const server = await ListServer.open()
     server.refuse = 500
     const sessions = follow(server)

@@ -10,7 +10,7 @@ import type { ClosedReason, ConnectionStatus } from './session-handle.ts'
 import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
 export interface RemoteSessionsOptions extends ServerAddress {
-  /** How many to begin with; more are asked for by `loadMore`. */
+  /** Number of sessions to start with; `loadMore` loads more. */
   limit?: number
   cwd?: string
   q?: string
@@ -37,14 +37,14 @@ export class RemoteSessions {
     this.#rest = new RestClient(options)
   }
 
-  /** Begins to follow. The list is empty until `status` is `attached`. */
+  /** Starts to follow. The list is empty until `status` is `attached`. */
   static open(options: RemoteSessionsOptions): RemoteSessions {
     const sessions = new RemoteSessions(options)
     sessions.#done = sessions.#follow()
     return sessions
   }
 
-  /** The most recently used first. Another array whenever something has changed. */
+  /** Most recently used first. A new array after every change. */
   get sessions(): readonly SessionSummary[] {
     return this.#sessions
   }
@@ -98,7 +98,7 @@ export class RemoteSessions {
     stopWakeUps()
   }
 
-  /** One stream, from its beginning to its end. What the feed tells while the list is read is newer than the list. */
+  /** One stream, from start to end. Events that arrive while the list is read are newer than the list. */
   async #followOnce(): Promise<{ attachedMs: number; refused?: ClosedReason | undefined }> {
     const { clock } = this.#options
     const cut = new AbortController()
@@ -155,12 +155,12 @@ export class RemoteSessions {
       if (known) this.#show(others)
       return
     }
-    // What is new is only known to belong here where nothing was searched for.
+    // A new session is known to match only if the query has no search text.
     const belongs = known !== undefined || ((cwd === undefined || event.session.cwd === cwd) && q === undefined)
     if (belongs) this.#show([event.session, ...others])
   }
 
-  /** The server gives a sign of life every 15 s; one that gives none is gone. */
+  /** The server sends a ping every 15 s; the connection is dead without one. */
   #watch(cut: AbortController): void {
     const { clock } = this.#options
     const { pingEveryMs, answerMs } = liveness
@@ -202,11 +202,11 @@ export class RemoteSessions {
 
 const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden' }
 
-/** Undefined for a ping, and for what a newer server tells. */
+/** Undefined for a ping, and for events of a newer server. */
 function readFeedEvent(data: string): SessionFeedEvent | undefined {
   try {
     return sessionFeedSchema.safeParse(JSON.parse(data)).data
   } catch {
-    return undefined // no JSON, so nothing of ours
+    return undefined // not JSON, so not one of our events
   }
 }

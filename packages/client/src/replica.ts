@@ -15,28 +15,31 @@ import type { StateKey } from './protocol/state-values.ts'
 import { snapshotFromWire, type WireSnapshot } from './protocol/wire-snapshot.ts'
 import { readStateValue, type StateValues } from './state-values.ts'
 
-/** What is known here of a session that is somewhere else: the fold of what came over the wire, and up to where. */
+/** The local copy of a remote session: the fold of its received lines, and the position of the last one. */
 export class Replica {
   #transcript: Transcript = emptyTranscript()
   #state = new Map<StateKey, { value: unknown; rev: number }>()
   #cursor: Cursor | undefined
-  /** The seq of the line that must come next. */
+  /** The seq of the next expected line. */
   #next = 1
   #nextAtPong: number | undefined
   #base: Base | undefined
-  /** What has come since the snapshot, so that older entries can be put before it, or left out. The transcript holds the same content. */
+  /**
+   * Inputs since the snapshot, so that older entries can be put before it or dropped. Shares its content with
+   * the transcript.
+   */
   #since: TranscriptInput[] = []
 
   get transcript(): Transcript {
     return this.#transcript
   }
 
-  /** The last line that can be named to the server. */
+  /** The last line that can be used as a cursor. */
   get cursor(): Cursor | undefined {
     return this.#cursor
   }
 
-  /** Undefined where the transcript goes back to the first entry. */
+  /** Undefined if the transcript goes back to the first entry. */
   get oldest(): Oldest | undefined {
     const first = this.#base?.snapshot.lines[0]
     if (!first || !this.#base?.hasOlder || !('parentId' in first) || first.parentId === null) return undefined
@@ -51,7 +54,7 @@ export class Replica {
     return this.#state.keys()
   }
 
-  /** False where what the server goes on with does not join what is here. */
+  /** Returns false if the server's lines do not follow the local ones. */
   attach({ mode, from, state, snapshot }: Attached): boolean {
     this.#state = new Map()
     for (const [key, { value, rev }] of Object.entries(state)) this.takeState(key as StateKey, value, rev)
@@ -63,30 +66,30 @@ export class Replica {
     }
     this.#next = from
     this.#nextAtPong = undefined
-    // The text in flight is told again from its beginning; what flew before a restart may never land.
+    // The server resends text in flight from its start; earlier live text may never be completed.
     if (this.#transcript.inFlight.size > 0) this.#transcript = { ...this.#transcript, inFlight: new Map() }
     return true
   }
 
-  /** Called with each pong: whether nothing has come since the last one although the server has more. */
+  /** Called for each pong: whether no line has arrived since the last one although the server has more. */
   isStuck(head: number): boolean {
     const isStuck = this.#nextAtPong === this.#next && this.#next <= head
     this.#nextAtPong = this.#next
     return isStuck
   }
 
-  /** Forgets where it is: the next time it is told everything. */
+  /** Forgets the cursor, so that the next attach starts over. */
   forgetCursor(): void {
     this.#cursor = undefined
   }
 
-  /** Where a line stands: only the next one may be taken in. One that is known was sent twice, and says nothing new. */
+  /** Classifies a line: only the next one may be applied. A known line was sent twice. */
   place(seq: number): 'known' | 'next' | 'gap' {
     if (seq === this.#next) return 'next'
     return seq < this.#next ? 'known' : 'gap'
   }
 
-  /** False where the session has gone on from an entry that is not here: its path has to be told from the server. */
+  /** Returns false if the session continues from an entry that is not loaded: its path must be fetched. */
   takeLine(disk: DiskLine, { seq, crc }: Cursor): boolean {
     const line = fromDisk(disk, seq)
     this.#take({ type: 'line', line })
@@ -97,19 +100,19 @@ export class Replica {
     return !(from?.item?.type === 'gap' && from.item.gap.type === 'not_loaded')
   }
 
-  /** The cursor stays at the line before: a line that is lost has no checksum to name it by. */
+  /** The cursor stays at the line before: a lost line has no checksum. */
   takeLost(seq: number, count: number): void {
     this.#take({ type: 'lost', seq, count })
     this.#next = seq + count
   }
 
-  /** False where text in between was missed. */
+  /** Returns false if text in between was missed. */
   takeText(type: 'delta' | 'partial', text: TextFrame): boolean {
     this.#transcript = reduceTranscript(this.#transcript, { type, ...text })
     return !this.#transcript.inFlight.get(text.item)?.needsResync
   }
 
-  /** Only the latest value counts, and only one that can be read. */
+  /** Keeps only the latest valid value. */
   takeState(key: StateKey, value: unknown, rev: number): boolean {
     if ((this.#state.get(key)?.rev ?? -1) >= rev) return false
     const read = readStateValue(key, value)
@@ -118,7 +121,7 @@ export class Replica {
     return true
   }
 
-  /** Puts older entries of the path before those that are here, unless all is another story by now. */
+  /** Puts older entries of the path before the loaded ones, unless the transcript was replaced meanwhile. */
   prepend({ base }: Oldest, lines: readonly Line[], hasOlder: boolean): boolean {
     if (base !== this.#base) return false
     const snapshot = { ...base.snapshot, lines: [...lines, ...base.snapshot.lines] }
@@ -129,7 +132,7 @@ export class Replica {
     return true
   }
 
-  /** Keeps the newest entries of the path, as if it had begun with them. False where there is nothing to forget. */
+  /** Keeps only the newest entries of the path. Returns false if there is nothing to drop. */
   forgetOlder(keep: number): boolean {
     const lines = this.#newestLines(keep)
     if (!lines) return false
@@ -141,7 +144,7 @@ export class Replica {
     return true
   }
 
-  /** The oldest first; undefined where they are all that there is, or where a part of them is lost. */
+  /** Oldest first; undefined if they are all there are, or if some of them are lost. */
   #newestLines(count: number): Line[] | undefined {
     const known = new Map(this.#base?.snapshot.lines.map((line) => [line.id, line]))
     for (const input of this.#since) if (input.type === 'line') known.set(input.line.id, input.line)
@@ -175,7 +178,7 @@ interface Base {
   readonly hasOlder: boolean
 }
 
-/** Where older entries are put. */
+/** Where older entries are inserted. */
 export interface Oldest {
   readonly base: Base
   readonly seq: number

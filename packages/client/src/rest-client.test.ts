@@ -39,7 +39,7 @@ const session: SessionSummary = {
 }
 
 describe('a request', () => {
-  test('goes to its path, with who we are and the id of the command', async () => {
+  test('goes to its path, with the token and the command id', async () => {
     const [rest, seen] = await client(201, session)
     expect(await rest.createSession({ cwd: '/x' }, { commandId: 'c-1' })).toEqual(session)
     expect(seen).toMatchObject([
@@ -55,25 +55,25 @@ describe('a request', () => {
     ])
   })
 
-  test('says what it looks for', async () => {
+  test('sends its query', async () => {
     const [rest, seen] = await client(200, { sessions: [session], cursor: 'next' })
     expect(await rest.sessions({ limit: 10, q: 'a b' })).toEqual({ sessions: [session], cursor: 'next' })
     expect(seen[0]?.request).toBe('GET /base/api/sessions?limit=10&q=a+b')
   })
 
-  test('changes only what it has seen', async () => {
+  test('changes only the version that it has seen', async () => {
     const [rest, seen] = await client(200, session)
     await rest.patchSession('s1', { name: 'x' }, { ifMatch: '"7"' })
     expect(seen).toMatchObject([{ request: 'PATCH /base/api/sessions/s1', headers: { 'if-match': '"7"' } }])
   })
 
-  test('that has no answer to read is done', async () => {
+  test('without a response body resolves', async () => {
     const [rest, seen] = await client(204, undefined)
     await rest.removeQueued('s1', 'q-1')
     expect(seen[0]?.request).toBe('DELETE /base/api/sessions/s1/queue/q-1')
   })
 
-  test('never leaves its place, whatever the id says', async () => {
+  test('never leaves its path, whatever the id', async () => {
     const [rest, seen] = await client(200, { messages: [], count: 0 })
     await rest.queue('../../x?y#z')
     expect(seen[0]?.request).toBe('GET /base/api/sessions/..%2F..%2Fx%3Fy%23z/queue')
@@ -81,21 +81,21 @@ describe('a request', () => {
     expect(seen.length).toBe(1)
   })
 
-  test('sends a picture as it is', async () => {
+  test('sends an image unchanged', async () => {
     const stored = { id: 'a'.repeat(64), size: 3, media_type: 'image/png' }
     const [rest, seen] = await client(201, stored)
     expect(await rest.storeImage('s1', new Blob(['png'], { type: 'image/png' }))).toEqual(stored)
     expect(seen).toMatchObject([{ headers: { 'content-type': 'image/png' }, body: 'png' }])
   })
 
-  test('knows where the socket is', async () => {
+  test('has the URL of the socket', async () => {
     const rest = new RestClient({ baseUrl: 'https://host/base/' })
     expect(rest.socketUrl('s1')).toBe('wss://host/base/api/sessions/s1/ws')
   })
 })
 
-describe('a request that fails', () => {
-  test('rejects with the problem that the server tells', async () => {
+describe('a failed request', () => {
+  test("rejects with the server's problem", async () => {
     const problem = { type: 'session-busy', title: 'Session busy', status: 409, detail: 'A run goes on.', run_id: 'r' }
     const [rest] = await client(409, problem, 'application/problem+json')
     const error = await rest.prompt('s1', { text: 'x' }).catch((failure: unknown) => failure)
@@ -103,22 +103,22 @@ describe('a request that fails', () => {
     expect(error).toMatchObject({ message: 'A run goes on.', type: 'session-busy', status: 409, problem })
   })
 
-  test('tells the status where a proxy answers', async () => {
+  test('reports the status if a proxy answers', async () => {
     const [rest] = await client(502, '<html>Bad gateway</html>', 'text/html')
     await expect(rest.models()).rejects.toMatchObject({ type: 'http', status: 502 })
   })
 
-  test('says so where the answer is something else', async () => {
+  test('rejects if the response is malformed', async () => {
     const [rest] = await client(200, { models: 'none' })
     await expect(rest.models()).rejects.toMatchObject({ type: 'unreadable-answer', status: 0 })
   })
 
-  test('says so where nobody answers', async () => {
+  test('rejects if no server answers', async () => {
     const rest = new RestClient({ baseUrl: 'http://127.0.0.1:1' })
     await expect(rest.models()).rejects.toMatchObject({ type: 'unreachable', status: 0 })
   })
 
-  test('is no problem where it was stopped', async () => {
+  test('rejects with the abort reason when aborted', async () => {
     const rest = new RestClient({ baseUrl: 'http://127.0.0.1:1' })
     await expect(rest.models(AbortSignal.abort())).rejects.toMatchObject({ name: 'AbortError' })
   })

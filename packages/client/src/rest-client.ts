@@ -8,7 +8,7 @@ import {
   modelListSchema,
   permissionAnsweredSchema,
   permissionListSchema,
-  promptOutcomeSchema,
+  promptResultSchema,
   queueAddedSchema,
   queuedMessageSchema,
   queueListSchema,
@@ -25,7 +25,7 @@ import {
   type patchSessionSchema,
   type permissionAnswerSchema,
   type PermissionList,
-  type PromptOutcome,
+  type PromptResult,
   type promptSchema,
   type queueAddSchema,
   type QueueAdded,
@@ -38,22 +38,22 @@ import {
   type SessionSummaryPage,
 } from './protocol/rest.ts'
 
-/** Where a server is, and who we are to it. */
+/** The address of a server, and the credentials for it. */
 export interface ServerAddress {
-  /** Such as `http://127.0.0.1:4321`; in a page that the server serves, its own origin. */
+  /** For example `http://127.0.0.1:4321`; for a page that the server serves, its own origin. */
   baseUrl: string
-  /** For programs. A page has a cookie instead. */
+  /** For programs. Web pages use a cookie instead. */
   token?: string
   fetch?: typeof globalThis.fetch
 }
 
 type Accepted = z.infer<typeof acceptedSchema>
 
-/** What is sent along with a request that changes something. */
+/** Options of requests that change something. */
 export interface ChangeOptions {
-  /** The id of the command: however often it is sent, it takes effect once. */
+  /** The command id, which makes a request idempotent. */
   commandId?: string
-  /** The ETag that the change is made to. */
+  /** The ETag of the version to change. */
   ifMatch?: string
   signal?: AbortSignal
 }
@@ -86,7 +86,7 @@ export class RestClient {
     return this.#send('PATCH', `sessions/${part(id)}`, sessionInfoSchema, body, options)
   }
 
-  /** Moves it to the trash. */
+  /** Moves the session to the trash. */
   async deleteSession(id: string, options?: ChangeOptions): Promise<void> {
     await this.#send('DELETE', `sessions/${part(id)}`, z.unknown(), undefined, options)
   }
@@ -95,8 +95,8 @@ export class RestClient {
     return this.#send('POST', `sessions/${part(id)}/fork`, sessionInfoSchema, body, options)
   }
 
-  async prompt(id: string, body: z.input<typeof promptSchema>, options?: ChangeOptions): Promise<PromptOutcome> {
-    return this.#send('POST', `sessions/${part(id)}/prompt`, promptOutcomeSchema, body, options)
+  async prompt(id: string, body: z.input<typeof promptSchema>, options?: ChangeOptions): Promise<PromptResult> {
+    return this.#send('POST', `sessions/${part(id)}/prompt`, promptResultSchema, body, options)
   }
 
   async cancel(id: string, body: z.input<typeof cancelSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
@@ -162,7 +162,7 @@ export class RestClient {
     await this.#send('POST', path, permissionAnsweredSchema, body, options)
   }
 
-  /** Gives the id that a prompt names it by. */
+  /** Returns the id by which a prompt refers to the image. */
   async storeImage(id: string, image: Blob, options: ChangeOptions = {}): Promise<ImageStored> {
     const headers = changeHeaders(options, image.type)
     const init: RequestInit = { method: 'POST', body: image, headers, signal: options.signal ?? null }
@@ -184,7 +184,7 @@ export class RestClient {
     return this.#fetch('events', { signal, headers: { accept: 'text/event-stream' } })
   }
 
-  /** Where the WebSocket of a session is. */
+  /** The URL of a session's WebSocket. */
   socketUrl(id: string): string {
     const url = this.#url(`sessions/${part(id)}/ws`)
     url.protocol = url.protocol.replace('http', 'ws')
@@ -225,7 +225,11 @@ export class RestClient {
       answer = await fetch(url, { ...init, headers, credentials: 'same-origin', redirect: 'error' })
     } catch (error) {
       if (init.signal?.aborted) throw error
-      throw localProblem('unreachable', `${url.origin} does not answer.`, { cause: error })
+      throw localProblem(
+        'unreachable',
+        `${url.origin} does not answer. Check the address and that the server is running.`,
+        { cause: error },
+      )
     }
     if (!answer.ok) throw new ProblemError(await problemIn(answer))
     return answer
@@ -237,9 +241,9 @@ export class RestClient {
   }
 }
 
-/** Nothing in an id can lead out of its place in the path. */
+/** Keeps an id from escaping its part of the path. */
 function part(id: string): string {
-  if (/^\.*$/.test(id)) throw localProblem('invalid-command', `${JSON.stringify(id)} is no id.`)
+  if (/^\.*$/.test(id)) throw localProblem('invalid-command', `${JSON.stringify(id)} is not a valid id.`)
   return encodeURIComponent(id)
 }
 
@@ -256,11 +260,11 @@ async function read<T>(answer: Response, schema: z.ZodType<T>): Promise<T> {
   try {
     return schema.parse(text === '' ? undefined : JSON.parse(text))
   } catch (error) {
-    throw localProblem('unreadable-answer', `${answer.url} gave something else than was asked for.`, { cause: error })
+    throw localProblem('unreadable-answer', `${answer.url} sent a malformed response.`, { cause: error })
   }
 }
 
-/** What a proxy says on its way is no problem document; its status is told all the same. */
+/** A proxy's response is not a problem document; its status is still reported. */
 async function problemIn(answer: Response): Promise<Problem> {
   const body: unknown = await answer.json().catch(() => undefined)
   const told = problemSchema.loose().safeParse(body)

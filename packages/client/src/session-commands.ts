@@ -1,39 +1,39 @@
 import type { Transcript } from '@tapetree/session'
 import type { Arguments, Operation } from './protocol/command.ts'
-import type { PromptOutcome } from './protocol/rest.ts'
+import type { PromptResult } from './protocol/rest.ts'
 import type {
-  Answer,
+  RequestAnswer,
   Choice,
   MessageOptions,
   NavigateOptions,
-  PromptOptions,
+  PromptCommandOptions,
   QueueOperation,
   RunOptions,
 } from './session-handle.ts'
 
-/** The commands of a `SessionHandle`: whoever can run one has them all. */
+/** The commands of a `SessionHandle`, in terms of `run`. */
 export abstract class SessionCommands {
   abstract readonly transcript: Transcript
   abstract run<Op extends Operation>(op: Op, args: Arguments<Op>, options?: RunOptions): Promise<unknown>
 
-  async prompt(text: string, { whenBusy, ...message }: PromptOptions = {}): Promise<PromptOutcome | undefined> {
+  async prompt(text: string, { whenBusy, ...message }: PromptCommandOptions = {}): Promise<PromptResult | undefined> {
     const args = { ...messageOf(text, message), ...(whenBusy && { when_busy: whenBusy }) }
-    return (await this.run('prompt', args)) as PromptOutcome | undefined
+    return (await this.run('prompt', args)) as PromptResult | undefined
   }
 
-  async steer(text: string, options: MessageOptions = {}): Promise<PromptOutcome | undefined> {
-    return (await this.run('steer', messageOf(text, options))) as PromptOutcome | undefined
+  async steer(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
+    return (await this.run('steer', messageOf(text, options))) as PromptResult | undefined
   }
 
-  async followUp(text: string, options: MessageOptions = {}): Promise<PromptOutcome | undefined> {
-    return (await this.run('follow_up', messageOf(text, options))) as PromptOutcome | undefined
+  async followUp(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
+    return (await this.run('follow_up', messageOf(text, options))) as PromptResult | undefined
   }
 
   async cancel(runId = this.transcript.run?.runId): Promise<void> {
     await this.run('cancel', runId === undefined ? {} : { run_id: runId })
   }
 
-  async answer(requestId: string, { optionId, text, outcome }: Answer): Promise<void> {
+  async answer(requestId: string, { optionId, text, outcome }: RequestAnswer): Promise<void> {
     await this.run('permission.answer', {
       request_id: requestId,
       ...(optionId !== undefined && { option_id: optionId }),

@@ -1,46 +1,49 @@
 import type { Transcript } from '@tapetree/session'
 import type { Arguments, Operation } from './protocol/command.ts'
 import type { Ack, ServerFrame } from './protocol/frames.ts'
-import type { PromptOutcome } from './protocol/rest.ts'
+import type { PromptResult } from './protocol/rest.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import type { StateValues } from './state-values.ts'
 
 /**
- * One session, as every screen and every script sees it, wherever it runs. A command resolves with what the server says came of
- * it, once its effect is durable, and rejects with a `ProblemError` where it is refused.
+ * One session for screens and scripts, local or remote. A command resolves with the server's result once its
+ * effect is durable, and rejects with a `ProblemError` if it is rejected.
  */
 export interface SessionHandle {
   readonly sessionId: string
-  /** Never changes: when there is news it is another one. */
+  /** Immutable: replaced by a new object on every change. */
   readonly transcript: Transcript
   readonly status: ConnectionStatus
-  /** The latest value of a key that the server has told; undefined before it has. */
+  /** The latest value of a key; undefined until the server has sent it. */
   state<Key extends StateKey>(key: Key): StateValues[Key] | undefined
-  /** Calls back after each change, until the function it gives is called. */
+  /** Calls the listener after each change; returns a function that unsubscribes. */
   subscribe(listener: (change: SessionChange) => void): () => void
 
-  /** Begins a run; while one goes on, the message waits its turn unless `whenBusy` says otherwise. */
-  prompt(text: string, options?: PromptOptions): Promise<PromptOutcome | undefined>
-  /** Puts a message into the run that goes on. */
-  steer(text: string, options?: MessageOptions): Promise<PromptOutcome | undefined>
-  /** Leaves a message for after the run. */
-  followUp(text: string, options?: MessageOptions): Promise<PromptOutcome | undefined>
-  /** Ends a run, by itself the one that the transcript shows: a late click cannot end the next one. */
+  /** Starts a run. During a run the message is queued, unless `whenBusy` says otherwise. */
+  prompt(text: string, options?: PromptCommandOptions): Promise<PromptResult | undefined>
+  /** Adds a message to the current run. */
+  steer(text: string, options?: MessageOptions): Promise<PromptResult | undefined>
+  /** Queues a message until after the run. */
+  followUp(text: string, options?: MessageOptions): Promise<PromptResult | undefined>
+  /** Ends a run; by default the one in the transcript, so that a late click cannot end the next one. */
   cancel(runId?: string): Promise<void>
-  /** Answers a permission or a question. The first answer of all screens counts; another rejects with `already-resolved`. */
-  answer(requestId: string, answer: Answer): Promise<void>
+  /**
+   * Answers a permission request or a question. The first answer from any screen wins; later ones reject with
+   * `already-resolved`.
+   */
+  answer(requestId: string, answer: RequestAnswer): Promise<void>
   changeQueue<Op extends QueueOperation>(op: Op, args: Arguments<Op>): Promise<unknown>
   set(choice: Choice): Promise<void>
-  /** Goes on from another entry; null is before the first. */
+  /** Moves the leaf to another entry; null is before the first. */
   navigate(entryId: string | null, options?: NavigateOptions): Promise<void>
-  /** Whatever else can be asked for. Undefined where it was done before and only that is remembered. */
+  /** Runs any operation. Undefined if it took effect earlier and its result is no longer known. */
   run<Op extends Operation>(op: Op, args: Arguments<Op>, options?: RunOptions): Promise<unknown>
 
-  /** Takes older entries into the transcript. Says whether there are still more. */
+  /** Loads older entries into the transcript. Returns whether there are more. */
   loadOlder(count?: number): Promise<boolean>
-  /** Keeps only so many of the newest entries in memory. `loadOlder` brings the others back. */
+  /** Keeps only this many of the newest entries in memory. `loadOlder` loads the others again. */
   forgetOlder(keep: number): void
-  /** Tells the others whether somebody is looking, and typing. */
+  /** Tells other clients whether the user is looking, and typing. */
   present(presence: PresenceNews): void
   close(): Promise<void>
 }
@@ -49,19 +52,19 @@ export type ConnectionStatus =
   | { type: 'connecting' }
   | { type: 'attached' }
   | { type: 'waiting'; delayMs: number }
-  /** For good. */
+  /** Permanent. */
   | { type: 'closed'; reason: ClosedReason }
 
-/** `closed` is our own doing; after the others only a new handle helps. */
+/** `closed`: this client closed it. For the others, open a new handle. */
 export type ClosedReason = 'closed' | 'unauthorized' | 'forbidden' | 'gone' | 'replaced'
 
 export type SessionChange =
   | { type: 'transcript' }
   | { type: 'state'; key: StateKey }
   | { type: 'status' }
-  /** An edge of the queue. It may be missed; the value of `queue` is not. */
+  /** A change of the queue. Notices may be missed; the state `queue` may not. */
   | { type: 'notice'; notice: QueueNotice }
-  /** Of a command that was kept from before a reload: nobody waits for its answer any more. */
+  /** The answer to a command from before a reload, which has no caller any more. */
   | { type: 'late_ack'; op: Operation; ack: Ack }
 
 export type QueueNotice = Extract<
@@ -73,11 +76,11 @@ export interface MessageOptions {
   imageIds?: string[]
 }
 
-export interface PromptOptions extends MessageOptions {
+export interface PromptCommandOptions extends MessageOptions {
   whenBusy?: 'queue' | 'steer' | 'reject'
 }
 
-export interface Answer {
+export interface RequestAnswer {
   optionId?: string
   text?: string
   outcome?: 'allowed' | 'rejected' | 'cancelled'
@@ -92,15 +95,15 @@ export interface Choice {
 }
 
 export interface NavigateOptions {
-  /** Leaves a summary of what is abandoned. */
+  /** Appends a summary of the abandoned branch. */
   summarise?: boolean
   instructions?: string
 }
 
 export interface RunOptions {
-  /** Refused where the log has gone on from this line. */
+  /** Rejected if the log has lines after this one. */
   ifHead?: number
-  /** The id of the command: however often it is given, it takes effect once. A new one, unless it was given before. */
+  /** The command id, which makes the command idempotent. Default: a new id. */
   id?: string
 }
 

@@ -65,11 +65,11 @@ describe('the value of a state key', () => {
       { type: 'auto_compaction_start', runId: 'r', reason: 'threshold' },
     ],
     [{ type: 'a_good_idea', run_id: 'r' }, null],
-  ])('says what a run waits for, if that is known here: %j', (waiting_for, waitingFor) => {
+  ])('has what a run waits for, if the kind is known: %j', (waiting_for, waitingFor) => {
     expect(readStateValue('run', { run_id: 'r', is_busy: true, waiting_for })).toMatchObject({ waitingFor })
   })
 
-  test('is none where a server has no model to tell of', () => {
+  test('is undefined if the server has no model', () => {
     expect(readStateValue('config', {})).toEqual({ model: null, thinkingLevel: null, mode: null })
   })
 })

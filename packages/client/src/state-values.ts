@@ -2,19 +2,19 @@ import type { InboxHold, ModelReference, PermissionRequestRecord, PlanRecord, Wa
 import { payloadFromWire } from './protocol/payload-names.ts'
 import { stateValueSchemas, type StateKey, type WireStateValues } from './protocol/state-values.ts'
 
-/** What `state(key)` of a handle gives, by key. */
+/** The values of `state(key)`, by key. */
 export interface StateValues {
   run: {
     runId: string | null
     isBusy: boolean
     waitingFor: WaitingFor | null
-    /** Why the open run does not go on, such as `storage-failed`. */
+    /** Why the open run does not continue, such as `storage-failed`. */
     stopped?: { type: string; reason: string }
   }
   queue: {
-    /** Those that wait their turn. */
+    /** Number of queued follow-ups. */
     queueLength: number
-    /** How many messages there are in all, with those that steer: of very many, `messages` has the first. */
+    /** Total number of messages, steers included; if there are very many, `messages` has the first of them. */
     total: number
     hold: InboxHold | null
     messages: ListedMessage[]
@@ -23,7 +23,7 @@ export interface StateValues {
     model: ModelReference | null
     thinkingLevel: string | null
     mode: string | null
-    /** The session used this model last and it cannot be opened; `model` takes its place. */
+    /** The session's last model cannot be opened; `model` replaces it. */
     missingModel?: (ModelReference & { reason: string }) | null
   }
   /** `cost` is in US dollars. */
@@ -32,17 +32,17 @@ export interface StateValues {
   plan: PlanRecord['plan']['items']
   commands: { name: string; description: string }[]
   permissions: OpenQuestion[]
-  /** Set while another process writes the session: it can be watched, and commands are refused. */
+  /** Set while another process writes the session: it can be watched, and commands are rejected. */
   read_only: ReadOnlyState | null
 }
 
-/** Why a session cannot be written, and who writes it. */
+/** Why a session cannot be written, and which process writes it. */
 interface ReadOnlyState {
   reason: string
   owner?: { host?: string | undefined; process?: string | undefined } | undefined
 }
 
-/** What a run waits for, or `resume`: it was left behind by a process that died. */
+/** What a run waits for; `resume` if it was interrupted because its process died. */
 export type WaitingFor =
   | { type: 'resume'; runId: string }
   | {
@@ -54,10 +54,10 @@ export type WaitingFor =
     }
   | { type: 'auto_compaction_start'; runId: string; reason: string }
 
-/** `truncated`: its text was too long to be told with the others. The transcript has all of it. */
+/** `truncated`: the text was too long for the state. The transcript has all of it. */
 export type ListedMessage = WaitingMessage & { truncated?: true }
 
-/** `truncated`: its input was too long to be told. The transcript has it. */
+/** `truncated`: the input was too long for the state. The transcript has it. */
 export type OpenQuestion = PermissionRequestRecord['permissionRequest'] & { truncated?: true }
 
 export interface PresentClient {
@@ -68,7 +68,7 @@ export interface PresentClient {
   typing: boolean
 }
 
-/** A value from the wire. Undefined where the key or the value is one of another version, and says nothing here. */
+/** Parses a value from the wire. Undefined if the key or the value is of an unknown version. */
 export function readStateValue<Key extends StateKey>(key: Key, value: unknown): StateValues[Key] | undefined {
   if (!Object.hasOwn(stateValueSchemas, key)) return undefined
   const parsed = stateValueSchemas[key].safeParse(value)

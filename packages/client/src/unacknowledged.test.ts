@@ -4,8 +4,8 @@ import { memoryStorage, Unacknowledged, type CommandStorage, type SentCommand } 
 
 const command = (id: string): SentCommand => ({ id, op: 'retry', args: {} })
 
-describe('commands without an answer', () => {
-  test('are sent once on each connection, in the order they were given', async () => {
+describe('unacknowledged commands', () => {
+  test('are sent once on each connection, in order', async () => {
     const waiting = new Unacknowledged('s', memoryStorage())
     const answers = [waiting.add(command('a'), () => undefined), waiting.add(command('b'), () => undefined)]
     await waiting.stored()
@@ -18,7 +18,7 @@ describe('commands without an answer', () => {
     expect(waiting.size).toBe(0)
   })
 
-  test('are not sent before they are stored, and none overtakes another', async () => {
+  test('are not sent before they are stored, and never out of order', async () => {
     const gate = Promise.withResolvers<void>()
     const storage: CommandStorage = {
       ...memoryStorage(),
@@ -36,14 +36,14 @@ describe('commands without an answer', () => {
     expect([...waiting.unsent('c', { cautious: false })].map(({ id }) => id)).toEqual(['a', 'b'])
   })
 
-  test('are sent although nothing can be stored', async () => {
+  test('are sent even if nothing can be stored', async () => {
     const refuse = async (): Promise<never> => Promise.reject(new Error('no room'))
     const waiting = new Unacknowledged('s', { load: refuse, add: refuse, remove: refuse })
     const answer = waiting.add(command('a'), () => waiting.settle({ id: 'a', ok: true, result: 'done' }))
     expect(await answer).toBe('done')
   })
 
-  test('stay in the storage when they are abandoned, unless there is nobody to ask any more', async () => {
+  test('stay in the storage when they are abandoned, unless the session is gone', async () => {
     const storage = memoryStorage()
     for (const forget of [false, true]) {
       const waiting = new Unacknowledged('s', storage)

@@ -2,7 +2,7 @@ import { ProblemError } from './problem-error.ts'
 import type { Operation } from './protocol/command.ts'
 import type { Ack } from './protocol/frames.ts'
 
-/** A command as it is sent, and sent again. */
+/** A command as it is sent and resent. */
 export interface SentCommand {
   id: string
   op: Operation
@@ -10,7 +10,10 @@ export interface SentCommand {
   if_head?: number
 }
 
-/** Where commands are kept until they are acknowledged. Screens of one session may share it: the server takes each id once. */
+/**
+ * Stores commands until they are acknowledged. Screens of one session may share it: the server handles each id
+ * once.
+ */
 export interface CommandStorage {
   /** In the order they were added. */
   load(sessionId: string): Promise<SentCommand[]>
@@ -18,7 +21,7 @@ export interface CommandStorage {
   remove(sessionId: string, commandId: string): Promise<void>
 }
 
-/** Kept as long as the process lives. */
+/** Stores for the lifetime of the process. */
 export function memoryStorage(): CommandStorage {
   const kept = new Map<string, SentCommand[]>()
   return {
@@ -34,14 +37,14 @@ export function memoryStorage(): CommandStorage {
 
 interface Waiting {
   readonly command: SentCommand
-  /** Absent where it was kept from before: nobody waits for the answer. */
+  /** Absent for a command restored from the storage, which has no caller. */
   readonly answer?: PromiseWithResolvers<unknown>
   isStored: boolean
-  /** The connection it was last sent on. */
+  /** The connection on which it was last sent. */
   sentOn: unknown
 }
 
-/** The commands of one session that have no answer yet, in the order they were given. */
+/** The unacknowledged commands of one session, in order. */
 export class Unacknowledged {
   readonly #waiting = new Map<string, Waiting>()
   readonly #sessionId: string
@@ -57,13 +60,13 @@ export class Unacknowledged {
     return this.#waiting.size
   }
 
-  /** Takes up what was left behind by a reload. */
+  /** Restores commands from before a reload. */
   async restore(): Promise<void> {
     const left = await this.#storage.load(this.#sessionId)
     for (const command of left) this.#waiting.set(command.id, { command, isStored: true, sentOn: undefined })
   }
 
-  /** Resolves with the result of its ack. Calls `stored` when it may be sent: what was sent is also kept. */
+  /** Resolves with the result of the ack. Calls `stored` when the command may be sent: commands are stored first. */
   async add(command: SentCommand, stored: () => void): Promise<unknown> {
     const answer = Promise.withResolvers<unknown>()
     const waiting: Waiting = { command, answer, isStored: false, sentOn: undefined }
@@ -74,10 +77,13 @@ export class Unacknowledged {
     return answer.promise
   }
 
-  /** What has not been sent on this connection yet. With `cautious` one at a time, each when the one before has its answer. */
+  /**
+   * Commands not yet sent on this connection. With `cautious` one at a time, each after the previous one is
+   * answered.
+   */
   *unsent(connection: unknown, { cautious }: { cautious: boolean }): Generator<SentCommand> {
     for (const waiting of this.#waiting.values()) {
-      // What comes behind it waits as well, so that the order stays.
+      // Later commands wait too, to keep the order.
       if (!waiting.isStored) return
       if (waiting.sentOn !== connection) {
         waiting.sentOn = connection
@@ -87,12 +93,12 @@ export class Unacknowledged {
     }
   }
 
-  /** What was sent on a connection and has no answer. */
+  /** Commands sent on a connection that have no answer. */
   sentOn(connection: unknown): SentCommand[] {
     return [...this.#waiting.values()].filter(({ sentOn }) => sentOn === connection).map(({ command }) => command)
   }
 
-  /** Gives the command where nobody waits for this answer; undefined also where it has been answered before. */
+  /** Returns the command if it has no caller; undefined if it has one, or was settled before. */
   settle(ack: Ack): SentCommand | undefined {
     const waiting = this.#waiting.get(ack.id)
     if (!waiting) return undefined
@@ -105,7 +111,7 @@ export class Unacknowledged {
     return undefined
   }
 
-  /** Nobody will be told any more; what is stored stays so for the next time, unless there will be none. */
+  /** Rejects all commands. They stay in the storage for the next handle, unless `forget` is set. */
   abandon(error: ProblemError, { forget }: { forget: boolean }): void {
     const all = [...this.#waiting.values()]
     this.#waiting.clear()
@@ -115,14 +121,14 @@ export class Unacknowledged {
     }
   }
 
-  /** Resolves when all that was to be stored or removed is. */
+  /** Resolves when all pending changes to the storage are done. */
   async stored(): Promise<void> {
     await this.#stored
   }
 
-  /** One after the other, in order. */
+  /** Changes run one after another, in order. */
   async #store(change: () => Promise<void>): Promise<void> {
-    // Where nothing can be stored, such as in a private window, a command is still sent; only a reload loses it.
+    // If nothing can be stored, as in a private window, a command is still sent, but a reload loses it.
     const done = this.#stored.then(change).catch(() => undefined)
     this.#stored = done
     await done

@@ -1,4 +1,4 @@
-/** Calls back when the machine or the page comes back to life; gives the function that stops it. */
+/** Calls `wake` when the machine or the page resumes; returns a function that stops it. */
 export type WakeUps = (wake: () => void) => () => void
 
 interface Events {
@@ -6,7 +6,7 @@ interface Events {
   removeEventListener?: (type: string, listener: () => void) => void
 }
 
-/** What a browser tells; elsewhere nothing. */
+/** Uses browser events; does nothing elsewhere. */
 export const browserWakeUps: WakeUps = (wake) => {
   const page = globalThis as Events & { document?: Events & { visibilityState?: string } }
   const shown = (): void => {

@@ -37,7 +37,7 @@ test('every type of problem has a row in the page of errors, with the status tha
   const here = new URL('.', import.meta.url).pathname
   const files = globSync('**/*.ts', { cwd: here, exclude: ['**/*.test.ts', '**/testing/**'] })
   const thrown = files.flatMap((file) =>
-    Array.from(textAt(file).matchAll(/ProblemError\(\s*(\d{3}),\s*'([a-z-]+)'/g), ([, status, type]) => ({
+    Array.from(textAt(file).matchAll(/RequestProblem\(\s*(\d{3}),\s*'([a-z-]+)'/g), ([, status, type]) => ({
       type,
       status,
     })),

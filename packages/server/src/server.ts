@@ -20,7 +20,7 @@ import { problemJson, Routes, undeclaredRoutes, type DeclaredRoute } from './htt
 import { createGuard, type DoorBindings } from './http/guard.ts'
 import { bindProblem, isWildcard, listenOnPort, listenOnUnixSocket, unixSocketUrl } from './listen.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
-import { ProblemError, problemOf } from './util/problem-error.ts'
+import { RequestProblem, problemOf } from './util/problem-error.ts'
 import { recoverSessions, type Recovered, type RecoveryPolicy } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -235,7 +235,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
 const noApi = {
   models: () => Promise.resolve([]),
   agents: () => Promise.resolve([]),
-  settings: () => Promise.reject(new ProblemError(404, 'no-settings', 'This server has no settings.')),
+  settings: () => Promise.reject(new RequestProblem(404, 'no-settings', 'This server has no settings.')),
   roots: () => [],
 }
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { DeclaredRoute } from '../../../packages/server/src/http/app.ts'
-import { ProblemError } from '../../../packages/server/src/util/problem-error.ts'
+import { RequestProblem } from '../../../packages/server/src/util/problem-error.ts'
 import { json } from '../../../packages/server/src/http/responses.ts'
 import type { TestApi } from '../../../packages/server/src/http/testing/test-api.ts'
 import type { Stage } from './stage.ts'
@@ -20,7 +20,7 @@ export function addCarelessRoute({ routes }: TestApi, { root, own }: Stage): [De
     },
     async (context) => {
       const { file } = context.req.valid('param')
-      if (file === 'where') throw new ProblemError(404, 'not-here', `It is not in ${own}.`)
+      if (file === 'where') throw new RequestProblem(404, 'not-here', `It is not in ${own}.`)
       const text = await readFile(join(root, file), 'utf8')
       return context.json({ text } as unknown as { length: number }, 200)
     },

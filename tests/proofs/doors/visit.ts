@@ -1,11 +1,11 @@
-import type { Access, Role } from '@tapetree/server'
+import type { RouteAccess, Role } from '@tapetree/server'
 
 /** One way in, from the router's own inventory. */
 export interface Way {
   method: string
   /** As declared, with parameters in braces. */
   path: string
-  access: Access
+  access: RouteAccess
   isWebSocket: boolean
   /** What a body may be; empty where the route takes none. */
   mediaTypes: readonly string[]
@@ -83,7 +83,7 @@ type ContentTypeKind = (typeof contentTypeKinds)[number]
 
 export const allGood: Visit = { token: 'good', host: 'good', origin: 'absent', contentType: 'declared' }
 
-export function lesserRole(access: Access): Role | undefined {
+export function lesserRole(access: RouteAccess): Role | undefined {
   const order: Role[] = ['view', 'queue', 'approve', 'drive']
   return access === 'anyone' ? undefined : order[order.indexOf(access) - 1]
 }

@@ -6,7 +6,7 @@ import { defaultTenant, TokenStore } from '../../../packages/server/src/auth/tok
 import type { LiveSession } from '../../../packages/server/src/live/live-session.ts'
 import type { LiveSessions } from '../../../packages/server/src/live/live-sessions.ts'
 import { LocalSession } from '../../../packages/server/src/local/local-session.ts'
-import { ProblemError as ServerProblem } from '../../../packages/server/src/util/problem-error.ts'
+import { RequestProblem as ServerProblem } from '../../../packages/server/src/util/problem-error.ts'
 import { startServer } from '../../../packages/server/src/server.ts'
 import type { World } from './world.ts'
 

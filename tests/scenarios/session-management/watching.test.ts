@@ -1,6 +1,6 @@
 import { ModelError } from '@tapetree/agent'
 import { script } from '@tapetree/agent/testing'
-import { agentSessions, LiveSessions, ProblemError } from '@tapetree/server'
+import { agentSessions, LiveSessions, RequestProblem } from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
 import { expect, vi } from 'vitest'
 import { tool } from '../../golden/tool.ts'
@@ -41,7 +41,7 @@ verifies(
       },
       openDriver: (id) => {
         opened.push(id)
-        return Promise.reject(new ProblemError(503, 'session-busy', 'There is no agent in this scenario.'))
+        return Promise.reject(new RequestProblem(503, 'session-busy', 'There is no agent in this scenario.'))
       },
     })
     const [one, two] = [await sessions.create({ cwd: '/' }), await sessions.create({ cwd: '/' })]

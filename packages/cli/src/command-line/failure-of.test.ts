@@ -1,6 +1,6 @@
 import { RegistryError, SettingsError } from '@tapetree/agent'
 import { ProblemError } from '@tapetree/client'
-import { ProblemError as ServerProblem } from '@tapetree/server'
+import { RequestProblem as ServerProblem } from '@tapetree/server'
 import { SessionError } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { failureOf } from './failure-of.ts'

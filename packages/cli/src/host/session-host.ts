@@ -11,7 +11,7 @@ import {
   LiveSessions,
   LocalSession,
   openCodingDriver,
-  ProblemError as ServerProblem,
+  RequestProblem as ServerProblem,
   ReadOnlySession,
   type LiveSessionsOptions,
   type NewSession,

@@ -1,4 +1,4 @@
-import type { PromptOutcome } from '@tapetree/client'
+import type { PromptResult as PromptOutcome } from '@tapetree/client'
 import { fromDisk, type DiskLine, type Line, type SessionStore } from '@tapetree/session'
 
 interface Sought {

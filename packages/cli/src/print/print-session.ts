@@ -1,4 +1,4 @@
-import type { PromptOutcome, SessionHandle } from '@tapetree/client'
+import type { PromptResult as PromptOutcome, SessionHandle } from '@tapetree/client'
 import { newId } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Failure } from '../command-line/failure.ts'

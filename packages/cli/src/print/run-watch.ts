@@ -1,4 +1,4 @@
-import type { PromptOutcome, SessionChange, SessionHandle } from '@tapetree/client'
+import type { PromptResult as PromptOutcome, SessionChange, SessionHandle } from '@tapetree/client'
 import type { RunEndRecord, Transcript } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'

@@ -4,7 +4,7 @@ const role = z.enum(['view', 'queue', 'approve', 'drive'])
 const time = z.iso.datetime()
 const name = z.string().min(1).max(200)
 
-/** What is known of a token; the token itself is shown once, to who made it. */
+/** Describes a token. The token itself is shown only once, to its creator. */
 export const tokenInfoSchema = z.object({
   id: z.string(),
   role,
@@ -21,10 +21,10 @@ export const createTokenSchema = z.strictObject({ role, name: name.optional(), e
 export const tokenCreatedSchema = tokenInfoSchema.extend({ token: z.string() })
 
 export const beginPairingSchema = z.strictObject({ role, name: name.optional() })
-/** The code goes into the fragment of a link. */
+/** The code is used in the fragment of a link. */
 export const pairingBegunSchema = z.object({ code: z.string(), expires_at: time })
 
-/** `cookie` is for pages: the token stays where no script can read it. */
+/** `cookie` is for web pages: no script can read the token. */
 export const pairSchema = z.strictObject({
   code: z.string().max(200),
   name: name.optional(),

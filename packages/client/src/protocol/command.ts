@@ -8,12 +8,12 @@ const delivery = z.enum(['steer', 'follow-up'])
 
 const message = { text: words, image_ids: imageIds.optional() }
 
-/** What a client may ask for, and with what. The only copy: the server checks by it, REST and WebSocket alike. */
+/** The operations and their arguments. The server validates REST and WebSocket commands by these schemas. */
 export const operations = {
   prompt: z.strictObject({ ...message, when_busy: z.enum(['queue', 'steer', 'reject']).optional() }),
   steer: z.strictObject(message),
   follow_up: z.strictObject(message),
-  /** Names its run: a late click cannot end the next one. */
+  /** The run id keeps a late click from ending the next run. */
   cancel: z.strictObject({ run_id: id.optional() }),
   retry: z.strictObject({}),
   resume: z.strictObject({ by_person: z.boolean().optional() }),
@@ -54,13 +54,14 @@ export type Arguments<Op extends Operation> = z.infer<(typeof operations)[Op]>
 
 export const operationNames = Object.keys(operations) as [Operation, ...Operation[]]
 
-/** One operation with its arguments, checked. */
+/** One operation with its validated arguments. */
 export type Command = { [Op in Operation]: { op: Op; args: Arguments<Op> } }[Operation]
 
 export type CommandCheck = { ok: true; command: Command } | { ok: false; message: string }
 
 export function checkCommand(op: string, args: unknown): CommandCheck {
-  if (!Object.hasOwn(operations, op)) return { ok: false, message: `There is no operation ${JSON.stringify(op)}.` }
+  if (!Object.hasOwn(operations, op))
+    return { ok: false, message: `The operation ${JSON.stringify(op)} does not exist.` }
   const parsed = operations[op as Operation].safeParse(args ?? {})
   if (!parsed.success) return { ok: false, message: `${op}: ${z.prettifyError(parsed.error)}` }
   return { ok: true, command: { op, args: parsed.data } as Command }

@@ -16,9 +16,9 @@ const attachSchema = z.strictObject({
   type: z.literal('attach'),
   data: z.strictObject({
     after: cursorSchema.optional(),
-    /** How many entries a snapshot has at most. */
+    /** Maximum number of entries in a snapshot. */
     window: z.int().min(1).max(500).optional(),
-    /** False: no text in flight. */
+    /** False: send no text in flight. */
     deltas: z.boolean().optional(),
     client: z.strictObject({
       id: clientId,
@@ -34,7 +34,7 @@ const commandFrameSchema = z.strictObject({
     id: clientId,
     op: z.enum(operationNames),
     args: z.record(z.string(), z.unknown()).optional(),
-    /** Refused where the log has gone on from here. */
+    /** Rejected if the log has later lines. */
     if_head: z.int().nonnegative().optional(),
   }),
 })
@@ -85,16 +85,16 @@ export interface TextFrame {
 export const ackSchema = z.object({
   id: z.string(),
   ok: z.boolean(),
-  /** It had taken effect already. */
+  /** The command had taken effect already. */
   dup: z.boolean().optional(),
-  /** The line that is its effect. */
+  /** The seq of the line that the command caused. */
   seq: z.int().optional(),
   result: z.unknown().optional(),
   error: problemSchema.loose().optional(),
 })
 export type Ack = Omit<z.infer<typeof ackSchema>, 'error'> & { error?: Problem }
 
-/** All but log lines, which have no envelope. */
+/** All frames except log lines, which have no envelope. */
 export type ServerFrame =
   | { type: 'attached'; data: Attached }
   | { type: 'delta' | 'partial'; data: TextFrame }
@@ -121,12 +121,12 @@ export const closeCodes = {
 } as const
 
 export const limits = {
-  /** Lines and bytes that a client may be behind and still be told the rest line by line. */
+  /** How many lines and bytes a client may be behind and still receive single lines instead of a snapshot. */
   maxBehindLines: 2000,
   maxBehindBytes: 4 * 1024 * 1024,
   maxFrameBytes: 256 * 1024,
   maxTextLength: 64 * 1024,
-  /** A longer line is only named, and fetched by REST. */
+  /** Longer lines are only announced; clients fetch them by REST. */
   maxLineBytes: 192 * 1024,
   attachMs: 10_000,
   presenceLeaseMs: 45_000,

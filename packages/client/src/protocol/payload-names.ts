@@ -1,6 +1,6 @@
 import { fromDisk, toDisk } from '@tapetree/session'
 
-/** Lines whose payloads travel outside of the log, and the member that the API has them in. */
+/** Line types whose payloads are also sent outside of the log, and their member in the API. */
 const members = {
   submission: 'submission',
   permission_request: 'permissionRequest',
@@ -14,7 +14,7 @@ const members = {
 export type PayloadType = keyof typeof members
 type Payload = Record<string, unknown>
 
-/** A payload as it is named in the log, by the codec of the log: what is not ours keeps its names, both ways. */
+/** Converts names of a payload with the log's codec; foreign members keep their names in both directions. */
 export function payloadToWire(type: PayloadType, payload: object): Payload {
   return toDisk({ type, [members[type]]: payload }, nowhere)[type] as Payload
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
-/** What went wrong, as RFC 9457 has it: the body of every failed request, and `error` of every refused command. */
+/** A problem (RFC 9457): the body of every failed request, and `error` of every rejected command. */
 export const problemSchema = z.object({
-  /** A name for the kind of problem, such as `session-busy`: what a program decides by. */
+  /** The kind of problem, such as `session-busy`, for programs. */
   type: z.string(),
   title: z.string(),
   status: z.int(),
@@ -10,5 +10,5 @@ export const problemSchema = z.object({
   instance: z.string().optional(),
 })
 
-/** Problems may carry more, such as who answered first. */
+/** Problems may have more members, such as the client that answered first. */
 export type Problem = z.infer<typeof problemSchema> & Record<string, unknown>

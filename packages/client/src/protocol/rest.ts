@@ -3,7 +3,10 @@ import { operations } from './command.ts'
 import { cursorSchema } from './frames.ts'
 import { permissionSchema } from './state-values.ts'
 
-/** What is asked and answered over HTTP. The only copy: the server checks by it, and its OpenAPI document is made of it. */
+/**
+ * Schemas of HTTP requests and responses. The server validates by them and generates its OpenAPI document from
+ * them.
+ */
 
 const name = z.string().max(1000)
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
@@ -15,7 +18,7 @@ export const healthSchema = z.object({ status: z.literal('ok'), version: z.strin
 
 export const sessionStatusSchema = z.enum(['idle', 'running', 'requires_action', 'ended'])
 
-/** `interrupted`: the process that ran it has gone. `storage-failed`: its lines could not be stored. */
+/** `interrupted`: the process of the run has ended. `storage-failed`: its lines could not be stored. */
 const stoppedRunSchema = z.object({ type: z.string(), reason: z.string() })
 
 export const sessionInfoSchema = z.object({
@@ -28,16 +31,16 @@ export const sessionInfoSchema = z.object({
   cwd: z.string().optional(),
   parent_session: z.string().optional(),
   subagent: z.literal(true).optional(),
-  /** Start of the first user message, for lists of sessions without a name. */
+  /** Start of the first user message, shown for sessions without a name. */
   first_text: z.string().optional(),
   status: sessionStatusSchema,
-  /** A run stands open, and nothing works on it: `status` is `idle` then. */
+  /** Set if a run is open but no process works on it; `status` is `idle` then. */
   stopped: stoppedRunSchema.optional(),
   queue_length: z.int().nonnegative(),
   /** In US dollars. */
   cost: z.number(),
   damaged: z.boolean(),
-  /** True where the counts are those of a part of the log. */
+  /** Set if the counts cover only a part of the log. */
   estimated: z.boolean().optional(),
 })
 export type SessionSummary = z.infer<typeof sessionInfoSchema>
@@ -47,13 +50,13 @@ export const sessionQuerySchema = z.object({
   cursor: z.string().max(1000).optional(),
   cwd: z.string().max(4096).optional(),
   status: sessionStatusSchema.optional(),
-  /** Part of the name, the first message or the folder. */
+  /** Matches part of the name, the first message or the folder. */
   q: z.string().max(1000).optional(),
-  /** Where the sessions are. Default: `active`. */
+  /** The place of the sessions. Default: `active`. */
   place: z.enum(['active', 'archive', 'trash']).optional(),
 })
 
-/** Newest first; without a cursor on the last page. */
+/** Newest first; the last page has no cursor. */
 export const sessionPageSchema = z.object({ sessions: z.array(sessionInfoSchema), cursor: z.string().optional() })
 export type SessionSummaryPage = z.infer<typeof sessionPageSchema>
 
@@ -65,11 +68,11 @@ export const createSessionSchema = z.strictObject({
   model: modelReferenceSchema.optional(),
   agent: z.string().max(200).optional(),
   parent_session: id.optional(),
-  /** Sent as soon as the session is there. */
+  /** Sent once the session exists. */
   prompt: prompt.shape.text.optional(),
 })
 
-/** A merge patch. */
+/** A JSON merge patch. */
 export const patchSessionSchema = z.strictObject({
   /** Null removes it. */
   name: name.nullable().optional(),
@@ -83,18 +86,18 @@ export const forkSchema = z.strictObject({ entry_id: id.optional(), name: name.o
 export const promptSchema = prompt
 export const compactSchema = compact
 export const resumeSchema = resume
-/** Names its run: a late click cannot end the next one. */
+/** The run id keeps a late click from ending the next run. */
 export const cancelSchema = operations.cancel
 
-export const promptOutcomeSchema = z.discriminatedUnion('outcome', [
+export const promptResultSchema = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('started'), run_id: z.string() }),
   z.object({ outcome: z.enum(['steered', 'queued']), run_id: z.string().nullable(), message_id: z.string() }),
-  /** A slash command that needs no model. */
+  /** A slash command that needed no model. */
   z.object({ outcome: z.literal('handled'), say: z.string().nullable() }),
 ])
-export type PromptOutcome = z.infer<typeof promptOutcomeSchema>
+export type PromptResult = z.infer<typeof promptResultSchema>
 
-/** What a command over HTTP came to: the same members as in an `ack`. */
+/** The result of a command over HTTP: the same members as in an `ack`. */
 export const acceptedSchema = z.looseObject({ run_id: z.string().nullish() })
 
 export const queuedMessageSchema = z.object({
@@ -103,7 +106,7 @@ export const queuedMessageSchema = z.object({
   image_ids: z.array(z.string()),
   queued_at: z.string(),
   client_id: z.string().optional(),
-  /** Only if it is held: then it goes out after a release, not before. */
+  /** Set if the message is held: it is delivered only after a release. */
   held: z.literal(true).optional(),
 })
 export type QueuedMessageBody = z.infer<typeof queuedMessageSchema>
@@ -119,22 +122,22 @@ export const queueAddSchema = z.strictObject({
 export const queueAddedSchema = z.object({ id: z.string(), message: z.string(), queued_at: z.string() })
 export type QueueAdded = z.infer<typeof queueAddedSchema>
 
-/** Edits, moves, holds or releases a message that waits. */
+/** Edits, moves, holds or releases a queued message. */
 export const queuePatchSchema = z.strictObject({
   message: operations['queue.edit'].shape.message,
   image_ids: operations['queue.edit'].shape.image_ids,
   delivery: operations['queue.edit'].shape.delivery,
-  /** Null is the end. */
+  /** Null moves it to the end. */
   before_id: id.nullable().optional(),
   held: z.boolean().optional(),
 })
 
-/** A line as it stands in the log, or the note that some are lost. */
+/** A line of the log, or a notice that lines are lost. */
 export const eventSchema = z.looseObject({ seq: z.int().positive(), type: z.string() })
 
 /**
- * `after`: what follows a line, oldest first, waiting up to `wait` seconds where nothing does yet. `before`: the newest `limit`
- * lines before a line, oldest first too. Long lines are whole here.
+ * `after`: the lines after this one, oldest first; waits up to `wait` seconds if there are none yet. `before`:
+ * the newest `limit` lines before this one, also oldest first. Long lines are included completely.
  */
 export const eventQuerySchema = z.object({
   after: z.coerce.number().int().nonnegative().optional(),
@@ -146,7 +149,7 @@ export const eventQuerySchema = z.object({
 export const eventPageSchema = z.object({ events: z.array(eventSchema), head: cursorSchema })
 export type EventPage = z.infer<typeof eventPageSchema>
 
-/** What changes in the list of sessions. */
+/** A change in the list of sessions. */
 export const sessionFeedSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session_changed'), session: sessionInfoSchema }),
   z.object({ type: z.literal('session_removed'), session_id: z.string() }),
@@ -160,7 +163,7 @@ export const permissionAnswerSchema = operations['permission.answer'].omit({ req
 
 export const permissionAnsweredSchema = z.object({ request_id: z.string() })
 
-/** Of a picture that was stored: what a prompt names in `image_ids`. */
+/** A stored image; prompts refer to it in `image_ids`. */
 export const imageStoredSchema = z.object({ id: sha256, size: z.int().nonnegative(), media_type: z.string() })
 export type ImageStored = z.infer<typeof imageStoredSchema>
 
@@ -170,10 +173,10 @@ export const modelSchema = z.looseObject({
   name: z.string().optional(),
   context_window: z.int().positive().optional(),
   max_output_tokens: z.int().positive().optional(),
-  /** What it can be told, the least first. */
+  /** Supported levels, lowest first. */
   thinking_levels: z.array(z.string()).optional(),
   images: z.boolean().optional(),
-  /** Whether there is a key for it; never the key. */
+  /** Whether a key is configured; never the key itself. */
   key: z.enum(['found', 'missing', 'not-needed']).optional(),
 })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { cursorSchema } from './frames.ts'
 import { sessionInfoSchema } from './rest.ts'
 
-/** Ways to look into a session over HTTP: the session itself, its tree, what the model saw, its recording. */
+/** Views of a session over HTTP: the session itself, its tree, its context, its recording. */
 
 const entryId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 const seq = z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER)
@@ -11,17 +11,17 @@ const limit = z.coerce.number().int().min(1).max(1000)
 export const sessionPlaceSchema = z.enum(['active', 'archive', 'trash'])
 export const movedSessionSchema = z.object({ id: z.string(), place: sessionPlaceSchema })
 
-/** One session, with what can be changed about it. Its ETag is that of this body. */
+/** One session with its mutable properties. The ETag covers this body. */
 export const sessionDetailsSchema = sessionInfoSchema.extend({
   head: cursorSchema,
   leaf_id: z.string().nullable(),
-  /** The run that is open. */
+  /** The open run. */
   run_id: z.string().nullable(),
-  /** Why it cannot be written here, such as that another process writes it. */
+  /** Why the session cannot be written here, for example because another process writes it. */
   read_only: z.string().optional(),
   model: z.object({ provider: z.string(), model_id: z.string() }).nullable(),
   thinking_level: z.string().nullable(),
-  /** How calls are judged; null where nobody has the session open. */
+  /** The permission mode; null if the session is not open. */
   mode: z.string().nullable(),
   usage: z.object({
     turns: z.int(),
@@ -33,12 +33,12 @@ export const sessionDetailsSchema = sessionInfoSchema.extend({
 })
 export type SessionDetails = z.infer<typeof sessionDetailsSchema>
 
-/** The id of an event of the stream, `<seq>-<crc>`, is where it goes on; the header `Last-Event-ID` comes before `after`. */
+/** The stream continues after the event id `<seq>-<crc>`. The header `Last-Event-ID` takes precedence over `after`. */
 export const streamQuerySchema = z.object({
   after: z.string().max(100).optional(),
-  /** How many entries a snapshot has. */
+  /** Maximum number of entries in a snapshot. */
   window: z.coerce.number().int().min(1).max(500).optional(),
-  /** `false`: no text in flight. */
+  /** `false`: send no text in flight. */
   deltas: z.enum(['true', 'false']).optional(),
   client_id: entryId.optional(),
 })
@@ -50,20 +50,20 @@ export const treeNodeSchema = z.object({
   type: z.string(),
   timestamp: z.string(),
   role: z.string().optional(),
-  /** How it begins. */
+  /** The start of its text. */
   preview: z.string(),
   label: z.string().optional(),
 })
 export type TreeNodeSummary = z.infer<typeof treeNodeSchema>
 
-/** The nodes after a line, or those before one; the newest where neither is given. */
+/** The nodes after a line or before one; by default the newest. */
 export const treeQuerySchema = z.object({
   after: seq.optional(),
   before: z.coerce.number().int().positive().max(Number.MAX_SAFE_INTEGER).optional(),
   limit: limit.optional(),
 })
 
-/** Nodes in the order of the log: a parent may lie in an earlier window. */
+/** Nodes in log order: a parent may lie in an earlier window. */
 export const treeWindowSchema = z.object({
   nodes: z.array(treeNodeSchema),
   leaf_id: z.string().nullable(),
@@ -72,7 +72,7 @@ export const treeWindowSchema = z.object({
 })
 
 export const contextQuerySchema = z.object({
-  /** What the model is shown at this entry. Default: at the leaf. */
+  /** The entry whose context is returned. Default: the leaf. */
   entry_id: entryId.optional(),
 })
 
@@ -81,7 +81,7 @@ export const contextSchema = z.object({
   messages: z.array(
     z.object({
       entry_id: z.string(),
-      /** Why it is here: it lies on the path, or was made of what does. */
+      /** Why it is included: it is on the path, or was derived from it. */
       reason: z.enum(['path', 'summary', 'missing-result', 'orphan-result']),
       because: z.string(),
       message: z.looseObject({ role: z.string() }),
@@ -92,11 +92,11 @@ export const contextSchema = z.object({
     .nullable(),
   model: z.object({ entry_id: z.string().nullable(), provider: z.string(), model_id: z.string() }).nullable(),
   thinking_level: z.object({ entry_id: z.string().nullable(), level: z.string() }).nullable(),
-  /** What had to be mended so that a provider accepts the request, in sentences. */
+  /** Repairs that make a provider accept the request, as sentences. */
   repairs: z.array(z.string()),
 })
 
-/** The request that an answer is the answer to: as it was recorded, and made again from the log. */
+/** The request behind an answer: as recorded, and rebuilt from the log. */
 export const entryRequestSchema = z.object({
   entry_id: z.string(),
   recorded: z.object({
@@ -107,11 +107,11 @@ export const entryRequestSchema = z.object({
     leaf_id: z.string().nullable(),
   }),
   model: z.object({ provider: z.string(), model_id: z.string(), thinking_level: z.string().nullable() }),
-  /** False where an extension had changed what was sent: then the log alone cannot say what it was. */
+  /** False if an extension changed the request: then the log alone cannot reproduce it. */
   is_exact: z.boolean(),
-  /** Whether the request, made again from the log, has the hash that was recorded. */
+  /** Whether the rebuilt request has the recorded hash. */
   verified: z.boolean(),
-  /** A sentence on why it is so. */
+  /** A sentence with the reason. */
   reason: z.string(),
   context: contextSchema,
 })
@@ -121,7 +121,7 @@ export const comparisonQuerySchema = z.object({ left: entryId, right: entryId })
 const comparedSideSchema = z.object({
   leaf_id: z.string(),
   entry_count: z.int(),
-  /** From behind the common ancestor to the leaf; of very many the newest. */
+  /** From after the common ancestor to the leaf; if there are very many, the newest. */
   entries: z.array(treeNodeSchema),
   usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), total_tokens: z.number(), cost: z.number() }),
 })
@@ -163,21 +163,21 @@ export const playbackTypeSchema = z.enum([
   'error',
 ])
 
-/** From an index on, or from a line, or from a time. */
+/** Start at an index, a line or a time. */
 export const playerQuerySchema = z.object({
   index: seq.optional(),
   seq: seq.optional(),
   time: z.iso.datetime({ offset: true }).optional(),
-  /** With commas between. */
+  /** Separated by commas. */
   types: z.string().max(500).optional(),
   limit: limit.optional(),
-  /** Of NDJSON, which comes as fast as it was recorded, times this. */
+  /** For NDJSON: the playback speed, as a multiple of the recorded pace. */
   speed: z.coerce.number().positive().max(1_000_000).optional(),
 })
 export const playerPageSchema = z.object({
   events: z.array(z.looseObject({ type: playbackTypeSchema, seq: z.int(), timestamp: z.string() })),
-  /** How many events there are in all. */
+  /** Total number of events. */
   length: z.int(),
-  /** Where the next page begins; `length` at the end. */
+  /** The start of the next page; `length` at the end. */
   position: z.int(),
 })

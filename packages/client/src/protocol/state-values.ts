@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A question that waits for an answer: a call that may or may not be made, or what the agent wants to know. */
+/** A request that waits for an answer: a permission for a call, or a question of the agent. */
 export const permissionSchema = z.looseObject({
   request_id: z.string(),
   run_id: z.string().optional(),
@@ -30,7 +30,7 @@ export const stateKeys = [
 export type StateKey = (typeof stateKeys)[number]
 
 const waitingForSchema = z.discriminatedUnion('type', [
-  /** A run was left behind by a process that died. */
+  /** A run was interrupted because its process died. */
   z.object({ type: z.literal('resume'), run_id: z.string() }),
   z.object({
     type: z.literal('auto_retry_start'),
@@ -42,7 +42,7 @@ const waitingForSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('auto_compaction_start'), run_id: z.string(), reason: z.string() }),
 ])
 
-/** A message that waits. Where not all fit into a frame, long texts are cut: REST has them whole, and so has the log. */
+/** A queued message. If not all fit into a frame, long texts are truncated; REST and the log have them in full. */
 const listedMessageSchema = z.looseObject({
   id: z.string(),
   delivery: z.enum(['steer', 'follow-up']),
@@ -54,20 +54,20 @@ const listedMessageSchema = z.looseObject({
   held: z.boolean(),
 })
 
-/** What the value of each key is on the wire. The only copy: the server is typed by it, and the client reads by it. */
+/** The schema of each key's value. The server is typed by it, and the client parses with it. */
 export const stateValueSchemas = {
   run: z.object({
     run_id: z.string().nullable(),
     is_busy: z.boolean(),
-    /** Of a newer server it may be something that is not known here. */
+    /** A newer server may send a kind that this client does not know. */
     waiting_for: waitingForSchema.nullable().catch(null),
-    /** Why the open run does not go on, such as `storage-failed`. */
+    /** Why the open run does not continue, such as `storage-failed`. */
     stopped: z.object({ type: z.string(), reason: z.string() }).optional(),
   }),
   queue: z.object({
-    /** Those that wait their turn. */
+    /** Number of queued follow-ups. */
     queue_length: z.int().nonnegative(),
-    /** How many messages there are in all, with those that steer: `messages` may be only the first of them. */
+    /** Total number of messages, steers included: `messages` may hold only the first of them. */
     total: z.int().nonnegative(),
     hold: z.object({ reason: z.string() }).nullable(),
     messages: z.array(listedMessageSchema),
@@ -76,7 +76,7 @@ export const stateValueSchemas = {
     model: z.object({ provider: z.string(), model_id: z.string() }).nullish(),
     thinking_level: z.string().nullish(),
     mode: z.string().nullish(),
-    /** The session used this model last and it cannot be opened; `model` takes its place. */
+    /** The session's last model cannot be opened; `model` replaces it. */
     missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
   }),
   usage: z.object({
@@ -98,9 +98,9 @@ export const stateValueSchemas = {
   ),
   plan: z.array(z.object({ text: z.string(), status: z.string() })),
   commands: z.array(z.object({ name: z.string(), description: z.string() })),
-  /** Without its `input` where that did not fit into a frame: REST has it whole, and so has the log. */
+  /** Without `input` if that did not fit into a frame; REST and the log have it in full. */
   permissions: z.array(permissionSchema.extend({ truncated: z.literal(true).optional() })),
-  /** Set while another process writes the session: it can be watched, and commands are refused. */
+  /** Set while another process writes the session: it can be watched, and commands are rejected. */
   read_only: z
     .object({
       reason: z.string(),

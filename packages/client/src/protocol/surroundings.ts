@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What lies around sessions: folders and files to choose from, settings, agents, commands. */
+/** Data around sessions: folders and files to choose from, settings, agents, commands. */
 
 const path = z.string().min(1).max(4096)
 const limit = z.coerce.number().int().min(1).max(200)
@@ -8,7 +8,7 @@ const limit = z.coerce.number().int().min(1).max(200)
 export const readinessSchema = z.object({ status: z.enum(['ready', 'not-ready']), reason: z.string().optional() })
 
 export const fileQuerySchema = z.object({
-  /** What was typed so far, seen from the session's folder. */
+  /** The text typed so far, relative to the session's folder. */
   q: z.string().max(4096).optional(),
   limit: limit.optional(),
 })
@@ -18,7 +18,7 @@ export const fileListSchema = z.object({
 })
 
 export const folderQuerySchema = z.object({ path: path.optional() })
-/** Without a path these are the roots: nothing outside of them can be chosen. */
+/** Without a path these are the roots; nothing outside of them can be chosen. */
 export const folderListSchema = z.object({
   path: z.string().nullable(),
   parent: z.string().nullable(),

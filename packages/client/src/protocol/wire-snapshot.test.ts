@@ -2,7 +2,7 @@ import { memoryStore, text, type SessionSnapshot } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { snapshotFromWire, snapshotToWire } from './wire-snapshot.ts'
 
-/** A session of which the fold has something in every member. */
+/** A session whose fold has a value in every member. */
 async function fullSnapshot(): Promise<SessionSnapshot> {
   await using session = await memoryStore().create({ cwd: '/', parentSession: 'older' })
   const leafId = await session.appendMessage('user', [text('Go.')])
@@ -31,7 +31,7 @@ async function fullSnapshot(): Promise<SessionSnapshot> {
   return await session.snapshot({ entries: 10 })
 }
 
-test('a snapshot comes out of the wire as it went in', async () => {
+test('a snapshot is the same after a round trip over the wire', async () => {
   const snapshot = await fullSnapshot()
   const { fold } = snapshot
   expect(Object.entries(fold).filter(([, value]) => value === null || value.length === 0)).toEqual([
@@ -42,7 +42,7 @@ test('a snapshot comes out of the wire as it went in', async () => {
   expect(snapshotFromWire(JSON.parse(sent))).toMatchObject({ head: snapshot.head, leafId: snapshot.leafId, fold })
 })
 
-test('every member of a snapshot is in snake_case, but for what is not ours', async () => {
+test('every member of a snapshot is in snake_case, except foreign ones', async () => {
   const sent = snapshotToWire(await fullSnapshot())
   const names = (value: unknown): string[] =>
     typeof value === 'object' && value !== null

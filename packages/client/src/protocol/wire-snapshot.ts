@@ -11,10 +11,10 @@ import { payloadFromWire, payloadToWire } from './payload-names.ts'
 
 type Payload = Record<string, unknown>
 
-/** A snapshot as it travels: what the fold has taken from lines is named as in those lines. */
+/** A snapshot on the wire: members taken from lines have the names of the log. */
 export interface WireSnapshot {
   head: { seq: number; crc: string }
-  /** As they stand in the log, the oldest first. */
+  /** Lines as stored, oldest first. */
   lines: { seq: number; text: string }[]
   /** The entry before the first line. Null at the beginning. */
   before: string | null
@@ -70,7 +70,7 @@ export function snapshotToWire({ head, lines, before, leafId, fold }: SessionSna
   }
 }
 
-/** With its lines read: what a transcript begins with. */
+/** The snapshot with its lines parsed, as a transcript needs it. */
 export function snapshotFromWire({ head, lines, leaf_id: leafId, fold }: WireSnapshot): SnapshotInput {
   return {
     head,
@@ -114,7 +114,7 @@ interface FoldedPayloads {
   usage: { tokens: SnapshotFold['usage'] }
 }
 
-/** What a server tells of its own fold is not checked once more. */
+/** The server's own fold is not validated again. */
 function read<Type extends keyof FoldedPayloads>(type: Type, payload: object): FoldedPayloads[Type] {
   return payloadFromWire(type, payload) as unknown as FoldedPayloads[Type]
 }

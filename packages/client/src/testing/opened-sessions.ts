@@ -22,7 +22,7 @@ export async function serve(script: Script = {}): Promise<ScriptedServer> {
   return server
 }
 
-/** Comes back at once after a cut. */
+/** Reconnects at once after a cut. */
 export async function openSession(
   server: ScriptedServer,
   options: Partial<RemoteSessionOptions> = {},
@@ -38,7 +38,7 @@ export async function openSession(
   return session
 }
 
-/** Resolves at the first change after which this holds. */
+/** Resolves at the first change after which the condition holds. */
 export async function until(session: RemoteSession, holds: () => boolean): Promise<void> {
   if (holds()) return
   await new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ export async function caughtUp(session: RemoteSession, server: ScriptedServer): 
   await until(session, () => session.status.type === 'attached' && session.transcript.seq === server.session.head.seq)
 }
 
-/** What a screen shows that has read the whole log. */
+/** The transcript of the whole log. */
 export async function foldOf(session: Session): Promise<Transcript> {
   let whole = emptyTranscript()
   for await (const line of session.lines()) {
@@ -67,7 +67,7 @@ export async function foldOf(session: Session): Promise<Transcript> {
   return whole
 }
 
-/** All that can be seen of a transcript. */
+/** The visible parts of a transcript. */
 export function shown(transcript: Transcript): Record<string, unknown> {
   const { tree: _, finished: __, path, labels, ...rest } = transcript
   return { ...rest, labels: new Map(labels), leafId: path.leafId, items: [...path.items] }

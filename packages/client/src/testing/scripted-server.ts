@@ -5,15 +5,15 @@ import { WebSocketServer, type WebSocket } from 'ws'
 import type { Ack, AttachRequest, ClientFrame, SnapshotReason } from '../protocol/frames.ts'
 import { snapshotToWire } from '../protocol/wire-snapshot.ts'
 
-/** What a test makes go wrong. */
+/** Faults that a test injects. */
 export interface Script {
-  /** What is really sent instead of a frame. */
+  /** Replaces a frame by the frames that are really sent. */
   outgoing?: (frame: string, screen: ServedScreen) => string[]
-  /** False: the frame is not taken. */
+  /** False drops the frame. */
   incoming?: (frame: ClientFrame, screen: ServedScreen) => boolean
-  /** Lines longer than this are only named. */
+  /** Longer lines are only announced. */
   maxLineLength?: number
-  /** Refuses the upgrade with this status. */
+  /** Rejects the upgrade with this status. */
   refuse?: number
 }
 
@@ -29,13 +29,13 @@ export interface ServedScreen {
   received: ClientFrame[]
 }
 
-/** A server that speaks the protocol in the plainest way, over a real log and real sockets, and does what a script says. */
+/** A minimal server of the protocol, over a real log and real sockets, with scripted faults. */
 export class ScriptedServer {
   readonly session: Session
   script: Script
   readonly screens: ServedScreen[] = []
   readonly requests: string[] = []
-  /** Command ids, each time that one took effect. */
+  /** Command ids, once for each effect. */
   readonly effects: string[] = []
   state: Record<string, { value: unknown; rev: number }> = {
     run: { value: { run_id: null, is_busy: false, waiting_for: null }, rev: 1 },
@@ -76,7 +76,7 @@ export class ScriptedServer {
     return `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}`
   }
 
-  /** Those that have not been closed. */
+  /** The screens that are not closed. */
   get open(): ServedScreen[] {
     return this.screens.filter(({ socket }) => socket.readyState === socket.OPEN)
   }
@@ -85,7 +85,7 @@ export class ScriptedServer {
     for (const screen of this.open) if (screen.client !== undefined) this.send(screen, JSON.stringify(frame))
   }
 
-  /** Lines that reading could not accept, as the log of a damaged disk has them. */
+  /** Loses lines, as on a damaged disk. */
   lose(count: number): void {
     this.#add({ type: 'lost', seq: (this.#lines.at(-1)?.seq ?? 0) + 1, count })
     for (const screen of this.screens) this.pump(screen)
@@ -134,7 +134,7 @@ export class ScriptedServer {
     this.screens.push(screen)
     socket.on('error', () => undefined)
     socket.on('message', (data: Buffer) => {
-      // What was already on its way to a socket that is cut is lost with it.
+      // Frames for a closed socket are lost.
       if (socket.readyState !== socket.OPEN) return
       const frame = JSON.parse(data.toString()) as ClientFrame
       screen.received.push(frame)

@@ -6,7 +6,7 @@ interface Sleeper {
   wake: () => void
 }
 
-/** A clock that stands still until a test moves it on. */
+/** A clock that only a test moves. */
 export class SkippingClock implements Clock {
   #now = 1_000_000
   readonly #sleepers = new Set<Sleeper>()
@@ -34,12 +34,12 @@ export class SkippingClock implements Clock {
     })
   }
 
-  /** As on a machine that sleeps: time goes by and no timer notices. */
+  /** Like a sleeping machine: time passes and no timer fires. */
   sleep(ms: number): void {
     this.#now += ms
   }
 
-  /** Who is to wake until then wakes in order. */
+  /** Fires the timers due until then, in order. */
   async skip(ms: number): Promise<void> {
     const end = this.#now + ms
     for (;;) {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** A server on loopback that answers as a test says. */
+/** A server on loopback with a scripted response. */
 export async function webServer(answer: Answer): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     let body = ''

@@ -1,5 +1,5 @@
 import { localUser } from '../live/driver.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import { credentialOf } from './credential.ts'
 import type { FailureLimiter } from './failure-limiter.ts'
 import { changesSomething, checkOrigin, type AllowedHosts } from './host-origin.ts'
@@ -33,7 +33,7 @@ export interface Admitted {
   expiresAt?: number
 }
 
-/** Decides who comes in, for every door alike. Each refusal is a `ProblemError`. */
+/** Decides who comes in, for every door alike. Each refusal is a `RequestProblem`. */
 export class Gatekeeper {
   readonly #options: GatekeeperOptions
 
@@ -45,7 +45,7 @@ export class Gatekeeper {
   checkHost({ host }: Peer): string {
     if (host !== undefined && this.#options.hosts.has(host)) return host
     const named = host === undefined ? 'no host' : `the host ${JSON.stringify(host.slice(0, 100))}`
-    throw new ProblemError(421, 'host-not-allowed', `The request names ${named}, which is none of this server's.`)
+    throw new RequestProblem(421, 'host-not-allowed', `The request names ${named}, which is none of this server's.`)
   }
 
   /** For a route that is for anyone: no foreign page may use it either. */
@@ -60,22 +60,23 @@ export class Gatekeeper {
     this.#checkOrigin(visit, credential.type === 'cookie')
     const { role } = admitted.caller
     if (!mayDo(role, needs)) {
-      throw new ProblemError(403, 'role-too-small', `This needs the role ${needs}; the token has ${role}.`, { needs })
+      throw new RequestProblem(403, 'role-too-small', `This needs the role ${needs}; the token has ${role}.`, { needs })
     }
     return admitted
   }
 
   /** Somebody tried something that was no key. */
-  failed(peer: Peer): ProblemError {
+  failed(peer: Peer): RequestProblem {
     const waitMs = this.#options.limiter.fail(peer.address)
-    if (waitMs === 0) return new ProblemError(401, 'not-signed-in', 'The token is not one of this server, or is over.')
+    if (waitMs === 0)
+      return new RequestProblem(401, 'not-signed-in', 'The token is not one of this server, or is over.')
     const seconds = Math.ceil(waitMs / 1000)
     const detail = `Too many wrong tokens came from this address. Try again in ${seconds} s.`
-    return new ProblemError(429, 'too-many-failures', detail, { retry_after_ms: waitMs })
+    return new RequestProblem(429, 'too-many-failures', detail, { retry_after_ms: waitMs })
   }
 
   #admitOwner({ isOwner }: Peer): Admitted {
-    if (!isOwner) throw new ProblemError(401, 'not-signed-in', 'This needs a token.')
+    if (!isOwner) throw new RequestProblem(401, 'not-signed-in', 'This needs a token.')
     return { caller: { tokenId: localUser, tenant: this.#options.ownerTenant, role: 'drive' } }
   }
 
@@ -101,9 +102,9 @@ export class Gatekeeper {
       case 'fine':
         return
       case 'foreign':
-        throw new ProblemError(403, 'origin-not-allowed', `Pages of ${quoted(origin)} may not use this server.`)
+        throw new RequestProblem(403, 'origin-not-allowed', `Pages of ${quoted(origin)} may not use this server.`)
       case 'missing':
-        throw new ProblemError(403, 'origin-missing', 'A request by cookie that changes something names its origin.')
+        throw new RequestProblem(403, 'origin-missing', 'A request by cookie that changes something names its origin.')
     }
   }
 }

@@ -1,5 +1,5 @@
 import { checkCommand, type Arguments, type Operation } from '@tapetree/client'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 /** What a token lets do, each more than the one before it: look, leave messages, answer questions, drive. */
 export const roles = ['view', 'queue', 'approve', 'drive'] as const
@@ -70,7 +70,7 @@ export function checkRole({ role }: Caller, command: { op: Operation; args?: unk
   if (mayDo(role, needs)) return
   const how = needs === operationAccess[command.op].role ? '' : ' with these arguments'
   const detail = `${command.op}${how} needs the role ${needs}; the token has ${role}.`
-  throw new ProblemError(403, 'role-too-small', detail, { needs })
+  throw new RequestProblem(403, 'role-too-small', detail, { needs })
 }
 
 function roleFor({ op, args }: { op: Operation; args?: unknown }, queue: QueueFacts): Role {

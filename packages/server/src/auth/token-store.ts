@@ -7,7 +7,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import { emitWarning } from '../util/emit-warning.ts'
 import { roles, type Role } from './operation-roles.ts'
 
@@ -276,5 +276,5 @@ async function writeTokens(file: string, text: string): Promise<void> {
 
 function unlessLocked(error: unknown): never {
   if (!(error instanceof FileLockedError)) throw error
-  throw new ProblemError(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
+  throw new RequestProblem(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
 }

@@ -13,7 +13,7 @@ import {
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning } from '../util/emit-warning.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 export interface AgentDriverOptions {
   agent: AgentSession
@@ -182,7 +182,7 @@ export class AgentDriver implements SessionDriver {
   async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
     const current = this.session.openRun?.runId
     if (wanted !== undefined && wanted !== current) {
-      throw new ProblemError(409, 'run-not-current', `Run ${wanted} is not the one that goes on.`, {
+      throw new RequestProblem(409, 'run-not-current', `Run ${wanted} is not the one that goes on.`, {
         run_id: current ?? null,
       })
     }
@@ -198,7 +198,11 @@ export class AgentDriver implements SessionDriver {
     const { request_id: requestId, option_id: optionId, text, outcome = 'allowed' } = args
     const pending = this.session.pendingPermissions.find((request) => request.requestId === requestId)
     if (pending && optionId !== undefined && !pending.options.some((option) => option.optionId === optionId)) {
-      throw new ProblemError(422, 'unknown-option', `Question ${requestId} has no option ${JSON.stringify(optionId)}.`)
+      throw new RequestProblem(
+        422,
+        'unknown-option',
+        `Question ${requestId} has no option ${JSON.stringify(optionId)}.`,
+      )
     }
     const answered = await this.#agent.answer(
       {
@@ -212,8 +216,8 @@ export class AgentDriver implements SessionDriver {
     )
     if (answered.type === 'taken') return { request_id: requestId }
     const first = await findAnswer(this.session, requestId)
-    if (!first) throw new ProblemError(404, 'request-not-found', `There is no question ${requestId}.`)
-    throw new ProblemError(409, 'already-resolved', `Question ${requestId} has been answered.`, first)
+    if (!first) throw new RequestProblem(404, 'request-not-found', `There is no question ${requestId}.`)
+    throw new RequestProblem(409, 'already-resolved', `Question ${requestId} has been answered.`, first)
   }
 
   async #changeQueue(command: Command, cause: Cause, { mayDrive }: CommandRights): Promise<unknown> {
@@ -224,7 +228,7 @@ export class AgentDriver implements SessionDriver {
     }
     if (command.op === 'queue.edit' && command.args.message?.trim() === '') throw emptyMessage()
     const change = submissionChange(command)
-    if (!change) throw new ProblemError(422, 'invalid-command', `There is no operation ${command.op}.`)
+    if (!change) throw new RequestProblem(422, 'invalid-command', `There is no operation ${command.op}.`)
     await this.session.changeInbox(change, cause)
     if (mayDrive && (change.action === 'release' || change.action === 'edit')) this.#agent.wake()
     return undefined
@@ -277,21 +281,21 @@ function unlessGone(error: unknown): void {
 }
 
 /** Nothing can refuse a message once it is its turn: so it is refused before it waits. */
-function emptyMessage(): ProblemError {
-  return new ProblemError(422, 'empty-prompt', 'There is nothing to send.')
+function emptyMessage(): RequestProblem {
+  return new RequestProblem(422, 'empty-prompt', 'There is nothing to send.')
 }
 
 /** Somebody cancelled the summary, or the session was closed, while it was being written. */
 function unlessStopped(error: unknown): never {
   if (error instanceof Error && (error.name === 'AbortError' || error.name === 'OwnerLeft')) {
-    throw new ProblemError(409, 'cancelled', 'The summary was cancelled before it was finished.')
+    throw new RequestProblem(409, 'cancelled', 'The summary was cancelled before it was finished.')
   }
   throw error
 }
 
 /** A model that cannot be opened is the client's choice, and the sentence says what is missing. */
 function unusable(error: unknown): never {
-  throw new ProblemError(422, 'model-not-usable', error instanceof Error ? error.message : String(error))
+  throw new RequestProblem(422, 'model-not-usable', error instanceof Error ? error.message : String(error))
 }
 
 /** Who answered a question first, as a client is told. */

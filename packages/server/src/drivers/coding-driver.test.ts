@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createCodingSession, openCodingDriver, type CodingDriverOptions } from './coding-driver.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 /** A busy machine is slow, not wrong. */
 const patiently = { timeout: 20_000 }
@@ -109,7 +109,7 @@ describe('a coding agent behind a server', () => {
   })
 
   test('is not opened where its folder is gone, or is none that may be used', async () => {
-    const refuse = (): Promise<never> => Promise.reject(new ProblemError(403, 'outside-roots', 'Not there.'))
+    const refuse = (): Promise<never> => Promise.reject(new RequestProblem(403, 'outside-roots', 'Not there.'))
     const { sessions, cwd, store } = await place({ driver: { checkFolder: refuse } })
     const outside = await sessions.create({ cwd })
     await expect(sessions.get(outside)).rejects.toMatchObject({ problem: { type: 'outside-roots' } })

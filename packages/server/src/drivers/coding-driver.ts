@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { AgentDriver } from './agent-driver.ts'
 import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
 import type { NewSession } from '../live/live-sessions.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<CodingAgentOptions, 'sessionId' | 'cwd' | 'askTrust'> {
   /** Where a session works that has no folder of its own, as an imported one. Absent: it cannot be opened. */
@@ -22,13 +22,13 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   // Held while the agent is put together, which shares it: nobody else can take the session meanwhile.
   await using session = await options.store.open(sessionId)
   const cwd = session.header?.cwd ?? defaultCwd
-  if (cwd === undefined) throw new ProblemError(409, 'no-folder', `Session ${sessionId} has no folder to work in.`)
+  if (cwd === undefined) throw new RequestProblem(409, 'no-folder', `Session ${sessionId} has no folder to work in.`)
   await checkFolder?.(cwd)
   // After the folder: what is outside of the allowed folders is not watched either.
   if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   const found = await stat(cwd).catch(() => undefined)
   if (!found?.isDirectory()) {
-    throw new ProblemError(409, 'folder-not-found', `The folder ${JSON.stringify(cwd)} of this session is not there.`)
+    throw new RequestProblem(409, 'folder-not-found', `The folder ${JSON.stringify(cwd)} of this session is not there.`)
   }
   const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, cwd }).catch(notUsable)
   return new AgentDriver({
@@ -61,5 +61,5 @@ function slashCommandsOf({ extensions, resources }: Pick<CodingAgent, 'extension
 
 /** A key that is missing is said in a sentence that names it. */
 function notUsable(error: unknown): never {
-  throw error instanceof RegistryError ? new ProblemError(409, 'model-not-usable', error.message) : error
+  throw error instanceof RegistryError ? new RequestProblem(409, 'model-not-usable', error.message) : error
 }

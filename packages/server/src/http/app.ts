@@ -3,7 +3,7 @@ import type { Caller, Role } from '../auth/operation-roles.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { problemSchema, type Problem } from '@tapetree/client'
 import { HTTPException } from 'hono/http-exception'
-import { problemOf, ProblemError } from '../util/problem-error.ts'
+import { problemOf, RequestProblem } from '../util/problem-error.ts'
 import type { MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 
@@ -20,18 +20,18 @@ export interface AppEnv {
 export type App = OpenAPIHono<AppEnv>
 
 /** Who may call a route. There is no route without one: `anyone` has to be said. */
-export type Access = Role | 'anyone'
+export type RouteAccess = Role | 'anyone'
 
 export interface DeclaredRoute {
   method: string
   path: string
-  access: Access
+  access: RouteAccess
   /** Schemas of what it takes and gives: what the OpenAPI document is made of. */
   config: RouteConfig
 }
 
 /** Lets a request to a route in, or answers it. A body is of one of these media types. */
-export type Guard = (access: Access, mediaTypes: readonly string[]) => RouteConfig['middleware']
+export type Guard = (access: RouteAccess, mediaTypes: readonly string[]) => RouteConfig['middleware']
 
 /** The routes of an app with their declarations: what the doors proof walks through. */
 export class Routes {
@@ -65,7 +65,7 @@ export class Routes {
     )
   }
 
-  add<Config extends RouteConfig>(access: Access, config: Config, handler: RouteHandler<Config, AppEnv>): void {
+  add<Config extends RouteConfig>(access: RouteAccess, config: Config, handler: RouteHandler<Config, AppEnv>): void {
     const { method, path } = config
     const responses = { ...config.responses, default: problemResponse }
     this.declared.push({ method, path, access, config: { ...config, responses } })
@@ -115,14 +115,14 @@ function limitBytes(maxSize: number): MiddlewareHandler {
   return bodyLimit({
     maxSize,
     onError: () => {
-      throw new ProblemError(413, 'too-large', `At most ${maxSize} bytes are taken here.`)
+      throw new RequestProblem(413, 'too-large', `At most ${maxSize} bytes are taken here.`)
     },
   })
 }
 
 const limitDepth: MiddlewareHandler = async (context, next) => {
   if (depthOf(await context.req.text()) > maxJsonDepth) {
-    throw new ProblemError(422, 'too-deep', `At most ${maxJsonDepth} levels are taken.`)
+    throw new RequestProblem(422, 'too-deep', `At most ${maxJsonDepth} levels are taken.`)
   }
   await next()
 }

@@ -4,7 +4,7 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import { checkRole, mayDo } from '../auth/operation-roles.ts'
 import type { LiveSession } from '../live/live-session.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import type { AppEnv } from './app.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
@@ -71,6 +71,6 @@ export function clientOf(context: Context<AppEnv>): string {
   return named
 }
 
-function errorOf({ status, type, detail, title: _, ...more }: Problem): ProblemError {
-  return new ProblemError(status, type, detail ?? '', more)
+function errorOf({ status, type, detail, title: _, ...more }: Problem): RequestProblem {
+  return new RequestProblem(status, type, detail ?? '', more)
 }

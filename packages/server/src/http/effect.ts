@@ -1,6 +1,6 @@
 import { fromDisk, type DiskLine, type Line, type Session } from '@tapetree/session'
 import type { ZodType } from 'zod'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import type { Done } from './command.ts'
 
 /** What a command came to. Of one that was done before a restart, what its line says. */
@@ -8,7 +8,7 @@ export async function resultOf<T>(session: Session, done: Done, schema: ZodType<
   const result = schema.safeParse(await saidOf(session, done))
   if (result.success) return result.data
   if (!done.dup) throw result.error
-  throw new ProblemError(422, 'key-reused', 'Something else was done under this idempotency key.')
+  throw new RequestProblem(422, 'key-reused', 'Something else was done under this idempotency key.')
 }
 
 async function saidOf(session: Session, { result, seq }: Done): Promise<unknown> {

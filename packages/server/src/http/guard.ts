@@ -6,7 +6,7 @@ import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import type { AppEnv, Guard } from './app.ts'
 
 /** What the server hands an app with each request. */
@@ -37,7 +37,7 @@ export function createGuard(options: GuardOptions): Guard {
       } else {
         const admitted = gatekeeper.admit(visit, access)
         const sessions = tenants.get(admitted.caller.tenant)
-        if (!sessions) throw new ProblemError(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
+        if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
         checkBody(visit, mediaTypes, Infinity)
         holdRequest(context, options, admitted)
         context.set('caller', admitted.caller)
@@ -67,12 +67,12 @@ function checkBody({ method, header }: Visit, mediaTypes: readonly string[], max
   const wanted = mediaTypes.length > 0 ? mediaTypes : ['application/json']
   if (!wanted.some((each) => matches(mediaType(contentType), each))) {
     const detail = `A body here is ${wanted.join(' or ')}, and says so in its content type.`
-    throw new ProblemError(415, 'wrong-media-type', detail)
+    throw new RequestProblem(415, 'wrong-media-type', detail)
   }
   // The limit on a body goes by what it says; whoever measured it while it comes would hold all of it.
-  if (isChunked) throw new ProblemError(411, 'length-required', 'A body says how long it is in its content length.')
+  if (isChunked) throw new RequestProblem(411, 'length-required', 'A body says how long it is in its content length.')
   if (length > maxBytes) {
-    throw new ProblemError(413, 'too-large', `A body here has at most ${maxBytes} bytes.`, { max_bytes: maxBytes })
+    throw new RequestProblem(413, 'too-large', `A body here has at most ${maxBytes} bytes.`, { max_bytes: maxBytes })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod'
 import { createHash } from 'node:crypto'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 /** The declaration of a body of JSON. */
 export function json<Schema extends ZodType>(schema: Schema, description: string): JsonResponse<Schema> {
@@ -33,6 +33,6 @@ export function namesTag(header: string, etag: string): boolean {
   return header.split(',').some((each) => each.trim() === '*' || each.trim() === etag)
 }
 
-export function changedMeanwhile(etag: string): ProblemError {
-  return new ProblemError(412, 'changed-meanwhile', 'It is not as it was when it was read.', { etag })
+export function changedMeanwhile(etag: string): RequestProblem {
+  return new RequestProblem(412, 'changed-meanwhile', 'It is not as it was when it was read.', { etag })
 }

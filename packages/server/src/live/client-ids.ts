@@ -1,4 +1,4 @@
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 /** Names that the server itself writes into logs. */
 const reserved: ReadonlySet<string> = new Set(['rest', 'server', 'task'])
@@ -16,7 +16,7 @@ export class ClientIds {
     const owner = this.#owners.get(clientId)
     if (reserved.has(clientId) || (owner !== undefined && owner !== tokenId)) {
       const detail = `The client id ${clientId} belongs to somebody else. Choose another one.`
-      throw new ProblemError(403, 'client-id-taken', detail)
+      throw new RequestProblem(403, 'client-id-taken', detail)
     }
     const own = this.#byToken.get(tokenId) ?? new Set()
     own.delete(clientId)

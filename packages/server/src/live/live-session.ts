@@ -30,7 +30,7 @@ import { localUser, type DriverEvent, type SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
 import { outgoing, outgoingLine, RecentLines } from './recent-lines.ts'
 import { Presence } from './presence.ts'
-import { ProblemError, problemOf } from '../util/problem-error.ts'
+import { RequestProblem, problemOf } from '../util/problem-error.ts'
 import { QueueNotices } from './queue-notices.ts'
 import { StateBoard } from './state-board.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
@@ -310,7 +310,7 @@ export class LiveSession {
     this.#commandsAtWork++
     try {
       const checked = checkCommand(op, args)
-      if (!checked.ok) throw new ProblemError(422, 'invalid-command', checked.message)
+      if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
       if (this.isWatched) {
         await this.becomeWritable()
         // The lines that its owner wrote last may be the effect of this very command.
@@ -319,7 +319,7 @@ export class LiveSession {
       }
       const { seq: head } = this.session.head
       if (ifHead !== undefined && ifHead !== head) {
-        throw new ProblemError(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
+        throw new RequestProblem(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
       }
       const result = await this.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
       const seq = this.session.effectOf(id)
@@ -338,7 +338,7 @@ export class LiveSession {
     })
     if (this.#isClosed) {
       await driver.close()
-      throw new ProblemError(503, 'session-busy', 'The session was closed meanwhile. Try again.')
+      throw new RequestProblem(503, 'session-busy', 'The session was closed meanwhile. Try again.')
     }
     await watched.stop()
     for (const stop of this.#driverStops) stop()
@@ -496,5 +496,5 @@ function aliasOf(id: string, { token }: CommandIdentity): string {
 
 function keyReused(id: string): Ack {
   const detail = 'This id or idempotency key was used before for another command. Use a new one.'
-  return { id, ok: false, error: problemOf(new ProblemError(422, 'key-reused', detail)) }
+  return { id, ok: false, error: problemOf(new RequestProblem(422, 'key-reused', detail)) }
 }

@@ -6,7 +6,7 @@ import { emitWarning } from '../util/emit-warning.ts'
 import { ClientIds } from './client-ids.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 /** What a new session is made with. */
@@ -94,7 +94,7 @@ export class LiveSessions {
   /** The live session of this id; opened where it is not live yet. Rejects with `session-not-found`. */
   get(sessionId: string): Promise<LiveSession> {
     if (this.#closing.signal.aborted) {
-      return Promise.reject(new ProblemError(503, 'shutting-down', 'The server is going down.'))
+      return Promise.reject(new RequestProblem(503, 'shutting-down', 'The server is going down.'))
     }
     const usedAt = this.#options.clock.now()
     const known = this.#entries.get(sessionId)
@@ -234,7 +234,7 @@ export class LiveSessions {
       .filter(([, { opened, usedAt }]) => opened?.isIdle && now - usedAt >= graceMs)
       .sort(([, left], [, right]) => left.usedAt - right.usedAt)
     if (!longest) {
-      throw new ProblemError(503, 'too-many-sessions', `${this.#options.maxLive} sessions are live already.`, {
+      throw new RequestProblem(503, 'too-many-sessions', `${this.#options.maxLive} sessions are live already.`, {
         retry_after_ms: graceMs,
       })
     }

@@ -10,7 +10,7 @@ import {
 } from '@tapetree/session'
 import type { LiveSessions } from './live-sessions.ts'
 import { serverOwner } from './driver.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 /** What a server does about runs that were going on when it died: goes on, waits for a person, or ends them. */
 export type RecoveryPolicy = 'resume' | 'ask' | 'stop'
@@ -145,7 +145,7 @@ async function recover(
     // Somebody was quicker, and it is at work again.
     if (live.driver.isBusy) return { type: 'leave' }
     const { error } = await live.perform(newId(), 'server', command)
-    return error ? { type: 'failed', error: new ProblemError(error.status, error.type, error.detail ?? '') } : step
+    return error ? { type: 'failed', error: new RequestProblem(error.status, error.type, error.detail ?? '') } : step
   } catch (error) {
     // Another process has it, and works on it or will.
     if (error instanceof SessionError && error.code === 'session-owned') return { type: 'owned' }

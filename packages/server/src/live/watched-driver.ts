@@ -4,7 +4,7 @@ import { SessionError, type LogLine, type Owner, type Session, type SessionStore
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning } from '../util/emit-warning.ts'
 import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
-import { ProblemError } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 export interface WatchedDriverOptions {
   store: SessionStore
@@ -88,10 +88,10 @@ export class WatchedDriver implements SessionDriver {
   }
 
   /** Names whoever owns it now. */
-  async problem(): Promise<ProblemError> {
+  async problem(): Promise<RequestProblem> {
     await this.#lookForOwner()
     const { reason, owner } = this.readOnly ?? { reason: 'Another process is writing this session.' }
-    return new ProblemError(409, 'session-owned', reason, { ...(owner && { owner }) })
+    return new RequestProblem(409, 'session-owned', reason, { ...(owner && { owner }) })
   }
 
   async canResume(): Promise<boolean> {

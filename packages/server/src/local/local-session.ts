@@ -28,7 +28,7 @@ import type { Connection, Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { lineAt, linesBefore } from './local-session-lines.ts'
-import { ProblemError as ServerProblem } from '../util/problem-error.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 export interface LocalSessionOptions {
   sessions: Pick<LiveSessions, 'get'>
@@ -153,7 +153,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
       this.#stayPresent()
       return
     }
-    throw new ServerProblem(503, 'session-busy', 'The session does not stay open.')
+    throw new RequestProblem(503, 'session-busy', 'The session does not stay open.')
   }
 
   #request(): AttachRequest {

@@ -51,7 +51,7 @@ export function tracing(options: TraceOptions = {}): (live: LiveSession) => () =
   }
 }
 
-interface OpenRun {
+interface TracedRun {
   runId: string
   span: Span
   context: Context
@@ -62,7 +62,7 @@ class SessionSpans {
   readonly #live: LiveSession
   readonly #tracer: Tracer
   readonly #hasContent: boolean
-  #run: OpenRun | undefined
+  #run: TracedRun | undefined
   /** The line that the next model call answers to: before it, the call cannot have begun. */
   #lastAt = 0
   /** When the first word of each answer in flight came. */

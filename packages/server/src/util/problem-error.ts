@@ -1,8 +1,9 @@
 import { SessionError, type SessionErrorCode } from '@tapetree/session'
 import type { Problem } from '@tapetree/client'
 
-/** Something that a client is told, with the status that says whose fault it is. */
-export class ProblemError extends Error {
+/** Thrown by a handler or a driver to reject a request; the client receives its `problem`. */
+export class RequestProblem extends Error {
+  /** The same as that of the client's error: callers in this process recognize both by this name. */
   override readonly name = 'ProblemError'
   readonly problem: Problem
 
@@ -14,7 +15,7 @@ export class ProblemError extends Error {
 
 /** What a failure is for a client. What is no client's business is told as no more than that. */
 export function problemOf(error: unknown): Problem {
-  if (error instanceof ProblemError) return error.problem
+  if (error instanceof RequestProblem) return error.problem
   if (error instanceof SessionError) {
     const { code, message } = error
     const detail = code === 'storage-failed' ? storageDetail(error) : message

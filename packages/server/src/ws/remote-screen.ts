@@ -6,7 +6,7 @@ import { checkRole, mayDo, type Caller } from '../auth/operation-roles.ts'
 import type { Connection } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError, problemOf } from '../util/problem-error.ts'
+import { RequestProblem, problemOf } from '../util/problem-error.ts'
 import { SocketSink } from './socket-sink.ts'
 
 export interface RemoteScreenOptions {
@@ -114,7 +114,7 @@ export class RemoteScreen {
         for (const frame of early) if (!this.#hasLeft()) this.#answer(frame, state)
         return
       }
-      throw new ProblemError(503, 'session-busy', 'The session does not stay open.')
+      throw new RequestProblem(503, 'session-busy', 'The session does not stay open.')
     } catch (error) {
       this.#refuse(error)
     }

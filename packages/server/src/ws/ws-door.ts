@@ -10,7 +10,7 @@ import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { ProblemError, problemOf } from '../util/problem-error.ts'
+import { RequestProblem, problemOf } from '../util/problem-error.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 
 export interface WsDoorOptions {
@@ -59,8 +59,8 @@ export class WsDoor {
       const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access)
       const { caller } = admitted
       const sessions = this.#options.tenants.get(caller.tenant)
-      if (!sessions) throw new ProblemError(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
-      if (this.#closing.signal.aborted) throw new ProblemError(503, 'shutting-down', 'The server is going down.')
+      if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
+      if (this.#closing.signal.aborted) throw new RequestProblem(503, 'shutting-down', 'The server is going down.')
       this.#options.waitingRoom.admit(socket)
       const clock = this.#clock
       this.#server.handleUpgrade(request, socket, head, (webSocket) =>
@@ -142,7 +142,7 @@ const pathPattern = /^\/api\/sessions\/([^/?#]+)\/ws(?:\?|$)/
 
 function sessionIdIn(url: string | undefined): string {
   const id = pathPattern.exec(url ?? '')?.[1]
-  if (!isId(id)) throw new ProblemError(404, 'not-found', 'There is no WebSocket here.')
+  if (!isId(id)) throw new RequestProblem(404, 'not-found', 'There is no WebSocket here.')
   return id
 }
 

@@ -1,4 +1,4 @@
-import { isQuestion, type Answer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
+import { isQuestion, type RequestAnswer as Answer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import type { Theme } from '../theme.ts'

@@ -1,4 +1,4 @@
-import type { PromptOutcome, SessionHandle } from '@tapetree/client'
+import type { PromptResult as PromptOutcome, SessionHandle } from '@tapetree/client'
 import type { Composer } from '../input/composer.ts'
 import type { History } from '../input/history.ts'
 import type { Images } from '../input/images.ts'

@@ -1,4 +1,4 @@
-import type { Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
 import { expect, test } from 'vitest'
 import { PermissionDialog } from './permission-dialog.ts'
 import { darkTheme, golden, plainTheme, press } from './testing/panel-driver.ts'

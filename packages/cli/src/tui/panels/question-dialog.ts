@@ -1,5 +1,5 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import type { Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { OptionBlock } from './parts/option-block.ts'

@@ -1,4 +1,4 @@
-import { isQuestion, type Answer, type OpenQuestion } from '@tapetree/client'
+import { isQuestion, type RequestAnswer as Answer, type OpenQuestion } from '@tapetree/client'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import { permissionText } from '../panels/permission-text.ts'

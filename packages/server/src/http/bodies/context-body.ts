@@ -2,7 +2,7 @@ import { checkRequest, type Model, type RequestCheck } from '@tapetree/agent'
 import type { contextSchema, entryRequestSchema } from '@tapetree/client'
 import type { Context, ContextMessage, Session } from '@tapetree/session'
 import type { z } from 'zod'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import { toWire, messageOnWire } from './wire-entry.ts'
 
 /** Undefined, or rejected, where it is not to be had. */
@@ -35,7 +35,7 @@ export async function requestOf(
 ): Promise<z.infer<typeof entryRequestSchema>> {
   const entry = await session.getEntry(entryId)
   if (entry.type !== 'message' || !entry.request) {
-    throw new ProblemError(404, 'no-request', `Entry ${entryId} is no answer of a model.`)
+    throw new RequestProblem(404, 'no-request', `Entry ${entryId} is no answer of a model.`)
   }
   const { sha256, adapter, adapterVersion, params, leafId } = entry.request
   const { provider = '', model = '', thinkingLevel } = entry.message

@@ -4,7 +4,7 @@ import type { Dirent } from 'node:fs'
 import { opendir, stat, realpath } from 'node:fs/promises'
 import { basename, dirname, join, posix, resolve, isAbsolute } from 'node:path'
 import type { z } from 'zod'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 
 type FolderList = z.infer<typeof folderListSchema>
 type FileList = z.infer<typeof fileListSchema>
@@ -87,14 +87,14 @@ async function kindOf(folder: string, entry: Dirent, root: string): Promise<'fil
 
 /** The real place of a folder that lies inside one of the roots. What lies outside is not even asked for. */
 export async function folderInside(path: string, roots: readonly string[]): Promise<string> {
-  if (!isAbsolute(path)) throw new ProblemError(422, 'not-absolute', 'A folder is named by its absolute path.')
+  if (!isAbsolute(path)) throw new RequestProblem(422, 'not-absolute', 'A folder is named by its absolute path.')
   const wanted = resolve(path)
   const realRoots = await Promise.all(roots.map((root) => realOr(root, root)))
   if (![...roots.map((root) => resolve(root)), ...realRoots].some((root) => isInside(wanted, root))) throw outside(path)
   const real = await realOr(wanted, undefined)
   const found = real === undefined ? undefined : await stat(real).catch(() => undefined)
   if (real === undefined || !found?.isDirectory()) {
-    throw new ProblemError(404, 'folder-not-found', `There is no folder ${JSON.stringify(path)}.`)
+    throw new RequestProblem(404, 'folder-not-found', `There is no folder ${JSON.stringify(path)}.`)
   }
   // A link inside of a root may lead out of it.
   if (!realRoots.some((root) => isInside(real, root))) throw outside(path)
@@ -105,6 +105,10 @@ async function realOr<T>(path: string, otherwise: T): Promise<string | T> {
   return realpath(path).catch(() => otherwise)
 }
 
-function outside(path: string): ProblemError {
-  return new ProblemError(403, 'outside-roots', `${JSON.stringify(path)} is not inside a folder that may be used here.`)
+function outside(path: string): RequestProblem {
+  return new RequestProblem(
+    403,
+    'outside-roots',
+    `${JSON.stringify(path)} is not inside a folder that may be used here.`,
+  )
 }

@@ -2,7 +2,7 @@ import { newId } from '@tapetree/session'
 import type { AttachRequest, Cursor } from '@tapetree/client'
 import type { Connection, Sink } from '../../live/connection.ts'
 import type { LiveSession } from '../../live/live-session.ts'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import { EventStream, type EventStreamOptions } from '../sse.ts'
 
 export interface SessionStreamRequest extends Pick<EventStreamOptions, 'clock' | 'signal'> {
@@ -52,7 +52,7 @@ async function attachTo(open: () => Promise<LiveSession>, request: AttachRequest
     const connection = live.attach(request, sink, await live.prepare(request))
     if (connection !== 'not-prepared') return { live, connection }
   }
-  throw new ProblemError(503, 'too-busy', 'The session changes faster than it can be shown. Try again.')
+  throw new RequestProblem(503, 'too-busy', 'The session changes faster than it can be shown. Try again.')
 }
 
 function sinkOf(stream: EventStream): Sink {

@@ -18,7 +18,7 @@ import type { Gatekeeper } from '../../auth/gatekeeper.ts'
 import type { Pairing } from '../../auth/pairing.ts'
 import type { Peer } from '../../auth/peer.ts'
 import type { NewToken, TokenRecord, TokenStore } from '../../auth/token-store.ts'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'
 import { visitOf } from '../guard.ts'
 import { json, jsonBody } from '../responses.ts'
@@ -78,7 +78,7 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       const { role, name, expires_at: expires } = context.req.valid('json')
       const expiresAt = expires === undefined ? undefined : Date.parse(expires)
       if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new ProblemError(422, 'already-over', 'A token ends in the future.')
+        throw new RequestProblem(422, 'already-over', 'A token ends in the future.')
       }
       const { tenant } = context.get('caller')
       const made = await tokens.create({
@@ -100,7 +100,7 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
     async (context) => {
       const { token_id: tokenId } = context.req.valid('param')
       if (!(await tokens.revoke(tokenId, context.get('caller').tenant))) {
-        throw new ProblemError(404, 'token-not-found', 'There is no such token.')
+        throw new RequestProblem(404, 'token-not-found', 'There is no such token.')
       }
       return context.body(null, 204)
     },

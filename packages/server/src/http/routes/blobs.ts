@@ -1,6 +1,6 @@
 import { imageStoredSchema } from '@tapetree/client'
 import { z } from 'zod'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'
 import { readSession, blobParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
@@ -26,7 +26,7 @@ export function addBlobs(routes: Routes): void {
       const image = new Uint8Array(await context.req.arrayBuffer())
       const mediaType = imageTypeOf(image)
       if (mediaType === undefined) {
-        throw new ProblemError(415, 'no-image', 'Images are PNG, JPEG, GIF or WebP.')
+        throw new RequestProblem(415, 'no-image', 'Images are PNG, JPEG, GIF or WebP.')
       }
       const live = await context.get('sessions').get(context.req.valid('param').id)
       await live.becomeWritable()

@@ -3,7 +3,7 @@ import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { json } from '../responses.ts'
 import { createRoute, z } from '@hono/zod-openapi'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import { metricsRoute, type Metrics } from '../../observe/metrics.ts'
 
 export function addHealth(routes: Routes, { notReady }: ApiParts): void {
@@ -40,7 +40,7 @@ export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string
   const route = createRoute({ method, path, responses: { 200: { description: 'For Prometheus.', content: text } } })
   routes.add(access, route, async (context) => {
     if (context.var.caller.tenant !== ownerTenant)
-      throw new ProblemError(403, 'owner-only', 'It is for the owner of this server.')
+      throw new RequestProblem(403, 'owner-only', 'It is for the owner of this server.')
     return context.text(await metrics.metricsText(), 200, { 'content-type': metrics.contentType })
   })
 }

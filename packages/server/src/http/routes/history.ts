@@ -15,7 +15,7 @@ import {
 } from '@tapetree/client'
 import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session'
 import { z } from 'zod'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
 import { compareLeaves } from '../bodies/compare-leaves.ts'
@@ -186,7 +186,7 @@ function typesOf(names: string | undefined): z.infer<typeof playbackTypeSchema>[
   return names?.split(',').map((name) => {
     const type = playbackTypeSchema.safeParse(name.trim())
     if (!type.success)
-      throw new ProblemError(422, 'unknown-type', `There are no events of type ${JSON.stringify(name)}.`)
+      throw new RequestProblem(422, 'unknown-type', `There are no events of type ${JSON.stringify(name)}.`)
     return type.data
   })
 }

@@ -2,12 +2,12 @@ import {
   acceptedSchema,
   cancelSchema,
   compactSchema,
-  promptOutcomeSchema,
+  promptResultSchema,
   promptSchema,
   resumeSchema,
   operations,
   type Arguments,
-  type PromptOutcome,
+  type PromptResult,
 } from '@tapetree/client'
 import type { Context } from 'hono'
 import type { z } from 'zod'
@@ -26,7 +26,7 @@ export function addRuns(routes: Routes): void {
       path: '/api/sessions/{id}/prompt',
       summary: 'Says something to the agent',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(promptSchema) },
-      responses: { 202: json(promptOutcomeSchema, 'What became of it.') },
+      responses: { 202: json(promptResultSchema, 'What became of it.') },
     },
     async (context) => {
       return context.json(await act(context, 'prompt', context.req.valid('json')), 202)
@@ -80,7 +80,7 @@ export function addRuns(routes: Routes): void {
 
 type RunOperation = 'prompt' | 'cancel' | 'compact' | 'retry' | 'resume'
 
-async function act(context: Context<AppEnv>, op: 'prompt', args: Arguments<'prompt'>): Promise<PromptOutcome>
+async function act(context: Context<AppEnv>, op: 'prompt', args: Arguments<'prompt'>): Promise<PromptResult>
 async function act<Op extends RunOperation>(
   context: Context<AppEnv>,
   op: Op,
@@ -89,5 +89,5 @@ async function act<Op extends RunOperation>(
 async function act(context: Context<AppEnv>, op: RunOperation, args: Record<string, unknown>): Promise<unknown> {
   const live = await context.get('sessions').get(context.req.param('id') ?? '')
   const done = await perform(context, live, { op, args })
-  return resultOf<unknown>(live.session, done, op === 'prompt' ? promptOutcomeSchema : acceptedSchema)
+  return resultOf<unknown>(live.session, done, op === 'prompt' ? promptResultSchema : acceptedSchema)
 }

@@ -2,20 +2,20 @@ import {
   createSessionSchema,
   forkSchema,
   patchSessionSchema,
-  promptOutcomeSchema,
+  promptResultSchema,
   sessionDetailsSchema,
   sessionPageSchema,
   sessionQuerySchema,
   type Arguments,
   type Operation,
-  type PromptOutcome,
+  type PromptResult,
 } from '@tapetree/client'
 import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts } from '../api-parts.ts'
 import type { AppEnv, Routes } from '../app.ts'
@@ -26,7 +26,7 @@ import { folderInside } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { detailsOf, summaryOf, type TaggedDetails } from '../bodies/session-body.ts'
 
-const createdSchema = sessionDetailsSchema.extend({ prompt: promptOutcomeSchema.optional() })
+const createdSchema = sessionDetailsSchema.extend({ prompt: promptResultSchema.optional() })
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
 
 export function addSessions(routes: Routes, parts: ApiParts): void {
@@ -186,7 +186,7 @@ async function create(
   const { cwd, name, model, agent, parent_session: parentSession } = wanted
   const { tenant } = context.get('caller')
   if (agent !== undefined && !(await parts.agents(tenant)).some(({ id }) => id === agent)) {
-    throw new ProblemError(422, 'unknown-agent', `There is no agent ${JSON.stringify(agent)}.`)
+    throw new RequestProblem(422, 'unknown-agent', `There is no agent ${JSON.stringify(agent)}.`)
   }
   const folder = await folderInside(cwd, parts.roots(tenant))
   return orEarlier(context, key, (keyed) =>
@@ -201,10 +201,10 @@ async function create(
   )
 }
 
-async function promptNew(context: Context<AppEnv>, sessionId: string, text: string): Promise<PromptOutcome> {
+async function promptNew(context: Context<AppEnv>, sessionId: string, text: string): Promise<PromptResult> {
   const live = await context.get('sessions').get(sessionId)
   const done = await perform(context, live, { op: 'prompt', args: { text } })
-  return resultOf(live.session, done, promptOutcomeSchema)
+  return resultOf(live.session, done, promptResultSchema)
 }
 
 /** What a request with an idempotency key makes: always the same session, whose header says what it was made for. */
@@ -260,9 +260,9 @@ async function orEarlier(
   }
 }
 
-function keyReused(): ProblemError {
+function keyReused(): RequestProblem {
   const detail = 'This idempotency key was used before for another request. Use a new one.'
-  return new ProblemError(422, 'key-reused', detail)
+  return new RequestProblem(422, 'key-reused', detail)
 }
 
 function fork(
@@ -326,7 +326,7 @@ async function performIfMatch(
     try {
       return void (await perform(context, live, { ...command, ifHead: seq }))
     } catch (error) {
-      if (!(error instanceof ProblemError && error.problem.type === 'head-moved')) throw error
+      if (!(error instanceof RequestProblem && error.problem.type === 'head-moved')) throw error
     }
   }
 }

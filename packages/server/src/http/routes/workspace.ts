@@ -13,7 +13,7 @@ import {
 import type { ListedModel, LoadedSettings, Origin } from '@tapetree/agent'
 import type { ApiParts } from '../api-parts.ts'
 import type { Routes } from '../app.ts'
-import { ProblemError } from '../../util/problem-error.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 import { folderInside, completeFiles, listFolders } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
@@ -91,7 +91,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
       const { q = '', limit = 50 } = context.req.valid('query')
       const { id } = context.req.valid('param')
       const cwd = await readSession(context.get('sessions'), id, ({ header }) => header?.cwd)
-      if (cwd === undefined) throw new ProblemError(404, 'folder-not-found', 'The session has no folder.')
+      if (cwd === undefined) throw new RequestProblem(404, 'folder-not-found', 'The session has no folder.')
       const folder = await folderInside(cwd, parts.roots(context.get('caller').tenant))
       return context.json(await completeFiles(folder, { typed: q, limit }), 200)
     },
