@@ -1,4 +1,4 @@
-// The page of the API is written by hand. These tests fail when something public is not on it.
+// The API page is written by hand. These tests fail if a public name is missing from it.
 import { globSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
@@ -9,7 +9,7 @@ import { LiveSessions } from './live/live-sessions.ts'
 
 const page = textAt('../../../docs/reference/server-api.md')
 
-test('every name that can be imported is on the page', () => {
+test('every exported name is on the page', () => {
   const names = exportsOf(textAt('index.ts'))
   expect(names).toEqual(expect.arrayContaining(Object.keys(api)))
   expect(names.filter((name) => !isNamed(name))).toEqual([])
@@ -33,7 +33,7 @@ test('every member of a driver is on the page', () => {
   expect(membersOf('live/driver.ts', 'SessionDriver').filter((name) => !isNamed(name))).toEqual([])
 })
 
-test('every type of problem has a row in the page of errors, with the status that it has', () => {
+test('every type of problem has a row in the page of errors, with its status', () => {
   const here = new URL('.', import.meta.url).pathname
   const files = globSync('**/*.ts', { cwd: here, exclude: ['**/*.test.ts', '**/testing/**'] })
   const thrown = files.flatMap((file) =>
@@ -63,7 +63,7 @@ function exportsOf(source: string): string[] {
   return names.filter((name) => name !== '')
 }
 
-/** Of an interface, at its own level. */
+/** The members of an interface, at its own level. */
 function membersOf(path: string, name: string): string[] {
   const [, rest = ''] = textAt(path).split(`export interface ${name} {`)
   const body = rest.slice(0, rest.indexOf('\n}\n'))
@@ -77,12 +77,12 @@ function sectionOf(heading: string, text = page): string {
   return text.slice(start, end === -1 ? undefined : end)
 }
 
-/** What stands in the first column. */
+/** The first column. */
 function rowsOf(text: string): string[] {
   return Array.from(text.matchAll(/^\| `([A-Za-z]+)` +\|/gm), ([, name]) => name as string)
 }
 
-/** At the start of a piece of code, as in `open(id)`. */
+/** At the start of a code span, as in `open(id)`. */
 function isNamed(name: string): boolean {
   return new RegExp(`[\`\\s{]${name}\\b`).test(page)
 }

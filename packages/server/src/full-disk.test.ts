@@ -14,10 +14,10 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
-test('a disk that fills up during a run: list, state and readiness say so, and all recover when there is room', async () => {
+test('a disk that fills up during a run is reported by list, state and readiness, and all recover when there is room', async () => {
   const disk = new MemoryDisk()
   const fill = (): unknown => disk.failNth({ operation: 'write', nth: 1, times: 1_000_000, error: 'ENOSPC' })
   const store = openFileStore({ folder: '/store', port: disk, lock: disk.lock })
@@ -57,7 +57,7 @@ test('a disk that fills up during a run: list, state and readiness say so, and a
   expect(await server.ask('/api/sessions', { token })).not.toMatchObject({ body: { sessions: [{ stopped }] } })
 })
 
-test('a run whose process has ended is interrupted in the list, and is not said to be running', async () => {
+test('a run whose process has ended is listed as interrupted, not as running', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'left-run-'))
   cleanUps.push(() => rm(folder, { recursive: true, force: true }))
   const owning = openFileStore({ folder })
@@ -73,7 +73,7 @@ test('a run whose process has ended is interrupted in the list, and is not said 
 
   const interrupted = [{ id: session.id, status: 'idle', stopped: { type: 'interrupted' } }]
   expect((await store.list()).sessions).toMatchObject(interrupted)
-  // As a process that was killed leaves it: with a process id that nobody has, or that came again.
+  // As a killed process leaves it: with a process id that is unused, or was reused.
   await writeFile(ownerFile, owner.replace(/"process":"\d+"/, '"process":"99999999"'))
   expect((await store.list()).sessions).toMatchObject(interrupted)
   await writeFile(ownerFile, owner)

@@ -4,13 +4,13 @@ import { connect, type AddressInfo, type Server } from 'node:net'
 import { pathToFileURL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 
-/** Why a server must not listen there; undefined where it may. */
+/** Why a server must not listen at this address; undefined if it may. */
 export function bindProblem(bind: { host: string; hasTls: boolean; allowInsecure: boolean }): string | undefined {
   const { host, hasTls, allowInsecure } = bind
   if (isLoopback(host) || hasTls || allowInsecure) return undefined
   return (
-    `${host} can be reached from other machines, and without TLS everyone on the way reads the tokens: ` +
-    'give a certificate, listen on 127.0.0.1, or say allowInsecure where a proxy before it does TLS.'
+    `${host} is reachable from other machines, and without TLS tokens can be intercepted:` +
+    'configure a certificate, listen on 127.0.0.1, or set allowInsecure if a proxy in front of it does TLS.'
   )
 }
 
@@ -18,7 +18,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host)
 }
 
-/** All addresses of a machine: a place to listen at, but no name to be called by. */
+/** All addresses of a machine: valid for listening, but not a name for clients. */
 export function isWildcard(host: string): boolean {
   return host === '0.0.0.0' || host === '::' || host === ''
 }
@@ -29,10 +29,10 @@ export async function listenOnPort(server: Server, host: string, port: number): 
   return server.address() as AddressInfo
 }
 
-/** Only the user who runs us can connect, from the first moment on. */
+/** Only the user of this process can connect, from the first moment on. */
 export async function listenOnUnixSocket(server: Server, path: string): Promise<void> {
   await removeStale(path)
-  // Threads have no mask of their own to set; for them the mode comes a moment later.
+  // Worker threads cannot set a umask; for them the mode follows a moment later.
   const mask = isMainThread ? process.umask(0o177) : undefined
   try {
     server.listen(path)
@@ -43,15 +43,15 @@ export async function listenOnUnixSocket(server: Server, path: string): Promise<
   await chmod(path, 0o600)
 }
 
-/** `unix:/run/door`: no URL that a browser knows, so nobody takes it for one. */
+/** `unix:/run/door`: not a URL that a browser could mistake for one. */
 export function unixSocketUrl(path: string): string {
   return `unix:${pathToFileURL(path).pathname}`
 }
 
-/** What a server that was killed has left behind. One that answers is in use, and listening fails. */
+/** Removes the socket of a killed server. If one answers, it is in use, and listening fails. */
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
-  // A file that is no socket refuses connections as well, and is somebody's.
+  // A file that is not a socket also refuses connections, and is not ours to remove.
   if (!found?.isSocket()) return
   const socket = connect(path)
   const outcome = await once(socket, 'connect').then(

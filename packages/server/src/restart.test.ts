@@ -1,4 +1,4 @@
-// A server that goes down in order while an agent works, and the one that is started after it.
+// A server that shuts down while an agent works, and the one started after it.
 import { onlyModel, openGate, systemClock } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { fromDisk, type DiskLine } from '@tapetree/session'
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
 interface Running {
@@ -69,7 +69,7 @@ async function typesIn({ store }: LiveSessions, sessionId: string): Promise<stri
   return found
 }
 
-test('a run that goes on when its server goes down is ended by the next one, and nothing happens twice', async () => {
+test('a run that is open when its server shuts down is finished by the next one, and nothing happens twice', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'restart-'))
   cleanUps.push(() => rm(folder, { recursive: true, force: true }))
   const first = await start(folder, script().toolCall('1', 'act').step().text('half ').wait(3_600_000).text('never'))

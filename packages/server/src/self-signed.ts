@@ -3,12 +3,12 @@ import { isIP, isIPv4 } from 'node:net'
 
 const lifeMs = 397 * 24 * 60 * 60_000
 
-/** A key on the curve P-256 and a certificate for these names that it has signed itself, both as PEM. */
+/** A P-256 key and a self-signed certificate for these names, both as PEM. */
 export function makeCertificate(names: readonly string[], now: number): { cert: string; key: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const subject = sequence(set(sequence(objectId('550403'), der(0x0c, Buffer.from('tapetree')))))
   const serial = randomBytes(16)
-  // A number that is positive, and as short as it can be written.
+  // A positive integer in its shortest encoding.
   serial[0] = ((serial[0] ?? 0) & 0x7f) | 0x40
   const content = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
@@ -29,10 +29,10 @@ export function makeCertificate(names: readonly string[], now: number): { cert: 
   }
 }
 
-/** A machine whose clock is a little behind accepts it too. */
+/** Tolerates a clock that is a little behind. */
 const clockSkewMs = 24 * 60 * 60_000
 
-/** Whom it is for; that it is for servers; that it signs no others. */
+/** Subject names, server authentication, and no right to sign other certificates. */
 function extensions(names: readonly string[]): Buffer[] {
   const alternatives = names.map((name) =>
     isIP(name) === 0 ? der(0x82, Buffer.from(name, 'ascii')) : der(0x87, addressBytes(name)),
@@ -56,7 +56,7 @@ function addressBytes(address: string): Buffer {
   return Buffer.from([...left, ...zeros, ...right].map((each) => each.padStart(4, '0')).join(''), 'hex')
 }
 
-/** Tag, length, content: all that DER is. */
+/** DER: tag, length, content. */
 function der(tag: number, ...content: Buffer[]): Buffer {
   const body = Buffer.concat(content)
   if (body.length < 0x80) return Buffer.concat([Buffer.from([tag, body.length]), body])
@@ -77,7 +77,7 @@ function objectId(hex: string): Buffer {
   return der(0x06, Buffer.from(hex, 'hex'))
 }
 
-/** Two digits of the year do until 2050. */
+/** Two-digit years are valid until 2050. */
 function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replaceAll(/[-T:]|\.\d+/g, '')
   return Number(digits.slice(0, 4)) < 2050 ? der(0x17, Buffer.from(digits.slice(2))) : der(0x18, Buffer.from(digits))

@@ -24,7 +24,7 @@ async function start(options?: Parameters<typeof TestServer.start>[0]): Promise<
 }
 
 describe('a server', () => {
-  test('lets in by a token, says who that is, and knows nobody without', async () => {
+  test('admits a token, reports the caller, and rejects requests without one', async () => {
     const server = await start()
     const token = await server.token('queue')
     expect(await server.ask('/api/caller', { token })).toMatchObject({
@@ -41,7 +41,7 @@ describe('a server', () => {
     expect(await server.ask('/api/nothing', { token })).toMatchObject({ status: 404 })
   })
 
-  test('answers to no name but its own, before anything else is looked at', async () => {
+  test('answers only to its own names, before it checks anything else', async () => {
     const server = await start(() => ({ allowedHosts: ['tape.example'] }))
     const token = await server.token('drive')
     for (const host of ['evil.example', '0.0.0.0', 'localhost.']) {
@@ -59,11 +59,11 @@ describe('a server', () => {
     expect(await raw('GET /api/caller HTTP/1.1\r\n\r\n')).toBe('HTTP/1.1 421 Misdirected Request')
     expect(await raw('GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n')).toContain(' 421 ')
     expect(await raw('GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n')).toMatch(/ 4(00|21) /)
-    // The answer does not wait for the body.
+    // The response does not wait for the body.
     expect(await raw('POST /api/tokens HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 9\r\n\r\n')).toContain(' 421 ')
   })
 
-  test('says nothing that lets other pages read it', async () => {
+  test('sends no header that lets other pages read its responses', async () => {
     const server = await start()
     const token = await server.token('drive')
     const origin = 'http://evil.example'
@@ -84,7 +84,7 @@ describe('a server', () => {
     }
   })
 
-  test('takes bodies of JSON that say so and how long they are', async () => {
+  test('accepts JSON bodies that declare their type and length', async () => {
     const server = await start()
     const token = await server.token('drive')
     const json = { role: 'view' }
@@ -113,7 +113,7 @@ describe('a server', () => {
 })
 
 describe('tokens', () => {
-  test('are made, listed and revoked by who drives, within the own tenant', async () => {
+  test('are created, listed and revoked by the role drive, within its own tenant', async () => {
     const server = await start((folder) => ({
       tenants: new Map([
         ['default', scriptedSessions()],
@@ -137,7 +137,7 @@ describe('tokens', () => {
     expect(await server.ask('/api/tokens', { token, json: past })).toMatchObject({ status: 422 })
   })
 
-  test('of a tenant that is not hosted open nothing', async () => {
+  test('of a tenant that is not hosted are rejected', async () => {
     const server = await start()
     expect(await server.ask('/api/caller', { token: await server.token('drive', 'elsewhere') })).toMatchObject({
       status: 403,
@@ -145,7 +145,7 @@ describe('tokens', () => {
     })
   })
 
-  test('end what streams when they are revoked or expire', async () => {
+  test('end streams when they are revoked or expire', async () => {
     const clock = new FakeClock()
     const started = Promise.withResolvers<void>()
     let signal: AbortSignal | undefined
@@ -216,7 +216,7 @@ describe('a browser', () => {
 })
 
 describe('failures', () => {
-  test('of others from the same address never refuse a good token', async () => {
+  test('of others from the same address never block a valid token', async () => {
     const clock = new FakeClock()
     const server = await start(() => ({ clock, failures: { max: 3 } }))
     const token = await server.token('view')
@@ -230,7 +230,7 @@ describe('failures', () => {
     expect(await bad()).toBe(401)
   })
 
-  test('are counted by the address behind a listed proxy, and by the proxy where it is not listed', async () => {
+  test('are counted by the address behind a listed proxy, and by the proxy if it is not listed', async () => {
     const behind = await start(() => ({ failures: { max: 1 }, trustedProxies: ['127.0.0.1'] }))
     const direct = await start(() => ({ failures: { max: 1 } }))
     const bad = async (server: TestServer, from: string): Promise<number> =>
@@ -243,7 +243,7 @@ describe('failures', () => {
 })
 
 describe('behind a proxy that does TLS', () => {
-  test('the name and the scheme of the client count, from a listed proxy only', async () => {
+  test('the host and the scheme of the client count, from a listed proxy only', async () => {
     const options = { allowedHosts: ['tape.example'] }
     const listed = await start(() => ({ ...options, trustedProxies: ['127.0.0.0/8'] }))
     const forwarded = {
@@ -263,8 +263,8 @@ describe('behind a proxy that does TLS', () => {
   })
 })
 
-describe('where it listens', () => {
-  test('is loopback, or somewhere with TLS, or somebody said that it is meant', async () => {
+describe('the address', () => {
+  test('is loopback, or has TLS, or is explicitly allowed', async () => {
     const bind = (host: string, more = {}): string | undefined =>
       bindProblem({ host, hasTls: false, allowInsecure: false, ...more })
     for (const host of ['127.0.0.1', '127.3.2.1', '::1', 'localhost']) expect(bind(host)).toBeUndefined()
@@ -273,10 +273,10 @@ describe('where it listens', () => {
       expect(bind(host, { hasTls: true })).toBeUndefined()
       expect(bind(host, { allowInsecure: true })).toBeUndefined()
     }
-    await expect(start(() => ({ host: '0.0.0.0' }))).rejects.toThrow('0.0.0.0 can be reached from other machines')
+    await expect(start(() => ({ host: '0.0.0.0' }))).rejects.toThrow('0.0.0.0 is reachable from other machines')
   })
 
-  test('by a wildcard does not make the wildcard a name', async () => {
+  test('as a wildcard does not make the wildcard an allowed host', async () => {
     const server = await start(() => ({ host: '0.0.0.0', allowInsecure: true }))
     const token = await server.token('view')
     const { port } = server.server.address
@@ -286,7 +286,7 @@ describe('where it listens', () => {
     expect(await server.ask('/api/caller', { token })).toMatchObject({ status: 200 })
   })
 
-  test('may be TLS with a certificate of our own, whose fingerprint is in the pairing link', async () => {
+  test('may use TLS with a self-signed certificate, whose fingerprint is in the pairing link', async () => {
     const server = await start((folder) => ({ tls: { selfSigned: { folder } } }))
     const { url, fingerprint } = server.server
     expect(url).toMatch(/^https:/)
@@ -301,7 +301,7 @@ describe('where it listens', () => {
     expect(await server.ask('/api/caller', { headers: { cookie } })).toMatchObject({ status: 200 })
   })
 
-  test('may be a Unix socket too, which only its owner can open and where the owner drives', async () => {
+  test('may be a Unix socket too, which only its owner can open, with the role drive', async () => {
     const server = await start((folder) => ({ unixSocket: join(folder, 'door') }))
     const socketPath = join(server.folder, 'door')
     expect((await stat(socketPath)).mode & 0o777).toBe(0o600)
@@ -314,7 +314,7 @@ describe('where it listens', () => {
     await expect(stat(socketPath)).rejects.toThrow('ENOENT')
   })
 
-  test('may be a Unix socket alone, where there is no port and nobody needs a token', async () => {
+  test('may be a Unix socket alone, without a port and without tokens', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tapetree-socket-'))
     const unixSocket = join(folder, 'a door')
     const sessions = scriptedSessions()
@@ -346,7 +346,7 @@ describe('where it listens', () => {
     }
   })
 
-  test('never takes the place of a file that is no socket', async () => {
+  test('never replaces a file that is not a socket', async () => {
     const first = await start()
     const unixSocket = join(first.folder, 'notes')
     await writeFile(unixSocket, 'mine')
@@ -354,7 +354,7 @@ describe('where it listens', () => {
     expect(await readFile(unixSocket, 'utf8')).toBe('mine')
   })
 
-  test('may be where a server died, and not where one lives', async () => {
+  test('may reuse the socket of a dead server, but not of a running one', async () => {
     const first = await start((folder) => ({ unixSocket: join(folder, 'door') }))
     const unixSocket = join(first.folder, 'door')
     await expect(start(() => ({ unixSocket }))).rejects.toThrow('EADDRINUSE')
@@ -362,8 +362,8 @@ describe('where it listens', () => {
   })
 })
 
-describe('somebody unknown', () => {
-  test('who says nothing is put out after a while', async () => {
+describe('an unauthenticated client', () => {
+  test('a silent client is disconnected after a while', async () => {
     const clock = new FakeClock()
     const server = await start(() => ({ clock }))
     const socket = connect(server.server.address.port, '127.0.0.1')
@@ -373,7 +373,7 @@ describe('somebody unknown', () => {
     await once(socket, 'close')
   })
 
-  test('in great numbers keeps nobody out who has a token', async () => {
+  test('in great numbers does not block a client with a token', async () => {
     const server = await start(() => ({ unauthenticated: { max: 4 } }))
     const token = await server.token('view')
     const idle = Array.from({ length: 4 }, () => connect(server.server.address.port, '127.0.0.1'))
@@ -392,7 +392,7 @@ describe('somebody unknown', () => {
 })
 
 describe('going down', () => {
-  test('leaves what runs open with what was said so far on the disk, and lets nobody wait for long', async () => {
+  test('leaves runs open with their text on disk, and does not delay clients for long', async () => {
     const sessions = scriptedSessions({ says: () => script().text('a long ').wait(3_600_000).text('answer') })
     const server = await start(() => ({ sessions }))
     const id = await sessions.create({ cwd: '/' })
@@ -418,7 +418,7 @@ describe('going down', () => {
     expect(session.openRun).not.toBeNull()
   })
 
-  test('cuts whoever does not go', async () => {
+  test('destroys connections that do not close', async () => {
     const stuck = Promise.withResolvers<Response>()
     const asked = Promise.withResolvers<void>()
     const addRoutes: ServerOptions['addRoutes'] = (routes) =>
@@ -437,13 +437,13 @@ describe('going down', () => {
   })
 })
 
-test('a route that nobody has declared keeps the server from starting', async () => {
+test('an undeclared route keeps the server from starting', async () => {
   const sneak: ServerOptions['addRoutes'] = ({ app }) =>
     void app.post('/api/sneaky/:id', (context) => context.text('in'))
-  await expect(start(() => ({ addRoutes: sneak }))).rejects.toThrow('who may call POST /api/sneaky/{id}')
+  await expect(start(() => ({ addRoutes: sneak }))).rejects.toThrow('No access is declared for POST /api/sneaky/{id}')
 })
 
-test('a port that is taken is said at once, and nothing stays open', async () => {
+test('a port in use is reported at once, and nothing stays open', async () => {
   const first = await start()
   const tokens = await TokenStore.open({ file: join(first.folder, 'tokens.json') })
   const { port } = first.server.address

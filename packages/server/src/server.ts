@@ -31,71 +31,74 @@ import { WsDoor, wsRoute } from './ws/ws-door.ts'
 import { settledWithin } from '@tapetree/session/util/deadline'
 
 export interface ServerOptions {
-  /** The sessions of each tenant. The server closes them when it goes down. */
+  /** The sessions of each tenant. The server closes them on shutdown. */
   tenants: ReadonlyMap<string, LiveSessions>
   tokens: TokenStore
-  /** What the routes know beside sessions. Without roots no folder may be worked in. */
+  /** Data of the routes besides sessions. Without roots no folder can be used. */
   api?: Partial<Omit<ApiParts, 'closing' | 'clock'>>
-  /** Adds routes of one's own. `closing` is aborted when the server goes down. */
+  /** Adds custom routes. `closing` is aborted on shutdown. */
   addRoutes?: (routes: Routes, context: { closing: AbortSignal }) => void
-  /** Loopback, unless it is said otherwise. */
+  /** Default: loopback. */
   host?: string
-  /** 0, which is the default, takes one that is free. */
+  /** Default: 0, which picks a free port. */
   port?: number
-  /** Where the terminal of the same user connects, without a token. */
+  /** The socket on which the same user's terminal connects, without a token. */
   unixSocket?: string
-  /** Whose sessions come through the Unix socket. */
+  /** The tenant of the Unix socket. */
   ownerTenant?: string
   tls?: TlsOptions
-  /** Lets other machines in without TLS, as where a proxy does it. */
+  /** Admits other machines without TLS, for example behind a proxy that does it. */
   allowInsecure?: boolean
-  /** Names that the server is called by, besides those of loopback: `tape.example` or `tape.example:8443`. */
+  /** Host names of the server, besides those of loopback: `tape.example` or `tape.example:8443`. */
   allowedHosts?: readonly string[]
-  /** Pages of other origins that may use it, as in development. */
+  /** Other origins whose pages may use the server, as in development. */
   allowedOrigins?: readonly string[]
-  /** Addresses and networks whose forwarded headers are believed. */
+  /** Addresses and networks whose forwarded headers are trusted. */
   trustedProxies?: readonly string[]
-  /** Counts what happens; told at `/metrics` to who may drive the owner's tenant. The server closes it when it goes down. */
+  /** Served at `/metrics` to callers with the role `drive` in the owner's tenant. The server closes it on shutdown. */
   metrics?: Metrics
-  /** Every request, and what went wrong beside them. */
+  /** Logs every request, and other errors. */
   log?: Log
-  /** What is done about runs that a server before this one left in the middle. Absent: nothing, until somebody resumes them. */
+  /**
+   * What to do about runs that the previous server left interrupted. Absent: nothing, until they are resumed by
+   * hand.
+   */
   recovery?: RecoveryPolicy
   failures?: Partial<FailureLimits>
   unauthenticated?: Partial<WaitingRoomLimits>
-  /** How long those who are there have to go by themselves when it goes down. */
+  /** How long clients have to disconnect by themselves on shutdown. */
   graceMs?: number
   clock?: Clock
 }
 
-/** For who is on this machine and is the same user: a process that hosts its own session, such as a terminal. */
+/** For the same user on this machine: a process that hosts its own session, such as a terminal. */
 export interface SocketServerOptions extends Omit<
   ServerOptions,
   'port' | 'unixSocket' | 'tokens' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies'
 > {
-  /** There is none. */
+  /** No port. */
   port: null
   unixSocket: string
-  /** Absent: nobody comes in by a token, and none can be made. */
+  /** Absent: no token is accepted, and none can be created. */
   tokens?: TokenStore
 }
 
-/** A server that listens on a Unix socket and nowhere else. */
+/** A server that listens only on a Unix socket. */
 export interface SocketServer {
-  /** `unix:` and the path of the socket, or that of the port where there is one. */
+  /** `unix:` and the path of the socket, or the URL of the port if there is one. */
   url: string
-  /** Every way in, with who may take it. */
+  /** Every route and socket, with its access. */
   declared: readonly (Pick<DeclaredRoute, 'method' | 'path' | 'access'> & Partial<DeclaredRoute>)[]
   routes: Routes
-  /** Down within 5 s: says whether all went by themselves. */
+  /** Shuts down within 5 s. Resolves with whether all clients disconnected by themselves. */
   close(): Promise<'in time' | 'cut'>
 }
 
 export interface RunningServer extends SocketServer {
   address: { host: string; port: number }
-  /** SHA-256 of a certificate of our own making. */
+  /** SHA-256 of a self-signed certificate. */
   fingerprint?: string
-  /** A link that lets one device in, once and soon. */
+  /** A short-lived link that admits one device, once. */
   pairingLink(grant: NewToken): string
 }
 
@@ -159,7 +162,7 @@ interface Serving {
   clock: Clock
 }
 
-/** It listens: what its predecessor left is taken up, and it can be closed. */
+/** Starts once the server listens: resumes interrupted runs and makes it closable. */
 function serve({ url, servers, doors, options, clock }: Serving): SocketServer {
   const { graceMs = defaultGraceMs } = options
   recover(options, clock)
@@ -174,7 +177,7 @@ function serve({ url, servers, doors, options, clock }: Serving): SocketServer {
 
 type AnyServerOptions = ServerOptions | SocketServerOptions
 
-/** All that both listeners share. */
+/** State that both listeners share. */
 interface Doors {
   gatekeeper: Gatekeeper
   holders: TokenHolders
@@ -226,7 +229,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
   options.addRoutes?.(routes, { closing: closing.signal })
   const undeclared = undeclaredRoutes(routes)
   if (undeclared.length > 0)
-    throw new Error(`Nobody has said who may call ${undeclared.join(', ')}: add it by Routes.add.`)
+    throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock })
   const proxies = new TrustedProxies('trustedProxies' in options ? (options.trustedProxies ?? []) : [])
   return { gatekeeper, holders, waitingRoom, proxies, routes, ws, closing }
@@ -239,7 +242,7 @@ const noApi = {
   roots: () => [],
 }
 
-/** In the background: who comes meanwhile is let in. */
+/** Runs in the background: clients can connect meanwhile. */
 function recover({ tenants, recovery: policy, log }: AnyServerOptions, clock: Clock): void {
   if (policy === undefined) return
   for (const [tenant, sessions] of tenants) {
@@ -251,7 +254,7 @@ function recover({ tenants, recovery: policy, log }: AnyServerOptions, clock: Cl
   }
 }
 
-/** Live sessions say goodbye to who watches them, and end when what they did is on the disk. */
+/** Live sessions notify their observers, and end when their lines are on disk. */
 async function closeDoors(
   { holders, waitingRoom, ws, closing }: Doors,
   { tenants, metrics }: AnyServerOptions,
@@ -298,12 +301,12 @@ function createHttpServer(doors: Doors, { isUnixSocket, tls }: Listener): Server
 const handshakeTimeout = 10_000
 
 const serverSettings = {
-  // A request that names no host gets our answer to that, the same as one that names a wrong one.
+  // A request without a host gets the same answer as one with a wrong host.
   requireHostHeader: false,
   headersTimeout: 10_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 5000,
-  // `curl --http2` offers an upgrade too; it is answered as if it had not.
+  // `curl --http2` also offers an upgrade; it is ignored.
   shouldUpgradeCallback: ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket',
 }
 
@@ -312,7 +315,7 @@ function requestListener(doors: Doors, peerFor: (request: IncomingMessage) => Pe
     const { incoming } = bindings as DoorBindings
     return doors.routes.app.fetch(request, { ...(bindings as DoorBindings), peer: peerFor(incoming) })
   }
-  // The classes `Request` and `Response` of the whole process are not ours to replace.
+  // The global classes `Request` and `Response` must not be replaced.
   const toApp = getRequestListener(fetchApp, { overrideGlobalObjects: false })
   return (request, response) => {
     doors.waitingRoom.heard(request.socket)
@@ -323,16 +326,16 @@ function requestListener(doors: Doors, peerFor: (request: IncomingMessage) => Pe
   }
 }
 
-/** No page of another origin gets to read or run anything of ours. */
+/** No page of another origin may read or run our content. */
 const everyResponse = {
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  // A cache on the way, as that of a proxy, must not hand to one what another was told.
+  // A shared cache, such as that of a proxy, must not serve one caller's response to another.
   'cache-control': 'private, no-cache',
 }
 
-/** Looked at before the rest, whatever the path. A target that is a whole URL asks for a proxy, which we are not. */
+/** Checked first, for every path. An absolute URL as target is a proxy request, which is rejected. */
 function wrongHost({ gatekeeper }: Doors, request: IncomingMessage, peer: Peer): Problem | undefined {
   try {
     const isOurs = request.url?.startsWith('/') ?? false
@@ -343,13 +346,13 @@ function wrongHost({ gatekeeper }: Doors, request: IncomingMessage, peer: Peer):
   }
 }
 
-/** Answers without reading a body: a connection on which one may come is closed. */
+/** Answers without reading the body: closes a connection on which one may follow. */
 function refuse({ method = '' }: IncomingMessage, response: ServerResponse, problem: Problem): void {
   response.writeHead(problem.status, { ...problemJson, ...(method !== 'GET' && { connection: 'close' }) })
   response.end(JSON.stringify(problem))
 }
 
-/** Two where there should be one is nobody we know. */
+/** Undefined if the header occurs twice. */
 function singleHeader({ headersDistinct }: IncomingMessage, name: string): string | undefined {
   return headersDistinct[name]?.join(', ')
 }
@@ -363,23 +366,23 @@ function certificateNames(names: readonly string[]): string[] {
   return [...new Set(['localhost', '127.0.0.1', '::1', ...plain])]
 }
 
-/** A name that it answers to: of a wildcard, the first that was given, or loopback. */
+/** A name of the server: for a wildcard address, the first configured one, or loopback. */
 function urlOf({ names, port, scheme }: { names: readonly string[]; port: number; scheme: string }): string {
   const [name = 'localhost'] = names
   return /[^\]]:\d+$|\]:\d+$/.test(name) ? `${scheme}://${name}` : `${scheme}://${name}:${port}`
 }
 
-/** A server is down within 5 s, whatever hangs; the rest of them is for cutting whoever did not go. */
+/** A server shuts down within 5 s, whatever hangs; the remaining time is for destroying connections. */
 const defaultGraceMs = 4500
 
 interface Shutdown {
   graceMs: number
   servers: readonly Server[]
-  /** Says goodbye to all, ends or keeps what runs, and is done when all of it is on the disk. */
+  /** Notifies all clients, ends or suspends runs, and resolves when everything is on disk. */
   finish: () => Promise<void>
 }
 
-/** No new callers, goodbye to those that are there, and in the end nobody waits for who does not go. */
+/** Stops listening, notifies clients, and destroys connections that remain after the grace period. */
 async function shutDown({ servers, finish, graceMs }: Shutdown): Promise<'in time' | 'cut'> {
   const closed = Promise.all(
     servers.map(

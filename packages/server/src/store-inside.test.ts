@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-/** Names of the sessions that are seen, each made for the folder that it is called by. */
+/** Names of the visible sessions, each named after its folder. */
 async function seen(
   roots: readonly string[],
   folders: readonly (string | undefined)[],
@@ -48,7 +48,7 @@ test('a session is inside if its folder is, or was', async () => {
   expect(await seen(['root'], [...inside, ...outside])).toEqual(inside)
 })
 
-test('a link inside that leads out is outside, also below it and where it leads nowhere', async () => {
+test('a link inside that leads out is outside, also below it and if it dangles', async () => {
   const outside = [
     'out',
     'out/deep',
@@ -62,7 +62,7 @@ test('a link inside that leads out is outside, also below it and where it leads 
   expect(await seen(['root'], outside)).toEqual([])
 })
 
-test('a root that is a link is where it leads, and several roots are all inside', async () => {
+test('a root that is a link is resolved, and several roots all count', async () => {
   expect(await seen(['alias', 'root-too'], ['root/deep', 'alias/deep', 'root-too', 'outside'])).toEqual([
     'root/deep',
     'alias/deep',

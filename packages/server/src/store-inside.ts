@@ -4,8 +4,9 @@ import { lstatSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 
 /**
- * The sessions of a store that work inside these folders, wherever links lead. For everything that is handed this store the others
- * do not exist. A session whose folder is gone counts by where it was; one that never had a folder is left out.
+ * The sessions of a store that work inside these folders, with symbolic links resolved. All others do not exist
+ * for users of this store. A session whose folder is gone counts by its former path; one without a folder is
+ * excluded.
  */
 export function storeInside(store: SessionStore, roots: readonly string[]): SessionStore {
   const realRoots = roots.map((root) => realPlace(resolve(root)) ?? resolve(root))
@@ -17,8 +18,8 @@ export function storeInside(store: SessionStore, roots: readonly string[]): Sess
 }
 
 /**
- * Where a path really leads, `..` behind a link included. What is missing at its end is kept as it is; a link that leads nowhere,
- * or a `..` behind what is missing, has no place.
+ * The real path, with `..` after a symbolic link resolved. A missing last part is kept; a dangling link, or a
+ * `..` after a missing part, has no real path.
  */
 function realPlace(path: string): string | undefined {
   try {

@@ -15,8 +15,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('a certificate of our own making', () => {
-  test('is for its names and addresses, for a little more than a year, and signs no others', () => {
+describe('a self-signed certificate', () => {
+  test('covers its names and addresses, is valid a little more than a year, and signs no others', () => {
     const now = Date.now()
     const { cert, key } = makeCertificate(['localhost', 'tape.example', '127.0.0.1', '::1', 'fe80::1:2'], now)
     const certificate = new X509Certificate(cert)
@@ -31,12 +31,12 @@ describe('a certificate of our own making', () => {
     expect(key).toContain('PRIVATE KEY')
   })
 
-  test('can be made for longer than 2049', () => {
+  test('can be valid beyond 2049', () => {
     const certificate = new X509Certificate(makeCertificate(['localhost'], Date.parse('2055-05-05')).cert)
     expect(certificate.validTo).toContain('2056')
   })
 
-  test('leaves no key behind where the disk has no room for it', async () => {
+  test('leaves no key behind on a full disk', async () => {
     const module = new URL('./tls.ts', import.meta.url).href
     const names = Array.from({ length: 200 }, (_, index) => `host-${index}.example`)
     const program = `import { loadTls } from ${JSON.stringify(module)}
@@ -48,7 +48,7 @@ describe('a certificate of our own making', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('stays the same from start to start, until it ends or the names are others', async () => {
+  test('stays the same across starts, until it expires or the names change', async () => {
     const now = Date.now()
     const load = (names: string[], at = now): Promise<string | undefined> =>
       loadTls({ selfSigned: { folder } }, names, at).then(({ fingerprint }) => fingerprint)

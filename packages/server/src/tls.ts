@@ -5,17 +5,17 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { makeCertificate } from './self-signed.ts'
 
-/** A certificate that somebody vouches for, as PEM; or one of our own making, kept in a folder so that it stays the same. */
+/** A certificate as PEM; or a self-signed one, stored in a folder so that it stays the same. */
 export type TlsOptions = { cert: string | Buffer; key: string | Buffer } | { selfSigned: { folder: string } }
 
 export interface TlsKeys {
   cert: string | Buffer
   key: string | Buffer
-  /** SHA-256 of the certificate, where nothing but this says whose it is. */
+  /** SHA-256 of the certificate, if it is self-signed. */
   fingerprint?: string
 }
 
-/** One of ours is made anew this long before it ends. */
+/** A self-signed certificate is renewed this long before it expires. */
 const renewMs = 7 * 24 * 60 * 60_000
 
 export async function loadTls(options: TlsOptions, names: readonly string[], now: number): Promise<TlsKeys> {
@@ -34,7 +34,7 @@ function isUsable(cert: string, { names, now }: { names: readonly string[]; now:
   return names.every((name) => isFor(name) !== undefined)
 }
 
-/** One file, replaced as a whole: a key never stands beside the certificate of another. */
+/** One file, replaced atomically: a key never lies beside the certificate of another. */
 async function readKept(folder: string): Promise<{ cert: string; key: string } | undefined> {
   const text = await readFile(join(folder, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error

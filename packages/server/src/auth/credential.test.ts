@@ -7,7 +7,7 @@ const secure: Peer = { ...peer, scheme: 'https', host: 'tape.example' }
 const of = (headers: Record<string, string>): unknown => credentialOf((name) => headers[name], peer)
 
 describe('a cookie', () => {
-  test('is out of reach of scripts and of other sites, and only for TLS where there is TLS', () => {
+  test('cannot be read by scripts or sent by other sites, and is secure if there is TLS', () => {
     expect(tokenCookie('abc', peer)).toBe('tapetree-1234=abc; Path=/; Max-Age=34560000; HttpOnly; SameSite=Strict')
     expect(tokenCookie('abc', secure, 60.9)).toBe(
       '__Host-tapetree=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure',
@@ -15,7 +15,7 @@ describe('a cookie', () => {
     expect(clearedCookie(peer)).toContain('tapetree-1234=; Path=/; Max-Age=0;')
   })
 
-  test('of another port, or set without TLS, is not ours', () => {
+  test('of another port, or set without TLS, is ignored', () => {
     expect(readCookie('a=b; tapetree-1234=abc; c=d', peer)).toBe('abc')
     expect(readCookie('tapetree-9999=abc; xtapetree-1234=x', peer)).toBeUndefined()
     expect(readCookie('tapetree=abc', secure)).toBeUndefined()
@@ -23,8 +23,8 @@ describe('a cookie', () => {
   })
 })
 
-describe('what a request is let in by', () => {
-  test('is what it names openly, before what a browser adds by itself', () => {
+describe('the credential of a request', () => {
+  test('is the explicit one, before the cookie that a browser adds', () => {
     const cookie = 'tapetree-1234=c'
     expect(of({})).toEqual({ type: 'none' })
     expect(of({ cookie })).toEqual({ type: 'cookie', token: 'c' })
@@ -34,7 +34,7 @@ describe('what a request is let in by', () => {
     expect(of({ cookie, 'sec-websocket-protocol': 'tapetree.v1' })).toEqual({ type: 'cookie', token: 'c' })
   })
 
-  test('speaks our protocol where it offers it by its whole name', () => {
+  test('offers our subprotocol only by its full name', () => {
     expect(speaksOurs('bearer.x,tapetree.v1')).toBe(true)
     expect(speaksOurs('tapetree.v10')).toBe(false)
     expect(speaksOurs(undefined)).toBe(false)

@@ -1,7 +1,7 @@
 import { subprotocol } from '@tapetree/client'
 import type { Peer } from './peer.ts'
 
-/** What a request brings to be let in by. One that is named openly counts alone: a bad token is not mended by a good cookie. */
+/** The credential of a request. An explicit one counts alone: a valid cookie does not make up for an invalid token. */
 export type Credential = { type: 'none' } | { type: 'token' | 'cookie'; token: string }
 
 export function credentialOf(header: (name: string) => string | undefined, peer: Peer): Credential {
@@ -15,7 +15,7 @@ export function credentialOf(header: (name: string) => string | undefined, peer:
   return cookie === undefined ? { type: 'none' } : { type: 'cookie', token: cookie }
 }
 
-/** A browser can give a WebSocket no header but its subprotocols. */
+/** A browser can set no header of a WebSocket except its subprotocols. */
 export function speaksOurs(header: string | undefined): boolean {
   return offeredProtocols(header).includes(subprotocol)
 }
@@ -26,14 +26,14 @@ function offeredProtocols(header: string | undefined): string[] {
   return (header ?? '').split(',').map((each) => each.trim())
 }
 
-/** Browsers share cookies between the ports of a name, so the port is in ours. */
+/** Browsers share cookies between the ports of a host, so the name includes the port. */
 export function cookieName({ scheme, host }: Pick<Peer, 'scheme' | 'host'>): string {
   const port = /:(\d+)$/.exec(host ?? '')?.[1]
   const own = port === undefined ? 'tapetree' : `tapetree-${port}`
   return scheme === 'https' ? `__Host-${own}` : own
 }
 
-/** The `Set-Cookie` that keeps a token where no script can read it and no other site can send it. */
+/** The `Set-Cookie` header that keeps a token from scripts and from other sites. */
 export function tokenCookie(token: string, peer: Peer, maxAgeSeconds = longestAgeSeconds): string {
   const age = Math.min(Math.max(0, Math.floor(maxAgeSeconds)), longestAgeSeconds)
   const secure = peer.scheme === 'https' ? '; Secure' : ''
@@ -54,5 +54,5 @@ export function readCookie(header: string | undefined, peer: Peer): string | und
   return value === '' ? undefined : value
 }
 
-/** No browser keeps one for longer. */
+/** Browsers keep cookies no longer than this. */
 const longestAgeSeconds = 400 * 24 * 60 * 60

@@ -2,22 +2,25 @@ import type { Clock } from '@tapetree/agent'
 import { isIPv6 } from 'node:net'
 
 export interface FailureLimits {
-  /** Failures of one address within the window; the next one is told to wait. */
+  /** Maximum number of failures of one address within the window; the next one must wait. */
   max: number
   windowMs: number
 }
 
 const defaults: FailureLimits = { max: 10, windowMs: 60_000 }
-/** Beyond these the address that failed longest ago is forgotten. */
+/** Beyond this, the address with the oldest failure is dropped. */
 const maxAddresses = 10_000
 
 interface Failures {
   count: number
-  /** When the count begins anew. */
+  /** When the count resets. */
   until: number
 }
 
-/** Counts failures by address. It is asked only after a token was found bad: a good one is never refused for what others did. */
+/**
+ * Counts failures by address. Used only after a token was rejected, so a valid token is never refused because
+ * of its address.
+ */
 export class FailureLimiter {
   readonly #clock: Clock
   readonly #limits: FailureLimits
@@ -28,7 +31,7 @@ export class FailureLimiter {
     this.#limits = { ...defaults, ...limits }
   }
 
-  /** Says how long the address has to wait; 0 where it may try again. */
+  /** Returns how long the address must wait; 0 if it may retry. */
   fail(address: string): number {
     const now = this.#clock.now()
     const key = networkOf(address)
@@ -43,7 +46,7 @@ export class FailureLimiter {
   }
 }
 
-/** Of IPv6 the first 64 bits: the rest is for each to choose. */
+/** For IPv6 the first 64 bits: clients choose the rest themselves. */
 function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('::')

@@ -8,32 +8,32 @@ import { mayDo, type Caller, type Role } from './operation-roles.ts'
 import type { TokenStore } from './token-store.ts'
 
 export interface GatekeeperOptions {
-  /** Undefined: no token is good. */
+  /** Undefined: every token is rejected. */
   tokens: TokenStore | undefined
   limiter: FailureLimiter
   hosts: AllowedHosts
-  /** Origins besides our own, such as that of a page in development. */
+  /** Allowed origins besides our own, such as that of a development server. */
   origins?: ReadonlySet<string>
-  /** Whose sessions the owner of the Unix socket drives. */
+  /** The tenant of the Unix socket's owner. */
   ownerTenant: string
 }
 
-/** A request, as far as it matters for letting it in. */
+/** The parts of a request that decide about access. */
 export interface Visit {
   peer: Peer
   method: string
-  /** Opens a WebSocket: all may come through it, so it counts as changing something. */
+  /** A WebSocket upgrade; it counts as changing something, because any command may follow. */
   isUpgrade?: boolean
   header: (name: string) => string | undefined
 }
 
-/** Who came in, and until when. */
+/** The caller that was admitted, and until when. */
 export interface Admitted {
   caller: Caller
   expiresAt?: number
 }
 
-/** Decides who comes in, for every door alike. Each refusal is a `RequestProblem`. */
+/** Authenticates and authorizes callers, for every endpoint. Each rejection is a `RequestProblem`. */
 export class Gatekeeper {
   readonly #options: GatekeeperOptions
 
@@ -41,14 +41,18 @@ export class Gatekeeper {
     this.#options = options
   }
 
-  /** Before anything else of a request is looked at. */
+  /** Checked before anything else of a request. */
   checkHost({ host }: Peer): string {
     if (host !== undefined && this.#options.hosts.has(host)) return host
     const named = host === undefined ? 'no host' : `the host ${JSON.stringify(host.slice(0, 100))}`
-    throw new RequestProblem(421, 'host-not-allowed', `The request names ${named}, which is none of this server's.`)
+    throw new RequestProblem(
+      421,
+      'host-not-allowed',
+      `The request names ${named}, which is not a name of this server. Add it to the allowed hosts if it should be.`,
+    )
   }
 
-  /** For a route that is for anyone: no foreign page may use it either. */
+  /** For a public route: pages of other origins may not use it either. */
   checkStranger(visit: Visit): void {
     this.#checkOrigin(visit, false)
   }
@@ -60,27 +64,30 @@ export class Gatekeeper {
     this.#checkOrigin(visit, credential.type === 'cookie')
     const { role } = admitted.caller
     if (!mayDo(role, needs)) {
-      throw new RequestProblem(403, 'role-too-small', `This needs the role ${needs}; the token has ${role}.`, { needs })
+      throw new RequestProblem(403, 'role-too-small', `This needs the role ${needs}; the token has the role ${role}.`, {
+        needs,
+      })
     }
     return admitted
   }
 
-  /** Somebody tried something that was no key. */
+  /** Records a failed attempt. */
   failed(peer: Peer): RequestProblem {
     const waitMs = this.#options.limiter.fail(peer.address)
     if (waitMs === 0)
-      return new RequestProblem(401, 'not-signed-in', 'The token is not one of this server, or is over.')
+      return new RequestProblem(401, 'not-signed-in', 'The token is unknown, was revoked or has expired.')
     const seconds = Math.ceil(waitMs / 1000)
-    const detail = `Too many wrong tokens came from this address. Try again in ${seconds} s.`
+    const detail = `Too many invalid tokens from this address. Try again in ${seconds} s.`
     return new RequestProblem(429, 'too-many-failures', detail, { retry_after_ms: waitMs })
   }
 
   #admitOwner({ isOwner }: Peer): Admitted {
-    if (!isOwner) throw new RequestProblem(401, 'not-signed-in', 'This needs a token.')
+    if (!isOwner)
+      throw new RequestProblem(401, 'not-signed-in', 'This needs a token. Send one as a bearer token, or sign in.')
     return { caller: { tokenId: localUser, tenant: this.#options.ownerTenant, role: 'drive' } }
   }
 
-  /** The token first: a good one is let in whatever came from its address before. */
+  /** Verifies the token first: a valid one is admitted regardless of earlier failures of its address. */
   #admitToken(token: string, peer: Peer): Admitted {
     const record = this.#options.tokens?.verify(token)
     if (!record) throw this.failed(peer)
@@ -102,9 +109,17 @@ export class Gatekeeper {
       case 'fine':
         return
       case 'foreign':
-        throw new RequestProblem(403, 'origin-not-allowed', `Pages of ${quoted(origin)} may not use this server.`)
+        throw new RequestProblem(
+          403,
+          'origin-not-allowed',
+          `Pages of ${quoted(origin)} may not use this server. Add the origin to the allowed origins if they should.`,
+        )
       case 'missing':
-        throw new RequestProblem(403, 'origin-missing', 'A request by cookie that changes something names its origin.')
+        throw new RequestProblem(
+          403,
+          'origin-missing',
+          'A request with a cookie that changes something must have an Origin header.',
+        )
     }
   }
 }

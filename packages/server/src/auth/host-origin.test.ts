@@ -12,7 +12,7 @@ describe('a Host header', () => {
     'tape.example',
     'Tape.Example:9',
     'only.example:8443',
-  ])('%s is ours', (host) => expect(hosts.has(host)).toBe(true))
+  ])('%s is allowed', (host) => expect(hosts.has(host)).toBe(true))
 
   test.each([
     undefined,
@@ -49,7 +49,7 @@ describe('a Host header', () => {
     'tape.example.',
     'a.tape.example',
     'lоcalhost',
-  ])('%s is not', (host) => expect(hosts.has(host)).toBe(false))
+  ])('%s is rejected', (host) => expect(hosts.has(host)).toBe(false))
 })
 
 describe('an Origin header', () => {
@@ -80,14 +80,14 @@ describe('an Origin header', () => {
     'http://localhost:1234, http://localhost:1234',
     'file://',
     'chrome-extension://abc',
-  ])('%j is foreign, with a token and with a cookie, whatever is asked', (origin) => {
+  ])('%j is foreign, with a token and with a cookie, for any method', (origin) => {
     for (const byCookie of [true, false]) {
       for (const changes of [true, false])
         expect(checkOrigin({ ...question, origin, byCookie, changesSomething: changes })).toBe('foreign')
     }
   })
 
-  test('of our own is fine, also where the port is the one of the scheme', () => {
+  test('of our own is accepted, also with the default port of the scheme', () => {
     expect(checkOrigin({ ...question, origin: 'http://localhost:1234', byCookie: true })).toBe('fine')
     const plain = { ...question, origin: 'https://tape.example', scheme: 'https', byCookie: true } as const
     expect(checkOrigin({ ...plain, host: 'tape.example' })).toBe('fine')
@@ -95,13 +95,13 @@ describe('an Origin header', () => {
     expect(checkOrigin({ ...plain, host: 'tape.example:8443' })).toBe('foreign')
   })
 
-  test('may be missing for a program, and for a cookie only where nothing changes', () => {
+  test('may be absent for a program, and with a cookie only if nothing changes', () => {
     expect(checkOrigin(question)).toBe('fine')
     expect(checkOrigin({ ...question, byCookie: true })).toBe('missing')
     expect(checkOrigin({ ...question, byCookie: true, changesSomething: false })).toBe('fine')
   })
 
-  test('that is missing does not help a page on another port, which browsers call the same site', () => {
+  test('that is absent does not help a page on another port, which browsers call the same site', () => {
     const read = { ...question, byCookie: true, changesSomething: false }
     for (const fetchSite of ['same-site', 'cross-site']) expect(checkOrigin({ ...read, fetchSite })).toBe('foreign')
     for (const fetchSite of ['same-origin', 'none']) expect(checkOrigin({ ...read, fetchSite })).toBe('fine')
@@ -114,7 +114,7 @@ describe('an Origin header', () => {
   })
 })
 
-test('a media type is known whatever stands behind it', () => {
+test('a media type is recognized with any parameters', () => {
   expect(mediaType('Application/JSON; charset=utf-8')).toBe('application/json')
   expect(mediaType('text/plain; application/json')).toBe('text/plain')
   expect(mediaType(undefined)).toBe('')

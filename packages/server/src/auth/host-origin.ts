@@ -1,13 +1,13 @@
-/** Who may be meant by a Host header. Anything else is a page that made its own name point at us, or a mistake. */
+/** The accepted Host headers. Any other is a DNS rebinding attempt or a mistake. */
 export class AllowedHosts {
   readonly #names: ReadonlySet<string>
 
-  /** A name counts for every port, `name:port` for one. */
+  /** A name covers every port, `name:port` only that one. */
   constructor(configured: readonly string[]) {
     this.#names = new Set([...loopbackNames, ...configured.map((name) => name.toLowerCase())])
   }
 
-  /** By the letter: `localhost.`, `127.1` and `0x7f000001` are no names of ours. */
+  /** Compared literally: `localhost.`, `127.1` and `0x7f000001` are rejected. */
   has(host: string | undefined): boolean {
     const [whole, name] = hostPattern.exec(host ?? '') ?? []
     if (whole === undefined || name === undefined) return false
@@ -19,24 +19,25 @@ export type OriginCheck = 'fine' | 'foreign' | 'missing'
 
 export interface OriginQuestion {
   origin: string | undefined
-  /** What a browser says about the page that asks. */
+  /** The `Sec-Fetch-Site` header of a browser. */
   fetchSite: string | undefined
-  /** How the client reached us. */
+  /** The scheme that the client used. */
   scheme: 'http' | 'https'
   host: string
-  /** A browser sends a cookie by itself, whoever asks it to; a program that has the token means it. */
+  /** A browser sends a cookie automatically, even for a request of a foreign page; a token is sent deliberately. */
   byCookie: boolean
   changesSomething: boolean
 }
 
-/** An origin that is there must be our own. A cookie needs one for everything that changes something. */
+/** An Origin header must be our own or an allowed one. With a cookie, every change requires it. */
 export function checkOrigin(
   { origin, fetchSite, scheme, host, byCookie, changesSomething }: OriginQuestion,
   alsoAllowed: ReadonlySet<string> = new Set(),
 ): OriginCheck {
   if (origin !== undefined) return isOwn(origin, `${scheme}://${host}`) || alsoAllowed.has(origin) ? 'fine' : 'foreign'
   if (!byCookie) return 'fine'
-  // Another port of this machine is the same site: its pages get our cookie sent, and say so here.
+  // Another port of this machine is the same site: browsers send our cookie with its requests, and report it
+  // here.
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') return 'foreign'
   return changesSomething ? 'missing' : 'fine'
 }
@@ -46,7 +47,7 @@ export function mediaType(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1).join('').trim().toLowerCase()
 }
 
-/** An upgrade counts: what comes after it may change anything. */
+/** An upgrade counts: later commands may change anything. */
 export function changesSomething(method: string): boolean {
   return method !== 'GET' && method !== 'HEAD'
 }
@@ -56,6 +57,6 @@ const hostPattern = /^(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::\d{1,5}
 
 function isOwn(origin: string, own: string): boolean {
   const parsed = URL.parse(origin)
-  // A browser writes it in one way; every other way is somebody trying.
+  // Browsers write an origin in exactly one way; any other spelling is rejected.
   return parsed !== null && parsed.origin === origin && parsed.origin === URL.parse(own)?.origin
 }

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A session with a socket for somebody who may only queue, and one for somebody who may drive. */
+/** A session with one socket for the role `queue`, and one for `drive`. */
 async function start(options?: Parameters<typeof TestServer.start>[0]): Promise<Stage> {
   const server = await TestServer.start(options)
   cleanUps.push(() => server.close())
@@ -68,7 +68,7 @@ async function typesIn(session: Session): Promise<string[]> {
 }
 
 describe('a token with the role queue, in an idle session', () => {
-  test('leaves a follow-up that is held, and starts no run', async () => {
+  test('queues a follow-up that is held, and starts no run', async () => {
     const { asQueue, session } = await start()
     expect(await asQueue('follow_up', { text: 'do this' })).toMatchObject({
       ok: true,
@@ -82,7 +82,7 @@ describe('a token with the role queue, in an idle session', () => {
     expect(await typesIn(session)).not.toContain('run_start')
   })
 
-  test('starts no run by editing or moving a message that waits', async () => {
+  test('starts no run by editing or moving a queued message', async () => {
     const { asQueue, asDriver, session } = await start()
     await asDriver('queue.hold', {})
     const added = await asDriver('queue.add', { message: 'later' })
@@ -96,7 +96,7 @@ describe('a token with the role queue, in an idle session', () => {
     expect(await typesIn(session)).not.toContain('run_start')
   })
 
-  test('leaves a message over HTTP that only somebody who drives can release', async () => {
+  test('queues a message over HTTP that only the role drive can release', async () => {
     const { server, id, queue, asDriver, session } = await start()
     const path = `/api/sessions/${id}/queue`
     const { status, body } = await server.ask(path, { token: queue, json: { message: 'do this' } })
@@ -111,7 +111,7 @@ describe('a token with the role queue, in an idle session', () => {
     expect(session.inbox.messages).toEqual([])
   })
 
-  test('runs no slash command: what it types goes out as it is', async () => {
+  test('runs no slash command: its text is delivered as typed', async () => {
     const expanded: string[] = []
     const store = memoryStore()
     const expand = async (typed: string): Promise<Expansion> => {
@@ -142,7 +142,7 @@ describe('a token with the role queue, while a run waits for permission', () => 
     return stage
   }
 
-  test('cannot steer by any operation, and the request stays', async () => {
+  test('cannot steer by any operation, and the request stays pending', async () => {
     const { asQueue, asDriver, session } = await startAsking()
     const left = await asQueue('queue.add', { message: 'later' })
     const { id } = left.result as { id: string }
@@ -159,6 +159,6 @@ describe('a token with the role queue, while a run waits for permission', () => 
   })
 })
 
-test('every operation says which role it needs', () => {
+test('every operation declares the role it needs', () => {
   expect(Object.keys(operationAccess).sort()).toEqual([...operationNames].sort())
 })

@@ -1,7 +1,7 @@
 import { checkCommand, type Arguments, type Operation } from '@tapetree/client'
 import { RequestProblem } from '../util/problem-error.ts'
 
-/** What a token lets do, each more than the one before it: look, leave messages, answer questions, drive. */
+/** Roles of tokens, each including the previous ones: watch, queue messages, answer requests, drive. */
 export const roles = ['view', 'queue', 'approve', 'drive'] as const
 export type Role = (typeof roles)[number]
 
@@ -9,14 +9,14 @@ export function mayDo(has: Role, needs: Role): boolean {
   return roles.indexOf(has) >= roles.indexOf(needs)
 }
 
-/** Who is calling, as the server says: nothing of it comes from the request but the token. */
+/** The caller as determined by the server; only the token comes from the request. */
 export interface Caller {
   tokenId: string
   tenant: string
   role: Role
 }
 
-/** The messages that wait in the session that a command is for. */
+/** The queued messages of the session that a command addresses. */
 export interface QueueFacts {
   deliveryOf: (messageId: string) => 'steer' | 'follow-up' | undefined
 }
@@ -28,8 +28,8 @@ interface OperationAccess<Op extends Operation> {
 }
 
 /**
- * What each operation needs. Whatever starts a run, steers one or changes a message that steers needs `drive`, whichever operation
- * it comes by.
+ * Required roles. Everything that starts or steers a run, or changes a steer, needs `drive`, whichever
+ * operation does it.
  */
 export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> } = {
   prompt: { role: 'drive' },
@@ -57,19 +57,19 @@ export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> 
     role: 'queue',
     needsDrive: ({ id }, { deliveryOf }) => id !== undefined && deliveryOf(id) === 'steer',
   },
-  /** A message that is let go may start a run. */
+  /** A released message may start a run. */
   'queue.release': { role: 'drive' },
   'queue.remove': { role: 'queue', needsDrive: ({ id }, { deliveryOf }) => deliveryOf(id) === 'steer' },
-  /** Without a delivery it also clears messages that steer. */
+  /** Without a delivery it also clears steers. */
   'queue.clear': { role: 'queue', needsDrive: ({ delivery }) => delivery !== 'follow-up' },
 }
 
-/** Throws `role-too-small` unless the caller may do this with these arguments. Malformed arguments are left to whoever performs it. */
+/** Throws `role-too-small` unless the caller may run this with these arguments. Does not validate arguments. */
 export function checkRole({ role }: Caller, command: { op: Operation; args?: unknown }, queue: QueueFacts): void {
   const needs = roleFor(command, queue)
   if (mayDo(role, needs)) return
   const how = needs === operationAccess[command.op].role ? '' : ' with these arguments'
-  const detail = `${command.op}${how} needs the role ${needs}; the token has ${role}.`
+  const detail = `${command.op}${how} needs the role ${needs}; the token has the role ${role}.`
   throw new RequestProblem(403, 'role-too-small', detail, { needs })
 }
 

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 describe('a pairing code', () => {
-  test('is good for one token of its own, once', async () => {
+  test('gives one token, once', async () => {
     const pairing = new Pairing(tokens, clock)
     const { code } = pairing.begin({ tenant: 'a', role: 'approve' })
     const both = await Promise.all([pairing.exchange(code, 'phone'), pairing.exchange(code, 'thief')])
@@ -25,7 +25,7 @@ describe('a pairing code', () => {
     expect(await pairing.exchange(code)).toBeUndefined()
   })
 
-  test('is not good for long', async () => {
+  test('expires soon', async () => {
     const pairing = new Pairing(tokens, clock)
     const { code, expiresAt } = pairing.begin({ tenant: 'a', role: 'view' })
     expect(expiresAt - clock.now()).toBe(300_000)
@@ -33,14 +33,14 @@ describe('a pairing code', () => {
     expect(await pairing.exchange(code)).toBeUndefined()
   })
 
-  test('beyond a hundred ends the oldest', async () => {
+  test('beyond a hundred invalidates the oldest', async () => {
     const pairing = new Pairing(tokens, clock)
     const codes = Array.from({ length: 101 }, () => pairing.begin({ tenant: 'a', role: 'view' }).code)
     expect(await pairing.exchange(codes[0] ?? '')).toBeUndefined()
     expect(await pairing.exchange(codes[1] ?? '')).toBeDefined()
   })
 
-  test('stands behind the # of its link, where no server sees it', () => {
+  test('is in the fragment of its link, which no server sees', () => {
     const link = new URL(pairingLink('https://tape.example:8443', { code: 'secret', fingerprint: 'AA:BB' }))
     expect(link.origin + link.pathname + link.search).toBe('https://tape.example:8443/')
     expect(Object.fromEntries(new URLSearchParams(link.hash.slice(1)))).toEqual({

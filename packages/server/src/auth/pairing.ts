@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { NewToken, TokenRecord, TokenStore } from './token-store.ts'
 
 const defaultLifeMs = 5 * 60_000
-/** A new code beyond these ends the oldest. */
+/** Beyond this, a new code invalidates the oldest one. */
 const maxOpen = 100
 
 interface OpenCode {
@@ -11,11 +11,11 @@ interface OpenCode {
   until: number
 }
 
-/** Codes that are each good for one token of their own, once and not for long. */
+/** Short-lived codes, each of which can be exchanged once for a new token. */
 export class Pairing {
   readonly #tokens: TokenStore
   readonly #clock: Clock
-  /** By hash: who reads our memory cannot pair with it, and looking one up tells nothing by its time. */
+  /** By hash: reading our memory does not reveal a code, and lookup time tells nothing. */
   readonly #open = new Map<string, OpenCode>()
 
   constructor(tokens: TokenStore, clock: Clock = systemClock) {
@@ -32,18 +32,18 @@ export class Pairing {
     return { code, expiresAt: until }
   }
 
-  /** Undefined for a code that was never given out, is used up or too old. */
+  /** Undefined if the code is unknown, used or expired. */
   async exchange(code: string, name?: string): Promise<{ token: string; record: TokenRecord } | undefined> {
     const key = keyOf(code)
     const found = this.#open.get(key)
-    // Before anything is awaited: of two who come with one code, one gets in.
+    // Before anything is awaited: of two concurrent exchanges of one code, one succeeds.
     this.#open.delete(key)
     if (!found || found.until <= this.#clock.now()) return undefined
     return this.#tokens.create({ ...found.grant, ...(name !== undefined && { name }) })
   }
 }
 
-/** A browser never sends what stands behind `#`, so neither code nor fingerprint is in any log on the way. */
+/** Browsers never send the fragment, so neither code nor fingerprint appears in a proxy's log. */
 export function pairingLink(
   url: string,
   { code, fingerprint }: { code: string; fingerprint?: string | undefined },

@@ -15,14 +15,14 @@ function arrive(remoteAddress: string, headers = forwarded): Arrival {
 describe('forwarded headers', () => {
   const proxies = new TrustedProxies(['10.0.0.0/8', '::1'])
 
-  test('are believed of a listed proxy: the last client that is no proxy itself, and the host it was asked for', () => {
+  test('are trusted from a listed proxy: the last client that is not a proxy, and its host', () => {
     const expected = { address: '9.9.9.9', scheme: 'https', host: 'tape.example', isOwner: false }
     expect(peerOf(arrive('10.1.2.3'), proxies)).toEqual(expected)
     expect(peerOf(arrive('::ffff:10.1.2.3'), proxies)).toEqual(expected)
     expect(peerOf(arrive('::1'), proxies)).toEqual(expected)
   })
 
-  test('are nothing from anybody else', () => {
+  test('are ignored from any other address', () => {
     const expected = { address: '11.0.0.1', scheme: 'http', host: 'inner:80', isOwner: false }
     expect(peerOf(arrive('11.0.0.1'), proxies)).toEqual(expected)
     expect(peerOf({ ...arrive('10.0.0.1') }, new TrustedProxies([]))).toMatchObject({
@@ -31,13 +31,13 @@ describe('forwarded headers', () => {
     })
   })
 
-  test('that make no sense leave what is seen', () => {
+  test('that are malformed are ignored', () => {
     const odd = { host: 'inner', 'x-forwarded-for': 'unknown', 'x-forwarded-proto': 'gopher', 'x-forwarded-host': ' ' }
     const expected = { address: '10.1.2.3', scheme: 'http', host: 'inner', isOwner: false }
     expect(peerOf(arrive('10.1.2.3', odd), proxies)).toEqual(expected)
   })
 
-  test('make nobody the owner of the Unix socket, and count for nothing on it', () => {
+  test('never make a client the owner of the Unix socket, and are ignored on it', () => {
     const peer = peerOf({ ...arrive(''), remoteAddress: undefined, isUnixSocket: true }, proxies)
     expect(peer).toEqual({ address: '', scheme: 'http', host: 'inner:80', isOwner: true })
   })

@@ -1,12 +1,12 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Where a request comes from and how it reached us, as far as we believe it. */
+/** Address, scheme and host of a client, as far as they can be trusted. */
 export interface Peer {
   address: string
   scheme: 'http' | 'https'
-  /** The name that the client called us by. */
+  /** The host name that the client used. */
   host: string | undefined
-  /** It came over the Unix socket, which only its owner can open. */
+  /** Set for the Unix socket, which only its owner can open. */
   isOwner: boolean
 }
 
@@ -17,7 +17,7 @@ export interface Arrival {
   header: (name: string) => string | undefined
 }
 
-/** What proxies say of who is behind them is believed of those that are listed, and of nobody else. */
+/** Forwarded headers are honored only from listed proxies. */
 export function peerOf({ remoteAddress, isEncrypted, isUnixSocket, header }: Arrival, proxies: TrustedProxies): Peer {
   const address = plainAddress(remoteAddress ?? '')
   const direct: Peer = {
@@ -44,7 +44,8 @@ export class TrustedProxies {
     for (const entry of entries) {
       const [address = '', bits] = entry.split('/')
       const isRight = isIP(address) !== 0 && (bits === undefined || /^\d{1,3}$/.test(bits))
-      if (!isRight) throw new Error(`${JSON.stringify(entry)} is neither an address nor a network of trusted proxies.`)
+      if (!isRight)
+        throw new Error(`${JSON.stringify(entry)} is neither an address nor a network. Correct the trusted proxies.`)
       const family = isIPv4(address) ? 'ipv4' : 'ipv6'
       if (bits === undefined) this.#list.addAddress(address, family)
       else this.#list.addSubnet(address, Number(bits), family)
@@ -57,7 +58,10 @@ export class TrustedProxies {
   }
 }
 
-/** Each proxy adds whom it saw at the end; the last one that is no proxy of ours is the client, what stands before it is hearsay. */
+/**
+ * Each proxy appends the address it saw; the last one that is not a trusted proxy is the client, and earlier
+ * ones are unverified.
+ */
 function clientBehind(forwardedFor: string | undefined, proxies: TrustedProxies): string | undefined {
   const chain = (forwardedFor ?? '').split(',').map((each) => plainAddress(each.trim()))
   const client = chain.findLast((address) => !proxies.has(address))
@@ -69,7 +73,7 @@ function nearest(list: string | undefined): string | undefined {
   return value === '' ? undefined : value
 }
 
-/** IPv4 in the clothes of IPv6 is IPv4. */
+/** Converts an IPv4-mapped IPv6 address to IPv4. */
 function plainAddress(address: string): string {
   return address.toLowerCase().startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address
 }

@@ -4,7 +4,7 @@ import type { TokenStore } from './token-store.ts'
 
 /** Timers cannot be longer than 24 days. */
 const longestWaitMs = 24 * 60 * 60_000
-/** How soon is noticed what another process has revoked. */
+/** How often revocations by other processes are checked. */
 const refreshMs = 1000
 
 interface Holder {
@@ -18,14 +18,14 @@ export interface TokenHoldersOptions {
   onRevoked?: (tokenId: string) => void
 }
 
-/** What goes on in the name of a token: it ends when the token is revoked or expires. */
+/** Connections and streams of a token, ended when it is revoked or expires. */
 export class TokenHolders {
   readonly #clock: Clock
   readonly #holders = new Map<string, Set<Holder>>()
   readonly #stop: (() => void) | undefined
   readonly #closing = new AbortController()
 
-  /** `onRevoked` is called for every token that is revoked, whether anything goes on in its name or not. */
+  /** `onRevoked` is called for every revoked token, even without a connection. */
   constructor({ tokens, clock, onRevoked }: TokenHoldersOptions) {
     this.#clock = clock
     this.#stop = tokens?.onRevoked((tokenId) => {
@@ -35,7 +35,7 @@ export class TokenHolders {
     if (tokens) void this.#watch(tokens)
   }
 
-  /** `drop` is called when it must end; what is returned, when it has ended by itself. */
+  /** `drop` is called when it must end. Call the returned function when it has ended by itself. */
   hold({ caller: { tokenId }, expiresAt }: Admitted, drop: () => void): () => void {
     const holder: Holder = { drop, over: new AbortController() }
     const holders = this.#holders.get(tokenId) ?? new Set()
@@ -55,7 +55,7 @@ export class TokenHolders {
     this.#holders.clear()
   }
 
-  /** Requests look at the file themselves; sockets and streams that are open do not. */
+  /** Requests read the token file themselves; open sockets and streams do not. */
   async #watch(tokens: TokenStore): Promise<void> {
     for (;;) {
       const isOver = await this.#clock.wait(refreshMs, this.#closing.signal).then(

@@ -14,7 +14,7 @@ import { TokenStore } from './token-store.ts'
 
 let folder: string
 let file: string
-/** A token that drives, made before any server started. */
+/** A token of role `drive`, created before any server started. */
 let owner: string
 const servers: ServerProcess[] = []
 
@@ -63,12 +63,12 @@ class ServerProcess {
     return ask(path, { url: this.url, token: owner, ...options })
   }
 
-  /** Undefined where it was killed before it answered. */
+  /** Undefined if the server was killed before it answered. */
   try(path: string, options: Omit<Asked, 'url'> = {}): Promise<Answer | undefined> {
     return this.ask(path, options).catch(() => undefined)
   }
 
-  /** Whether it lets somebody in by this token. */
+  /** Whether the server accepts this token. */
   async takes(token: string): Promise<boolean> {
     const { status } = await this.ask('/api/caller', { token })
     if (status !== 200 && status !== 401 && status !== 429) throw new Error(`/api/caller answered ${status}`)
@@ -76,7 +76,7 @@ class ServerProcess {
   }
 }
 
-test('a token that one server revokes is over at the other with its next request, and its sockets are closed', async () => {
+test('a token that one server revokes is rejected by the other at its next request, and its sockets are closed', async () => {
   const [one, two] = await Promise.all([ServerProcess.start(), ServerProcess.start()])
   const made = (await one.ask('/api/tokens', { json: { role: 'view' } })).body as { id: string; token: string }
   expect(await two.takes(made.token)).toBe(true)
@@ -91,7 +91,7 @@ test('a token that one server revokes is over at the other with its next request
   expect((await closed)[0]).toBe(4401)
 })
 
-/** What is known of a token. `unknown`: its server was killed while it was being revoked. */
+/** The state of a token. `unknown`: its server was killed during the revocation. */
 interface Known {
   id: string
   token: string

@@ -13,8 +13,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-describe('a file of tokens', () => {
-  test('is made on the first start, with one token that drives and can be had once', async () => {
+describe('a token file', () => {
+  test('is created on the first start, with one token of role drive that is returned once', async () => {
     const store = await TokenStore.open({ file })
     const token = store.takeFirstToken() ?? ''
     expect(store.verify(token)).toMatchObject({ tenant: 'default', role: 'drive' })
@@ -24,7 +24,7 @@ describe('a file of tokens', () => {
     expect(again.verify(token)).toEqual(store.verify(token))
   })
 
-  test('has hashes only, and is for its owner alone', async () => {
+  test('contains only hashes, and is readable only by its owner', async () => {
     const store = await TokenStore.open({ file })
     const token = store.takeFirstToken() ?? ''
     const secret = token.slice(-43)
@@ -38,22 +38,22 @@ describe('a file of tokens', () => {
     expect(await readdir(join(folder, 'deep'))).toEqual(['tokens.json', 'tokens.json.lock'])
   })
 
-  test('that cannot be read lets nobody in and is not replaced', async () => {
+  test('that is unreadable admits no token and is not replaced', async () => {
     const broken = join(folder, 'tokens.json')
     for (const text of ['', '{', '{"version":1}', '{"version":2,"tokens":[]}']) {
       await writeFile(broken, text)
-      await expect(TokenStore.open({ file: broken })).rejects.toThrow('is not a file of tokens')
+      await expect(TokenStore.open({ file: broken })).rejects.toThrow('is not a valid token file')
       expect(await readFile(broken, 'utf8')).toBe(text)
     }
   })
 })
 
 describe('a token', () => {
-  test('that differs in any character is none', async () => {
+  test('that differs in any character is rejected', async () => {
     const store = await TokenStore.open({ file })
     const token = store.takeFirstToken() ?? ''
     for (let index = 0; index < token.length; index++) {
-      // The last character of base64 carries four bits that count; 'A' and '8' differ in one of them.
+      // The last character of base64 carries four significant bits; 'A' and '8' differ in one of them.
       const other = [...'A8'].find((each) => each !== token[index]) ?? ''
       expect(store.verify(token.slice(0, index) + other + token.slice(index + 1))).toBeUndefined()
     }
@@ -61,7 +61,7 @@ describe('a token', () => {
       expect(store.verify(bad)).toBeUndefined()
   })
 
-  test('is good until it expires', async () => {
+  test('is valid until it expires', async () => {
     const clock = new FakeClock()
     const store = await TokenStore.open({ file, clock })
     const { token } = await store.create({ tenant: 'a', role: 'view', expiresAt: clock.now() + 1000 })
@@ -72,7 +72,7 @@ describe('a token', () => {
     expect((await TokenStore.open({ file, clock })).verify(token)).toBeUndefined()
   })
 
-  test('that is revoked is none from then on, also for a store that is opened later, and who listens is told', async () => {
+  test('that is revoked is rejected from then on, also by a store opened later, and listeners are notified', async () => {
     const store = await TokenStore.open({ file })
     const { token, record } = await store.create({ tenant: 'a', role: 'view', name: 'phone' })
     const told: string[] = []
@@ -86,7 +86,7 @@ describe('a token', () => {
     expect((await TokenStore.open({ file })).verify(token)).toBeUndefined()
   })
 
-  test('that is revoked is told to everyone who listens, also if one of them throws', async () => {
+  test('that is revoked is reported to every listener, even if one throws', async () => {
     const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const store = await TokenStore.open({ file })
     const { record } = await store.create({ tenant: 'a', role: 'view' })
@@ -101,7 +101,7 @@ describe('a token', () => {
     warned.mockRestore()
   })
 
-  test('of many that are made and revoked at once is kept exactly if it was not revoked', async () => {
+  test('is kept exactly if it was not revoked, among many concurrent creates and revokes', async () => {
     const store = await TokenStore.open({ file })
     const made = await Promise.all(Array.from({ length: 20 }, () => store.create({ tenant: 'a', role: 'view' })))
     await Promise.all(made.slice(0, 10).map(({ record }) => store.revoke(record.id, 'a')))
@@ -113,7 +113,7 @@ describe('a token', () => {
 })
 
 describe('stores of several processes over one file', () => {
-  test('see at once what another has made or revoked, and tell whoever listens', async () => {
+  test('see at once what another has created or revoked, and notify listeners', async () => {
     const [one, two] = [await TokenStore.open({ file }), await TokenStore.open({ file })]
     const { token, record } = await one.create({ tenant: 'a', role: 'view' })
     expect(two.verify(token)).toEqual(record)
@@ -126,7 +126,7 @@ describe('stores of several processes over one file', () => {
     expect(await one.revoke(record.id, 'a')).toBe(false)
   })
 
-  test('never bring back what one of them has revoked, and lose nothing that one of them has made', async () => {
+  test('never restore what one of them has revoked, and lose nothing that one of them has created', async () => {
     const [one, two] = [await TokenStore.open({ file }), await TokenStore.open({ file })]
     const first = await one.create({ tenant: 'a', role: 'view' })
     two.list('a')
@@ -143,19 +143,19 @@ describe('stores of several processes over one file', () => {
     }
   })
 
-  test('make one first token together', async () => {
+  test('create one first token together', async () => {
     const stores = await Promise.all(Array.from({ length: 4 }, () => TokenStore.open({ file })))
     expect(stores.map((store) => store.takeFirstToken()).filter((token) => token !== undefined)).toHaveLength(1)
     for (const store of stores) expect(store.list('default')).toHaveLength(1)
   })
 
-  test('let nobody in while the file is gone or broken, and do not write over a broken one', async () => {
+  test('admit no token while the file is missing or broken, and do not overwrite a broken one', async () => {
     const store = await TokenStore.open({ file })
     const token = store.takeFirstToken() ?? ''
     const text = await readFile(file, 'utf8')
     await writeFile(file, text.slice(0, -20))
     expect(store.verify(token)).toBeUndefined()
-    await expect(store.create({ tenant: 'a', role: 'view' })).rejects.toThrow('is not a file of tokens')
+    await expect(store.create({ tenant: 'a', role: 'view' })).rejects.toThrow('is not a valid token file')
     await writeFile(file, text)
     expect(store.verify(token)).toBeDefined()
     await rm(file)
@@ -163,7 +163,7 @@ describe('stores of several processes over one file', () => {
     expect(store.list('default')).toEqual([])
   })
 
-  test('remove what a process left behind that died while it wrote', async () => {
+  test('remove temporary files of a process that died during a write', async () => {
     const store = await TokenStore.open({ file })
     await writeFile(`${file}.0123456789abcdef.tmp`, 'half a file')
     await store.create({ tenant: 'a', role: 'view' })

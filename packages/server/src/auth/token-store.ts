@@ -11,12 +11,12 @@ import { RequestProblem } from '../util/problem-error.ts'
 import { emitWarning } from '../util/emit-warning.ts'
 import { roles, type Role } from './operation-roles.ts'
 
-/** What is known of a token. The token itself is known to its holder alone. */
+/** A token's record. Only the holder has the token itself. */
 export interface TokenRecord {
   id: string
   tenant: string
   role: Role
-  /** For people: whose, or on what device. */
+  /** For people: its owner or device. */
   name?: string
   /** Milliseconds since 1970. */
   createdAt: number
@@ -32,23 +32,23 @@ export interface NewToken {
 
 export interface TokenStoreOptions {
   file: string
-  /** Who the token of the first start is for. */
+  /** The token that the first start creates. */
   first?: NewToken
   clock?: Clock
 }
 
 /**
- * Tokens by their hashes, in one file that only its owner can read. Any number of processes may share the file: changes are made under a
- * kernel lock to what the file says then, and every look at a token sees the file as it is.
+ * Tokens by hash, in one file that only its owner can read. Several processes may share the file: changes are
+ * read-modify-write under a kernel lock, and every lookup sees the current file.
  */
 export class TokenStore {
   readonly #file: string
   readonly #clock: Clock
-  /** As the file had them when it was last read. */
+  /** The tokens as last read from the file. */
   #tokens = new Map<string, StoredToken>()
-  /** Which version of the file that was. */
+  /** The version of the file that was read. */
   #version: string | undefined
-  /** Those that were revoked here. They stay so, also if the file could not be written. */
+  /** Tokens revoked by this process. They stay revoked even if the file could not be written. */
   readonly #revoked = new Set<string>()
   readonly #listeners = new Listeners<string>(emitWarning)
   #firstToken: string | undefined
@@ -59,7 +59,7 @@ export class TokenStore {
     this.#clock = clock
   }
 
-  /** Reads the file; where there is none, makes it, with one token that drives. A file that cannot be read lets nobody in. */
+  /** Reads the file, or creates it with one token of role `drive`. An unreadable file admits no token. */
   static async open(options: TokenStoreOptions): Promise<TokenStore> {
     const store = new TokenStore(options)
     const { file, first = { tenant: defaultTenant, role: 'drive', name: 'first start' } } = options
@@ -71,20 +71,20 @@ export class TokenStore {
     return store
   }
 
-  /** The token that was made on the first start. It can be had once. */
+  /** The token created on the first start. Returned only once. */
   takeFirstToken(): string | undefined {
     const token = this.#firstToken
     this.#firstToken = undefined
     return token
   }
 
-  /** Whose token it is; undefined for one that was never made, has been revoked by any process or has expired. */
+  /** The record of a token; undefined if it is unknown, was revoked by any process or has expired. */
   verify(token: string): TokenRecord | undefined {
     this.refresh()
     const [, id = '', secret = ''] = tokenPattern.exec(token) ?? []
     const stored = this.#tokens.get(id)
     // An unknown id takes as long as a known one.
-    const isRight = timingSafeEqual(hashOf(secret), Buffer.from(stored?.hash ?? nobody, 'hex'))
+    const isRight = timingSafeEqual(hashOf(secret), Buffer.from(stored?.hash ?? unknownHash, 'hex'))
     if (!stored || !isRight || this.#isOver(stored)) return undefined
     return recordOf(stored)
   }
@@ -94,14 +94,14 @@ export class TokenStore {
     return [...this.#tokens.values()].filter((token) => token.tenant === tenant).map(recordOf)
   }
 
-  /** The token is in the answer and nowhere else. */
+  /** Only the return value contains the token. */
   async create(newToken: NewToken): Promise<{ token: string; record: TokenRecord }> {
     const { token, stored } = this.#newToken(newToken)
     await this.#change((tokens) => tokens.set(stored.id, stored))
     return { token, record: recordOf(stored) }
   }
 
-  /** False where this tenant has no such token. Whoever came in by it is put out at once, before the file is written. */
+  /** Returns false if this tenant has no such token. Closes its connections at once, before the file is written. */
   async revoke(tokenId: string, tenant: string): Promise<boolean> {
     this.refresh()
     if (this.#tokens.get(tokenId)?.tenant !== tenant) return false
@@ -111,14 +111,20 @@ export class TokenStore {
     return true
   }
 
-  /** Told of each token that is revoked: at once if it was here, and by `refresh` if it was in another process. */
+  /**
+   * Calls the listener for each revoked token: at once if this process revoked it, and by `refresh` if another
+   * one did.
+   */
   onRevoked(listener: (tokenId: string) => void): () => void {
     return this.#listeners.add(listener)
   }
 
-  /** Reads the file again if another process has changed it. Costs one `stat` if none has. A file that is gone or broken has no tokens. */
+  /**
+   * Reads the file again if another process changed it; otherwise costs one `stat`. A missing or broken file
+   * has no tokens.
+   */
   refresh(): void {
-    // Asked before it is read: what changes in between is read the next time.
+    // Read before the content: a later change is read the next time.
     const version = versionOf(this.#file)
     if (version === this.#version) return
     this.#version = version
@@ -126,7 +132,7 @@ export class TokenStore {
     try {
       tokens = parseTokens(this.#file, readFileSync(this.#file, 'utf8'))
     } catch {
-      // Whoever cannot be looked up is not let in.
+      // If the tokens cannot be read, none is accepted.
     }
     this.#take(new Map(tokens.map((token) => [token.id, token])))
   }
@@ -149,7 +155,7 @@ export class TokenStore {
     return { token: `tapetree_${stored.id}_${secret}`, stored }
   }
 
-  /** Of several processes that start for the first time, one makes the first token. */
+  /** Of several processes that start for the first time, one creates the first token. */
   #makeFile(first: NewToken): Promise<void> {
     return this.#change((tokens, { isNew }) => {
       if (!isNew) return false
@@ -169,8 +175,8 @@ export class TokenStore {
   }
 
   /**
-   * One after the other in this process, and under a lock among all. A token counts when it is on the disk. Nothing is written if
-   * `change` says that nothing has changed.
+   * Changes run one after another in this process, and under a lock across processes. A token is valid when it
+   * is on disk. Nothing is written if `change` returns that nothing changed.
    */
   #change(change: (tokens: Map<string, StoredToken>, file: { isNew: boolean }) => unknown): Promise<void> {
     const changed = this.#writing.then(() => this.#changeFile(change))
@@ -198,7 +204,7 @@ export class TokenStore {
 export const defaultTenant = 'default'
 
 const tokenPattern = /^tapetree_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
-const nobody = '0'.repeat(64)
+const unknownHash = '0'.repeat(64)
 
 const storedTokenSchema = z.strictObject({
   id: z.string().regex(/^[0-9a-f]{16}$/),
@@ -224,7 +230,7 @@ function recordOf({ id, tenant, role, name, created_at: createdAt, expires_at: e
   }
 }
 
-/** The secret is 256 random bits: a slow hash would protect nothing more. */
+/** The secret has 256 random bits, so a slow hash would not add security. */
 function hashOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -232,14 +238,14 @@ function hashOf(secret: string): Buffer {
 function parseTokens(file: string, text: string): StoredToken[] {
   const parsed = tokenFileSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data.tokens
-  throw new Error(`${file} is not a file of tokens: ${z.prettifyError(parsed.error)}. Mend or remove it.`)
+  throw new Error(`${file} is not a valid token file: ${z.prettifyError(parsed.error)}. Repair or remove it.`)
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // No JSON is no file of tokens: the schema says so.
+    // Invalid JSON: the schema reports it.
     return undefined
   }
 }
@@ -249,20 +255,20 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined
 }
 
-/** Changes with every version of the file: each is a file of its own, and younger than the one before it. */
+/** Identifies a version of the file: each is a new inode with a later time. */
 function versionOf(file: string): string {
   const found = statSync(file, { bigint: true, throwIfNoEntry: false })
   return found ? [found.dev, found.ino, found.size, found.mtimeNs].join(' ') : 'absent'
 }
 
-/** Of processes that died while they wrote. Under the lock nobody else is writing. */
+/** Removes temporary files of processes that died. Under the lock no other process is writing. */
 async function removeLeftovers(file: string): Promise<void> {
   const folder = dirname(file)
   const isOurs = (name: string): boolean => name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp')
   for (const name of (await readdir(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
 }
 
-/** Replaces the file and gives it a time of its own: the system may give two files written in quick succession one time and one inode. */
+/** Replaces the file and sets a distinct time: two files written in quick succession may share time and inode. */
 async function writeTokens(file: string, text: string): Promise<void> {
   await replaceFile(file, text, {
     prefix: `${basename(file)}.`,
@@ -276,5 +282,5 @@ async function writeTokens(file: string, text: string): Promise<void> {
 
 function unlessLocked(error: unknown): never {
   if (!(error instanceof FileLockedError)) throw error
-  throw new RequestProblem(503, 'tokens-locked', 'Another process holds the file of tokens. Try again.')
+  throw new RequestProblem(503, 'tokens-locked', 'Another process holds the lock on the token file. Try again.')
 }

@@ -2,9 +2,9 @@ import type { Clock } from '@tapetree/agent'
 import type { Socket } from 'node:net'
 
 export interface WaitingRoomLimits {
-  /** Sockets that have shown no token; one more, and the one that waits longest has to go. */
+  /** Maximum number of unauthenticated sockets; beyond it, the oldest one is destroyed. */
   max: number
-  /** How long a socket may take to say what it wants. */
+  /** How long a socket may take to send its request. */
   patienceMs: number
 }
 
@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Sockets that nobody knows yet. Who waits longest goes first: whoever holds many open keeps nobody else out, because one that has
- * a token shows it at once.
+ * Unauthenticated sockets. Evicts the oldest first: a client that opens many cannot lock others out, because
+ * those authenticate at once.
  */
 export class WaitingRoom {
   readonly #clock: Clock
@@ -48,30 +48,30 @@ export class WaitingRoom {
     if (this.#waiting.size > this.#limits.max) oldest?.socket.destroy()
   }
 
-  /** It has said what it wants. It still counts, but may take its time over the answer. */
+  /** The request has arrived. The socket still counts, but its timeout ends. */
   heard(socket: Socket): void {
     this.#waiting.get(keyOf(socket))?.heard.abort('heard')
   }
 
-  /** It has shown a token. */
+  /** The socket has authenticated. */
   admit(socket: Socket): void {
     this.#leave(keyOf(socket))
   }
 
-  /** Whoever has not come in by now does not any more. */
+  /** Destroys sockets that have not authenticated in time. */
   close(): void {
     for (const { socket } of this.#waiting.values()) socket.destroy()
     for (const key of this.#waiting.keys()) this.#leave(key)
   }
 
   #leave(key: string): void {
-    // With a word for a reason: an error with its stack would be kept as long as the socket.
+    // A string as reason: an error with its stack would be kept as long as the socket.
     this.#waiting.get(key)?.heard.abort('gone')
     this.#waiting.delete(key)
   }
 }
 
-/** A socket and the TLS one on top of it are two objects with one address. */
+/** A socket and the TLS socket on top of it are two objects with one address. */
 function keyOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }

@@ -18,7 +18,7 @@ import { RequestProblem } from '../util/problem-error.ts'
 export interface AgentDriverOptions {
   agent: AgentSession
   slashCommands?: () => readonly SlashCommand[]
-  /** What goes with the agent, such as its MCP servers. */
+  /** Resources of the agent to close with it, such as its MCP servers. */
   close?: () => Promise<void>
 }
 
@@ -28,7 +28,7 @@ interface Submission {
   delivery: Delivery
 }
 
-/** Our own agent, driven by commands. */
+/** Drives our own agent with commands. */
 export class AgentDriver implements SessionDriver {
   readonly #agent: AgentSession
   readonly #options: AgentDriverOptions
@@ -157,13 +157,13 @@ export class AgentDriver implements SessionDriver {
     }
   }
 
-  /** A follow-up of somebody who may not drive: it goes out as it was typed, and never starts anything. */
+  /** A follow-up from a caller without the role `drive`: delivered as typed, and starts nothing. */
   async #leaveMessage({ text, image_ids: imageIds = [] }: Arguments<'follow_up'>, cause: Cause): Promise<unknown> {
     const { id } = await this.#submit({ message: text, imageIds, delivery: 'follow-up', mayDrive: false }, cause)
     return { outcome: 'queued', run_id: this.session.openRun?.runId ?? null, message_id: id }
   }
 
-  /** Of somebody who may not drive, a message that no run is there to take is held until somebody who may releases it. */
+  /** Without the role `drive`, a message that no run can take is held until a caller with that role releases it. */
   async #submit(
     { message, imageIds, delivery, mayDrive }: Submission & CommandRights,
     cause: Cause,
@@ -174,7 +174,7 @@ export class AgentDriver implements SessionDriver {
     const options = { delivery, imageIds, held, cause, ...(clientId !== undefined && { clientId }) }
     const added = await this.session.submit(message, options)
     if (mayDrive) this.#agent.wake()
-    // The run ended while the message was written.
+    // The run ended while the message was being written.
     else if (!held && !this.isBusy) await this.session.changeInbox({ action: 'hold', id: added.id }).catch(unlessGone)
     return added
   }
@@ -182,14 +182,14 @@ export class AgentDriver implements SessionDriver {
   async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
     const current = this.session.openRun?.runId
     if (wanted !== undefined && wanted !== current) {
-      throw new RequestProblem(409, 'run-not-current', `Run ${wanted} is not the one that goes on.`, {
+      throw new RequestProblem(409, 'run-not-current', `Run ${wanted} is not the current run.`, {
         run_id: current ?? null,
       })
     }
-    // Whoever names a run means that one and nothing beside it.
+    // A caller that names a run cancels only that run.
     const hasStopped = wanted === undefined && (await this.#agent.stopCommands())
     if (this.isBusy) await this.#agent.abort()
-    // Its process died, and it is not to be resumed.
+    // Its process died, and it will not be resumed.
     else if (!hasStopped) await abandonRun(this.session)
     return { run_id: current ?? null }
   }
@@ -198,11 +198,7 @@ export class AgentDriver implements SessionDriver {
     const { request_id: requestId, option_id: optionId, text, outcome = 'allowed' } = args
     const pending = this.session.pendingPermissions.find((request) => request.requestId === requestId)
     if (pending && optionId !== undefined && !pending.options.some((option) => option.optionId === optionId)) {
-      throw new RequestProblem(
-        422,
-        'unknown-option',
-        `Question ${requestId} has no option ${JSON.stringify(optionId)}.`,
-      )
+      throw new RequestProblem(422, 'unknown-option', `Request ${requestId} has no option ${JSON.stringify(optionId)}.`)
     }
     const answered = await this.#agent.answer(
       {
@@ -216,8 +212,8 @@ export class AgentDriver implements SessionDriver {
     )
     if (answered.type === 'taken') return { request_id: requestId }
     const first = await findAnswer(this.session, requestId)
-    if (!first) throw new RequestProblem(404, 'request-not-found', `There is no question ${requestId}.`)
-    throw new RequestProblem(409, 'already-resolved', `Question ${requestId} has been answered.`, first)
+    if (!first) throw new RequestProblem(404, 'request-not-found', `Request ${requestId} does not exist.`)
+    throw new RequestProblem(409, 'already-resolved', `Request ${requestId} was already answered.`, first)
   }
 
   async #changeQueue(command: Command, cause: Cause, { mayDrive }: CommandRights): Promise<unknown> {
@@ -228,7 +224,7 @@ export class AgentDriver implements SessionDriver {
     }
     if (command.op === 'queue.edit' && command.args.message?.trim() === '') throw emptyMessage()
     const change = submissionChange(command)
-    if (!change) throw new RequestProblem(422, 'invalid-command', `There is no operation ${command.op}.`)
+    if (!change) throw new RequestProblem(422, 'invalid-command', `The operation ${command.op} does not exist.`)
     await this.session.changeInbox(change, cause)
     if (mayDrive && (change.action === 'release' || change.action === 'edit')) this.#agent.wake()
     return undefined
@@ -280,12 +276,12 @@ function unlessGone(error: unknown): void {
   if (!(error instanceof SessionError && error.code === 'message-not-found')) throw error
 }
 
-/** Nothing can refuse a message once it is its turn: so it is refused before it waits. */
+/** Rejected before it is queued, because a delivery cannot reject a message. */
 function emptyMessage(): RequestProblem {
-  return new RequestProblem(422, 'empty-prompt', 'There is nothing to send.')
+  return new RequestProblem(422, 'empty-prompt', 'The message is empty. Send text or an image.')
 }
 
-/** Somebody cancelled the summary, or the session was closed, while it was being written. */
+/** The summary was cancelled, or the session closed, while it was being written. */
 function unlessStopped(error: unknown): never {
   if (error instanceof Error && (error.name === 'AbortError' || error.name === 'OwnerLeft')) {
     throw new RequestProblem(409, 'cancelled', 'The summary was cancelled before it was finished.')
@@ -293,12 +289,12 @@ function unlessStopped(error: unknown): never {
   throw error
 }
 
-/** A model that cannot be opened is the client's choice, and the sentence says what is missing. */
+/** The client chose a model that cannot be opened; the message says what is missing. */
 function unusable(error: unknown): never {
   throw new RequestProblem(422, 'model-not-usable', error instanceof Error ? error.message : String(error))
 }
 
-/** Who answered a question first, as a client is told. */
+/** The first answer to a request, as sent to a client. */
 interface FirstAnswer extends Record<string, unknown> {
   outcome: string
   option_id: string | null
@@ -306,10 +302,10 @@ interface FirstAnswer extends Record<string, unknown> {
   seq: number
 }
 
-/** The answer that counts, from the log: a restart does not forget who was first. Undefined where there is none. */
+/** The answer that counts, read from the log so that it survives a restart. Undefined if there is none. */
 async function findAnswer(session: Session, requestId: string): Promise<FirstAnswer | undefined> {
   for await (const stored of session.lines()) {
-    // Most lines are not worth parsing.
+    // Avoids parsing most lines.
     if (stored.type !== 'line' || !stored.text.includes('permission_result')) continue
     const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
     if (line.type !== 'permission_result' || line.permissionResult.requestId !== requestId) continue

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { agentSessions } from './agent-sessions.ts'
 
-test('a session works in the folder and with the model that it was made for', async () => {
+test('a session works in its own folder and with its own model', async () => {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'agent-sessions-')))
   const model = scriptedModel(script())
   const sessions = agentSessions({ store: memoryStore(), models: onlyModel(model), hasSubagents: false })

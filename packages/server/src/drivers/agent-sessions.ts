@@ -9,7 +9,7 @@ export interface AgentSessionsOptions
     Omit<AgentSessionOptions, 'sessionId' | 'cwd'>,
     Pick<LiveSessionsOptions, 'maxLive' | 'idleMs' | 'observers' | 'onProblem'> {}
 
-/** Sessions that our own agent runs, all in the same way, each in the folder it was made for. */
+/** Sessions run by our own agent, all with the same options, each in its own folder. */
 export function agentSessions({
   maxLive,
   idleMs,
@@ -19,7 +19,7 @@ export function agentSessions({
   ...options
 }: AgentSessionsOptions): LiveSessions {
   const { store } = options
-  // For sessions without a mode in their log: a client's choice is not undone when its session is opened again.
+  // For sessions without a recorded mode: reopening a session keeps the client's choice.
   const defaultMode = mode ?? options.defaultMode
   return new LiveSessions({
     store,

@@ -9,7 +9,7 @@ import { createCodingSession, openCodingDriver, type CodingDriverOptions } from 
 import { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
 const cleanUps: (() => unknown)[] = []
@@ -28,7 +28,7 @@ interface Place {
   trust: () => Promise<void>
 }
 
-/** A user with settings of their own, and a repository with the given files. */
+/** A user with settings, and a repository with the given files. */
 async function place(
   given: { files?: Record<string, string>; settings?: string; driver?: Partial<CodingDriverOptions> } = {},
 ): Promise<Place> {
@@ -71,7 +71,7 @@ const files = {
 }
 
 describe('a coding agent behind a server', () => {
-  test('works in the folder of its session, with the settings of the user', async () => {
+  test("works in the folder of its session, with the user's settings", async () => {
     const { provider, sessions, cwd } = await place()
     provider.script(say('Hello.'))
     const live = await sessions.get(await sessions.create({ cwd }))
@@ -81,7 +81,7 @@ describe('a coding agent behind a server', () => {
     expect(JSON.stringify(provider.requests[0]?.body)).toContain(`Working folder: ${cwd}`)
   })
 
-  test('reads nothing of a repository that nobody has trusted, and all of it where that was granted', async () => {
+  test('reads nothing of an untrusted repository, and all of a trusted one', async () => {
     const { sessions, cwd, trust } = await place({ files })
     const careful = await sessions.get(await sessions.create({ cwd }))
     expect(careful.driver.slashCommands()).toEqual([])
@@ -94,7 +94,7 @@ describe('a coding agent behind a server', () => {
     expect(trusting.board.get('commands')).toEqual(trusting.driver.slashCommands())
   })
 
-  test('starts with the model that the session was made with; a used session whose model is gone says which and uses another', async () => {
+  test('starts with the model of the session; a used session whose model is gone reports that and uses another', async () => {
     const { sessions, cwd, store } = await place()
     const id = await sessions.create({ cwd, name: 'other', model: { provider: 'nowhere', modelId: 'x' } })
     await expect(sessions.get(id)).rejects.toMatchObject({ problem: { status: 409, type: 'model-not-usable' } })
@@ -108,7 +108,7 @@ describe('a coding agent behind a server', () => {
     expect((await sessions.get(good)).driver.config()).toMatchObject({ model: { model_id: 'm' } })
   })
 
-  test('is not opened where its folder is gone, or is none that may be used', async () => {
+  test('is not opened if its folder is gone or not allowed', async () => {
     const refuse = (): Promise<never> => Promise.reject(new RequestProblem(403, 'outside-roots', 'Not there.'))
     const { sessions, cwd, store } = await place({ driver: { checkFolder: refuse } })
     const outside = await sessions.create({ cwd })
@@ -120,7 +120,7 @@ describe('a coding agent behind a server', () => {
     await expect(others.get(none)).rejects.toMatchObject({ problem: { status: 409, type: 'no-folder' } })
   })
 
-  test('stops a command of the user when nothing is named, and only a run when that is', patiently, async () => {
+  test('cancels a user command if no run is named, and otherwise only the named run', patiently, async () => {
     const { sessions, cwd } = await place()
     const live = await sessions.get(await sessions.create({ cwd }))
     const running = live.perform('c1', 'a', { op: 'bash', args: { command: 'echo begun; sleep 60' } })
@@ -131,7 +131,7 @@ describe('a coding agent behind a server', () => {
     expect(await running).toMatchObject({ ok: true, result: { exit_code: null } })
   })
 
-  test('waits before each waiting message as long as the configuration file says', async () => {
+  test('delays each queued message as configured', async () => {
     const { provider, sessions, cwd, clock } = await place({
       settings: '<fake>\nconversations:\n  queue:\n    delay_seconds: 30\n',
     })
@@ -145,7 +145,7 @@ describe('a coding agent behind a server', () => {
     expect(provider.requests.length).toBeGreaterThan(0)
   })
 
-  test('sends nothing that waits by itself where the configuration file says so', async () => {
+  test('delivers no queued message automatically if configured so', async () => {
     const { provider, sessions, cwd } = await place({
       settings: '<fake>\nconversations:\n  queue:\n    enabled: false\n    delay_seconds: 0\n',
     })

@@ -7,28 +7,37 @@ import type { NewSession } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<CodingAgentOptions, 'sessionId' | 'cwd' | 'askTrust'> {
-  /** Where a session works that has no folder of its own, as an imported one. Absent: it cannot be opened. */
+  /** Folder for a session without one, such as an imported one. Absent: it cannot be opened. */
   defaultCwd?: string
-  /** Rejects where a session must not work in a folder. */
+  /** Rejects if a session must not work in a folder. */
   checkFolder?: (cwd: string) => Promise<unknown>
 }
 
 /**
- * Opens our coding agent for a session, in the folder that the session was made for. Nobody sits before a server: a repository is
- * trusted only where that was granted before.
+ * Opens our coding agent for a session, in the session's folder. No person attends a server: a repository is
+ * trusted only if that was granted before.
  */
 export async function openCodingDriver(sessionId: string, options: CodingDriverOptions): Promise<SessionDriver> {
   const { defaultCwd, checkFolder, ...agentOptions } = options
-  // Held while the agent is put together, which shares it: nobody else can take the session meanwhile.
+  // Held while the agent is assembled, which shares it, so that no other process can take the session.
   await using session = await options.store.open(sessionId)
   const cwd = session.header?.cwd ?? defaultCwd
-  if (cwd === undefined) throw new RequestProblem(409, 'no-folder', `Session ${sessionId} has no folder to work in.`)
+  if (cwd === undefined)
+    throw new RequestProblem(
+      409,
+      'no-folder',
+      `Session ${sessionId} has no folder. Start the server with a default folder, or use another session.`,
+    )
   await checkFolder?.(cwd)
-  // After the folder: what is outside of the allowed folders is not watched either.
+  // After the folder check: sessions outside of the allowed folders cannot be watched either.
   if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   const found = await stat(cwd).catch(() => undefined)
   if (!found?.isDirectory()) {
-    throw new RequestProblem(409, 'folder-not-found', `The folder ${JSON.stringify(cwd)} of this session is not there.`)
+    throw new RequestProblem(
+      409,
+      'folder-not-found',
+      `The folder ${JSON.stringify(cwd)} of this session does not exist.`,
+    )
   }
   const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, cwd }).catch(notUsable)
   return new AgentDriver({
@@ -38,7 +47,7 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   })
 }
 
-/** Makes the session that `openCodingDriver` opens later. */
+/** Creates a session that `openCodingDriver` opens later. */
 export async function createCodingSession(store: SessionStore, options: NewSession): Promise<string> {
   const { model, agent: _agent, ...header } = options
   await using session = await store.create(header)
@@ -46,7 +55,7 @@ export async function createCodingSession(store: SessionStore, options: NewSessi
   return session.id
 }
 
-/** In the order in which a name is looked up. */
+/** In lookup order. */
 function slashCommandsOf({ extensions, resources }: Pick<CodingAgent, 'extensions' | 'resources'>): SlashCommand[] {
   const all = [
     ...extensions.commands.map(({ name, description }) => ({ name, description })),
@@ -59,7 +68,7 @@ function slashCommandsOf({ extensions, resources }: Pick<CodingAgent, 'extension
   return [...new Map(all.toReversed().map((command) => [command.name, command])).values()].toReversed()
 }
 
-/** A key that is missing is said in a sentence that names it. */
+/** A missing key is reported with its name. */
 function notUsable(error: unknown): never {
   throw error instanceof RegistryError ? new RequestProblem(409, 'model-not-usable', error.message) : error
 }

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { AgentDriver } from './agent-driver.ts'
 import { LiveSession } from '../live/live-session.ts'
 
-/** A live session and the notices of its queue, in the order in which a screen is told them. */
+/** A live session and its queue notices, in the order that a screen receives them. */
 async function open(): Promise<{ live: LiveSession; told: string[] }> {
   const model = scriptedModel([], { otherwise: () => script().text('Well.') })
   const agent = await AgentSession.open({
@@ -35,14 +35,14 @@ async function open(): Promise<{ live: LiveSession; told: string[] }> {
   return { live, told }
 }
 
-test('a message that is put into the queue of an idle session goes out, announced as one that waited', async () => {
+test('a message queued in an idle session is delivered, and announced as a queued one', async () => {
   const { live, told } = await open()
   await live.perform('1', 'me', { op: 'queue.add', args: { message: 'go' } })
   await vi.waitFor(() => expect(told).toContain('queue_message_sent'))
   expect(told).toEqual(['added', 'queue_message_sending', 'removed', 'prompt', 'queue_message_sent'])
 })
 
-test('a message that is held while its run is prepared stays where it is, and goes out when it is let go', async () => {
+test('a message that is held while its run is prepared stays queued, and is delivered on release', async () => {
   const { live, told } = await open()
   const ack = await live.perform('1', 'me', { op: 'queue.add', args: { message: 'go' } })
   const { id } = ack.result as { id: string }
@@ -54,11 +54,11 @@ test('a message that is held while its run is prepared stays where it is, and go
   expect(told.filter((each) => each === 'prompt')).toHaveLength(1)
 })
 
-test('a message that comes while a stopped run is being put away is not left waiting', async () => {
+test('a message that arrives while a cancelled run ends is not left queued', async () => {
   const { live, told } = await open()
   const { session } = live
   let released: Promise<unknown> | undefined
-  // As soon as the end of the run is durable, and before the agent has nothing to do.
+  // As soon as the end of the run is durable, and before the agent is idle.
   session.subscribe(({ line }) => {
     if (line.type !== 'run_end' || released) return
     released = live.perform('3', 'me', { op: 'queue.add', args: { message: 'and then?' } })

@@ -6,7 +6,7 @@ import { AgentDriver } from './agent-driver.ts'
 import type { Sink } from '../live/connection.ts'
 import { LiveSession } from '../live/live-session.ts'
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
 const cleanUps: (() => unknown)[] = []
@@ -20,7 +20,7 @@ interface Notice {
   queue_length?: number
 }
 
-/** A frame or a line, as much of it as is looked at. */
+/** The members of a frame or a line that are checked. */
 interface Told {
   type: string
   data?: Notice
@@ -30,7 +30,7 @@ interface Told {
 interface Watched {
   live: LiveSession
   clock: FakeClock
-  /** What was told of the queue, with `<n>` for the id of a message, and each message of a user that is a line. */
+  /** The queue notices, with `<n>` for the id of a message, and each user message that is a line. */
   told: string[]
   add: (message: string) => Promise<string>
   perform: (op: string, args: object) => Promise<void>
@@ -87,8 +87,8 @@ async function watch(says: ScriptBuilder, settings: Partial<RunSettings>): Promi
 
 const idle = ({ live }: Watched): Promise<void> => vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
 
-describe('the queue tells', () => {
-  test('that a message is about to go, waits, that it has left the queue, and that it is sent', async () => {
+describe('the queue reports', () => {
+  test('that a message is about to be sent, waits, has left the queue, and is sent', async () => {
     const watched = await watch(script().text('one').step().text('two'), { followUpDelayMs: 2000 })
     const { told, clock, add } = watched
     await add('first')
@@ -110,7 +110,7 @@ describe('the queue tells', () => {
     expect(told.slice(-3)).toEqual(['queue_updated removed <2>, 0 left', 'prompt <2>', 'queue_message_sent <2>'])
   })
 
-  test('nothing of a delay where there is none', async () => {
+  test('no delay if none is configured', async () => {
     const watched = await watch(script().text('one'), { followUpDelayMs: 0 })
     await watched.add('first')
     await idle(watched)
@@ -125,7 +125,7 @@ describe('the queue tells', () => {
     expect(watched.clock.waits).toEqual([])
   })
 
-  test('that a message was taken back while it was announced, and it is not sent', async () => {
+  test('that a message was removed while it was announced, and it is not sent', async () => {
     const watched = await watch(script().text('one'), { followUpDelayMs: 2000 })
     const { told, clock, add, perform } = watched
     const id = await add('first')
@@ -140,7 +140,7 @@ describe('the queue tells', () => {
     ])
   })
 
-  test('of a message that waits and nothing more, where nothing goes out by itself, until it is released', async () => {
+  test('only the queued message until it is released, if automatic delivery is off', async () => {
     const watched = await watch(script().text('one').step().text('two').step().text('three'), { sendsFollowUps: false })
     const { told, add, perform, live } = watched
     await add('first')
@@ -155,7 +155,7 @@ describe('the queue tells', () => {
     expect(live.session.totals.turns).toBe(3)
   })
 
-  test('that one message was taken out, and that all were cleared, with no id', async () => {
+  test('that one message was removed, and that all were cleared, without an id', async () => {
     const { told, add, perform } = await watch(script().text('one'), { sendsFollowUps: false })
     const id = await add('first')
     await add('second')
@@ -166,7 +166,7 @@ describe('the queue tells', () => {
     expect(told.slice(3)).toEqual(['queue_updated removed <1>, 2 left', 'queue_updated cleared all, 0 left'])
   })
 
-  test('nothing of a message that steers, whether it waits or goes out', async () => {
+  test('nothing about steers, queued or delivered', async () => {
     const reached = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
     const says = script()
@@ -190,7 +190,7 @@ describe('the queue tells', () => {
     expect(watched.clock.waits).toEqual([])
   })
 
-  test('that a message has left the queue when it is made to steer, and nothing more when it goes out', async () => {
+  test('that a message has left the queue when it becomes a steer, and nothing more when it is delivered', async () => {
     const reached = Promise.withResolvers<void>()
     const goOn = Promise.withResolvers<void>()
     const says = script()

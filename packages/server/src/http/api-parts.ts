@@ -1,21 +1,21 @@
 import type { Clock, ListedModel, LoadedSettings, Model } from '@tapetree/agent'
 
-/** What the routes know beside sessions. All of it is asked for by tenant: what one sees, another need not. */
+/** Data of the routes besides sessions, by tenant. */
 export interface ApiParts {
   models: (tenant: string) => Promise<readonly ListedModel[]>
-  /** The model that an answer names, to make its request again. Absent or undefined: nothing can be said of such requests. */
+  /** Opens the model of an answer, to rebuild its request. Absent or undefined: the request cannot be verified. */
   openModel?: (tenant: string, model: { provider: string; modelId: string }) => Promise<Model | undefined>
   agents: (tenant: string) => Promise<readonly AgentSummary[]>
-  /** Without a folder: what holds wherever there is no project. */
+  /** Without a folder: the settings outside of any project. */
   settings: (
     tenant: string,
     cwd: string | undefined,
   ) => Promise<Pick<LoadedSettings, 'values' | 'origins' | 'problems'>>
   /** Absolute folders. Sessions work inside of them, and nothing outside is shown. */
   roots: (tenant: string) => readonly string[]
-  /** Why requests should go elsewhere just now; undefined where all is well. */
+  /** Why a load balancer should send requests elsewhere; undefined if the server is ready. */
   notReady?: () => string | undefined | Promise<string | undefined>
-  /** Aborted when the server goes down: whoever waits or streams is let go. */
+  /** Aborted on shutdown: ends long polls and streams. */
   closing: AbortSignal
   clock?: Clock
 }

@@ -7,33 +7,33 @@ import { problemOf, RequestProblem } from '../util/problem-error.ts'
 import type { MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 
-/** What every handler knows. */
+/** Context variables of every handler. */
 export interface AppEnv {
   Variables: {
     caller: Caller
     sessions: LiveSessions
-    /** Aborted when the caller's token is revoked: what streams to them ends. */
+    /** Aborted when the caller's token is revoked; ends its streams. */
     revoked?: AbortSignal
   }
 }
 
 export type App = OpenAPIHono<AppEnv>
 
-/** Who may call a route. There is no route without one: `anyone` has to be said. */
+/** Who may call a route. Every route declares it; public ones say `anyone`. */
 export type RouteAccess = Role | 'anyone'
 
 export interface DeclaredRoute {
   method: string
   path: string
   access: RouteAccess
-  /** Schemas of what it takes and gives: what the OpenAPI document is made of. */
+  /** Schemas of requests and responses, for the OpenAPI document. */
   config: RouteConfig
 }
 
-/** Lets a request to a route in, or answers it. A body is of one of these media types. */
+/** Middleware that admits a request or rejects it. The body must have one of these media types. */
 export type Guard = (access: RouteAccess, mediaTypes: readonly string[]) => RouteConfig['middleware']
 
-/** The routes of an app with their declarations: what the doors proof walks through. */
+/** The routes of an app with their declarations. */
 export class Routes {
   readonly app: App
   readonly declared: DeclaredRoute[] = []
@@ -76,11 +76,11 @@ export class Routes {
 }
 
 const problemResponse = {
-  description: 'What went wrong, as RFC 9457 has it.',
+  description: 'A problem document (RFC 9457).',
   content: { 'application/problem+json': { schema: problemSchema.loose() } },
 }
 
-/** What the framework itself refuses: a body that is no JSON, a content type that is not taken. */
+/** Problems of the framework itself: a malformed JSON body, an unsupported content type. */
 function refusalOf({ status, message }: HTTPException): Problem {
   return status === 415
     ? { type: 'wrong-media-type', title: 'Wrong media type', status, detail: message }
@@ -89,7 +89,7 @@ function refusalOf({ status, message }: HTTPException): Problem {
 
 export const problemJson = { 'content-type': 'application/problem+json' }
 
-/** What the router would serve and nobody has said for whom; `*` is what stands before all routes. */
+/** Routes in the router without a declaration; `*` stands for middleware before all routes. */
 export function undeclaredRoutes({ app, declared }: Pick<Routes, 'app' | 'declared'>): string[] {
   const known = new Set(declared.map(({ method, path }) => `${method.toUpperCase()} ${path}`))
   const served = app.routes
@@ -103,7 +103,7 @@ const maxJsonBytes = 8 * 1024 * 1024
 const maxImageBytes = 20 * 1024 * 1024
 const maxJsonDepth = 64
 
-/** Keeps a body from being larger or deeper than its route takes. Before anything is parsed. */
+/** Rejects bodies that are too large or nested too deeply, before they are parsed. */
 function limitBody(config: RouteConfig): MiddlewareHandler[] {
   const types = Object.keys(config.request?.body?.content ?? {})
   if (types.length === 0) return []
@@ -115,19 +115,19 @@ function limitBytes(maxSize: number): MiddlewareHandler {
   return bodyLimit({
     maxSize,
     onError: () => {
-      throw new RequestProblem(413, 'too-large', `At most ${maxSize} bytes are taken here.`)
+      throw new RequestProblem(413, 'too-large', `The body exceeds the limit of ${maxSize} bytes.`)
     },
   })
 }
 
 const limitDepth: MiddlewareHandler = async (context, next) => {
   if (depthOf(await context.req.text()) > maxJsonDepth) {
-    throw new RequestProblem(422, 'too-deep', `At most ${maxJsonDepth} levels are taken.`)
+    throw new RequestProblem(422, 'too-deep', `The body is nested deeper than ${maxJsonDepth} levels.`)
   }
   await next()
 }
 
-/** How deep the brackets of a text are nested, whatever lies in strings. */
+/** The nesting depth of brackets outside of strings. */
 function depthOf(json: string): number {
   let depth = 0
   let deepest = 0

@@ -9,11 +9,11 @@ import type { AppEnv } from './app.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 
-/** What goes with every request that has an effect. */
+/** Headers of every request that has an effect. */
 export const commandHeaders = z.object({
-  /** A request that is sent again under its key takes effect once. Keys of different tokens have nothing to do with each other. */
+  /** Makes a request idempotent. Keys of different tokens are independent. */
   'idempotency-key': id.optional(),
-  /** Who is said to have done it, as the client id of a socket. It belongs to the token that uses it first. */
+  /** The client id, as on a socket. It belongs to the token that uses it first. */
   'x-client-id': id.optional(),
 })
 
@@ -21,13 +21,13 @@ export interface CommandRequest {
   op: Operation
   args: Record<string, unknown>
   ifHead?: number
-  /** For a request that is several commands: all of them, and which one this is. */
+  /** For a request with several commands: the whole request, and the index of this one. */
   of?: { request: unknown; index: number }
 }
 
 export type Done = Ack & { ok: true }
 
-/** Carries out a command that came as a request. Rejects with the problem of one that was refused. */
+/** Runs a command that came as a request. Rejects with its problem if it is rejected. */
 export async function perform(context: Context<AppEnv>, live: LiveSession, request: CommandRequest): Promise<Done> {
   const { op, args, ifHead, of } = request
   const caller = context.get('caller')
@@ -40,30 +40,30 @@ export async function perform(context: Context<AppEnv>, live: LiveSession, reque
   return ack as Done
 }
 
-/** The first command has the key of the request for itself, so that another request with this key meets it. */
+/** The first command has the key of the request itself, so that another request with this key conflicts with it. */
 function partOf({ of }: Pick<CommandRequest, 'of'>): string | undefined {
   return of === undefined || of.index === 0 ? undefined : String(of.index)
 }
 
-/** The commands that one request is, as its idempotency key counts them. */
+/** The commands of one request, as its idempotency key identifies them. */
 export function partsOf(commands: readonly Pick<CommandRequest, 'op' | 'args'>[]): CommandRequest[] {
   return commands.map((command, index) => ({ ...command, of: { request: commands, index } }))
 }
 
-/** The id of the command that a request with an idempotency key is. A socket cannot name it: there ids have no colon. */
+/** The command id of a request with an idempotency key. Sockets cannot use it: their ids have no colon. */
 export function commandIdOf(context: Context<AppEnv>, part?: string): string | undefined {
   const key = context.req.header('idempotency-key')
   if (key === undefined) return undefined
   return `${context.get('caller').tokenId}:${key}${part === undefined ? '' : `/${part}`}`
 }
 
-/** Whether a request with this key, or one part of it, took effect before. */
+/** Whether a request with this key, or one command of it, took effect before. */
 export function wasDone(context: Context<AppEnv>, session: Session, request: Pick<CommandRequest, 'of'> = {}): boolean {
   const commandId = commandIdOf(context, partOf(request))
   return commandId !== undefined && session.effectOf(commandId) !== undefined
 }
 
-/** Throws `client-id-taken` if the request names a client of another token. */
+/** Throws `client-id-taken` if the client id belongs to another token. */
 export function clientOf(context: Context<AppEnv>): string {
   const named = context.req.header('x-client-id')
   if (named === undefined) return 'rest'

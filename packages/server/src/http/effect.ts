@@ -3,12 +3,12 @@ import type { ZodType } from 'zod'
 import { RequestProblem } from '../util/problem-error.ts'
 import type { Done } from './command.ts'
 
-/** What a command came to. Of one that was done before a restart, what its line says. */
+/** The result of a command. After a restart it is rebuilt from the line that the command caused. */
 export async function resultOf<T>(session: Session, done: Done, schema: ZodType<T>): Promise<T> {
   const result = schema.safeParse(await saidOf(session, done))
   if (result.success) return result.data
   if (!done.dup) throw result.error
-  throw new RequestProblem(422, 'key-reused', 'Something else was done under this idempotency key.')
+  throw new RequestProblem(422, 'key-reused', 'This idempotency key was used for another request. Use a new key.')
 }
 
 async function saidOf(session: Session, { result, seq }: Done): Promise<unknown> {

@@ -1,4 +1,4 @@
-/** The page that lets a person try the API. It reads the OpenAPI document, and nothing from anywhere else. */
+/** The page that lets people try the API. It loads only the OpenAPI document. */
 export const explorerPage = `<!doctype html>
 <html lang="en">
   <head>
@@ -30,7 +30,7 @@ pre { overflow: auto; max-height: 30rem; padding: .5rem; background: color-mix(i
 small { opacity: .7; }
 `
 
-/** Text of the server goes into the page as text, never as markup. */
+/** Server text is inserted as text, never as markup. */
 export const explorerScript = `'use strict'
 const main = document.getElementById('routes')
 
@@ -151,6 +151,6 @@ document.getElementById('filter').addEventListener('input', (event) => {
 })
 
 show().catch((error) => {
-  main.textContent = 'The document could not be loaded: ' + error
+  main.textContent = 'Could not load the OpenAPI document:' + error
 })
 `

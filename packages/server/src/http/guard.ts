@@ -9,7 +9,7 @@ import type { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 import type { AppEnv, Guard } from './app.ts'
 
-/** What the server hands an app with each request. */
+/** Bindings that the server passes to an app with each request. */
 export interface DoorBindings extends HttpBindings {
   peer: Peer
 }
@@ -21,10 +21,10 @@ export interface GuardOptions {
   tenants: ReadonlyMap<string, LiveSessions>
 }
 
-/** Somebody unknown may say this much; to who is known, each route has its own limit. */
+/** Body limit for unauthenticated callers; authenticated ones have the limit of the route. */
 const maxStrangerBytes = 64 * 1024
 
-/** Stands before every route: says who calls, or throws what they are told. */
+/** Runs before every route: identifies the caller, or throws the problem. */
 export function createGuard(options: GuardOptions): Guard {
   const { gatekeeper, tenants } = options
   return (access, mediaTypes) => {
@@ -37,7 +37,7 @@ export function createGuard(options: GuardOptions): Guard {
       } else {
         const admitted = gatekeeper.admit(visit, access)
         const sessions = tenants.get(admitted.caller.tenant)
-        if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
+        if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
         checkBody(visit, mediaTypes, Infinity)
         holdRequest(context, options, admitted)
         context.set('caller', admitted.caller)
@@ -49,7 +49,7 @@ export function createGuard(options: GuardOptions): Guard {
   }
 }
 
-/** Outside of a server, as in tests of routes, a request comes from nowhere in particular. */
+/** Outside of a server, as in route tests, a request has no peer. */
 export function visitOf(context: Context): Visit {
   const { method, url } = context.req
   const { host, protocol } = new URL(url)
@@ -57,7 +57,7 @@ export function visitOf(context: Context): Visit {
   return { peer: bindingsOf(context)?.peer ?? nowhere, method, header: (name) => context.req.header(name) }
 }
 
-/** A body names its type, and one that a form of a foreign page can send is not among ours. */
+/** A body must declare its type, which excludes the types that a form on a foreign page can send. */
 function checkBody({ method, header }: Visit, mediaTypes: readonly string[], maxBytes: number): void {
   if (method === 'GET' || method === 'HEAD') return
   const length = Number(header('content-length') ?? 0)
@@ -66,13 +66,16 @@ function checkBody({ method, header }: Visit, mediaTypes: readonly string[], max
   if (!isChunked && length === 0 && contentType === undefined) return
   const wanted = mediaTypes.length > 0 ? mediaTypes : ['application/json']
   if (!wanted.some((each) => matches(mediaType(contentType), each))) {
-    const detail = `A body here is ${wanted.join(' or ')}, and says so in its content type.`
+    const detail = `The content type must be ${wanted.join(' or ')}.`
     throw new RequestProblem(415, 'wrong-media-type', detail)
   }
-  // The limit on a body goes by what it says; whoever measured it while it comes would hold all of it.
-  if (isChunked) throw new RequestProblem(411, 'length-required', 'A body says how long it is in its content length.')
+  // The body limit uses the declared length; measuring during the read would buffer everything.
+  if (isChunked)
+    throw new RequestProblem(411, 'length-required', 'A request with a body must have a Content-Length header.')
   if (length > maxBytes) {
-    throw new RequestProblem(413, 'too-large', `A body here has at most ${maxBytes} bytes.`, { max_bytes: maxBytes })
+    throw new RequestProblem(413, 'too-large', `The body exceeds the limit of ${maxBytes} bytes.`, {
+      max_bytes: maxBytes,
+    })
   }
 }
 
@@ -80,7 +83,7 @@ function matches(type: string, wanted: string): boolean {
   return wanted.endsWith('/*') ? type.startsWith(wanted.slice(0, -1)) : type === mediaType(wanted)
 }
 
-/** A response that goes on and on, such as a stream of events, ends with the token it was asked for by. */
+/** Ends a long response, such as an event stream, when its token is revoked or expires. */
 function holdRequest(
   context: Context<AppEnv>,
   { holders, waitingRoom }: GuardOptions,

@@ -46,7 +46,7 @@ async function messagesIn(session: string): Promise<string[]> {
   return messages.map(({ message }) => message)
 }
 
-/** A session whose messages stay in the queue. */
+/** A session whose messages stay queued. */
 async function heldSession(): Promise<string> {
   const session = await api.session()
   const live = await api.sessions.get(session.slice('/api/sessions/'.length))
@@ -58,7 +58,7 @@ describe('an idempotency key', () => {
   test.each([
     ['at once', async () => undefined],
     ['after a restart', restart],
-  ])('with another body is refused, %s', async (_when, meanwhile) => {
+  ])('with another body is rejected, %s', async (_when, meanwhile) => {
     const session = await heldSession()
     expect(await post(`${session}/queue`, { message: 'one' }, keyed('k'))).toMatchObject({ status: 201 })
     await meanwhile()
@@ -72,7 +72,7 @@ describe('an idempotency key', () => {
   test.each([
     ['at once', async () => undefined],
     ['after a restart', restart],
-  ])('of one token says nothing about that of another, %s', async (_when, meanwhile) => {
+  ])('of one token is independent of that of another, %s', async (_when, meanwhile) => {
     const session = await heldSession()
     const first = await post(`${session}/queue`, { message: 'private' }, keyed('k', 'a'))
     await meanwhile()
@@ -84,7 +84,7 @@ describe('an idempotency key', () => {
     expect(await post(`${session}/queue`, { message: 'other' }, keyed('k', 'b'))).toEqual(second)
   })
 
-  test('names the same command as the id of a frame on a socket of the same token', async () => {
+  test('identifies the same command as the id of a frame on a socket of the same token', async () => {
     const session = await heldSession()
     const live = await api.sessions.get(session.slice('/api/sessions/'.length))
     const sender = { tokenId: 'test', mayDrive: true }
@@ -101,7 +101,7 @@ describe('an idempotency key', () => {
     expect(await messagesIn(session)).toEqual(['one', 'two'])
   })
 
-  test('of a request that is several commands is refused with other ones', async () => {
+  test('of a request with several commands is rejected with different ones', async () => {
     const session = await heldSession()
     const { body } = await post(`${session}/queue`, { message: 'one' }, {})
     const path = `${session}/queue/${String(body['id'])}`
@@ -114,8 +114,8 @@ describe('an idempotency key', () => {
   })
 })
 
-describe('sessions that are made with an idempotency key', () => {
-  test('at the same time are one, and every request gets the same answer', async () => {
+describe('sessions created with an idempotency key', () => {
+  test('at the same time are one, and every request gets the same response', async () => {
     const body = { cwd: '/', name: 'one', prompt: 'hello' }
     const answers = await Promise.all(Array.from({ length: 8 }, () => post('/api/sessions', body, keyed('k'))))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
@@ -146,7 +146,7 @@ describe('sessions that are made with an idempotency key', () => {
     }
   })
 
-  test('and another body are refused, also after a restart; those of another token are made', async () => {
+  test('and another body are rejected, also after a restart; those of another token are created', async () => {
     const first = await post('/api/sessions', { cwd: '/', name: 'one' }, keyed('k'))
     const reused = { status: 422, body: { type: 'key-reused' } }
     expect(await post('/api/sessions', { cwd: '/', name: 'two' }, keyed('k'))).toMatchObject(reused)
@@ -161,7 +161,7 @@ describe('sessions that are made with an idempotency key', () => {
     expect(other.body['id']).not.toBe(first.body['id'])
   })
 
-  test('as forks are one each, and another entry is refused', async () => {
+  test('as forks are one each, and another entry is rejected', async () => {
     const session = await api.session({ name: 'source' })
     const fork = (body: object): Promise<Reply> => post(`${session}/fork`, body, keyed('k'))
     const answers = await Promise.all([fork({ name: 'copy' }), fork({ name: 'copy' }), fork({ name: 'copy' })])
@@ -186,13 +186,13 @@ describe('a client id', () => {
     expect(await messagesIn(session)).toEqual(['mine', 'also mine'])
   })
 
-  test.each(['server', 'task', 'rest'])('%s is the name of the server itself', async (name) => {
+  test.each(['server', 'task', 'rest'])('%s is reserved for the server itself', async (name) => {
     const session = await heldSession()
     const { status } = await post(`${session}/queue`, { message: 'hi' }, { 'x-client-id': name })
     expect(status).toBe(403)
   })
 
-  test('is logged with the token it came by', async () => {
+  test('is logged with its token', async () => {
     const session = await heldSession()
     await post(`${session}/queue`, { message: 'hi' }, { 'x-client-id': 'laptop', 'x-test-token': 'a' })
     const { events } = (await (await api.get(`${session}/events`)).json()) as { events: { cause?: object }[] }
@@ -200,7 +200,7 @@ describe('a client id', () => {
   })
 })
 
-test('what the storage says is told without the paths of the server', async () => {
+test('storage errors are reported without the paths of the server', async () => {
   const real = nodeFilePort()
   const rename = async (from: string, to: string): Promise<void> => {
     throw Object.assign(new Error(`ENOSPC: no space left on device, rename '${from}' -> '${to}'`), { code: 'ENOSPC' })

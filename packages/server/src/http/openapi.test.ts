@@ -16,13 +16,13 @@ interface Document {
   >
 }
 
-/** Tables without the spaces and dashes that make them straight. */
+/** Tables without alignment. */
 function plain(markdown: string): string {
   return markdown.replaceAll(/ *\| */g, '|').replaceAll(/-{3,}/g, '---')
 }
 
 describe('the OpenAPI document', () => {
-  test('has every declared route with its role, its schemas and the problem it may answer with', async () => {
+  test('has every declared route with its role, its schemas and its problems', async () => {
     const document = (await (await api.get('/api/openapi.json')).json()) as Document
     expect(document.openapi).toBe('3.1.0')
     const told = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -39,7 +39,7 @@ describe('the OpenAPI document', () => {
     expect(document.paths['/api/health']?.['get']).toMatchObject({ security: [] })
   })
 
-  test('names the cookie that this server gives to this caller', async () => {
+  test('names the cookie that this server sets for this caller', async () => {
     const cookieAt = async (url: string): Promise<unknown> => {
       const response = await api.routes.app.request(url)
       const document = (await response.json()) as { components: { securitySchemes: { cookie: { name: string } } } }
@@ -56,13 +56,13 @@ describe('the OpenAPI document', () => {
     expect(html).not.toMatch(/https?:|<script>|style="|onclick/)
     const script = await api.get('/api/docs.js')
     expect(script.headers.get('content-type')).toContain('text/javascript')
-    // It parses, and has no way to make markup of what a server says.
+    // It parses, and cannot turn server text into markup.
     expect(() => new Script(explorerScript)).not.toThrow()
     expect(explorerScript).not.toMatch(/innerHTML|insertAdjacentHTML|document\.write|eval\(/)
     expect((await api.get('/api/docs.css')).status).toBe(200)
   })
 
-  test('is what the reference says', () => {
+  test('matches the reference page', () => {
     const page = readFileSync(new URL('../../../../docs/reference/rest.md', import.meta.url), 'utf8')
     expect(plain(page)).toContain(plain(declaredIn(api.routes.declared)))
   })

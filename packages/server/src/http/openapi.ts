@@ -2,7 +2,10 @@ import type { Routes } from './app.ts'
 
 type Document = ReturnType<Routes['app']['getOpenAPI31Document']>
 
-/** The document of all declared routes. Each says in `x-access` which role it needs; the cookie is the one that the caller would send. */
+/**
+ * The OpenAPI document of all declared routes. `x-access` is the required role; the cookie name is that of the
+ * caller.
+ */
 export function openapiDocument(routes: Routes, cookie: string): Document {
   const document = routes.app.getOpenAPI31Document({
     openapi: '3.1.0',

@@ -2,7 +2,7 @@ import type { ZodType } from 'zod'
 import { createHash } from 'node:crypto'
 import { RequestProblem } from '../util/problem-error.ts'
 
-/** The declaration of a body of JSON. */
+/** Declares a JSON response. */
 export function json<Schema extends ZodType>(schema: Schema, description: string): JsonResponse<Schema> {
   return { description, content: { 'application/json': { schema } } }
 }
@@ -12,7 +12,7 @@ interface JsonResponse<Schema extends ZodType> {
   content: { 'application/json': { schema: Schema } }
 }
 
-/** The declaration of a request's body. It is required: a route that can do without says so by a schema of no members. */
+/** Declares a JSON request body. It is required; a route without one declares an empty schema. */
 export function jsonBody<Schema extends ZodType>(schema: Schema): JsonBody<Schema> {
   return { required: true, content: { 'application/json': { schema } } }
 }
@@ -22,17 +22,22 @@ interface JsonBody<Schema extends ZodType> {
   content: { 'application/json': { schema: Schema } }
 }
 
-/** Names a state: equal for equal values, and for nothing else. */
+/** Equal for equal values only. */
 export function etagOf(state: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify(state)).digest('base64url')
   return `"${hash.slice(0, 22)}"`
 }
 
-/** Whether a list of tags, as in `If-Match`, names this one. */
+/** Whether a list of tags, as in `If-Match`, contains this one. */
 export function namesTag(header: string, etag: string): boolean {
   return header.split(',').some((each) => each.trim() === '*' || each.trim() === etag)
 }
 
 export function changedMeanwhile(etag: string): RequestProblem {
-  return new RequestProblem(412, 'changed-meanwhile', 'It is not as it was when it was read.', { etag })
+  return new RequestProblem(
+    412,
+    'changed-meanwhile',
+    'The resource has changed since it was read. Read it again, then retry.',
+    { etag },
+  )
 }

@@ -2,36 +2,36 @@ import { systemClock, type Clock } from '@tapetree/agent'
 
 export interface StreamedEvent {
   id?: string
-  /** Absent: `message`. */
+  /** Default: `message`. */
   event?: string
-  /** Has no line breaks. */
+  /** Without line breaks. */
   data: string
 }
 
 export interface EventStreamOptions {
   clock?: Clock | undefined
-  /** Ends the stream. */
+  /** Ends the stream when aborted. */
   signal: AbortSignal
-  /** There is room again. */
+  /** Called when there is room again. */
   onDrain?: () => void
-  /** A sign of life went out. */
+  /** Called after each ping. */
   onPing?: () => void
   onClose: () => void
 }
 
 const pingMs = 15_000
-/** A reader that takes nothing for so long, with something to take, is gone. */
+/** A reader that takes no data for this long, with data waiting, is disconnected. */
 const stalledMs = 60_000
 const bufferBytes = 256 * 1024
 
 export const eventStreamHeaders = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
-  // Proxies that gather a response before they pass it on leave this one alone.
+  // Keeps proxies from buffering the response.
   'x-accel-buffering': 'no',
 }
 
-/** Server-sent events with a bound on what waits to leave: whoever sends asks `buffered` first. */
+/** Server-sent events with bounded buffering: senders check `buffered` first. */
 export class EventStream {
   readonly readable: ReadableStream<Uint8Array>
   readonly #options: EventStreamOptions
@@ -39,7 +39,7 @@ export class EventStream {
   readonly #closing = new AbortController()
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
   #sentBytes = 0
-  /** How much had left when that was last more than before. */
+  /** How much data had left, and when that last increased. */
   #taken: { bytes: number; at: number }
 
   constructor(options: EventStreamOptions) {
@@ -93,7 +93,7 @@ export class EventStream {
     this.#options.onClose()
   }
 
-  /** A browser sees this event, and no other sign that the connection is alive. */
+  /** Browsers see this event, and have no other sign that the connection is alive. */
   async #pingAlong(): Promise<void> {
     while (await this.#waits(pingMs)) {
       if (this.#isStalled()) return this.close()
@@ -110,7 +110,7 @@ export class EventStream {
     return at - this.#taken.at >= stalledMs
   }
 
-  /** False: it was closed meanwhile. */
+  /** Returns false if the stream was closed meanwhile. */
   async #waits(ms: number): Promise<boolean> {
     return this.#clock.wait(ms, this.#closing.signal).then(
       () => true,

@@ -3,27 +3,27 @@ import { textFrame, type FlyingPart, type InFlight } from './in-flight.ts'
 import type { RecentLines } from './recent-lines.ts'
 import type { StateBoard } from './state-board.ts'
 
-/** Where frames go: a socket, a response that streams, a test. */
+/** The destination of frames: a socket, a streaming response, a test. */
 export interface Sink {
-  /** Bytes that were given to it and have not left. */
+  /** Bytes accepted and not sent yet. */
   readonly buffered: number
   send(frame: Buffer): void
   close(code: number, reason: string): void
 }
 
-/** What a connection reads from. All of it is shared with every other connection. */
+/** The data of a connection, shared by all connections. */
 export interface Source {
   readonly lines: RecentLines
   readonly board: StateBoard
   readonly inFlight: InFlight
 }
 
-/** No more is handed over while so much has not left. */
+/** Sending pauses while this many bytes are buffered. */
 export const highWater = 256 * 1024
-/** Edges may be missed; who lags sees the state. */
+/** Notices may be missed; slow clients see the state. */
 const maxNotices = 64
 
-/** An edge, and the line that it comes behind. */
+/** A notice, and the line that it follows. */
 export interface Notice {
   bytes: Buffer
   after: number
@@ -31,19 +31,19 @@ export interface Notice {
 
 export type Client = AttachRequest['client']
 
-/** One reader of a session: a cursor into the log, and what it was sent of the rest. There is no queue. */
+/** One reader of a session: a cursor into the log, and offsets into the live text. Keeps no queue of its own. */
 export class Connection {
   readonly client: Client
-  /** Whether nobody looks at it. */
+  /** Whether the user is not looking. */
   isHidden = false
   readonly #source: Source
   readonly #sink: Sink
   readonly #wantsText: boolean
-  /** The last line it was sent. */
+  /** The last line sent. */
   #seq: number
   #rev: number
   #notices: Notice[] = []
-  /** How far it was sent what is in flight. A call with the id of an earlier one is another part. */
+  /** How much of each part in flight was sent. A reused call id is a new part. */
   readonly #offsets = new WeakMap<FlyingPart, number>()
   #isClosed = false
 
@@ -64,12 +64,12 @@ export class Connection {
     return this.#isClosed
   }
 
-  /** Bytes that it was sent and that have not left. */
+  /** Bytes accepted by the sink and not sent yet. */
   get buffered(): number {
     return this.#sink.buffered
   }
 
-  /** Something that is answered at once, whatever else waits. */
+  /** Sends an answer at once, ahead of everything else. */
   reply(frame: ServerFrame): void {
     if (!this.#isClosed) this.#sink.send(Buffer.from(JSON.stringify(frame)))
   }
@@ -79,7 +79,7 @@ export class Connection {
     if (this.#notices.length > maxNotices) this.#notices.shift()
   }
 
-  /** Hands over what there is, as long as it leaves: first the log with its edges, then the state, then text in flight. */
+  /** Sends data while the sink has room: log lines with their notices, then state, then text in flight. */
   pump(): void {
     while (!this.#isClosed && this.#sink.buffered <= highWater) {
       const frame = this.#nextNotice() ?? this.#nextLine() ?? this.#nextState() ?? this.#nextText()
@@ -88,7 +88,7 @@ export class Connection {
     }
   }
 
-  /** Whether it has been sent the whole log. */
+  /** Whether the whole log was sent. */
   get isCurrent(): boolean {
     return this.#source.lines.after(this.#seq) === undefined
   }
@@ -103,7 +103,8 @@ export class Connection {
     const { lines } = this.#source
     const line = lines.after(this.#seq)
     if (!line) {
-      // So far behind that the next line is only in the log: it comes back with its cursor, and gets a snapshot.
+      // Too far behind: the next line is only in the log. The client reconnects with its cursor, and gets a
+      // snapshot.
       if (!lines.reaches(this.#seq) && this.#seq > 0) this.close(1012, 'too far behind')
       return undefined
     }

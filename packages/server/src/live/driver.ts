@@ -2,34 +2,37 @@ import type { Command, WireStateValues } from '@tapetree/client'
 import type { LiveEvent } from '@tapetree/agent'
 import type { Cause, Session } from '@tapetree/session'
 
-/** What runs a session: our own agent, or a foreign one. A live session knows it by this alone. */
+/** What runs a session: our own agent, or a foreign one. Live sessions use only this interface. */
 export interface SessionDriver {
-  /** The log that everything it does is in. */
+  /** The log of everything that it does. */
   readonly session: Session
   readonly isBusy: boolean
   /**
-   * Carries a command out; resolves when its effect is durable. The line that is its effect carries the cause. Rejects with
-   * `ProblemError` where it cannot be done.
+   * Runs a command; resolves when its effect is durable. The line that it causes carries the cause. Rejects
+   * with `RequestProblem` if it is not possible.
    */
   perform(command: Command, cause: Cause, rights?: CommandRights): Promise<unknown>
-  /** Model, thinking level, mode: what a screen shows and may change. */
+  /** Model, thinking level and mode, for screens. */
   config(): Record<string, unknown>
-  /** Set while another process writes the session: its log is followed, and commands are refused. */
+  /** Set while another process writes the session: its log is followed, and commands are rejected. */
   readonly readOnly?: WireStateValues['read_only']
-  /** What may be typed behind a slash. */
+  /** Available slash commands. */
   slashCommands(): readonly SlashCommand[]
   subscribe(listener: (event: DriverEvent) => void): () => void
-  /** Whether a run was left behind by a process that died. */
+  /** Whether a run was interrupted because its process died. */
   canResume(): Promise<boolean>
-  /** Ends what runs. */
+  /** Stops running work. */
   close(): Promise<void>
-  /** For a server that goes down: closes it and leaves its run open, so that `resume` can go on with it. Absent: `close` is all there is. */
+  /**
+   * For a server shutdown: closes it and leaves its run open, so that `resume` can continue it. Absent: `close`
+   * is used.
+   */
   suspend?(): Promise<void>
 }
 
-/** What the sender of a command may do. Absent: everything. */
+/** The rights of a command's sender. Absent: all. */
 export interface CommandRights {
-  /** False: it leaves messages, but starts no run and runs no slash command. */
+  /** False: it queues messages, but starts no run and runs no slash command. */
   mayDrive: boolean
 }
 
@@ -38,11 +41,14 @@ export interface SlashCommand {
   description: string
 }
 
-/** Live only. Lines of the log are not among them: they come from the log. */
+/** Live events only. Log lines are read from the log. */
 export type DriverEvent = LiveEvent | { type: 'config_changed' }
 
-/** What the runs of a server say of who hosts them. One that hosts a session for somebody else, as a terminal does, says another name. */
+/**
+ * The owner that runs of a server record. A process that hosts a session for other purposes, such as a
+ * terminal, uses another name.
+ */
 export const serverOwner = 'server'
 
-/** Stands for a token where none is needed: in this process, or over its Unix socket. */
+/** Stands for a token if none is needed: in this process, or over its Unix socket. */
 export const localUser = 'unix-socket'

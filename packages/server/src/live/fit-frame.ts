@@ -1,9 +1,9 @@
 import { limits } from '@tapetree/client'
 
-/** What a list may take of a frame: every screen is told it anew with each change. */
+/** The share of a frame that a list may take: every screen receives it after each change. */
 const maxListBytes = limits.maxFrameBytes / 4
 
-/** As many items as fit into a frame, in their order: all as they are, or else each of them shortened, or the first of those. */
+/** As many items as fit into a frame, in order: all unchanged, or all shortened, or the first of the shortened ones. */
 export function fitFrame<T>(items: readonly T[], { shorten = (item) => item }: { shorten?: (item: T) => T } = {}): T[] {
   if (countFitting(items) === items.length) return [...items]
   const short = items.map(shorten)
@@ -16,13 +16,13 @@ function countFitting(items: readonly unknown[]): number {
   return tooMany === -1 ? items.length : tooMany
 }
 
-/** At most so many code units, and no half of a character at the end. */
+/** At most this many code units, without splitting a surrogate pair at the end. */
 export function cutWhole(text: string, length: number): string {
   const cut = text.length > length ? text.slice(0, length) : text
   return isHighSurrogate(cut.charCodeAt(cut.length - 1)) ? cut.slice(0, -1) : cut
 }
 
-/** The index, or the one behind it where that would part a character. */
+/** The index, or the next one if it would split a surrogate pair. */
 export function wholeFrom(text: string, index: number): number {
   return isHighSurrogate(text.charCodeAt(index - 1)) ? index + 1 : index
 }

@@ -8,7 +8,7 @@ interface Frame {
   data: { off: number; text: string }
 }
 
-/** Has been sent all before `end`, and shows it. */
+/** A reader that was sent all text before `end`. */
 class Reader {
   end = 0
   text = ''
@@ -24,7 +24,7 @@ class Reader {
 }
 
 describe('text in flight', () => {
-  test('fits into frames, also where all of it has to be escaped', () => {
+  test('fits into frames, even if all of it must be escaped', () => {
     const inFlight = new InFlight()
     const said = '\u001b'.repeat(3 * limits.maxTextLength)
     inFlight.take({ type: 'delta', item: 'item', part: 0, kind: 'tool_output', off: 0, text: said })
@@ -39,8 +39,8 @@ describe('text in flight', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.maxFrameBytes)
   })
 
-  test('is the same to readers that come and look whenever they like', () => {
-    // Halves of a character come apart now and then.
+  test('is the same for readers that join and read at any time', () => {
+    // Surrogate pairs are split now and then.
     const text = fc.constantFrom('word ', '😀', '\ud83d', '\ude00', 'x'.repeat(1000))
     const step = fc.record({ text, someoneComes: fc.boolean(), whoLooks: fc.integer() })
     fc.assert(
@@ -65,7 +65,7 @@ describe('text in flight', () => {
     )
   })
 
-  test('holds only the newest of a part that goes on and on', () => {
+  test('holds only the newest text of an endless part', () => {
     const inFlight = new InFlight()
     const piece = 'x'.repeat(60_000)
     for (let index = 0; index < 20; index++) {
@@ -86,7 +86,7 @@ describe('text in flight', () => {
     expect(late.text.startsWith('?')).toBe(true)
   })
 
-  test('begins anew behind a hole', () => {
+  test('starts over after a hole', () => {
     const inFlight = new InFlight()
     const reader = new Reader()
     const say = (off: number, text: string): FlyingPart => {

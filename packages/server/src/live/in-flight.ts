@@ -3,29 +3,29 @@ import { limits } from '@tapetree/client'
 import type { Line, LiveText } from '@tapetree/session'
 import { cutWhole, wholeFrom } from './fit-frame.ts'
 
-/** Text of one part that is being streamed. */
+/** Text of one part that is streaming. */
 export interface FlyingPart {
   readonly item: string
   readonly part: number
   readonly kind: LiveText['kind']
   readonly run: string | undefined
-  /** Where `text` begins: of a part that goes on and on only the newest text is held. */
+  /** Offset of `text`: of an endless part only the newest text is held. */
   off: number
   text: string
-  /** The end of `text`, since a frame last reached it. Reading from `text` copies all of it, however little is new. */
+  /** The end of `text` since the last frame that reached it. Slicing `text` copies all of it, however little is new. */
   fresh: { off: number; text: string }
-  /** The last frame that was made of it: most connections want the same. */
+  /** The last frame made of it: most connections need the same one. */
   frame?: { off: number; end: number; bytes: Buffer } | undefined
 }
 
 const maxHeld = 256 * 1024
-/** Of how many items it is remembered that they are complete. */
+/** How many completed items are remembered. */
 const maxLanded = 1000
 
-/** The text that is in flight: level-triggered, like all that may be lost. */
+/** The text in flight: level-triggered, like everything that may be lost. */
 export class InFlight {
   readonly #items = new Map<string, FlyingPart[]>()
-  /** A tool that was stopped may go on talking after its result: nobody is told. */
+  /** A stopped tool may continue to print after its result; that text is dropped. */
   readonly #landed = new Set<string>()
 
   get isEmpty(): boolean {
@@ -36,7 +36,7 @@ export class InFlight {
     for (const parts of this.#items.values()) yield* parts
   }
 
-  /** Says whether there is anything new. */
+  /** Returns whether there is new text. */
   take({ item, part, kind, off, text, run }: LiveText): boolean {
     if (this.#landed.has(item)) return false
     const parts = this.#items.get(item) ?? []
@@ -47,7 +47,7 @@ export class InFlight {
       this.#items.set(item, parts)
     }
     const end = known.off + known.text.length
-    // A hole: what was before it is not worth keeping.
+    // A hole: earlier text is dropped.
     if (off > end) Object.assign(known, { off, text: '', fresh: { off, text: '' } })
     const added = off > end ? text : text.slice(end - off)
     known.text += added
@@ -60,11 +60,11 @@ export class InFlight {
     return true
   }
 
-  /** What is in the log is not in flight any more. */
+  /** Removes text whose line is in the log. */
   land(line: Line): void {
     if (this.#items.has(line.id)) this.#end(line.id)
     if (line.type === 'attempt') this.#end(line.attempt.item)
-    // On another branch the same call is made once more, and some models count their calls anew in every answer.
+    // Another branch may make the same call again, and some models reuse call ids in every answer.
     if (line.type === 'tool_start') this.#landed.delete(line.toolStart.callId)
     if (line.type === 'message') {
       for (const block of line.message.content) {
@@ -85,7 +85,7 @@ export class InFlight {
   }
 }
 
-/** The frame with what a reader lacks who has been sent all before `from`; undefined where that is nothing. */
+/** The frame with the text after `from`; undefined if there is none. */
 export function textFrame(flying: FlyingPart, from: number): { bytes: Buffer; end: number } | undefined {
   const isPartial = from < flying.off
   const start = isPartial ? flying.off : from
@@ -102,7 +102,7 @@ export function textFrame(flying: FlyingPart, from: number): { bytes: Buffer; en
   if (text === '') return undefined
   let bytes = bytesOf(text)
   if (bytes.length > limits.maxFrameBytes) {
-    // A control character of a terminal has six bytes in JSON.
+    // A terminal control character takes six bytes in JSON.
     text = cutWhole(text, limits.maxTextLength / 2)
     bytes = bytesOf(text)
   }

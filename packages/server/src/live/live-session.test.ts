@@ -101,7 +101,7 @@ async function prompt(live: LiveSession, text: string, id = `cmd-${text}`): Prom
 }
 
 describe('a live session', () => {
-  test('tells every screen the same lines, in order and once', async () => {
+  test('sends every screen the same lines, in order and once', async () => {
     const live = await open(script().text('Hello ', 'there.').step().text('Again.'))
     const early = await Screen.attach(live, { client: { id: 'early' } })
     await prompt(live, 'one')
@@ -114,7 +114,7 @@ describe('a live session', () => {
     expect(new Set(early.seqs()).size).toBe(early.seqs().length)
   })
 
-  test('goes on for who comes back where they left, and with a snapshot where the log is another one', async () => {
+  test('resumes for a client at its cursor, and with a snapshot if the log differs', async () => {
     const live = await open(script().text('one').step().text('two'))
     const first = await Screen.attach(live)
     await prompt(live, 'a')
@@ -131,7 +131,7 @@ describe('a live session', () => {
     expect(ahead.frames[0]).toMatchObject({ data: { mode: 'snapshot', reason: 'cursor_ahead' } })
   })
 
-  test('shows text in flight to who joins in the middle, and none of it when its line is there', async () => {
+  test('shows text in flight to a client that joins midway, and none of it once its line is there', async () => {
     const go = Promise.withResolvers<void>()
     const live = await open(
       script()
@@ -149,7 +149,7 @@ describe('a live session', () => {
     expect(late.transcript.inFlight.size).toBe(0)
   })
 
-  test('tells every screen when the agent has nothing more to do', async () => {
+  test('tells every screen when the agent is idle', async () => {
     const live = await open(script().text('one'))
     const screen = await Screen.attach(live)
     await prompt(live, 'a')
@@ -161,7 +161,7 @@ describe('a live session', () => {
     })
   })
 
-  test('tells nobody what a tool says after its result', async () => {
+  test('drops tool output after its result', async () => {
     const live = await open(script().text('one'))
     const result = { type: 'tool_result' as const, toolResult: { toolUseId: 'call-1', content: 'stopped' } }
     await live.session.appendMessage('tool', [result])
@@ -170,7 +170,7 @@ describe('a live session', () => {
     expect(live.inFlight.isEmpty).toBe(true)
   })
 
-  test('holds nothing back for a screen that stalls, and it catches up', async () => {
+  test('holds nothing back because of a stalled screen, which catches up later', async () => {
     const live = await open(script().text('one').step().text('two'))
     const stalled = await Screen.attach(live, { client: { id: 'stalled' } })
     const healthy = await Screen.attach(live, { client: { id: 'healthy' } })
@@ -185,7 +185,7 @@ describe('a live session', () => {
     expect(words(stalled)).toEqual(['a', 'one'])
   })
 
-  test('that was closed takes nobody any more: who got ready for it looks for the one that is live now', async () => {
+  test('that was closed accepts no client: one that prepared for it uses the new live session', async () => {
     const live = await open(script())
     const request: AttachRequest = { client: { id: 'late' } }
     const prepared = await live.prepare(request)
@@ -209,7 +209,7 @@ describe('a command', () => {
     expect(words(screen)).toEqual(['a', 'one'])
   })
 
-  test('that was done before a restart is known by its line', async () => {
+  test('that took effect before a restart is recognized by its line', async () => {
     const store = memoryStore()
     const model = scriptedModel(script().text('one'))
     const live = await open(model, { store })
@@ -224,7 +224,7 @@ describe('a command', () => {
     })
   })
 
-  test('that wants the head which another one moves at the same time is refused', async () => {
+  test('whose expected head is moved concurrently is rejected', async () => {
     const live = await open(script().text('one'))
     const ifHead = live.session.head.seq
     const acks = await Promise.all(
@@ -233,7 +233,7 @@ describe('a command', () => {
     expect(acks).toMatchObject([{ ok: true }, { ok: false, error: { status: 409, type: 'head-moved' } }])
   })
 
-  test('that cannot be is refused with a problem, and may be tried again', async () => {
+  test('that is impossible is rejected with a problem, and may be retried', async () => {
     const live = await open(script().text('one'))
     expect(await live.perform('1', 'me', { op: 'prompt', args: { txt: 'a' } })).toMatchObject({
       ok: false,
@@ -266,11 +266,11 @@ async function spoken(): Promise<{ driver: AgentDriver; say: (item: string, off:
   return { driver, say }
 }
 
-test('what lands in the log while a session is opened is not in flight any more', async () => {
+test('text whose line is stored while a session is opened is not in flight', async () => {
   const { driver, say } = await spoken()
   const { session } = driver
   const lines = session.lines.bind(session)
-  // A run that is taken up goes on meanwhile.
+  // A resumed run continues meanwhile.
   vi.spyOn(session, 'lines').mockImplementationOnce(async function* (options) {
     say('i', 0, 'Hello.')
     await session.append({ type: 'message', id: 'i', message: { role: 'assistant', content: [text('Hello.')] } })
@@ -282,7 +282,7 @@ test('what lands in the log while a session is opened is not in flight any more'
 })
 
 test.each(['with the id of an earlier one', 'made again on another branch'])(
-  'a call %s is heard as well',
+  'a call %s is sent as well',
   async (kind) => {
     const { driver, say } = await spoken()
     const live = await LiveSession.open(driver, { tickMs: 1 })
@@ -311,7 +311,7 @@ test.each(['with the id of an earlier one', 'made again on another branch'])(
   },
 )
 
-test('an observer that throws fails neither a command nor the other observers', async () => {
+test('an observer that throws fails neither a command nor other observers', async () => {
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
   const live = await open(script().text('Hello.'))
   const seen: string[] = []

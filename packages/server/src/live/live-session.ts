@@ -40,40 +40,46 @@ import { isOwned, WatchedDriver } from './watched-driver.ts'
 
 export interface LiveSessionOptions {
   clock?: Clock
-  /** How often text in flight is handed over. */
+  /** How often text in flight is sent. */
   tickMs?: number
-  /** Opens what can write a session that was only watched so far. Rejects with `session-owned` if another process still writes it. */
+  /**
+   * Opens a writable driver for a session that was only watched. Rejects with `session-owned` if another
+   * process still writes it.
+   */
   claim?: () => Promise<SessionDriver>
-  /** Told when a session that was only watched can be written. */
+  /** Called when a watched session becomes writable. */
   onClaimed?: (live: LiveSession) => void
-  /** Told when what was sent of the log does not hold any more, or it cannot be followed: everybody has to begin anew. */
+  /** Called when sent lines are no longer valid or the log cannot be followed: all clients must start over. */
   onBroken?: () => void
 }
 
-/** A command as a door takes it, not checked yet. */
+/** A command from an endpoint, not validated yet. */
 export interface CommandFrame {
   op: string
   args?: unknown
   ifHead?: number
   sender?: CommandSender
-  /** The whole request, if this command is one part of it: the same id with another request is refused. */
+  /** The whole request, if this command is one part of it: the same id with another request is rejected. */
   request?: unknown
 }
 
-/** For whoever counts: a command that was carried out or refused. */
+/** A command that was run or rejected, for metrics. */
 export interface PerformedCommand {
   op: string
   ack: Ack
 }
 
 const defaultTickMs = 33
-/** Every 100 ms, where others have a tick of 33. */
+/** Hidden screens get text every 100 ms; others every 33 ms. */
 const ticksOfHidden = 3
 const rememberedAcks = 10_000
-/** What the lines of a snapshot may take of its frame. They are longer in there, and the fold and the state come with them. */
+/**
+ * Share of the frame for the lines of a snapshot. They are longer inside a frame, and the fold and the state
+ * are added.
+ */
 const snapshotBytes = limits.maxFrameBytes / 2
 
-/** A session that runs, and all who watch it. Work belongs to the session: it goes on with nobody there. */
+/** A running session and its observers. Work continues without any observer. */
 export class LiveSession {
   readonly lines = new RecentLines()
   readonly board = new StateBoard()
@@ -90,7 +96,7 @@ export class LiveSession {
   readonly #lineListeners = new Listeners<Line>(emitWarning)
   readonly #options: LiveSessionOptions
   #driver: SessionDriver
-  /** Of the driver there is now. */
+  /** Unsubscribes from the current driver. */
   #driverStops: (() => void)[] = []
   #claiming: Promise<void> | undefined
   #stopTicks: (() => void) | undefined
@@ -99,7 +105,7 @@ export class LiveSession {
   #lastGuarded: Promise<unknown> = Promise.resolve()
   #isClosed = false
   #pause: Pause | null = null
-  /** A command may take long without a run, such as one of the shell. */
+  /** A command may take long without a run, such as a shell command. */
   #commandsAtWork = 0
 
   private constructor(driver: SessionDriver, options: LiveSessionOptions) {
@@ -115,7 +121,7 @@ export class LiveSession {
     this.#stops = []
   }
 
-  /** Reads the newest lines, so that who comes back is told what they missed. */
+  /** Loads the newest lines, so that reconnecting clients receive what they missed. */
   static async open(driver: SessionDriver, options: LiveSessionOptions = {}): Promise<LiveSession> {
     const live = new LiveSession(driver, options)
     await live.#use(driver, Math.max(0, driver.session.head.seq - limits.maxBehindLines))
@@ -141,7 +147,7 @@ export class LiveSession {
     return this.#connections
   }
 
-  /** How a message that waits is to be delivered; undefined if none with this id waits. */
+  /** The delivery of a queued message; undefined if no message with this id is queued. */
   readonly deliveryOf = (messageId: string): Delivery | undefined =>
     this.session.inbox.messages.find(({ id }) => id === messageId)?.delivery
 
@@ -153,16 +159,17 @@ export class LiveSession {
     return (this.isWatched || !this.driver.isBusy) && this.#connections.size === 0 && this.#commandsAtWork === 0
   }
 
-  /** The snapshot that a client would begin with. Made before it is attached: what comes in between, it is told line by line. */
+  /** The snapshot for a client that starts. Made before it attaches: lines in between are sent one by one. */
   async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
     if (this.#driver instanceof WatchedDriver) await this.#driver.caughtUp()
     if (this.#reasonFor(request) === undefined) return undefined
     return this.session.snapshot({ entries: request.window ?? 50, bytes: snapshotBytes })
   }
 
-  /** One synchronous step: nothing can come between reading the head and being told what follows it. */
+  /** Synchronous: nothing can happen between reading the head and subscribing to later lines. */
   attach(request: AttachRequest, sink: Sink, prepared?: SessionSnapshot): Connection | 'not-prepared' {
-    // It was closed while the client got ready, as for being idle: there may be another one by now.
+    // It was closed while the client prepared, for example because it was idle: there may be another instance
+    // by now.
     if (this.#isClosed) return 'not-prepared'
     const { client, after, deltas = true } = request
     const reason = this.#reasonFor(request)
@@ -202,7 +209,7 @@ export class LiveSession {
     this.presence.leave(connection.client.id)
   }
 
-  /** What a client tells of itself. One that nobody looks at is handed text in flight less often. */
+  /** Applies a client's presence. Hidden clients receive text in flight less often. */
   present(connection: Connection, news: { visibility: 'visible' | 'hidden'; typing: boolean }): void {
     const wasHidden = connection.isHidden
     connection.isHidden = news.visibility === 'hidden'
@@ -210,7 +217,10 @@ export class LiveSession {
     if (wasHidden && !connection.isHidden) connection.pump()
   }
 
-  /** Takes effect at most once, however often it is sent. Another command with its id is refused with `key-reused`. */
+  /**
+   * Takes effect at most once, however often it is sent. Another command with the same id is rejected with
+   * `key-reused`.
+   */
   async perform(id: string, clientId: string, frame: CommandFrame): Promise<Ack> {
     const identity = identityOf({ op: frame.op, args: frame.request ?? frame.args }, frame.sender)
     const alias = aliasOf(id, identity)
@@ -220,7 +230,7 @@ export class LiveSession {
     }
     const aliased = this.#acks.get(alias)
     if (aliased && isSame(aliased.identity, identity)) return { ...(await aliased.ack), id, dup: true }
-    // From here until the command is registered nothing may be awaited: of two that come together one is carried out.
+    // Nothing may be awaited from here until the command is registered: of two concurrent ones, one runs.
     const earlier = this.#acks.get(id)
     if (earlier) return isSame(earlier.identity, identity) ? { ...(await earlier.ack), dup: true } : keyReused(id)
     const seq = this.session.effectOf(id)
@@ -235,24 +245,24 @@ export class LiveSession {
     if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
     const done = await ack
     this.#commandListeners.notify({ op: frame.op, ack: done })
-    // What was refused had no effect: it may be tried again.
+    // A rejected command had no effect, so it may be retried.
     if (!done.ok) this.#acks.delete(id)
     return done
   }
 
-  /** Tells of every command once, when it has its answer. */
+  /** Calls the listener once for every command, when it has its answer. */
   onCommand(listener: (done: PerformedCommand) => void): () => void {
     return this.#commandListeners.add(listener)
   }
 
-  /** Tells of every line, whoever wrote it. */
+  /** Calls the listener for every line, also those of other processes. */
   onLine(listener: (line: Line) => void): () => void {
     return this.#lineListeners.add(listener)
   }
 
   /**
-   * Takes over a session that was only watched, if its owner is gone. Connections stay: they are told the lines that are left, and what
-   * follows. Rejects with `session-owned` otherwise.
+   * Takes over a watched session if its owner has ended. Connections stay: they receive the remaining lines and
+   * all later ones. Rejects with `session-owned` otherwise.
    */
   async becomeWritable(): Promise<void> {
     if (!this.isWatched) return
@@ -260,18 +270,18 @@ export class LiveSession {
     await this.#claiming
   }
 
-  /** For whoever watches as long as it is live. */
+  /** Registers a function that is called on close. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
   }
 
-  /** Ends what runs. */
+  /** Stops running work. */
   async close(code = 1001, reason = 'the session was closed'): Promise<void> {
     this.#sayGoodbye(code, reason)
     await this.driver.close()
   }
 
-  /** For a server that goes down: what runs stays open in the log, and can be gone on with by the next one. */
+  /** For a server shutdown: runs stay open in the log, and the next server can resume them. */
   async suspend(): Promise<void> {
     this.#sayGoodbye(1012, 'the server is restarting')
     await (this.driver.suspend?.() ?? this.driver.close())
@@ -297,7 +307,7 @@ export class LiveSession {
     return crc === after.crc ? undefined : 'history_changed'
   }
 
-  /** Of two that want the same head only one can have it: they do not look at it side by side. */
+  /** Commands with `ifHead` run one after another: of two that expect the same head, only one can succeed. */
   #inTurn({ ifHead }: { ifHead?: number }, work: () => Promise<Ack>): Promise<Ack> {
     if (ifHead === undefined) return work()
     const done = this.#lastGuarded.then(work)
@@ -313,13 +323,18 @@ export class LiveSession {
       if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
       if (this.isWatched) {
         await this.becomeWritable()
-        // The lines that its owner wrote last may be the effect of this very command.
+        // The last lines of the previous owner may be the effect of this very command.
         const done = this.session.effectOf(id)
         if (done !== undefined) return { id, ok: true, dup: true, seq: done }
       }
       const { seq: head } = this.session.head
       if (ifHead !== undefined && ifHead !== head) {
-        throw new RequestProblem(409, 'head-moved', `The log has gone on to line ${head}.`, { head })
+        throw new RequestProblem(
+          409,
+          'head-moved',
+          `The log has later lines; its head is now ${head}. Read it, then retry.`,
+          { head },
+        )
       }
       const result = await this.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
       const seq = this.session.effectOf(id)
@@ -354,10 +369,10 @@ export class LiveSession {
     }
   }
 
-  /** Reads the lines after this one, and hears of all that follow. */
+  /** Reads the lines after this one, and subscribes to all later ones. */
   async #use(driver: SessionDriver, after: number): Promise<void> {
     const { session } = driver
-    // Lines that are committed meanwhile come behind these.
+    // Lines committed meanwhile come after these.
     const missed: CommittedLine[] = []
     this.#pending = missed
     const isWatched = driver instanceof WatchedDriver
@@ -382,7 +397,7 @@ export class LiveSession {
     })
   }
 
-  /** A line that was read from the log, not announced by its writer. */
+  /** Adds a line that was read from the log, not announced by its writer. */
   #addStored(stored: LogLine): void {
     this.lines.add(outgoingLine(stored))
     if (stored.type === 'line') this.#heed(fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq))
@@ -391,7 +406,7 @@ export class LiveSession {
 
   #heed(line: Line): void {
     this.inFlight.land(line)
-    // As the specification has it, a message has left the queue before it is said.
+    // By specification, a message leaves the queue before it is appended.
     for (const notice of this.#queueNotices.take(line)) this.#notify(notice, line.seq - 1)
     this.#lineListeners.notify(line)
   }
@@ -403,7 +418,7 @@ export class LiveSession {
 
   #addLine({ seq, crc, text, line }: CommittedLine): void {
     const last = this.session.head.seq
-    // One that was committed while this was opened may have been read with the others.
+    // A line committed during the open may have been read with the others.
     if (this.lines.crcOf(seq) === undefined) this.lines.add(outgoing({ seq, crc, text }))
     this.#heed(line)
     if (seq === last) this.#showState()
@@ -464,7 +479,7 @@ export class LiveSession {
     for (const key of Object.keys(values) as (keyof typeof values)[]) this.board.set<StateKey>(key, values[key])
   }
 
-  /** Once for all that happens in this turn of the event loop. */
+  /** Once for all events of this turn of the event loop. */
   #wake(): void {
     if (this.#isWoken) return
     this.#isWoken = true
@@ -488,7 +503,7 @@ export class LiveSession {
   }
 }
 
-/** REST puts the token before its keys; a socket does not. A command that comes by both is still one. */
+/** REST prefixes keys with the token; sockets do not. A command that comes by both is still one command. */
 function aliasOf(id: string, { token }: CommandIdentity): string {
   const prefix = `${token}:`
   return id.startsWith(prefix) ? id.slice(prefix.length) : `${prefix}${id}`

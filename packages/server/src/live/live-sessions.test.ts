@@ -6,7 +6,7 @@ import { AgentDriver } from '../drivers/agent-driver.ts'
 import type { Sink } from './connection.ts'
 import { LiveSessions, type LiveSessionsOptions } from './live-sessions.ts'
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
 const cleanUps: (() => unknown)[] = []
@@ -14,13 +14,13 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** What a driver does when it is opened and closed, told step by step. */
+/** Records each step of opening and closing a driver. */
 interface Place {
   sessions: LiveSessions
   store: SessionStore
   clock: FakeClock
   steps: string[]
-  /** Holds up whoever comes to this step, until it is resolved. */
+  /** Blocks a step until it is resolved. */
   gates: Map<string, Promise<void>>
 }
 
@@ -67,14 +67,14 @@ function place(options: Partial<LiveSessionsOptions> & { says?: ScriptBuilder } 
 
 const deaf: Sink = { buffered: 0, send: () => undefined, close: () => undefined }
 
-/** Lets the watch over idle sessions look once, after so long. */
+/** Lets the idle check run once, after this long. */
 async function idleFor(clock: FakeClock, ms: number): Promise<void> {
   for (let waited = 0; waited < ms;) waited += await clock.skip()
   await clock.waited()
 }
 
 describe('live sessions', () => {
-  test('two who ask for a session at once get the same one', async () => {
+  test('two concurrent requests for a session get the same one', async () => {
     const { sessions, steps } = place()
     const id = await sessions.create({})
     const [first, second] = await Promise.all([sessions.get(id), sessions.get(id)])
@@ -83,7 +83,7 @@ describe('live sessions', () => {
     expect(steps).toEqual(['open 1'])
   })
 
-  test('two who ask at once for one that room has to be made for get the same one', async () => {
+  test('two concurrent requests for one that needs room get the same one', async () => {
     const { sessions, clock, steps } = place({ maxLive: 1 })
     const [one, two] = [await sessions.create({}), await sessions.create({})]
     await sessions.get(one)
@@ -93,7 +93,7 @@ describe('live sessions', () => {
     expect(steps).toEqual(['open 1', 'close 1', 'open 2'])
   })
 
-  test('one that could not be opened is tried again the next time', async () => {
+  test('one that could not be opened is retried the next time', async () => {
     let tries = 0
     const store = memoryStore()
     const { sessions } = place({
@@ -108,7 +108,7 @@ describe('live sessions', () => {
     expect(sessions.live.size).toBe(0)
   })
 
-  test('one that does not exist is not found, and nothing of it stays', async () => {
+  test('one that does not exist is not found, and leaves nothing behind', async () => {
     const { sessions } = place()
     await expect(sessions.get('0190a5b0-0000-7000-8000-000000000000')).rejects.toMatchObject({
       code: 'session-not-found',
@@ -116,7 +116,7 @@ describe('live sessions', () => {
     expect(sessions.live.size).toBe(0)
   })
 
-  test('one that nobody watches and that does nothing is closed after a while, and can be had again', async () => {
+  test('an idle one without observers is closed after a while, and can be reopened', async () => {
     const { sessions, clock, steps } = place()
     const id = await sessions.create({})
     const first = await sessions.get(id)
@@ -128,7 +128,7 @@ describe('live sessions', () => {
     expect(steps).toEqual(['open 1', 'close 1', 'open 1'])
   })
 
-  test('who asks for one that is just being closed waits, and gets one that works', async () => {
+  test('a request for one that is closing waits, and gets a working one', async () => {
     const { sessions, clock, steps, gates } = place()
     const id = await sessions.create({})
     const first = await sessions.get(id)
@@ -145,7 +145,7 @@ describe('live sessions', () => {
     expect(await second.perform('c', 'me', { op: 'rename', args: { name: 'works' } })).toMatchObject({ ok: true })
   })
 
-  test('one that somebody asked for a moment ago is not idle yet', async () => {
+  test('one that was just requested is not idle yet', async () => {
     const { sessions, clock } = place()
     const id = await sessions.create({})
     const first = await sessions.get(id)
@@ -155,7 +155,7 @@ describe('live sessions', () => {
     expect(await sessions.get(id)).toBe(first)
   })
 
-  test('one that is watched stays, however long nothing happens', async () => {
+  test('one with observers stays, however long nothing happens', async () => {
     const { sessions, clock } = place()
     const id = await sessions.create({})
     const live = await sessions.get(id)
@@ -168,7 +168,7 @@ describe('live sessions', () => {
     await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
   })
 
-  test('work goes on with nobody watching, and the session stays until it is done', async () => {
+  test('work continues without observers, and the session stays until it is done', async () => {
     const go = Promise.withResolvers<void>()
     const says = script()
       .do(() => go.promise)
@@ -188,7 +188,7 @@ describe('live sessions', () => {
     expect((await store.list()).sessions).toMatchObject([{ id, status: 'idle', messageCount: 4 }])
   })
 
-  test('a command that takes long without a run is work too', async () => {
+  test('a long command without a run is work too', async () => {
     const go = Promise.withResolvers<void>()
     const { sessions, clock } = place({
       says: script()
@@ -209,7 +209,7 @@ describe('live sessions', () => {
     await vi.waitFor(() => expect(sessions.live.size).toBe(0), patiently)
   })
 
-  test('no more than so many are live: the one idle longest goes, and where none is idle nobody comes in', async () => {
+  test('the number of live ones is limited: the longest idle one is closed, and if none is idle the request is rejected', async () => {
     const { sessions, clock, steps } = place({ maxLive: 2 })
     const ids = [await sessions.create({}), await sessions.create({}), await sessions.create({})]
     const [one = '', two = '', three = ''] = ids
@@ -224,7 +224,7 @@ describe('live sessions', () => {
     expect(sessions.live.size).toBe(2)
   })
 
-  test('closing while one is being opened closes that one too', async () => {
+  test('closing during an open closes that one too', async () => {
     const { sessions, steps, gates } = place()
     const id = await sessions.create({})
     const go = Promise.withResolvers<void>()
@@ -265,7 +265,7 @@ describe('live sessions', () => {
     expect(problems).toEqual([new Error('the driver hangs on')])
   })
 
-  test('tell who listens of what a list shows, and observers of each session that becomes live', async () => {
+  test('notify listeners of changes in the list, and observers of each session that becomes live', async () => {
     const seen: string[] = []
     const { sessions } = place({
       observers: [
@@ -284,8 +284,8 @@ describe('live sessions', () => {
   })
 })
 
-describe('a session that the program around the server runs itself', () => {
-  test('is busy for its screens, which wait for its run, stop it, and never take it for an interrupted one', async () => {
+describe('a session that the embedding program runs itself', () => {
+  test('is busy for its screens, which wait for its run, cancel it, and never take it for an interrupted one', async () => {
     const { sessions, store } = place({ says: script().text('from the server') })
     const id = await sessions.create({})
     const asked = Promise.withResolvers<void>()
@@ -324,7 +324,7 @@ describe('a session that the program around the server runs itself', () => {
   })
 })
 
-test('a compaction that is cancelled is refused as such, and a prompt that came meanwhile goes out', async () => {
+test('a cancelled compaction is rejected as such, and a prompt that arrived meanwhile is delivered', async () => {
   const asked = Promise.withResolvers<void>()
   const go = Promise.withResolvers<void>()
   const says = script().do(() => {

@@ -9,7 +9,7 @@ import { LiveSession } from './live-session.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 
-/** What a new session is made with. */
+/** Options of a new session. */
 export interface NewSession extends CreateOptions {
   model?: { provider: string; modelId: string }
   agent?: string
@@ -17,28 +17,31 @@ export interface NewSession extends CreateOptions {
 
 export interface LiveSessionsOptions {
   store: SessionStore
-  /** Opens what runs a session that exists. */
+  /** Opens a driver for an existing session. */
   openDriver: (sessionId: string) => Promise<SessionDriver>
-  /** Makes a session and gives its id. */
+  /** Creates a session and returns its id. */
   create: (options: NewSession) => Promise<string>
-  /** How many may be live at once. */
+  /** Maximum number of live sessions. */
   maxLive?: number
-  /** One that nobody watches and that does nothing is closed after this long. */
+  /** An idle session without observers is closed after this long. */
   idleMs?: number
-  /** How often text in flight is handed over. */
+  /** How often text in flight is sent. */
   tickMs?: number
   clock?: Clock
-  /** Told of each session that becomes live, as for metrics and traces; what it gives back is called when that session is closed. */
+  /**
+   * Called for each session that becomes live, for metrics and traces; the returned function is called when
+   * that session is closed.
+   */
   observers?: readonly ((live: LiveSession) => () => void)[]
-  /** What went wrong where nobody waits for an answer, such as when an idle session was closed. */
+  /** Reports errors that have no caller, such as a failed close of an idle session. */
   onProblem?: (problem: { sessionId: string; error: unknown }) => void
 }
 
 interface Entry {
   live: Promise<LiveSession>
-  /** Set when it is open. */
+  /** Set once it is open. */
   opened?: LiveSession
-  /** When it was last asked for, or seen at work. */
+  /** When it was last requested, or seen at work. */
   usedAt: number
 }
 
@@ -51,16 +54,16 @@ const defaults = {
   onProblem: () => undefined,
 }
 
-/** Who has just asked for a session is about to use it: it is not closed to make room. */
+/** A session that was just requested is about to be used, and is not closed to make room. */
 const graceMs = 1000
 
-/** The sessions of one tenant that run, or that somebody looks at. What is not here is only in the store. */
+/** The live sessions of one tenant: running or observed. All others are only in the store. */
 export class LiveSessions {
   readonly store: SessionStore
   readonly clientIds = new ClientIds()
   readonly #options: Required<LiveSessionsOptions>
   readonly #entries = new Map<string, Entry>()
-  /** Those on their way out: who asks for one waits, and gets a new one. */
+  /** Sessions that are closing: requests for them wait, and get a new instance. */
   readonly #leaving = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
   readonly #listeners = new Listeners<string>(emitWarning)
@@ -75,12 +78,12 @@ export class LiveSessions {
     return new Map([...this.#entries].map(([id, { live }]) => [id, live]))
   }
 
-  /** Those that are open, without waiting for the ones that are being opened. */
+  /** The open sessions, without those that are being opened. */
   get opened(): LiveSession[] {
     return [...this.#entries.values()].flatMap(({ opened }) => opened ?? [])
   }
 
-  /** Whether one more could be opened only if somebody left. */
+  /** Whether another session could be opened only by closing one. */
   get isFull(): boolean {
     return this.#entries.size >= this.#options.maxLive
   }
@@ -91,10 +94,10 @@ export class LiveSessions {
     return id
   }
 
-  /** The live session of this id; opened where it is not live yet. Rejects with `session-not-found`. */
+  /** Returns the live session of this id; opens it if needed. Rejects with `session-not-found`. */
   get(sessionId: string): Promise<LiveSession> {
     if (this.#closing.signal.aborted) {
-      return Promise.reject(new RequestProblem(503, 'shutting-down', 'The server is going down.'))
+      return Promise.reject(new RequestProblem(503, 'shutting-down', 'The server is shutting down.'))
     }
     const usedAt = this.#options.clock.now()
     const known = this.#entries.get(sessionId)
@@ -102,7 +105,7 @@ export class LiveSessions {
       known.usedAt = usedAt
       return known.live
     }
-    // Known before anything is awaited: whoever asks next gets the same one.
+    // Registered before anything is awaited, so that concurrent requests share one instance.
     const hasRoom = !this.isFull
     const entry: Entry = { live: this.#open(sessionId, hasRoom), usedAt }
     this.#entries.set(sessionId, entry)
@@ -113,29 +116,29 @@ export class LiveSessions {
     return entry.live
   }
 
-  /** The session if it is live, and nothing is opened where it is not. */
+  /** Returns the session if it is live; opens nothing. */
   async peek(sessionId: string): Promise<LiveSession | undefined> {
     return this.#entries.get(sessionId)?.live.catch(() => undefined)
   }
 
-  /** For whoever changes the store beside a live session, such as by moving one to the trash. */
+  /** Reports a change in the store beside a live session, such as a move to the trash. */
   changed(sessionId: string): void {
     this.#tell(sessionId)
   }
 
-  /** Calls back when something about a session has changed that a list shows. */
+  /** Calls the listener when a session changes in a way that a list shows. */
   onChange(listener: (sessionId: string) => void): () => void {
     return this.#listeners.add(listener)
   }
 
-  /** Closes one, as before it is deleted. */
+  /** Closes one, for example before it is deleted. */
   async release(sessionId: string): Promise<void> {
     const entry = this.#entries.get(sessionId)
     if (entry) await this.#close(sessionId, entry, (live) => live.close(4404, 'the session is gone'))
     else await this.#leaving.get(sessionId)
   }
 
-  /** For a process that ends: runs stay open, and the next process can go on with them. */
+  /** For a process that ends: runs stay open, and the next process can resume them. */
   async close(): Promise<void> {
     this.#closing.abort()
     const all = [...this.#entries].map(([id, entry]) => this.#close(id, entry, (live) => live.suspend()))
@@ -177,7 +180,7 @@ export class LiveSessions {
     throw new SessionError('session-owned', readOnlyReason)
   }
 
-  /** A session that another process writes can be watched; a command takes it over when that process has gone. */
+  /** A session that another process writes can be watched; a command takes it over when that process has ended. */
   async #openOrWatch(sessionId: string): Promise<SessionDriver> {
     const { store, clock } = this.#options
     for (let attempt = 1; ; attempt++) {
@@ -192,7 +195,7 @@ export class LiveSessions {
     }
   }
 
-  /** What was told of its log does not hold any more: everybody comes back, and begins with a snapshot. */
+  /** The sent lines are no longer valid: all clients reconnect, and start with a snapshot. */
   async #closeBroken(sessionId: string): Promise<void> {
     const entry = this.#entries.get(sessionId)
     if (!entry) return
@@ -201,7 +204,7 @@ export class LiveSessions {
     )
   }
 
-  /** It is gone for everybody at once; its driver may take its time. */
+  /** Removed from the list at once; its driver may take longer. */
   async #close(sessionId: string, entry: Entry, end: (live: LiveSession) => Promise<void>): Promise<void> {
     this.#forget(sessionId, entry)
     const before = this.#leaving.get(sessionId)
@@ -227,16 +230,21 @@ export class LiveSessions {
     this.#listeners.notify(sessionId)
   }
 
-  /** The one that nobody has wanted for longest goes. */
+  /** Closes the least recently used idle session. */
   async #makeRoom(): Promise<void> {
     const now = this.#options.clock.now()
     const [longest] = [...this.#entries]
       .filter(([, { opened, usedAt }]) => opened?.isIdle && now - usedAt >= graceMs)
       .sort(([, left], [, right]) => left.usedAt - right.usedAt)
     if (!longest) {
-      throw new RequestProblem(503, 'too-many-sessions', `${this.#options.maxLive} sessions are live already.`, {
-        retry_after_ms: graceMs,
-      })
+      throw new RequestProblem(
+        503,
+        'too-many-sessions',
+        `The limit of ${this.#options.maxLive} live sessions is reached. Close one, then try again.`,
+        {
+          retry_after_ms: graceMs,
+        },
+      )
     }
     await this.#closeQuietly(...longest)
   }
@@ -266,7 +274,7 @@ export class LiveSessions {
 
 const maxAttempts = 3
 
-/** Lines that change what a list shows of a session. */
+/** Line types that change the list row of a session. */
 const listed = new Set([
   'message',
   'session_info',

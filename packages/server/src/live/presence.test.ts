@@ -15,20 +15,20 @@ function names(presence: Presence): string[] {
   return presence.list().map((each) => (each as { id: string }).id)
 }
 
-describe('who is there', () => {
-  test('is told at once while they are few', () => {
+describe('presence', () => {
+  test('is sent at once while there are few clients', () => {
     const { presence, changed } = crowd(3)
     presence.leave('client-1')
     expect(names(presence)).toEqual(['client-0', 'client-2'])
     expect(changed()).toBe(4)
   })
 
-  test('names only the first of a crowd', () => {
+  test('lists only the first of a crowd', () => {
     const { presence } = crowd(1000)
     expect(names(presence)).toEqual(Array.from({ length: 100 }, (_, index) => `client-${index}`))
   })
 
-  test('is told once a second of a crowd, however many come and go', async () => {
+  test('is sent once a second for a crowd, however many come and go', async () => {
     const { presence, clock, changed } = crowd(1000)
     const before = changed()
     for (let index = 0; index < 500; index++) presence.leave(`client-${index}`)
@@ -38,7 +38,7 @@ describe('who is there', () => {
     expect(names(presence)[0]).toBe('client-500')
   })
 
-  test('has somebody back with the first word after a lease is over, unless the connection is over too', async () => {
+  test('restores a client at its first frame after its lease expired, unless its connection is closed', async () => {
     const { presence, clock } = crowd(2)
     presence.renew('client-0', { visibility: 'hidden' })
     clock.advance(limits.presenceLeaseMs)
@@ -51,7 +51,7 @@ describe('who is there', () => {
     await vi.waitFor(() => expect(names(presence)).toEqual([]))
   })
 
-  test('forgets a crowd that says nothing for the time of a lease', async () => {
+  test('drops a silent crowd after the lease', async () => {
     const { presence, clock } = crowd(1000)
     clock.advance(limits.presenceLeaseMs)
     await vi.waitFor(() => expect(names(presence)).toEqual([]))

@@ -9,15 +9,15 @@ interface Present {
   until: number
 }
 
-/** Of a crowd only the first are named: what is told of it must not grow with it. */
+/** At most this many clients are listed, so that the state does not grow with the crowd. */
 const maxNamed = 100
-/** In a crowd somebody comes or goes all the time, and all would be told: so often, and no oftener. */
+/** In a crowd clients come and go all the time; updates are limited to this rate. */
 const crowd = { size: 20, tellMs: 1000 }
 
-/** Who is there. Leased, never logged: who says nothing for a while is gone. */
+/** The attached clients. Leased, never logged: a client that is silent for a while is removed. */
 export class Presence {
   readonly #clients = new Map<string, Present>()
-  /** Those whose lease is over and whose connection is not: a machine that slept is back with its first word. */
+  /** Clients with an expired lease and an open connection: a machine that slept returns with its next frame. */
   readonly #silent = new Map<string, Present>()
   readonly #clock: Clock
   readonly #changed: () => void
@@ -37,7 +37,7 @@ export class Presence {
     this.#tell()
   }
 
-  /** A sign of life, with or without news. */
+  /** Renews the lease, with or without a change. */
   renew(clientId: string, news: { visibility?: 'visible' | 'hidden'; typing?: boolean } = {}): void {
     const silent = this.#silent.get(clientId)
     const present = this.#clients.get(clientId) ?? silent
@@ -89,7 +89,7 @@ export class Presence {
     )
   }
 
-  /** One timer for all. */
+  /** One timer for all leases. */
   #watch(): void {
     if (this.#isWatching) return
     this.#isWatching = true

@@ -27,15 +27,15 @@ const updated = (action: string, message_id: string | null, queue_length: number
   data: { queue_length, action, message_id },
 })
 
-describe('what lines say about the queue', () => {
-  test('each message that comes and goes, with how many are left', () => {
+describe('queue notices of lines', () => {
+  test('each message added and removed, with the number left', () => {
     const notices = new QueueNotices([waiting('a')])
     expect(notices.take(add('b'))).toEqual([updated('added', 'b', 2)])
     expect(notices.take(delivered('a'))).toEqual([updated('removed', 'a', 1)])
     expect(notices.take(change({ action: 'remove', id: 'b' }))).toEqual([updated('removed', 'b', 0)])
   })
 
-  test('nothing of messages that steer, nor of what was not waiting', () => {
+  test('nothing about steers, nor about messages that were not queued', () => {
     const notices = new QueueNotices([waiting('s', 'steer')])
     expect(notices.take(add('t', 'steer'))).toEqual([])
     for (const id of ['s', 't', 'unknown']) expect(notices.take(delivered(id))).toEqual([])
@@ -50,7 +50,7 @@ describe('what lines say about the queue', () => {
     expect(notices.take(change({ action: 'edit', id: 'a', message: 'other' }))).toEqual([])
   })
 
-  test('that all were cleared, and nothing of holding, releasing and moving', () => {
+  test('that all were cleared, and nothing about holding, releasing and moving', () => {
     const notices = new QueueNotices([waiting('a'), waiting('b')])
     expect(notices.take(change({ action: 'hold' }))).toEqual([])
     expect(notices.take(change({ action: 'release', id: 'a' }))).toEqual([])

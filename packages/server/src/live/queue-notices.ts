@@ -1,7 +1,7 @@
 import type { ServerFrame } from '@tapetree/client'
 import type { Line, WaitingMessage } from '@tapetree/session'
 
-/** What lines say about the messages that wait their turn, one by one. Those that steer are not in the queue. */
+/** Derives queue notices from lines, one by one. Steers are not in the queue. */
 export class QueueNotices {
   readonly #queued: Set<string>
 

@@ -8,7 +8,7 @@ function line(seq: number, { count = 1, size = 10 } = {}): OutgoingLine {
 }
 
 describe('the newest lines of a log', () => {
-  test('are found by what comes before them, also where some were lost', () => {
+  test('are found by the line before them, also if some were lost', () => {
     const added = fc.array(
       fc.record({ count: fc.constantFrom(1, 1, 1, 5), size: fc.constantFrom(1, 100_000, 190_000) }),
     )
@@ -34,7 +34,7 @@ describe('the newest lines of a log', () => {
     )
   })
 
-  test('are no more than a client may be behind', () => {
+  test('are limited to what a client may be behind', () => {
     const lines = new RecentLines()
     for (let seq = 1; seq <= 3 * limits.maxBehindLines; seq++) lines.add(line(seq))
     const oldest = 2 * limits.maxBehindLines + 1

@@ -1,19 +1,19 @@
 import { limits, type Cursor } from '@tapetree/client'
 import { checksum, type LogLine } from '@tapetree/session'
 
-/** A line as it goes out: made once, sent to all. */
+/** A line as sent: serialized once for all clients. */
 export interface OutgoingLine {
   seq: number
   crc: string
-  /** How many lines it stands for: more than one where some were lost. */
+  /** How many lines it stands for: more than one if some were lost. */
   count: number
   bytes: Buffer
 }
 
-/** The newest lines of a log. Who is further behind than these begins with a snapshot. */
+/** The newest lines of a log. Clients further behind start with a snapshot. */
 export class RecentLines {
   #lines: OutgoingLine[] = []
-  /** Of the first line in the array. */
+  /** Index of the first line in the array. */
   #dropped = 0
   #bytes = 0
 
@@ -33,37 +33,37 @@ export class RecentLines {
     return last ? last.seq + last.count - 1 : 0
   }
 
-  /** The line that follows this one, if it is still here. */
+  /** The line after this one, if it is still held. */
   after(seq: number): OutgoingLine | undefined {
     return this.#next(seq)
   }
 
-  /** Whether every line after this one is here. */
+  /** Whether every line after this one is held. */
   reaches(seq: number): boolean {
     const first = this.#lines[this.#dropped]
     return first ? seq + 1 >= first.seq : false
   }
 
-  /** Undefined where the line is not here any more. */
+  /** Undefined if the line is no longer held. */
   crcOf(seq: number): Cursor['crc'] | undefined {
     const line = this.#next(seq - 1)
     return line?.seq === seq ? line.crc : undefined
   }
 
-  /** Asked by every reader about every line, mostly where there is none yet: nothing is looked for that must not be. */
+  /** Called by every reader for every line, mostly without a result, so it avoids any search. */
   #next(seq: number): OutgoingLine | undefined {
     const first = this.#lines[this.#dropped]
     const last = this.#lines.at(-1)
     if (!first || !last || seq + 1 < first.seq || seq >= last.seq) return undefined
-    // Mostly there is a line for each number.
+    // Usually every number has a line.
     const guess = this.#lines[this.#dropped + seq + 1 - first.seq]
     if (guess?.seq === seq + 1) return guess
     return this.#lines.find((line, index) => index >= this.#dropped && line.seq > seq)
   }
 
   /**
-   * Not one by one: shifting an array of thousands for each line would cost more than the line. Nor too late: what is dropped is held
-   * until then, and a few lines may be all that there is room for.
+   * Not one by one: shifting an array of thousands for each line would cost more than the line. Nor too late:
+   * dropped lines are held until then, and a few lines may fill the limit.
    */
   #drop(): void {
     this.#bytes -= this.#lines[this.#dropped]?.bytes.length ?? 0
@@ -74,7 +74,7 @@ export class RecentLines {
   }
 }
 
-/** A line byte for byte; one that is too long for a frame is only named. */
+/** A line byte for byte; one that is too long for a frame is only announced. */
 export function outgoing({ seq, crc, text }: { seq: number; crc: string; text: string }): OutgoingLine {
   const bytes = Buffer.from(text)
   if (bytes.length <= limits.maxLineBytes) return { seq, crc, count: 1, bytes }
@@ -90,7 +90,7 @@ export function outgoingLine(line: LogLine): OutgoingLine {
   return outgoing({ seq: line.seq, crc: crcOf(line.text), text: line.text })
 }
 
-/** The one that the line carries; of a line stored without, the checksum of its bytes. */
+/** The checksum in the line; for a line without one, the checksum of its bytes. */
 function crcOf(text: string): string {
   const { crc } = JSON.parse(text) as { crc?: unknown }
   return typeof crc === 'string' ? crc : checksum(text)

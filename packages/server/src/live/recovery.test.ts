@@ -15,7 +15,7 @@ import { LiveSessions } from './live-sessions.ts'
 import { LocalSession } from '../local/local-session.ts'
 import { decideRecovery, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
 
 const cleanUps: (() => unknown)[] = []
@@ -26,7 +26,7 @@ afterEach(async () => {
 const minuteMs = 60_000
 const call = { type: 'tool_use' as const, toolUse: { id: '1', name: 'act', input: {} } }
 
-/** A store whose lines are as old as the clock says, and sessions over it. */
+/** A store whose lines have times of the clock, and sessions over it. */
 function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = script().text('Done.')): LiveSessions {
   const model = scriptedModel(says)
   const sessions = new LiveSessions({
@@ -85,7 +85,7 @@ function fakes(): { store: SessionStore; clock: FakeClock } {
   return { clock, store: memoryStore({ now: () => new Date(clock.now()) }) }
 }
 
-describe('what is done about a session that was left', () => {
+describe('the decision about an interrupted session', () => {
   const open: Evidence = {
     plan: { runId: 'r', needsPerson: false },
     hasOpenRun: true,
@@ -95,27 +95,27 @@ describe('what is done about a session that was left', () => {
     lastWrittenAt: 10,
   }
   const idle: Evidence = { hasOpenRun: false, owner: 'server', hasWaiting: false, isDamaged: false, lastWrittenAt: 10 }
-  const inVain = { ...open, plan: { runId: 'r', needsPerson: true } }
+  const withoutProgress = { ...open, plan: { runId: 'r', needsPerson: true } }
 
   test.each<[string, Evidence, RecoveryPolicy, string]>([
-    ['an open run goes on', open, 'resume', 'resume'],
-    ['an open run waits for a person where that is the policy', open, 'ask', 'wait-for-person'],
-    ['an open run is ended where that is the policy', open, 'stop', 'stop'],
-    ['a run that was resumed twice in vain waits for a person', inVain, 'resume', 'wait-for-person'],
-    ['a run that was resumed twice in vain can be ended', inVain, 'stop', 'stop'],
+    ['an open run is resumed', open, 'resume', 'resume'],
+    ['an open run waits for a person with the policy ask', open, 'ask', 'wait-for-person'],
+    ['an open run is ended with the policy stop', open, 'stop', 'stop'],
+    ['a run without progress after two resumes waits for a person', withoutProgress, 'resume', 'wait-for-person'],
+    ['a run without progress after two resumes can be ended', withoutProgress, 'stop', 'stop'],
     ['one whose log lost lines waits for a person', { ...open, isDamaged: true }, 'resume', 'wait-for-person'],
-    ['one that was left too long ago waits for a person', { ...open, lastWrittenAt: 4 }, 'resume', 'wait-for-person'],
-    ['one that was left too long ago is not ended either', { ...open, lastWrittenAt: 4 }, 'stop', 'wait-for-person'],
-    ['a message that nobody heard is answered', { ...open, hasOpenRun: false }, 'resume', 'resume'],
-    ['a message that nobody heard has no run to end', { ...open, hasOpenRun: false }, 'stop', 'leave'],
-    ['what waits goes out', { ...idle, hasWaiting: true }, 'resume', 'resume'],
-    ['what waits stays where nothing is to be resumed', { ...idle, hasWaiting: true }, 'stop', 'leave'],
-    ['what waits for long stays', { ...idle, hasWaiting: true, lastWrittenAt: 4 }, 'resume', 'leave'],
-    ['one that is done is left alone', idle, 'resume', 'leave'],
+    ['one interrupted too long ago waits for a person', { ...open, lastWrittenAt: 4 }, 'resume', 'wait-for-person'],
+    ['one interrupted too long ago is not ended either', { ...open, lastWrittenAt: 4 }, 'stop', 'wait-for-person'],
+    ['an unanswered message is answered', { ...open, hasOpenRun: false }, 'resume', 'resume'],
+    ['an unanswered message has no run to end', { ...open, hasOpenRun: false }, 'stop', 'leave'],
+    ['queued messages are delivered', { ...idle, hasWaiting: true }, 'resume', 'resume'],
+    ['queued messages stay with the policy stop', { ...idle, hasWaiting: true }, 'stop', 'leave'],
+    ['old queued messages stay', { ...idle, hasWaiting: true, lastWrittenAt: 4 }, 'resume', 'leave'],
+    ['a finished one is left alone', idle, 'resume', 'leave'],
     ['a run of a terminal waits for a person', { ...open, owner: 'terminal' }, 'resume', 'wait-for-person'],
     ['a run of a terminal is not ended', { ...open, owner: 'terminal' }, 'stop', 'wait-for-person'],
     [
-      'what waits in the session of a terminal stays',
+      'queued messages in the session of a terminal stay',
       { ...idle, owner: 'terminal', hasWaiting: true },
       'resume',
       'leave',
@@ -125,8 +125,8 @@ describe('what is done about a session that was left', () => {
   })
 })
 
-describe('a server that starts again', () => {
-  test('goes on with runs that were open, and leaves what was done or is old', async () => {
+describe('a restarted server', () => {
+  test('resumes open runs, and leaves finished and old ones', async () => {
     const { store, clock } = fakes()
     const old = await leave(store, inTheMiddle)
     clock.advance(90 * minuteMs)
@@ -155,7 +155,7 @@ describe('a server that starts again', () => {
     expect(await types(store, old)).toEqual(['user', 'run_start', 'assistant'])
   })
 
-  test('answers a message whose run had not begun, and sends what was waiting', async () => {
+  test('answers a message whose run had not started, and delivers queued ones', async () => {
     const { store, clock } = fakes()
     const cause = { cmd: 'c', client: 'me' }
     const unheard = await leave(store, (session) => session.appendMessage('user', [text('anybody there?')], { cause }))
@@ -172,7 +172,7 @@ describe('a server that starts again', () => {
     expect(await types(store, waiting)).toEqual(['assistant', 'user', 'run_start', 'assistant', 'run_end completed'])
   })
 
-  test('takes up what a server left, and neither what a terminal, a program nor a subagent did', async () => {
+  test('resumes runs of a server, but not those of a terminal, a program or a subagent', async () => {
     const { store, clock } = fakes()
     const leftBy = (owner?: string): Promise<string> =>
       leave(store, async (session) => {
@@ -188,9 +188,9 @@ describe('a server that starts again', () => {
     const steps = new Map((await recoverSessions(sessions, { clock })).map(({ sessionId, step }) => [sessionId, step]))
     expect(ids.map((id) => steps.get(id))).toEqual([
       { type: 'resume' },
-      { type: 'wait-for-person', reason: 'It was left by terminal.' },
-      { type: 'wait-for-person', reason: 'It was left by somebody unknown.' },
-      { type: 'wait-for-person', reason: 'It was left by subagent.' },
+      { type: 'wait-for-person', reason: 'It was interrupted in terminal.' },
+      { type: 'wait-for-person', reason: 'It was interrupted in an unknown process.' },
+      { type: 'wait-for-person', reason: 'It was interrupted in subagent.' },
     ])
     expect(steps.size).toBe(4)
     await settled(sessions, ids[0] as string)
@@ -198,7 +198,7 @@ describe('a server that starts again', () => {
     expect(others.filter(({ step }) => step.type === 'resume').map(({ sessionId }) => sessionId)).toEqual([ids[1]])
   })
 
-  test('that asks changes nothing, and says in the state of the session that a person must resume', async () => {
+  test('with the policy ask changes nothing, and shows in the state that a person must resume', async () => {
     const { store, clock } = fakes()
     const id = await leave(store, inTheMiddle)
     const sessions = place(store, clock)
@@ -213,7 +213,7 @@ describe('a server that starts again', () => {
     expect(live.board.get('run')).toEqual({ run_id: null, is_busy: false, waiting_for: null })
   })
 
-  test('that stops answers open calls and questions, and ends the run as abandoned', async () => {
+  test('with the policy stop answers open calls and requests, and ends the run as abandoned', async () => {
     const { store, clock } = fakes()
     const id = await leave(store, async (session) => {
       await inTheMiddle(session)
@@ -229,7 +229,7 @@ describe('a server that starts again', () => {
     expect(session.inbox).toMatchObject({ hold: {}, messages: [{ message: 'then this' }] })
   })
 
-  test('waits for a person after a run was resumed twice in vain', async () => {
+  test('waits for a person after two resumes without progress', async () => {
     const { store, clock } = fakes()
     const id = await leave(store, async (session) => {
       const leafId = await session.appendMessage('user', [text('work')], { with: { runId: 'r' } })
@@ -244,14 +244,14 @@ describe('a server that starts again', () => {
     const sessions = place(store, clock)
     const before = await types(store, id)
     expect(await recoverSessions(sessions, { clock })).toMatchObject([
-      { sessionId: id, step: { type: 'wait-for-person', reason: 'Run r was resumed twice in vain.' } },
+      { sessionId: id, step: { type: 'wait-for-person', reason: 'Run r was resumed twice without progress.' } },
     ])
     expect(await types(store, id)).toEqual(before)
     const live = await sessions.get(id)
     expect(await live.perform('c', 'me', { op: 'resume' })).toMatchObject({ ok: true })
   })
 
-  test('leaves a session alone that somebody has set to work meanwhile', async () => {
+  test('leaves a session alone that is at work meanwhile', async () => {
     const { store, clock } = fakes()
     const id = await leave(store, inTheMiddle)
     const go = Promise.withResolvers<void>()
@@ -270,7 +270,7 @@ describe('a server that starts again', () => {
     expect((await types(store, id)).at(-1)).toBe('run_end completed')
   })
 
-  test('says of a session that could not be taken up why, and goes on with the others', async () => {
+  test('reports why a session could not be resumed, and continues with the others', async () => {
     const { store, clock } = fakes()
     const ids = [await leave(store, inTheMiddle), await leave(store, inTheMiddle)]
     const sessions = new LiveSessions({
@@ -289,7 +289,7 @@ describe('a server that starts again', () => {
     )
   })
 
-  test('takes up what a killed process was doing: its call is not run again, and the next message is heard', async () => {
+  test('resumes the work of a killed process: its call is not run again, and the next message is delivered', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
     const program = fileURLToPath(new URL('../drivers/testing/doomed-server.ts', import.meta.url))
@@ -308,7 +308,7 @@ describe('a server that starts again', () => {
     expect(await types(store, id)).toEqual(['user', 'run_start', 'assistant', ...resumed, ...next])
   })
 
-  test('a permission mode that a client set outlives a killed server, and all screens see when it changes', async () => {
+  test('a permission mode that a client set survives a killed server, and all screens see changes', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'recovery-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
     const program = fileURLToPath(new URL('../drivers/testing/doomed-server.ts', import.meta.url))

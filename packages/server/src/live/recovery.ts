@@ -12,41 +12,41 @@ import type { LiveSessions } from './live-sessions.ts'
 import { serverOwner } from './driver.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
-/** What a server does about runs that were going on when it died: goes on, waits for a person, or ends them. */
+/** What a server does about runs that were interrupted when it died: resume them, wait for a person, or end them. */
 export type RecoveryPolicy = 'resume' | 'ask' | 'stop'
 
-/** What the log says of a session that may have been left in the middle of something. */
+/** Facts in the log of a session that may have been interrupted. */
 export interface Evidence {
-  /** Absent where no run is open and every message has been heard. */
+  /** Absent if no run is open and every message was handled. */
   plan?: Pick<ResumePlan, 'runId' | 'needsPerson'>
-  /** False where the process died between a message and the start of its run. */
+  /** False if the process died between a message and the start of its run. */
   hasOpenRun: boolean
-  /** What hosted its newest run; absent where that is not said. */
+  /** The host of its newest run; absent if it is not recorded. */
   owner?: string
-  /** Whether messages wait that nothing keeps. */
+  /** Whether messages are queued and not held. */
   hasWaiting: boolean
-  /** Lines were lost, and nobody has seen it. */
+  /** Lines were lost and not acknowledged. */
   isDamaged: boolean
-  /** When it was last written to, in milliseconds. */
+  /** Time of the last write, in milliseconds. */
   lastWrittenAt: number
 }
 
 export type RecoveryStep =
-  /** Goes on with the run, or with what waits. */
+  /** Resumes the run, or delivers queued messages. */
   | { type: 'resume' }
   | { type: 'stop'; runId: string }
-  /** Stays as it is; whoever opens it sees that it can be resumed. */
+  /** Stays as it is; clients see that it can be resumed. */
   | { type: 'wait-for-person'; reason: string }
   | { type: 'leave' }
 
 export interface RecoveryOptions {
   policy?: RecoveryPolicy
-  /** Whose runs are taken up; those of others wait for a person. Default: `server`. */
+  /** Owners whose runs are resumed; other runs wait for a person. Default: `server`. */
   owners?: readonly string[]
-  /** Only what was written to within this time is taken up. */
+  /** Only sessions written within this time are resumed. */
   withinMs?: number
   clock?: Clock
-  /** Told of each session that something was done or not done about. */
+  /** Called for each session that was examined. */
   onRecovered?: (recovered: Recovered) => void
 }
 
@@ -56,12 +56,15 @@ export interface Recovered {
 }
 
 const hourMs = 60 * 60_000
-/** A run may go on for long without a message: its row in the list is older than its last line. */
+/** A run may take long without a message: its list row is older than its last line. */
 const longestRunMs = 24 * hourMs
 const pageSize = 100
 const sideBySide = 4
 
-/** At the start of a server: looks for what its predecessor left in the middle, and acts on it. Changes nothing else. */
+/**
+ * On server start: finds sessions that the previous server left interrupted, and acts on them. Changes nothing
+ * else.
+ */
 export async function recoverSessions(sessions: LiveSessions, options: RecoveryOptions = {}): Promise<Recovered[]> {
   const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
   const since = clock.now() - withinMs
@@ -86,13 +89,13 @@ export function decideRecovery(
 ): RecoveryStep {
   if (!plan && !hasWaiting) return { type: 'leave' }
   if (owner === undefined || !owners.includes(owner)) {
-    return hasOpenRun ? waitFor(`It was left by ${owner ?? 'somebody unknown'}.`) : { type: 'leave' }
+    return hasOpenRun ? waitFor(`It was interrupted in ${owner ?? 'an unknown process'}.`) : { type: 'leave' }
   }
-  if (lastWrittenAt < since) return plan ? waitFor('It was left too long ago.') : { type: 'leave' }
-  if (isDamaged) return waitFor('Lines of its log were lost.')
+  if (lastWrittenAt < since) return plan ? waitFor('It was interrupted too long ago.') : { type: 'leave' }
+  if (isDamaged) return waitFor('Its log has lost lines.')
   switch (policy) {
     case 'resume':
-      return plan?.needsPerson ? waitFor(`Run ${plan.runId} was resumed twice in vain.`) : { type: 'resume' }
+      return plan?.needsPerson ? waitFor(`Run ${plan.runId} was resumed twice without progress.`) : { type: 'resume' }
     case 'ask':
       return waitFor('A person decides.')
     case 'stop':
@@ -107,7 +110,7 @@ function waitFor(reason: string): RecoveryStep {
   return { type: 'wait-for-person', reason }
 }
 
-/** Rows of the list that are worth a look into the log. */
+/** List rows whose log must be read. */
 async function findCandidates(
   { store }: LiveSessions,
   { since, oldest }: { since: number; oldest: number },
@@ -120,11 +123,11 @@ async function findCandidates(
     found.push(
       ...recent.filter(({ status, modified, stopped }) => {
         if (status === 'running' || status === 'requires_action' || stopped) return true
-        // It may have died between a message and its run, or before what waits went out.
+        // The process may have died between a message and its run, or before delivering queued messages.
         return status === 'idle' && Date.parse(modified) >= since
       }),
     )
-    // Newest first: what follows is older still.
+    // Newest first: the rest is older still.
     cursor = recent.length < page.sessions.length ? undefined : page.cursor
   } while (cursor !== undefined)
   return found
@@ -140,14 +143,14 @@ async function recover(
     const command = commandFor(step)
     if (!command) return step
     const live = await sessions.get(sessionId)
-    // Another process has it, and works on it or will.
+    // Another process owns it, and resumes it if needed.
     if (live.driver.readOnly) return { type: 'owned' }
-    // Somebody was quicker, and it is at work again.
+    // It is at work again already.
     if (live.driver.isBusy) return { type: 'leave' }
     const { error } = await live.perform(newId(), 'server', command)
     return error ? { type: 'failed', error: new RequestProblem(error.status, error.type, error.detail ?? '') } : step
   } catch (error) {
-    // Another process has it, and works on it or will.
+    // Another process owns it, and resumes it if needed.
     if (error instanceof SessionError && error.code === 'session-owned') return { type: 'owned' }
     return { type: 'failed', error }
   }
@@ -174,8 +177,8 @@ async function evidenceOf({ store }: LiveSessions, sessionId: string): Promise<E
 }
 
 /**
- * What hosted the newest run. Where none has begun yet there are only messages: one that came by a door of ours was to start the first.
- * A subagent has its task from its parent, which takes it up itself.
+ * The host of the newest run. Before the first run there are only messages: one that came through our endpoints
+ * was meant to start it. A subagent is resumed by its parent.
  */
 async function ownerOf(session: Session): Promise<string | undefined> {
   let owner: string | undefined

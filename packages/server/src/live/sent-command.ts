@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import type { Cause, DiskLine, Session } from '@tapetree/session'
 import { localUser } from './driver.ts'
 
-/** Who sent a command. Absent: the user of this process. */
+/** The sender of a command. Absent: the user of this process. */
 export interface CommandSender {
   tokenId: string
-  /** False: the command leaves messages, but starts no run and runs no slash command. */
+  /** False: the command queues messages, but starts no run and runs no slash command. */
   mayDrive: boolean
 }
 
-/** What makes a command the same as an earlier one with its id. */
+/** Identifies a command beyond its id. */
 export type CommandIdentity = Required<Pick<Cause, 'token' | 'digest'>>
 
 export function identityOf(
@@ -26,8 +26,8 @@ export function isSame(left: CommandIdentity, right: CommandIdentity): boolean {
 }
 
 /**
- * Whether the line at `seq` is the effect of this very command. Lines of earlier versions have only its id, which counts, and so it
- * does if the log cannot be read because the session is being closed.
+ * Whether the line at `seq` is the effect of this very command. Lines of earlier versions have only its id,
+ * which is enough. So it is if the log cannot be read because the session is being closed.
  */
 export async function isEffectOf(session: Session, seq: number, identity: CommandIdentity): Promise<boolean> {
   const found = await readIdentity(session, seq).catch(() => undefined)

@@ -6,7 +6,7 @@ export interface BoardValue {
   bytes: Buffer
 }
 
-/** Small values of which only the latest counts. Each change has a revision of its own. */
+/** Values of which only the latest counts. Each change has a revision. */
 export class StateBoard {
   readonly #values = new Map<StateKey, BoardValue & { json: string }>()
   #rev = 0
@@ -15,7 +15,7 @@ export class StateBoard {
     return this.#rev
   }
 
-  /** Says whether it is another value than before. */
+  /** Returns whether the value changed. */
   set<Key extends StateKey>(key: Key, value: WireStateValues[Key]): boolean {
     const json = JSON.stringify(value)
     if (this.#values.get(key)?.json === json) return false
@@ -29,7 +29,7 @@ export class StateBoard {
     return this.#values.get(key)?.value as WireStateValues[Key] | undefined
   }
 
-  /** Values newer than a revision, the oldest change first. */
+  /** Values newer than a revision, oldest change first. */
   newerThan(rev: number): BoardValue[] {
     return [...this.#values.values()].filter((each) => each.rev > rev).sort((left, right) => left.rev - right.rev)
   }

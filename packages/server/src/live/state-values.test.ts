@@ -7,7 +7,7 @@ import { LiveSession } from './live-session.ts'
 
 afterEach(() => void vi.useRealTimers())
 
-/** A session that nobody drives: what happens in it is what a test does. */
+/** A session without a driver: only the test changes it. */
 async function open(session?: Session): Promise<{ live: LiveSession; tell: (event: DriverEvent) => void }> {
   const opened = session ?? (await memoryStore().create({ cwd: '/' }))
   const listeners = new Set<(event: DriverEvent) => void>()
@@ -51,7 +51,7 @@ class Screen {
 
   close(): void {}
 
-  /** The latest that it was told, and how long that frame was. */
+  /** The latest value received, and the size of its frame. */
   told(key: StateKey): { value: unknown; bytes: number } | undefined {
     const index = this.frames.findLastIndex((frame) => frame.type === 'state' && frame.data.key === key)
     const frame = this.frames[index]
@@ -65,7 +65,7 @@ describe('the plan', () => {
     { text: 'Plant a tree', status: 'in_progress' as const },
   ]
 
-  test('is a state: who is there hears of it, and who joins late has it', async () => {
+  test('is state: attached clients receive changes, and late ones have the current value', async () => {
     const { live } = await open()
     const early = await Screen.attach(live, 'early')
     await live.session.append({ type: 'plan', plan: { items } })
@@ -85,7 +85,7 @@ describe('the plan', () => {
 })
 
 describe('what waits', () => {
-  test('fits into a frame where a thousand long messages do: the first ones, shortened, and how many there are', async () => {
+  test('fits into a frame with a thousand long messages: the first ones, shortened, and the total', async () => {
     const session = await memoryStore().create({ cwd: '/' })
     for (let index = 0; index < 1000; index++) {
       await session.submit(`${index} ${'🌳'.repeat(2500)}`, { delivery: index % 10 === 0 ? 'steer' : 'follow-up' })
@@ -109,7 +109,7 @@ describe('what waits', () => {
     }
   })
 
-  test('is told whole where it fits, a long text too', async () => {
+  test('is sent completely if it fits, including long text', async () => {
     const { live } = await open()
     await live.session.submit('long '.repeat(2000), { delivery: 'follow-up' })
     const value = readStateValue('queue', live.board.get('queue'))
@@ -117,7 +117,7 @@ describe('what waits', () => {
     expect(value).toMatchObject({ queueLength: 1, total: 1 })
   })
 
-  test('of questions goes without their input where that is too long', async () => {
+  test('of requests omits an input that is too long', async () => {
     const { live } = await open()
     const screen = await Screen.attach(live)
     const base = {
@@ -147,13 +147,13 @@ describe('text in flight', () => {
   const offsets = ({ frames }: Screen): number[] =>
     frames.flatMap((frame) => (frame.type === 'delta' ? [frame.data.off] : []))
 
-  test('is handed over every 33 ms, and to who is hidden every 100, with all of it', async () => {
+  test('is sent every 33 ms, and to hidden clients every 100, completely', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const { live, tell } = await open()
     const visible = await Screen.attach(live, 'visible')
     const hidden = await Screen.attach(live, 'hidden')
     live.present(hidden.connection as Connection, { visibility: 'hidden', typing: false })
-    // What was said of presence is out.
+    // The presence state was sent.
     await Promise.resolve()
     for (let off = 0; off < 9; off++) {
       tell(text(off))

@@ -3,18 +3,18 @@ import type { Session, StoppedRun } from '@tapetree/session'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { fitFrame, cutWhole } from './fit-frame.ts'
 
-/** What a run waits for before it goes on. */
+/** Why a run pauses. */
 export type Pause = Extract<DriverEvent, { type: 'auto_retry_start' | 'auto_compaction_start' }>
 
-/** Of very many messages the first are listed. */
+/** At most this many messages are listed. */
 const maxListed = 100
-/** Code units of a text that is too long to be told with the others. */
+/** Length in code units to which long texts are shortened. */
 const maxShownText = 500
 
 type ListedMessage = WireStateValues['queue']['messages'][number]
 type OpenQuestion = WireStateValues['permissions'][number]
 
-/** What all screens are shown beside the log, but for who is there. */
+/** The state for all screens, except presence. */
 export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<WireStateValues, 'presence'> {
   const { session } = driver
   const { turns, toolCalls, runMs, tokens, cost } = session.totals
@@ -36,7 +36,7 @@ export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<Wi
 function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['run'] {
   const { openRun } = driver.session
   const { isBusy } = driver
-  // A run that is open and that nobody works on was left behind by a process that died.
+  // An open run without a process at work is interrupted.
   const leftBehind = openRun && !isBusy ? { type: 'resume' as const, run_id: openRun.runId } : null
   const stopped = stoppedRun(driver)
   return {
@@ -47,19 +47,19 @@ function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['
   }
 }
 
-/** Why something could not be stored, for clients: without paths of this machine. */
+/** Why a write failed, for clients: without paths of this machine. */
 export function storageReason({ cause }: { cause?: unknown }): string {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code
   const isFull = code === 'ENOSPC' || code === 'EDQUOT' || (cause instanceof Error && /\bfull\b/.test(cause.message))
-  return isFull ? 'The disk is full.' : `The disk does not take any data (${code ?? 'unknown error'}).`
+  return isFull ? 'The disk is full.' : `The disk accepts no data (${code ?? 'unknown error'}).`
 }
 
-/** Why the open run of a live session does not go on; undefined if there is none, or it does. */
+/** Why the open run of a live session does not continue; undefined if there is none, or it does. */
 export function stoppedRun({ session, isBusy }: SessionDriver): StoppedRun | undefined {
   if (isBusy || !session.openRun) return undefined
   const { storageFailure } = session
   if (storageFailure) return { type: 'storage-failed', reason: storageReason(storageFailure) }
-  return { type: 'interrupted', reason: 'The process that ran it has ended.' }
+  return { type: 'interrupted', reason: 'The process of the run has ended.' }
 }
 
 function pauseOnWire(pause: Pause): WireStateValues['run']['waiting_for'] {

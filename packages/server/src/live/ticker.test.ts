@@ -29,7 +29,7 @@ test.each([
   for (const remove of removes) remove()
 })
 
-test('a ticker that nothing is added to keeps no timer', async () => {
+test('an empty ticker keeps no timer', async () => {
   const ticker = new Ticker(32)
   const calls: string[] = []
   const remove = ticker.add(() => {

@@ -1,6 +1,6 @@
 /**
- * Calls many functions once in each period, spread evenly over it: a thousand at once would hold up the event loop. With very many
- * functions the period grows, so that all calls together stay below `maxCallsPerMs`.
+ * Calls many functions once per period, spread evenly: a thousand at once would block the event loop. With very
+ * many functions the period grows, so that all calls together stay below `maxCallsPerMs`.
  */
 export class Ticker {
   readonly #periodMs: number
@@ -16,7 +16,7 @@ export class Ticker {
     this.#slots = Array.from({ length: slots }, () => new Set())
   }
 
-  /** Adds a function to the slot that has the fewest. Returns a function that removes it. */
+  /** Adds a function to the slot with the fewest. Returns a function that removes it. */
   add(call: () => void): () => void {
     const slot = this.#slots.reduce((least, each) => (each.size < least.size ? each : least))
     slot.add(call)
@@ -38,7 +38,7 @@ export class Ticker {
     this.#timer = setTimeout(() => this.#callNext(dueMs), Math.max(1, dueMs - performance.now()))
   }
 
-  /** One slot in each turn of the event loop, so that other work comes between two of them even if they are late. */
+  /** One slot per turn of the event loop, so that other work can run between late slots. */
   #callNext(dueMs: number): void {
     this.#timer = undefined
     this.#isCalling = true
@@ -48,22 +48,22 @@ export class Ticker {
       this.#isCalling = false
       this.#slot = (this.#slot + 1) % this.#slots.length
       const slotMs = this.#slotMs
-      // Periods that were missed altogether are not made up for.
+      // Missed periods are not made up for.
       const periodMs = slotMs * this.#slots.length
       if (this.#size > 0) this.#schedule(Math.max(dueMs + slotMs, performance.now() - periodMs))
     }
   }
 }
 
-/** Screens of 300 sessions are told of new text 30 times a second, those of 1,000 sessions ten times. */
+/** Screens of 300 sessions receive new text 30 times a second, those of 1,000 sessions ten times. */
 const maxCallsPerMs = 10
 const maxSlots = 16
-/** Timers of Node are not more exact than a millisecond. */
+/** Node's timers have a resolution of one millisecond. */
 const minSlotMs = 2
 
 const tickers = new Map<number, Ticker>()
 
-/** The ticker with this period that all share. */
+/** The shared ticker with this period. */
 export function tickerOf(periodMs: number): Ticker {
   const ticker = tickers.get(periodMs) ?? new Ticker(periodMs)
   tickers.set(periodMs, ticker)

@@ -16,15 +16,15 @@ export function isOwned(error: unknown): boolean {
   return error instanceof SessionError && (error.code === 'session-owned' || error.code === 'read-only')
 }
 
-/** How often the log is looked at if its store does not say that it has grown. Text in flight is looked for as often during a run. */
+/** How often the log is polled if its store does not report changes. Text in flight is polled as often during a run. */
 const lookEveryMs = { running: 150, quiet: 1000 }
 
-/** How a line begins that may change the model or the thinking level in force. */
+/** The start of a line that may change the model or the thinking level in force. */
 const changesConfig = /^\{"seq":\d+,"type":"(?:model_change|thinking_level|leaf|branch_summary)"/
 
 /**
- * A session that another process writes. Its log is followed, with the text that is being streamed, and every command is refused. The
- * owner is looked for without touching its lock: only a command claims the session.
+ * A session that another process writes. Follows its log and its streaming text, and rejects every command.
+ * Finds the owner without touching its lock: only a command claims the session.
  */
 export class WatchedDriver implements SessionDriver {
   readonly session: Session
@@ -44,7 +44,7 @@ export class WatchedDriver implements SessionDriver {
     this.#clock = clock
   }
 
-  /** Undefined if nobody else owns the session any more. */
+  /** Undefined if no other process owns the session any more. */
   static async open(
     sessionId: string,
     { store, clock = systemClock }: WatchedDriverOptions,
@@ -63,7 +63,7 @@ export class WatchedDriver implements SessionDriver {
     return this.#owner !== undefined && this.session.openRun !== null
   }
 
-  /** Null once its owner has gone: the next command claims the session. */
+  /** Null once its owner has ended: the next command claims the session. */
   get readOnly(): WireStateValues['read_only'] {
     if (!this.#owner) return null
     const { reason, host, process } = this.#owner
@@ -87,7 +87,7 @@ export class WatchedDriver implements SessionDriver {
     throw await this.problem()
   }
 
-  /** Names whoever owns it now. */
+  /** Names the current owner. */
   async problem(): Promise<RequestProblem> {
     await this.#lookForOwner()
     const { reason, owner } = this.readOnly ?? { reason: 'Another process is writing this session.' }
@@ -104,8 +104,8 @@ export class WatchedDriver implements SessionDriver {
   }
 
   /**
-   * Hands over what the owner writes from now on, in order: the lines after this one, then those that follow. A look that fails is
-   * tried again. `onRewritten` is told if the log does not go on from there, as after a failed write of its owner.
+   * Passes on what the owner writes, in order: the lines after this one, then all later ones. A failed read is
+   * retried. Calls `onRewritten` if the log does not continue from there, as after a failed write of its owner.
    */
   follow(after: number, sink: { take: (lines: LogLine[]) => void; onRewritten: () => void }): void {
     let last = after
@@ -131,12 +131,12 @@ export class WatchedDriver implements SessionDriver {
     this.#following = this.#lookAgain(look)
   }
 
-  /** Resolves when all lines that the session knows have been handed over. */
+  /** Resolves when all known lines were passed on. */
   async caughtUp(): Promise<void> {
     await this.#reading
   }
 
-  /** Nothing is handed over any more when this resolves. */
+  /** Nothing is passed on after this resolves. */
   async stop(): Promise<void> {
     this.#closing.abort('stopped')
     await this.#following
@@ -147,9 +147,9 @@ export class WatchedDriver implements SessionDriver {
     while (!signal.aborted) {
       const over = new AbortController()
       const either = AbortSignal.any([signal, over.signal])
-      // Watched before it is read: what is written meanwhile is not missed.
+      // Subscribes before reading, so that lines written meanwhile are not missed.
       const changed = this.session.changed(either).catch(() => new Promise<void>(() => undefined))
-      // What cannot be read now may be later, as where the folder is on a network.
+      // A failed read may succeed later, for example on a network folder.
       await look().catch(() => undefined)
       const waited = this.#clock.wait(this.isBusy ? lookEveryMs.running : lookEveryMs.quiet, either)
       await Promise.race([changed, waited.catch(() => undefined)])
@@ -158,8 +158,8 @@ export class WatchedDriver implements SessionDriver {
   }
 
   /**
-   * What was heard of a draft lands with the line of its item. The owner empties the draft some time after that line, so text whose
-   * item is in the log already is stale.
+   * Draft text ends with the line of its item. The owner empties the draft some time after that line, so text
+   * of an item in the log is stale.
    */
   async #hearDraft(): Promise<void> {
     const { localFolder, openRun } = this.session

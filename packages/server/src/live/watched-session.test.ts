@@ -1,4 +1,5 @@
-// Sessions that another process owns: a child process stands for a terminal, a server watches, screens look through the server.
+// Sessions that another process owns: a child process acts as a terminal, a server watches, screens connect to
+// the server.
 import { onlyModel, openGate } from '@tapetree/agent'
 import { RemoteSession } from '@tapetree/client'
 import { script, scriptedModel } from '@tapetree/agent/testing'
@@ -22,7 +23,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A busy machine is slow, not wrong. */
+/** Allows for a busy machine. */
 const patiently = { timeout: 30_000 }
 
 interface Owned {
@@ -31,7 +32,7 @@ interface Owned {
   server: TestServer
   token: string
   order: (order: Order) => Promise<void>
-  /** The log as it lies on the disk. */
+  /** The log on disk. */
   log: () => string[]
 }
 
@@ -70,7 +71,7 @@ function screenOf({ server, sessionId, token }: Owned, lines: string[]): WireScr
   return screen
 }
 
-/** The lines that a stream of server-sent events has told so far. */
+/** The lines received so far over server-sent events. */
 async function streamOf({ server, sessionId, token }: Owned): Promise<string[]> {
   const lines: string[] = []
   const stop = new AbortController()
@@ -103,7 +104,7 @@ const say = (prompt: string, pauseMs = 1): Order => ({
   pauseMs,
 })
 
-test('a session of another process is watched live, in order and without gap or double, and taken over when that process is killed', async () => {
+test('a session of another process is watched live, in order and without gaps or duplicates, and taken over when that process is killed', async () => {
   const place = await owned()
   const { owner, order, log, sessionId, server, token } = place
   const first = log().length
@@ -148,7 +149,7 @@ test('a session of another process is watched live, in order and without gap or 
   expect(screen.transcript.name).toBe('ours')
 })
 
-test('a remote session shows that it can only be watched, and stays connected', async () => {
+test('a remote session shows that it is read-only, and stays connected', async () => {
   const place = await owned()
   const { server, sessionId, token, order } = place
   const statuses: string[] = []

@@ -3,7 +3,7 @@ import type { DiskLine, Session } from '@tapetree/session'
 
 const pageLines = 200
 
-/** The lines before one, oldest first, as a server would give them. Each line has a number of its own. */
+/** The lines before one, oldest first, as a server returns them. Each line has its own number. */
 export async function linesBefore(session: Session, before: number): Promise<EventPage> {
   const events: EventPage['events'] = []
   for await (const line of session.lines({ after: Math.max(0, before - 1 - pageLines) })) {

@@ -17,19 +17,19 @@ import { emitWarning } from '../util/emit-warning.ts'
 import { linesBefore } from './local-session-lines.ts'
 
 export interface ReadOnlySessionOptions {
-  /** Opened for reading. It is closed with the handle. */
+  /** Opened for reading. Closed with the handle. */
   session: Session
-  /** Who writes it, in a sentence. */
+  /** A sentence that names the writer. */
   reason: string
-  /** How many entries to begin with. */
+  /** Number of entries to start with. */
   window?: number
-  /** How often is looked whether its owner has written. */
+  /** How often to check whether its owner has written. */
   everyMs?: number
-  /** Told of a listener that throws; without it the process is warned. */
+  /** Called when a listener throws; by default the process emits a warning. */
   onProblem?: (error: unknown) => void
 }
 
-/** A session that another process writes and that nobody answers for: its log is followed, and every command is refused. */
+/** A session that another process writes, without a server for it. Follows its log, and rejects every command. */
 export class ReadOnlySession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
   readonly #options: ReadOnlySessionOptions
@@ -61,7 +61,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
     return this.#status
   }
 
-  /** What the log alone says. */
+  /** Only values that follow from the log. */
   state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
     const { openRun, totals, owner } = this.#options.session
     const known: Partial<StateValues> = {
@@ -97,7 +97,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
     if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
   }
 
-  /** Nobody is there to be told. */
+  /** There are no other clients to tell. */
   present(): void {}
 
   async close(): Promise<void> {
@@ -137,13 +137,13 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   #lookLater(): void {
     if (this.#status.type === 'closed') return
     this.#timer = setTimeout(() => {
-      // What cannot be read now may be later, as where the folder is on a network.
+      // A failed read may succeed later, for example on a network folder.
       this.#reading = this.#look().catch(() => undefined)
       void this.#reading.then(() => this.#lookLater())
     }, this.#options.everyMs ?? 500)
   }
 
-  /** Reads on from what is here, not from what was there at the last look: that may have failed half-way. */
+  /** Continues after the applied lines, not after the last read: that may have failed midway. */
   async #look(): Promise<void> {
     const { session } = this.#options
     await session.refresh()
@@ -156,7 +156,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
       }
       const disk = JSON.parse(line.text) as DiskLine & { crc?: string }
       if (this.#replica.takeLine(disk, { seq: line.seq, crc: disk.crc ?? checksum(line.text) })) continue
-      // It goes on from an entry that is not here.
+      // The session continues from an entry that is not loaded.
       await this.#begin()
       break
     }

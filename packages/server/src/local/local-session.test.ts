@@ -83,7 +83,7 @@ function sessionsOf(says: ScriptBuilder, gate: (requests: Requests) => Gate): Li
   })
 }
 
-/** Resolves at the first change after which this holds. */
+/** Resolves at the first change after which the condition holds. */
 async function until(handle: SessionHandle, holds: () => boolean): Promise<void> {
   if (holds()) return
   await new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ const flying = ({ inFlight }: Transcript): string =>
   [...inFlight.values()].flatMap(({ parts }) => [...parts.values()].map(({ text }) => text)).join('')
 
 describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
-  test('shows who comes late the text in flight, and the same transcript in the end', async () => {
+  test('shows text in flight to a late client, and the same transcript in the end', async () => {
     const rest = Promise.withResolvers<void>()
     const says = script()
       .text('A long ', 'answer ')
@@ -130,7 +130,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(late.status).toEqual({ type: 'attached' })
   })
 
-  test('carries out a command once, and says what came of it or why it is refused', async () => {
+  test('runs a command once, and returns its result or the reason for its rejection', async () => {
     const { open } = await build(kind, script().text('Hello.'))
     const handle = await open()
     const seen: string[] = []
@@ -146,7 +146,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     await expect(handle.run('rename', { name: 'x' }, { ifHead: 1 })).rejects.toMatchObject({ type: 'head-moved' })
   })
 
-  test('shows the queue and its edges to every screen', async () => {
+  test('shows the queue and its notices to every screen', async () => {
     const rest = Promise.withResolvers<void>()
     const says = script()
       .do(() => rest.promise)
@@ -171,7 +171,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(notices).toContain('queue_updated')
   })
 
-  test('asks all screens, and the first answer counts', async () => {
+  test('sends requests to all screens, and the first answer wins', async () => {
     const says = script().toolCall('a', 'act').step().text('Done.')
     const { open } = await build(kind, says, askingGate)
     const [first, second] = [await open(), await open({ id: 'second' })]
@@ -187,7 +187,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(wordsIn(first.transcript)).toEqual(['act', 'Done.'])
   })
 
-  test('takes older entries in, and goes back to one that it had not loaded', async () => {
+  test('loads older entries, and returns to one that was not loaded', async () => {
     const says = script()
     for (let turn = 1; turn <= 6; turn++) says.text(`answer ${turn}`).step()
     const { open } = await build(kind, says)
@@ -210,7 +210,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect(late.transcript.path.leafId).toBe(firstEntry?.id)
   })
 
-  test('begins with no more than fits into a frame, and takes the rest in', async () => {
+  test('starts with no more than fits into a frame, and loads the rest', async () => {
     const says = script()
     for (let turn = 1; turn <= 8; turn++) says.text(`answer ${turn} ${'word '.repeat(12_000)}`).step()
     const { open } = await build(kind, says)
@@ -230,7 +230,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect([...handle.transcript.path.items]).toEqual([...writer.transcript.path.items])
   })
 
-  test('forgets all but the newest entries, in the middle of a run too, and takes the others in again', async () => {
+  test('drops all but the newest entries, also during a run, and loads the others again', async () => {
     const says = script()
     for (let turn = 1; turn <= 4; turn++) says.text(`answer ${turn}`).step()
     const { open } = await build(kind, says)
@@ -256,7 +256,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
     expect([...handle.transcript.path.items]).toEqual([...witness.transcript.path.items])
   })
 
-  test('is closed for good by its screen, by another one of the same name, and with the session', async () => {
+  test('is closed permanently by its screen, by another one of the same name, and with the session', async () => {
     const { open, sessions, sessionId } = await build(kind, script())
     const [own, twin, gone] = [await open(), await open({ id: 'twin' }), await open()]
     await own.close()
@@ -271,7 +271,7 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
   })
 })
 
-test('a session that is only read follows its log, and refuses with who owns it', async () => {
+test('a read-only session follows its log, and rejects commands with its owner', async () => {
   const { sessions, sessionId, open } = await build('local', script().text('Hello.').step().text('Again.'))
   const writer = await open()
   await writer.prompt('one')
@@ -287,11 +287,11 @@ test('a session that is only read follows its log, and refuses with who owns it'
   expect(reader.state('usage')).toMatchObject({ turns: 2 })
 })
 
-test('a session that is only read loses nothing where it could not be read for a moment', async () => {
+test('a read-only session loses nothing after a failed read', async () => {
   const { sessions, sessionId, open } = await build('local', script().text('Hello.').step().text('Again.'))
   const writer = await open()
   const session = await sessions.store.open(sessionId, { readOnly: true })
-  const reader = await ReadOnlySession.open({ session, reason: 'Somebody writes it.', everyMs: 1 })
+  const reader = await ReadOnlySession.open({ session, reason: 'Another process writes it.', everyMs: 1 })
   cleanUps.push(() => reader.close())
   const failed = Promise.withResolvers<void>()
   vi.spyOn(session, 'lines').mockImplementationOnce(() => {
@@ -306,7 +306,7 @@ test('a session that is only read loses nothing where it could not be read for a
   expect(wordsIn(reader.transcript)).toEqual(wordsIn(writer.transcript))
 })
 
-test('a local session comes back where a line has not come, and goes on where a listener throws', async () => {
+test('a local session reattaches if a line is missing, and continues if a listener throws', async () => {
   const { sessions, sessionId } = await build('local', script().text('Hello.').step().text('Again.'))
   let isDropping = false
   const dropping = (sink: Sink): Sink => ({

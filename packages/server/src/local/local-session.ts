@@ -33,11 +33,11 @@ import { RequestProblem } from '../util/problem-error.ts'
 export interface LocalSessionOptions {
   sessions: Pick<LiveSessions, 'get'>
   sessionId: string
-  /** Of this screen, and of no other that is attached at the same time. */
+  /** Identifies this screen; must be unique among attached clients. */
   client?: { id?: string; name?: string; kind?: string }
-  /** How many entries to begin with. */
+  /** Number of entries to start with. */
   window?: number
-  /** Told of a listener that throws; without it the process is warned. */
+  /** Called when a listener throws; by default the process emits a warning. */
   onProblem?: (error: unknown) => void
 }
 
@@ -47,10 +47,10 @@ interface Attachment {
   readonly sink: LocalSink
 }
 
-/** A session that is closed again and again while a screen gets ready is not one to wait for. */
+/** Maximum number of attempts, if the session keeps being closed while the client attaches. */
 const maxAttempts = 20
 
-/** A live session of this process, as a screen sees it: the same as over a socket, without one. */
+/** A live session of this process for a screen: the same as over a socket, without one. */
 export class LocalSession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
   readonly #options: LocalSessionOptions
@@ -106,7 +106,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
     const frame = { op, args: checked.command.args, ...(ifHead !== undefined && { ifHead }) }
     const { ok, result, error } = await live.perform(id, this.#client.id, frame)
-    // What it did is in the transcript when its caller goes on.
+    // The effect is in the transcript when the caller continues.
     this.#attachment?.connection.pump()
     if (!ok) throw new ProblemError(error ?? { type: 'refused', title: 'Refused', status: 400 })
     return result
@@ -153,7 +153,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
       this.#stayPresent()
       return
     }
-    throw new RequestProblem(503, 'session-busy', 'The session does not stay open.')
+    throw new RequestProblem(503, 'session-busy', 'The session was closed repeatedly during the attach. Try again.')
   }
 
   #request(): AttachRequest {
@@ -171,7 +171,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     return sink
   }
 
-  /** Who is here says so before the others take it for gone. */
+  /** Renews its presence before the lease expires. */
   #stayPresent(): void {
     if (this.#presence) this.present(this.#presence)
     this.#renewal ??= setInterval(() => {
@@ -199,7 +199,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     }
   }
 
-  /** A line that does not follow the last one: we come back with our cursor. One that was taken in before is left out. */
+  /** Reattaches with the cursor if a line does not follow the last one. Skips a line that was applied before. */
   #isNext(seq: number, from: LocalSink): boolean {
     const place = this.#replica.place(seq)
     if (place === 'gap') this.#attachAgain(from)
@@ -211,7 +211,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     const isWhole = this.#replica.takeLine(disk, { seq, crc })
     this.#tell({ type: 'transcript' })
     if (isWhole) return
-    // The session has gone on from an entry that is not here: its path is told anew.
+    // The session continues from an entry that is not loaded: start over.
     this.#replica.forgetCursor()
     this.#attachAgain(from)
   }
@@ -268,7 +268,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     else if (this.#attachment?.sink === from) this.#attachAgain(from)
   }
 
-  /** Comes back with its cursor, as after a cut: behind whatever is being handed over just now. */
+  /** Reattaches with its cursor, after the frame that is being handled. */
   #attachAgain(from: LocalSink): void {
     from.end()
     queueMicrotask(() => {
@@ -309,15 +309,18 @@ function problemError(status: number, type: string, detail: string): ProblemErro
 }
 
 interface LocalSinkOptions {
-  /** Takes one frame; where it gives a promise, the next lines wait for it. */
+  /** Handles one frame. If it returns a promise, later lines wait for it. */
   receive: (incoming: Incoming) => void | Promise<void>
-  /** It was closed from the other side. */
+  /** The session closed it. */
   closed: (code: number) => void
   /** There is room again. */
   drained: () => void
 }
 
-/** Frames for a screen in this process. There is no queue: while one frame is worked on, there is no room for the next. */
+/**
+ * Frames for a screen in this process. There is no queue: while one frame is handled, there is no room for the
+ * next.
+ */
 class LocalSink implements Sink {
   readonly #options: LocalSinkOptions
   #isHolding = false
@@ -343,7 +346,7 @@ class LocalSink implements Sink {
     this.#options.closed(code)
   }
 
-  /** Nothing is heard of it from here on. */
+  /** Ignores all later frames. */
   end(): void {
     this.#isOver = true
   }

@@ -16,14 +16,14 @@ function kept(options: Parameters<typeof createLog>[0] = {}): { log: Log; lines:
 const ownToken = (): string => `tapetree_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`
 
 describe('the log', () => {
-  test('is one JSON object a line, with time and level in words', () => {
+  test('is one JSON object per line, with time and level as text', () => {
     const { log, lines } = kept()
     log.info({ session: 's' }, 'opened')
     log.debug('not wanted')
     expect(lines()).toEqual([{ level: 'info', time: expect.any(String), session: 's', msg: 'opened' }])
   })
 
-  test('holds no token, cookie or key, wherever it stands', () => {
+  test('contains no token, cookie or key', () => {
     const token = ownToken()
     const key = ['sk', 'proj', randomBytes(24).toString('hex')].join('-')
     const { log, lines } = kept({ redactor: createRedactor({ secrets: { API_KEY: key } }) })
@@ -36,7 +36,7 @@ describe('the log', () => {
     expect(lines()).toHaveLength(3)
   })
 
-  test('says of a failure what it was and what caused it', () => {
+  test('includes the error and its cause', () => {
     const { log, lines } = kept()
     log.error({ error: new Error('it broke', { cause: new Error('the disk') }) }, 'failed')
     expect(lines()).toMatchObject([

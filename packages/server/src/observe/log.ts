@@ -5,13 +5,13 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 export interface LogOptions {
   level?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Where the lines go. Default: standard error, so that standard output stays free. */
+  /** The destination. Default: standard error, which keeps standard output free. */
   destination?: DestinationStream
-  /** Default: keys as they are known by their shape, and secrets of the environment. */
+  /** Default: redacts known key formats, and secrets of the environment. */
   redactor?: Redactor
 }
 
-/** One JSON object a line. Whatever is handed to it, no token, cookie or key gets through. */
+/** Logs one JSON object per line. Redacts tokens, cookies and keys in everything. */
 export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', redactor = createRedactor({ secrets: secretsOf(process.env) }) } = options
   const { destination = pino.destination({ dest: 2, sync: true }) } = options
@@ -43,7 +43,7 @@ const secretPaths = secretNames.flatMap((name) => {
   return [name, `*${below}`, `*.*${below}`]
 })
 
-/** The cause of a failure is often told only there. */
+/** The cause often has the only useful message. */
 function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { name, message, stack, cause } = error
@@ -54,12 +54,12 @@ function redactLine(line: string, redactor: Redactor): string {
   try {
     return `${JSON.stringify(redactor.json(withoutTokens(JSON.parse(line))))}\n`
   } catch {
-    // No JSON is no line of ours: the text alone is looked at.
+    // Not JSON: redact it as text.
     return redactor.text(line)
   }
 }
 
-/** Our own tokens, wherever in a text they stand. */
+/** Our own tokens, anywhere in a text. */
 function withoutTokens(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll(ownToken, '[redacted]')
   if (Array.isArray(value)) return value.map(withoutTokens)

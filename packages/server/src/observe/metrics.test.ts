@@ -48,7 +48,7 @@ describe('metrics', () => {
     expect(of('process_resident_bytes')).toBeGreaterThan(1_000_000)
   })
 
-  test('count commands by outcome, and what no client may name is no label', async () => {
+  test("count commands by outcome, without labels of the client's choice", async () => {
     const { metrics, sessions } = measured()
     const live = await sessions.get(await sessions.create({}))
     await live.perform('1', 'me', { op: 'no-such-operation', args: {} })
@@ -67,7 +67,7 @@ describe('metrics', () => {
     )
   })
 
-  test('count nothing of a session any more that has been closed', async () => {
+  test('count nothing for a closed session', async () => {
     const { metrics, sessions } = measured()
     const id = await sessions.create({})
     await sessions.get(id)
@@ -75,7 +75,7 @@ describe('metrics', () => {
     expect((await samples(metrics)).get('tapetree_sessions_live')).toBe(0)
   })
 
-  test('of two servers in one process do not mix', async () => {
+  test('of two servers in one process are separate', async () => {
     const [one, two] = [measured(), measured()]
     await one.sessions.get(await one.sessions.create({}))
     expect((await samples(one.metrics)).get('tapetree_sessions_live')).toBe(1)

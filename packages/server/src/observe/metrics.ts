@@ -4,33 +4,38 @@ import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { modelCallOf, modelInUse } from './model-call.ts'
 
-/** Where the text is to be had, and by whom: it holds nothing that anybody said, but it counts what all tenants do. */
+/** The route of the metrics. They contain no content, but count the activity of all tenants. */
 export const metricsRoute = { method: 'get', path: '/metrics', access: 'drive' } as const
 
 export interface FinishedRequest {
   method: string
-  /** The pattern of the route, never the path: a label for each session would be one too many. */
+  /** The pattern of the route, never the path: a label per session would be too many. */
   route: string
   status: number
   seconds: number
 }
 
-/** What the server counts, for Prometheus. One for each server: nothing is registered for the whole process. */
+/** The server's metrics for Prometheus. One instance per server; nothing is registered globally. */
 export class Metrics {
   readonly contentType: string
   readonly #registry = new Registry()
   readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 })
   readonly #lines = this.#counter('lines_total', 'Lines that became durable, by type.', ['type'])
-  readonly #deltas = this.#counter('deltas_total', 'Pieces of text that were streamed, by kind.', ['kind'])
+  readonly #deltas = this.#counter('deltas_total', 'Pieces of streamed text, by kind.', ['kind'])
   readonly #deltaKinds = new Map<string, Counter.Internal>()
   readonly #commands = this.#counter('commands_total', 'Commands, by operation and outcome.', ['op', 'outcome'])
-  readonly #storageFailures = this.#counter('storage_failures_total', 'Commands that the storage failed.', ['type'])
-  readonly #modelCalls = this.#counter('model_calls_total', 'Calls of models.', ['provider', 'model', 'outcome'])
+  readonly #storageFailures = this.#counter('storage_failures_total', 'Commands that failed because of the storage.', [
+    'type',
+  ])
+  readonly #modelCalls = this.#counter('model_calls_total', 'Model calls.', ['provider', 'model', 'outcome'])
   readonly #tokens = this.#counter('model_tokens_total', 'Tokens used.', ['provider', 'model', 'type'])
-  readonly #cost = this.#counter('model_cost_dollars_total', 'What models cost, in US dollars.', ['provider', 'model'])
+  readonly #cost = this.#counter('model_cost_dollars_total', 'Cost of model calls, in US dollars.', [
+    'provider',
+    'model',
+  ])
   readonly #requests = new Histogram({
     name: 'tapetree_http_request_duration_seconds',
-    help: 'How long requests took until their answer began.',
+    help: 'Time until the response to a request began.',
     labelNames: ['method', 'route', 'status'],
     registers: [this.#registry],
     buckets: [0.005, 0.02, 0.1, 0.5, 2, 10],
@@ -39,10 +44,10 @@ export class Metrics {
   constructor(tenants: ReadonlyMap<string, LiveSessions>) {
     this.contentType = this.#registry.contentType
     const all = (): LiveSession[] => [...tenants.values()].flatMap((sessions) => sessions.opened)
-    this.#gauge('sessions_live', 'Sessions that are live.', () => all().length)
+    this.#gauge('sessions_live', 'Live sessions.', () => all().length)
     this.#gauge(
       'sessions_busy',
-      'Live sessions whose agent works.',
+      'Live sessions with a running agent.',
       () => all().filter(({ driver }) => driver.isBusy).length,
     )
     this.#gauge('connections', 'Connections to live sessions.', () =>
@@ -62,7 +67,7 @@ export class Metrics {
     this.#loopDelay.enable()
   }
 
-  /** Counts what happens in a live session. One of the `observers` of live sessions. */
+  /** Counts the events of a live session. Use it as one of the `observers` of live sessions. */
   readonly observe = (live: LiveSession): (() => void) => {
     const stops = [
       live.session.subscribe(({ line }) => {
@@ -79,7 +84,7 @@ export class Metrics {
       }),
       live.onCommand(({ op, ack }) => {
         const outcome = ack.ok ? 'ok' : (ack.error?.type ?? 'failed')
-        // An operation that nobody knows is a client's word, and clients have many.
+        // The name of an unknown operation comes from the client, and would make unbounded labels.
         this.#commands.inc({ op: outcome === 'invalid-command' ? 'invalid' : op, outcome })
         if (outcome === 'storage-failed' || outcome === 'fenced') this.#storageFailures.inc({ type: outcome })
       }),
@@ -89,7 +94,7 @@ export class Metrics {
     }
   }
 
-  /** There are tens of thousands a second: its labels are looked up once. */
+  /** There are tens of thousands per second, so its labels are looked up once. */
   #countDelta(kind: string): void {
     const known = this.#deltaKinds.get(kind)
     if (known) known.inc()
@@ -118,12 +123,12 @@ export class Metrics {
     const gauge: Gauge = new Gauge({ name: `tapetree_${name}`, help, registers: [this.#registry], collect })
   }
 
-  /** Since it was last read. */
+  /** Since the last read. */
   #gaugeLoopDelay(): void {
     const delay = this.#loopDelay
     const gauge = new Gauge({
       name: 'tapetree_event_loop_delay_seconds',
-      help: 'How late the event loop was, since this was last read.',
+      help: 'Delay of the event loop, since the last read.',
       labelNames: ['quantile'],
       registers: [this.#registry],
       collect: () => {

@@ -5,16 +5,16 @@ export interface ModelName {
   model: string
 }
 
-/** What a line says of a model that was called. */
+/** A model call, as recorded by a line. */
 export interface ModelCall extends ModelName {
-  /** Absent where the line tells only what a call used. */
+  /** Absent if the line only records usage. */
   outcome?: 'ok' | 'aborted' | 'failed'
   tokens: Record<string, number>
   /** In US dollars. */
   cost: number
 }
 
-/** Undefined where it says nothing of one. A line that does not name the model is taken to mean the one in use. */
+/** Undefined if the line records no call. A line without a model means the one in use. */
 export function modelCallOf(line: Line, inUse: () => ModelName): ModelCall | undefined {
   switch (line.type) {
     case 'message': {
@@ -34,7 +34,7 @@ export function modelCallOf(line: Line, inUse: () => ModelName): ModelCall | und
   }
 }
 
-/** The model that a driver says it uses. */
+/** The model that a driver reports. */
 export function modelInUse(config: Record<string, unknown>): ModelName {
   const { provider = 'unknown', model_id: model = 'unknown' } = (config['model'] ?? {}) as Record<
     string,

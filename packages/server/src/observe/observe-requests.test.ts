@@ -25,7 +25,7 @@ function place(): { app: Hono; metrics: Metrics; written: string[] } {
 }
 
 describe('a request', () => {
-  test('is counted by its route and logged without what stands behind the question mark', async () => {
+  test('is counted by its route and logged without its query string', async () => {
     const { app, metrics, written } = place()
     await app.request('/api/sessions/one?token=hidden-words')
     await app.request('/api/sessions/two')
@@ -39,7 +39,7 @@ describe('a request', () => {
     expect(written.join('')).not.toContain('hidden-words')
   })
 
-  test('that nobody answers, or that is refused, is counted too', async () => {
+  test('without a route, or rejected, is counted too', async () => {
     const { app, metrics } = place()
     await app.request('/nowhere/at/all')
     await app.request('/refused')

@@ -3,7 +3,7 @@ import { routePath } from 'hono/route'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Counts and logs every request that reaches the routes. What was asked behind the `?` is told to nobody: it may hold a token. */
+/** Counts and logs every request that reaches the routes. Query strings are left out: they may contain a token. */
 export function observeRequests({ metrics, log }: { metrics?: Metrics; log?: Log }): MiddlewareHandler {
   return async (context, next) => {
     const startedAt = performance.now()
@@ -12,7 +12,7 @@ export function observeRequests({ metrics, log }: { metrics?: Metrics; log?: Log
     const { method, path } = context.req
     const { status } = context.res
     const matched = routePath(context, -1)
-    // Nobody declared a route for it.
+    // No declared route matched.
     const route = matched.includes('*') ? 'none' : matched
     metrics?.requestDone({ method, route, status, seconds })
     const line = { method, path, route, status, ms: Math.round(seconds * 1000) }

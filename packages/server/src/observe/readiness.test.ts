@@ -9,17 +9,17 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-test('a server is ready until it goes down', async () => {
+test('a server is ready until it shuts down', async () => {
   const sessions = observedSessions({ says: script() })
   cleanUps.push(() => sessions.close())
   const closing = new AbortController()
   const facts = { tenants: new Map([['local', sessions]]), closing: closing.signal }
   expect(notReadyReason(facts)).toBeUndefined()
   closing.abort()
-  expect(notReadyReason(facts)).toBe('The server is going down.')
+  expect(notReadyReason(facts)).toBe('The server is shutting down.')
 })
 
-test('a server that is full of sessions at work is not ready, and one with idle ones is', async () => {
+test('a server full of busy sessions is not ready, and one with idle ones is', async () => {
   const go = Promise.withResolvers<void>()
   const full = observedSessions({
     says: script()
@@ -32,6 +32,6 @@ test('a server that is full of sessions at work is not ready, and one with idle 
   const live = await full.get(await full.create({}))
   expect(notReadyReason(facts)).toBeUndefined()
   await live.perform('c', 'me', { op: 'prompt', args: { text: 'work' } })
-  expect(notReadyReason(facts)).toBe('No more sessions can be live at once.')
+  expect(notReadyReason(facts)).toBe('The limit of live sessions is reached.')
   go.resolve()
 })

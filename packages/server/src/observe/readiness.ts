@@ -7,21 +7,21 @@ export interface ReadinessFacts {
   closing: AbortSignal
 }
 
-/** Why requests should go elsewhere just now, in a sentence; undefined where all is well. */
+/** Why requests should go elsewhere, as a sentence; undefined if the server is ready. */
 export function notReadyReason({ tenants, closing }: ReadinessFacts): string | undefined {
-  if (closing.aborted) return 'The server is going down.'
+  if (closing.aborted) return 'The server is shutting down.'
   const isFull = tenants.size > 0 && [...tenants.values()].every((sessions) => sessions.isFull && !hasIdle(sessions))
-  return isFull ? 'No more sessions can be live at once.' : undefined
+  return isFull ? 'The limit of live sessions is reached.' : undefined
 }
 
 function hasIdle(sessions: LiveSessions): boolean {
   return sessions.opened.some(({ isIdle }) => isIdle)
 }
 
-/** So long a look at the storage counts: whoever asks about readiness must not keep the disk busy. */
+/** How long a storage check is cached, so that readiness probes do not load the disk. */
 const checkedForMs = 2000
 
-/** Says whether the storage of all tenants takes lines, by making a small write durable. */
+/** Checks whether the storage of all tenants accepts writes, with a small durable write. */
 export class StorageCheck {
   readonly #tenants: ReadonlyMap<string, LiveSessions>
   readonly #clock: Clock
@@ -32,7 +32,7 @@ export class StorageCheck {
     this.#clock = clock
   }
 
-  /** Why nothing can be stored just now, in a sentence without paths; undefined if it can. */
+  /** Why nothing can be stored, as a sentence without paths; undefined if the storage works. */
   async reason(): Promise<string | undefined> {
     const now = this.#clock.now()
     if (!this.#last || now - this.#last.at >= checkedForMs) this.#last = { at: now, reason: this.#check() }

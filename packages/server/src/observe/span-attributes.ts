@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Content, Message, ToolResult, Usage } from '@tapetree/session'
 
-/** Names of the GenAI conventions. Copied: the package that holds them may rename them in a minor version. */
+/** Names of the GenAI conventions. Copied: the package that defines them may rename them in a minor version. */
 export const gen = {
   operationName: 'gen_ai.operation.name',
   providerName: 'gen_ai.provider.name',
@@ -58,7 +58,7 @@ export function resultAttributes({ content }: ToolResult): Attributes {
   return { [gen.callResult]: typeof content === 'string' ? content : JSON.stringify(partsOf(content)) }
 }
 
-/** Pictures are not for traces. */
+/** Images are left out of traces. */
 function partsOf(content: readonly Content[]): unknown[] {
   return content.flatMap((block): unknown[] => {
     switch (block.type) {

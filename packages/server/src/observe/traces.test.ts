@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-const secret = 'a word that nobody else should read'
+const secret = 'a private word'
 
 interface Traced {
   live: LiveSession
@@ -88,7 +88,7 @@ describe('a trace', () => {
     })
   })
 
-  test('holds nothing of what was said, unless that is asked for', async () => {
+  test('contains no content, unless configured', async () => {
     const without = await traced(twoTurns())
     await promptOf(without.live, secret)
     expect(JSON.stringify(without.spans)).not.toContain(secret)
@@ -105,7 +105,7 @@ describe('a trace', () => {
     ])
   })
 
-  test('names the kind of a failure and not its words', async () => {
+  test('names the kind of a failure, not its text', async () => {
     const { live, spans } = await traced(script().error('auth', `no key: ${secret}`))
     await promptOf(live, 'go')
     expect(tree(spans)).toEqual([' > invoke_agent tapetree failed', 'invoke_agent tapetree > chat scripted-1 failed'])
@@ -113,14 +113,14 @@ describe('a trace', () => {
     expect(JSON.stringify(spans)).not.toContain(secret)
   })
 
-  test('of a tool that failed says so', async () => {
+  test('of a tool that failed reports it', async () => {
     const says = script().toolCall('1', 'act').toolResult('1', { content: 'no', isError: true }).step().text('Hm.')
     const { live, spans } = await traced(says)
     await promptOf(live, 'go')
     expect(spans[2]).toMatchObject({ name: 'execute_tool act', attributes: { 'error.type': 'tool_error' } })
   })
 
-  test('leaves no span open when the session is closed in the middle', async () => {
+  test('leaves no span open when the session is closed midway', async () => {
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const says = script()
       .do(() => begun.resolve())

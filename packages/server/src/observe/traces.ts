@@ -24,16 +24,16 @@ import {
 } from './span-attributes.ts'
 
 export interface TraceOptions {
-  /** Default: the one that the process has registered; without one nothing is traced. */
+  /** Default: the provider that the process has registered; without one nothing is traced. */
   provider?: TracerProvider
-  /** Whether what was said and done goes into the spans. Off unless it is asked for. */
+  /** Whether spans include content. Off by default. */
   hasContent?: boolean
 }
 
 /**
- * Spans of the GenAI conventions: `invoke_agent` for a run, and in it `chat` for each model call and `execute_tool` for each tool.
- * They are made of the lines of the log and of what the driver tells, so a foreign agent is traced like ours. One of the `observers`
- * of live sessions.
+ * Spans of the GenAI conventions: `invoke_agent` for a run, and in it `chat` for each model call and
+ * `execute_tool` for each tool. Built from log lines and driver events, so foreign agents are traced too. Use
+ * it as one of the `observers` of live sessions.
  */
 export function tracing(options: TraceOptions = {}): (live: LiveSession) => () => void {
   const { provider = trace.getTracerProvider(), hasContent = false } = options
@@ -63,12 +63,12 @@ class SessionSpans {
   readonly #tracer: Tracer
   readonly #hasContent: boolean
   #run: TracedRun | undefined
-  /** The line that the next model call answers to: before it, the call cannot have begun. */
+  /** Time of the line that the next model call answers: the call cannot have started before it. */
   #lastAt = 0
-  /** When the first word of each answer in flight came. */
+  /** When the first text of each answer in flight arrived. */
   #firstWordAt = new Map<string, number>()
   #prompt: Message | undefined
-  /** What each call of the last answer was given, where content is wanted. */
+  /** The input of each call in the last answer, if content is included. */
   #inputs = new Map<string, unknown>()
 
   constructor(live: LiveSession, tracer: Tracer, hasContent: boolean) {
@@ -205,7 +205,7 @@ function inputsOf({ content }: Message): Map<string, unknown> {
   )
 }
 
-/** The kind of an error, never its text: that may quote what was said. */
+/** The kind of an error, never its text, which may quote content. */
 function fail(span: Span, type: string): void {
   span.setAttribute('error.type', type)
   span.setStatus({ code: SpanStatusCode.ERROR })

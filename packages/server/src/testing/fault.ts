@@ -1,4 +1,4 @@
-/** Bugs that a server of many screens may have, each with the invariant of the protocol that must catch it. */
+/** Bugs of a server with many screens, each with the protocol invariant that must catch it. */
 export const faults = {
   'a line is sent in other bytes than it is stored in': 'I1',
   'frame before durable': 'I2',

@@ -6,7 +6,7 @@ import { RecentLines, type OutgoingLine } from '../live/recent-lines.ts'
 import { StateBoard, type BoardValue } from '../live/state-board.ts'
 import type { Fault } from './fault.ts'
 
-/** Puts one bug into a live session, before anybody watches it. */
+/** Injects one bug into a live session, before it has observers. */
 export function breakLive(live: LiveSession, fault: Fault): void {
   switch (fault) {
     case 'a line skipped for a slow client':
@@ -96,7 +96,7 @@ function oneLineEarlier(request: AttachRequest, { lines }: LiveSession): AttachR
   return crc === undefined ? request : { ...request, after: { seq: after.seq - 1, crc } }
 }
 
-/** The lines of another, in a list with a bug. */
+/** Copies lines into a list with a bug. */
 function copied(from: RecentLines, to: RecentLines): RecentLines {
   for (let line = from.after(0); line; line = from.after(line.seq)) to.add(line)
   return to
@@ -106,7 +106,7 @@ class SkippingLines extends RecentLines {
   override after(seq: number): OutgoingLine | undefined {
     const line = super.after(seq)
     const next = line && super.after(line.seq)
-    // Three behind is slow.
+    // Three lines behind is slow.
     const isSlow = next && super.after(next.seq)
     return isSlow ? next : line
   }
@@ -188,7 +188,7 @@ function boundless(inner: Sink): Sink {
   return { buffered: 0, send: (frame) => inner.send(frame), close: (code, reason) => inner.close(code, reason) }
 }
 
-/** As long as one has something that does not leave, nobody is told anything. */
+/** While one client does not drain, no client receives anything. */
 function inStep(live: LiveSession): (inner: Sink) => Sink {
   const all = new Set<Sink>()
   return (inner) => {

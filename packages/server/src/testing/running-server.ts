@@ -11,7 +11,7 @@ import type { LiveSessions } from '../live/live-sessions.ts'
 import { startServer, type RunningServer, type ServerOptions } from '../server.ts'
 import { scriptedSessions } from './scripted-sessions.ts'
 
-/** A server on loopback with a tenant of its own, and a folder that goes with it. */
+/** A server on loopback with its own tenant and folder. */
 export class TestServer {
   readonly server: RunningServer
   readonly tokens: TokenStore
@@ -49,7 +49,7 @@ export class TestServer {
     return ask(path, { url: this.server.url, ...options })
   }
 
-  /** A WebSocket to a session; `protocols` alone say who asks. */
+  /** A WebSocket to a session; only `protocols` authenticate it. */
   dial(sessionId: string, token: string, headers: Record<string, string> = {}): WebSocket {
     const url = `${this.server.url.replace('http', 'ws')}/api/sessions/${sessionId}/ws`
     return new WebSocket(url, ['tapetree.v1', `bearer.${token}`], { headers, rejectUnauthorized: false })
@@ -77,7 +77,7 @@ export interface Answer {
   body: unknown
 }
 
-/** One request on a connection of its own, with exactly these headers: `fetch` forbids some. */
+/** One request on its own connection, with exactly these headers: `fetch` forbids some. */
 export function ask(path: string, { url, method, headers = {}, token, json, socketPath }: Asked): Promise<Answer> {
   const body = json === undefined ? undefined : JSON.stringify(json)
   const target = new URL(path, url)
@@ -115,7 +115,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Not every answer is JSON.
+    // Not every response is JSON.
     return undefined
   }
 }

@@ -4,7 +4,7 @@ import { memoryStore } from '@tapetree/session'
 import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
 
-/** Sessions in memory whose model says what it is told to, each from the beginning. */
+/** Sessions in memory with a scripted model, each from the start of the script. */
 export function scriptedSessions(options: { says?: () => ScriptBuilder; clock?: Clock } = {}): LiveSessions {
   const { says = () => script().text('Hello.'), clock } = options
   const store = memoryStore()

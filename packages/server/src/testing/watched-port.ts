@@ -2,16 +2,16 @@ import type { FilePort } from '@tapetree/session/stores/file'
 
 interface WatchedLog {
   path: string
-  /** Written, and not known to be on the disk. */
+  /** Written, but not known to be on disk. */
   pending: string
   written: number
   synced: number
 }
 
-/** Knows of each log what is durable: written, and synced after that. Sits below everything that is tried. */
+/** Knows which lines of each log are durable: written, and synced afterwards. Sits below all injected faults. */
 export class DurabilityWitness {
   readonly port: FilePort
-  /** Lines on the disk, by their seq. Of one session: a folder of its own each. */
+  /** Lines on disk, by seq. For one session: each has its own folder. */
   readonly lines = new Map<number, string>()
   readonly #logs = new Map<number, WatchedLog>()
 
@@ -69,12 +69,12 @@ export class DurabilityWitness {
   }
 }
 
-/** Says that it is done before it is: what a store does that takes written for durable. */
+/** Reports a sync before it is done, like a store that takes written data for durable. */
 export function hastyPort(inner: FilePort, laterMs: number): FilePort {
   return {
     ...inner,
     dataSync: (fd) => {
-      // It may be closed by then.
+      // The file may be closed by then.
       setTimeout(() => void inner.dataSync(fd).catch(() => undefined), laterMs)
       return Promise.resolve()
     },

@@ -26,7 +26,7 @@ export interface WireLine extends Cursor {
   disk: DiskLine & { seq: number; crc?: unknown }
 }
 
-/** Who looks over the shoulder of a screen: told of every frame as it comes in, before it is applied. */
+/** Observes a screen: receives every frame before it is applied. */
 export interface ScreenWatcher {
   attached?(screen: WireScreen, request: AttachRequest, attached: Attached): void
   line?(screen: WireScreen, line: WireLine): void
@@ -41,22 +41,22 @@ export interface WireScreenOptions {
   url: string
   headers?: Record<string, string>
   watcher?: ScreenWatcher
-  /** How many entries a snapshot has for it. */
+  /** Maximum number of entries in a snapshot. */
   window?: number
-  /** Pause before it comes back. */
+  /** Delay before it reconnects. */
   backoffMs?: number
 }
 
-/** A screen on a real socket that does what the protocol asks of a client, and nothing more: all of it can be seen. */
+/** A screen on a real socket that implements the client side of the protocol, with all its state visible. */
 export class WireScreen {
   readonly id: string
   transcript: Transcript = emptyTranscript()
   cursor: Cursor | undefined
-  /** Whether what it shows began with a snapshot. */
+  /** Whether its transcript started with a snapshot. */
   isFromSnapshot = false
   readonly state = new Map<StateKey, { value: unknown; rev: number }>()
   readonly acks = new Map<string, Ack>()
-  /** The head that the server last spoke of. */
+  /** The last head that the server sent. */
   head = 0
   readonly #options: WireScreenOptions
   readonly #unacknowledged = new Map<string, ClientFrame>()
@@ -85,7 +85,7 @@ export class WireScreen {
     return new Set(this.#unacknowledged.keys())
   }
 
-  /** Comes, or comes back: with its cursor, with another one, or as if for the first time. */
+  /** Connects: with its cursor, with another one, or as a new client. */
   connect(after: Cursor | 'first' | undefined = this.cursor): void {
     this.#leaveSocket()
     this.#isAway = false
@@ -105,19 +105,19 @@ export class WireScreen {
     socket.on('close', (code) => this.#closed(socket, code))
   }
 
-  /** Lines that it has kept from an earlier day: it comes with the cursor of the last. */
+  /** Restores stored lines, and connects with the cursor of the last one. */
   restore(lines: readonly string[]): void {
     for (const text of lines) this.#applyLine(text, JSON.parse(text) as WireLine['disk'])
   }
 
-  /** As when the network goes: nobody says goodbye. */
+  /** Simulates a network failure: no close frame. */
   cut(): void {
     this.#leaveSocket()
     this.#isAway = true
     this.#changed()
   }
 
-  /** Forgets all it has shown, and comes back. */
+  /** Drops its transcript, and reconnects. */
   reload(): void {
     this.transcript = emptyTranscript()
     this.cursor = undefined
@@ -131,7 +131,7 @@ export class WireScreen {
     if (this.#isAttached) this.send(frame)
   }
 
-  /** Any frame, also one that nobody knows. */
+  /** Sends any frame, also an unknown one. */
   send(frame: object): void {
     this.#socket?.send(JSON.stringify(frame))
   }
@@ -147,7 +147,7 @@ export class WireScreen {
     return this.acks.get(id) as Ack
   }
 
-  /** Waits for something to become true, and looks after every frame. */
+  /** Waits for a condition, checked after every frame. */
   async until(isTrue: () => boolean, signal?: AbortSignal): Promise<void> {
     while (!isTrue()) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -158,7 +158,7 @@ export class WireScreen {
     }
   }
 
-  /** Of its own end, while there is one. */
+  /** The local port, while it is connected. */
   get localPort(): number | undefined {
     const { _socket: socket } = (this.#socket ?? {}) as { _socket?: { localPort?: number } }
     return socket?.localPort
@@ -200,7 +200,7 @@ export class WireScreen {
     this.head = Math.max(this.head, disk.seq)
   }
 
-  /** The session has gone on from an entry that was not in the snapshot: only the server can tell the path to it. */
+  /** The session continues from an entry outside of the snapshot: only the server knows its path. */
   #goesOnElsewhere({ id, type }: DiskLine): boolean {
     const { leaf } = this.transcript.path
     const from = type === 'leaf' ? leaf : leaf?.id === id ? leaf.parent : null
@@ -236,7 +236,7 @@ export class WireScreen {
         this.#pongs = Math.max(this.#pongs, frame.data.n)
         return
       default:
-        return // what nobody knows yet breaks nothing
+        return // unknown frames are ignored
     }
   }
 
@@ -250,7 +250,7 @@ export class WireScreen {
       this.cursor = snapshot.head
       this.isFromSnapshot = true
     } else {
-      // Text in flight is told anew on every socket.
+      // Each socket resends text in flight.
       this.transcript = { ...this.transcript, inFlight: new Map() }
     }
     for (const frame of this.#unacknowledged.values()) this.send(frame)

@@ -13,7 +13,7 @@ export class RequestProblem extends Error {
   }
 }
 
-/** What a failure is for a client. What is no client's business is told as no more than that. */
+/** Converts an error to a problem for clients. Internal errors are sent without details. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof RequestProblem) return error.problem
   if (error instanceof SessionError) {
@@ -47,7 +47,7 @@ const statusOf: Partial<Record<SessionErrorCode, number>> = {
   'message-not-found': 404,
 }
 
-/** The message of the error names files of the server. A client is told what the system said, such as `ENOSPC`, and no more. */
+/** The error's message names files of the server. Clients receive only the system's error code, such as `ENOSPC`. */
 function storageDetail({ cause }: SessionError): string {
   const { code } = (cause ?? {}) as { code?: unknown }
   const why = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? ` (${code})` : ''

@@ -24,12 +24,12 @@ type State =
   | { type: 'attached'; live: LiveSession; connection: Connection }
   | { type: 'over' }
 
-/** Commands of one client that may be under way; more are read when some are done. */
+/** Maximum number of pending commands of one client; reading pauses beyond it. */
 const maxUnderWay = 64
-/** A session that is closed again and again while a client gets ready is not one to wait for. */
+/** Maximum number of attempts, if the session keeps being closed while the client attaches. */
 const maxAttempts = 20
 
-/** One WebSocket that looks at one session. */
+/** One WebSocket attached to one session. */
 export class RemoteScreen {
   readonly #options: RemoteScreenOptions
   readonly #sink: SocketSink
@@ -44,11 +44,11 @@ export class RemoteScreen {
     this.#rate = new FrameRate(options.clock)
   }
 
-  /** Listens from now on; calls back when the socket is closed. */
+  /** Starts listening; calls `closed` when the socket is closed. */
   start(closed: () => void): void {
     const { socket, clock } = this.#options
     socket.on('message', (data, isBinary) => this.#take(data, isBinary))
-    // What follows is a close, with its code.
+    // An error is always followed by a close, with its code.
     socket.on('error', () => undefined)
     socket.once('close', () => {
       this.#leave()
@@ -61,12 +61,12 @@ export class RemoteScreen {
   }
 
   close(code: number, reason: string): void {
-    // In this order: a session that is left closes the socket too, as if nothing were the matter.
+    // In this order: leaving the session also closes the socket, with a normal code.
     this.#options.socket.close(code, reason)
     this.#leave()
   }
 
-  /** Ends one that takes nothing. It would never read a farewell. */
+  /** Ends a socket that takes no data. It would never read a close frame. */
   endIfStalled(now: number, afterMs: number): void {
     if (this.#sink.stalledMs(now) >= afterMs) this.#options.socket.terminate()
   }
@@ -76,7 +76,7 @@ export class RemoteScreen {
     if (!this.#rate.take()) return this.close(closeCodes.rate, 'too many frames')
     const frame = isBinary ? undefined : parseFrame(data)
     if (!frame) return this.close(closeCodes.badFrame, 'not a frame of tapetree.v1')
-    // Of a newer client.
+    // A frame of a newer client.
     if (frame === 'unknown') return
     switch (this.#state.type) {
       case 'new':
@@ -103,18 +103,18 @@ export class RemoteScreen {
         const prepared = await live.prepare(request)
         if (this.#hasLeft()) return
         if (!this.#hasClaimed(request.client.id)) {
-          return this.close(closeCodes.badFrame, 'somebody else has this client id')
+          return this.close(closeCodes.badFrame, 'another token has this client id')
         }
         const connection = live.attach(request, this.#sink, prepared)
         if (connection === 'not-prepared') continue
-        // With a word for a reason: without one an error is made, with its stack, and kept as long as the socket.
+        // A string as reason: without one, an error with its stack would be kept as long as the socket.
         this.#attached.abort('attached')
         const state = { type: 'attached', live, connection } as const
         this.#state = state
         for (const frame of early) if (!this.#hasLeft()) this.#answer(frame, state)
         return
       }
-      throw new RequestProblem(503, 'session-busy', 'The session does not stay open.')
+      throw new RequestProblem(503, 'session-busy', 'The session was closed repeatedly during the attach. Try again.')
     } catch (error) {
       this.#refuse(error)
     }
@@ -167,7 +167,7 @@ export class RemoteScreen {
     this.#paceReading()
     const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
     const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }) }
-    // Whatever goes wrong is the answer to this one command; it must not end the server.
+    // Any failure is the answer to this command; it must not crash the server.
     const ack = await live
       .perform(id, connection.client.id, frame)
       .catch((error: unknown) => ({ id, ok: false as const, error: problemOf(error) }))
@@ -181,21 +181,21 @@ export class RemoteScreen {
     this.#paceReading()
   }
 
-  /** Who does not take answers is not read from: what waits for them is bounded. */
+  /** Pauses reading while the client takes no answers, which bounds the buffer. */
   #paceReading(): void {
     const { socket } = this.#options
     if (this.#sink.isFull || this.#underWay >= maxUnderWay) socket.pause()
     else if (socket.isPaused) socket.resume()
   }
 
-  /** A client id replaces its own older connection, never that of somebody else: ids are there for all to see. */
+  /** A client id replaces its own older connection, never one of another token: ids are visible to all. */
   #hasClaimed(clientId: string): boolean {
     const { sessions, caller } = this.#options
     try {
       sessions.clientIds.claim(clientId, caller.tokenId)
       return true
     } catch {
-      // The only thing that it throws says that the id is taken.
+      // It throws only if the id is taken.
       return false
     }
   }
@@ -212,14 +212,14 @@ export class RemoteScreen {
   }
 }
 
-/** Undefined where it is no frame, or one that is known and has something wrong in it. */
+/** Undefined if it is malformed. */
 function parseFrame(data: RawData): ClientFrame | 'unknown' | undefined {
   try {
     const text = Array.isArray(data) ? Buffer.concat(data).toString() : Buffer.from(data as Buffer).toString()
     const parsed: unknown = JSON.parse(text)
     return isUnknown(parsed) ? 'unknown' : clientFrameSchema.safeParse(parsed).data
   } catch {
-    // No JSON is no frame.
+    // Not JSON.
     return undefined
   }
 }
@@ -231,11 +231,11 @@ function isUnknown(frame: unknown): boolean {
   return typeof frame.type === 'string' && !knownTypes.has(frame.type)
 }
 
-/** Enough for a client that sends all its open commands again. */
+/** Enough for a client that resends all its pending commands. */
 const burst = 500
 const perSecond = 50
 
-/** How many frames a client may send: many at once, fewer for long. */
+/** Limits the frames of a client: many in a burst, fewer over time. */
 class FrameRate {
   readonly #clock: Clock
   #left = burst
@@ -246,7 +246,7 @@ class FrameRate {
     this.#at = clock.now()
   }
 
-  /** False where it is one too many. */
+  /** Returns false if the limit is exceeded. */
   take(): boolean {
     const now = this.#clock.now()
     this.#left = Math.min(burst, this.#left + (Math.max(0, now - this.#at) / 1000) * perSecond)

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { highWater, type Sink } from '../live/connection.ts'
 
-/** Frames to a WebSocket. Says when there is room again, and whether anything leaves at all. */
+/** Sends frames to a WebSocket. Reports when there is room again, and whether data leaves at all. */
 export class SocketSink implements Sink {
   readonly #socket: WebSocket
   readonly #stream: Duplex
@@ -34,7 +34,7 @@ export class SocketSink implements Sink {
     this.#socket.close(code, reason)
   }
 
-  /** For how long nothing has left, although something waits. */
+  /** How long no data has left although some is waiting. */
   stalledMs(now: number): number {
     if (this.buffered === 0) {
       this.#seen = undefined
@@ -45,7 +45,7 @@ export class SocketSink implements Sink {
     return now - this.#seen.since
   }
 
-  /** One for all frames: ten thousand sockets are told of each line. */
+  /** One callback for all frames: ten thousand sockets receive each line. */
   readonly #flushed = (): void => {
     this.#sent++
     if (!this.#isFull || this.isFull) return
@@ -56,7 +56,10 @@ export class SocketSink implements Sink {
 
 const textFrame = { binary: false }
 
-/** What the kernel has not taken yet of a write that it has begun. Node has no public name for it; without, whole writes count. */
+/**
+ * Bytes of a started write that the kernel has not accepted. Node has no public API for it; without it, only
+ * whole writes count.
+ */
 function unsentBytes(stream: Duplex): number {
   const { _handle: handle } = stream as { _handle?: { writeQueueSize?: unknown } | null }
   return typeof handle?.writeQueueSize === 'number' ? handle.writeQueueSize : 0

@@ -1,4 +1,5 @@
-// The frames on the page were captured here, from a real server. These tests fail when a frame has other members than its example.
+// The frames on the page were captured here, from a real server. These tests fail if a frame has other members
+// than its example.
 import { onlyModel } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { clientFrameSchema, closeCodes, limits, operationNames, stateKeys, type ServerFrame } from '@tapetree/client'
@@ -21,7 +22,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-test('every frame on the page is as a server sends it; UPDATE_WEBSOCKET_PAGE=1 writes them anew', async () => {
+test('every frame on the page matches what a server sends; UPDATE_WEBSOCKET_PAGE=1 writes them again', async () => {
   const captured = await capture()
   if (process.env['UPDATE_WEBSOCKET_PAGE'] === '1') writeFileSync(pageUrl, withExamples(captured))
   const told = readFileSync(pageUrl, 'utf8').matchAll(examplePattern)
@@ -29,14 +30,14 @@ test('every frame on the page is as a server sends it; UPDATE_WEBSOCKET_PAGE=1 w
   expect(shown).toEqual(Object.fromEntries([...captured].map(([name, frame]) => [name, shapeOf(frame)])))
 })
 
-test('every example of what a client sends is one that the server takes', () => {
+test('every client frame on the page is accepted by the server', () => {
   const sent = Array.from(page.matchAll(/<!-- sent -->\n\n```json\n([^]*?)```/g), ([, json = '']) => JSON.parse(json))
   expect(new Set(sent.map((frame) => clientFrameSchema.parse(frame).type))).toEqual(
     new Set(['attach', 'cmd', 'ping', 'presence']),
   )
 })
 
-test('every operation has a row with the role that it needs, and no other', () => {
+test('every operation has a row with its role, and no other', () => {
   const rows = Array.from(sectionOf('Operations').matchAll(/^\| `([a-z_.]+)` +\| ([a-z]+) +\|/gm), ([, op, role]) => [
     op,
     role,
@@ -67,7 +68,7 @@ test('the limits are those of the code', () => {
 
 type Frame = ServerFrame | { seq: number; type: string }
 
-/** One session, from the first screen to the end of its server, and a frame of each kind. */
+/** One session, from the first screen to the end of its server, with a frame of each kind. */
 async function capture(): Promise<Map<string, Frame>> {
   const readyToEnd = Promise.withResolvers<void>()
   const model = scriptedModel(
@@ -145,7 +146,7 @@ async function capture(): Promise<Map<string, Frame>> {
   return taken
 }
 
-/** A client that keeps what it hears. */
+/** A client that records its frames. */
 class Wire {
   readonly socket: WebSocket
   readonly #heard: Frame[] = []
@@ -210,7 +211,7 @@ function withExamples(captured: ReadonlyMap<string, Frame>): string {
   })
 }
 
-/** Names of members and types of values: ids and times are another each time. */
+/** Names of members and types of values: ids and times differ each time. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf)
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value

@@ -22,7 +22,7 @@ async function start(options?: Parameters<typeof TestServer.start>[0]): Promise<
 
 type Heard = ServerFrame | { type: string; seq: number }
 
-/** A client that keeps what it hears. */
+/** A client that records its frames. */
 class Ear {
   readonly socket: WebSocket
   readonly heard: Heard[] = []
@@ -99,7 +99,7 @@ describe('a WebSocket', () => {
     expect(await ear.command('bad', 'prompt', { txt: 'hi' })).toMatchObject({ ok: false, error: { status: 422 } })
   })
 
-  test('ignores frames of types that it does not know, before it is attached and after', async () => {
+  test('ignores frames of unknown types, before and after it attaches', async () => {
     const { server, id } = await start()
     const ear = new Ear(server.dial(id, await server.token('drive')))
     await once(ear.socket, 'open')
@@ -112,7 +112,7 @@ describe('a WebSocket', () => {
     expect((await ear.hears('pong')).data.n).toBe(1)
   })
 
-  test('goes on where it was, and replaces its own older one', async () => {
+  test('resumes at its cursor, and replaces its own older connection', async () => {
     const { server, id } = await start()
     const token = await server.token('drive')
     const first = await Ear.attached(server.dial(id, token), 'tab')
@@ -126,7 +126,7 @@ describe('a WebSocket', () => {
     expect([...live.connections].map(({ client }) => client.id)).toEqual(['tab'])
   })
 
-  test('does not take the place of somebody with another token', async () => {
+  test('does not replace a client of another token', async () => {
     const { server, id } = await start()
     const first = await Ear.attached(server.dial(id, await server.token('drive')), 'tab')
     const thief = new Ear(server.dial(id, await server.token('view')))
@@ -137,7 +137,7 @@ describe('a WebSocket', () => {
     await first.hears('pong')
   })
 
-  test('hears frames that it sent right behind its attach, in their order', async () => {
+  test('handles frames sent right after its attach, in order', async () => {
     const { server, id } = await start()
     const ear = new Ear(server.dial(id, await server.token('drive')))
     await once(ear.socket, 'open')
@@ -149,7 +149,7 @@ describe('a WebSocket', () => {
     expect(ear.heard[0]).toMatchObject({ type: 'attached' })
   })
 
-  test('comes in by cookie from a page of our own, and by the Unix socket without anything', async () => {
+  test('is admitted by cookie from our own page, and over the Unix socket without credentials', async () => {
     const { server, id } = await start((folder) => ({ unixSocket: join(folder, 'door') }))
     const { url, address } = server.server
     const cookie = `tapetree-${address.port}=${await server.token('view')}`
@@ -179,18 +179,18 @@ describe('a command', () => {
     expect(await queuer.command('q-2', 'rename', { name: 'mine' })).toMatchObject({ ok: true })
   })
 
-  test('that fails in a way nobody expected is answered, and the server goes on', async () => {
+  test('that fails unexpectedly is answered, and the server continues', async () => {
     const { server, id } = await start()
     const ear = await Ear.attached(server.dial(id, await server.token('drive')))
     const live = await server.sessions.get(id)
-    vi.spyOn(live, 'perform').mockRejectedValueOnce(new Error('nobody expected this'))
+    vi.spyOn(live, 'perform').mockRejectedValueOnce(new Error('an unexpected error'))
     expect(await ear.command('one', 'rename', { name: 'x' })).toMatchObject({ ok: false, error: { status: 500 } })
     expect(await ear.command('two', 'rename', { name: 'x' })).toMatchObject({ ok: true })
   })
 })
 
-describe('a WebSocket is refused', () => {
-  test('without a token that is good, in the protocol for who speaks it and by status for who does not', async () => {
+describe('a WebSocket is rejected', () => {
+  test('without a valid token, by close frame for our protocol and by status otherwise', async () => {
     const { server, id } = await start(() => ({ failures: { max: 2 } }))
     const dial = (token: string, path = id): Promise<{ code: number }> => new Ear(server.dial(path, token)).closed
     expect(await dial('wrong')).toMatchObject({ code: closeCodes.auth })
@@ -204,7 +204,7 @@ describe('a WebSocket is refused', () => {
     expect(String((await once(new WebSocket(url), 'error'))[0])).toContain('401')
   })
 
-  test('from a foreign page or under a foreign name, whatever it has', async () => {
+  test('from a foreign page or under a foreign host, whatever its credentials', async () => {
     const { server, id } = await start()
     const token = await server.token('drive')
     const { url } = server.server
@@ -218,7 +218,7 @@ describe('a WebSocket is refused', () => {
     expect(String((await once(bare, 'error'))[0])).toContain('403')
   })
 
-  test('where there is no such session, or it is that of another tenant', async () => {
+  test('if the session does not exist, or belongs to another tenant', async () => {
     const other = scriptedSessions()
     const { server, id } = await start(() => {
       const sessions = scriptedSessions()
@@ -242,7 +242,7 @@ describe('a WebSocket is refused', () => {
     }
   })
 
-  test('that is some other upgrade, or at some other path', async () => {
+  test('that is another upgrade, or at another path', async () => {
     const { server } = await start()
     const { address } = server.server
     const raw = async (text: string): Promise<string> => {
@@ -281,7 +281,7 @@ describe('a WebSocket is closed', () => {
     expect(await ear.closed).toMatchObject({ code: closeCodes.badFrame })
   })
 
-  test('for frames that come too fast, also where nobody knows them', async () => {
+  test('for too many frames, even unknown ones', async () => {
     const { server, id } = await start()
     const ear = await Ear.attached(server.dial(id, await server.token('view')))
     for (let n = 0; n < 600; n++) ear.say('dance', { n })
@@ -295,20 +295,20 @@ describe('a WebSocket is closed', () => {
     expect(await ear.closed).toMatchObject({ code: closeCodes.badFrame })
   })
 
-  test('for a frame that is too large, before all of it has come', async () => {
+  test('for a frame that is too large, before all of it has arrived', async () => {
     const { ear } = await open()
     ear.socket.send('x'.repeat(limits.maxFrameBytes + 1))
     expect(await ear.closed).toMatchObject({ code: closeCodes.tooLarge })
   })
 
-  test('for frames that come too fast', async () => {
+  test('for too many frames', async () => {
     const { server, id } = await start()
     const ear = await Ear.attached(server.dial(id, await server.token('view')))
     for (let n = 0; n < 600; n++) ear.say('ping', { n })
     expect(await ear.closed).toMatchObject({ code: closeCodes.rate })
   })
 
-  test('where it does not attach in time', async () => {
+  test('if it does not attach in time', async () => {
     const clock = new FakeClock()
     const { ear } = await open(() => ({ clock, sessions: scriptedSessions() }))
     await vi.waitFor(() => expect(clock.waits).toContain(limits.attachMs))
@@ -316,7 +316,7 @@ describe('a WebSocket is closed', () => {
     expect(await ear.closed).toMatchObject({ code: closeCodes.noAttach })
   })
 
-  test('within a second when its token is revoked, also where it does not answer, and no other is', async () => {
+  test('within a second when its token is revoked, even if it does not answer, and no other is', async () => {
     const { server, id } = await start()
     const { token, record } = await server.tokens.create({ tenant: 'default', role: 'view' })
     const polite = await Ear.attached(server.dial(id, token), 'polite')
@@ -346,7 +346,7 @@ describe('a WebSocket is closed', () => {
     expect(await ear.closed).toMatchObject({ code: closeCodes.auth })
   })
 
-  test('for good when its session is deleted: it is told that it is gone', async () => {
+  test('permanently when its session is deleted: the code tells that it is gone', async () => {
     const { server, id } = await start()
     const token = await server.token('drive')
     const ear = await Ear.attached(server.dial(id, token))
@@ -355,7 +355,7 @@ describe('a WebSocket is closed', () => {
     expect(ear.heard.at(-1)).toMatchObject({ type: 'gone' })
   })
 
-  test('with a goodbye when the server goes down', async () => {
+  test('with a bye when the server shuts down', async () => {
     const { server, id } = await start()
     const ear = await Ear.attached(server.dial(id, await server.token('view')))
     const idle = new Ear(server.dial(id, await server.token('view')))
@@ -367,8 +367,8 @@ describe('a WebSocket is closed', () => {
   })
 })
 
-describe('a socket that takes nothing', () => {
-  /** Answers of a run, big enough to fill what the kernel holds for a reader that has stopped. */
+describe('a socket that takes no data', () => {
+  /** Answers of a run, large enough to fill the kernel's buffers of a stopped reader. */
   async function stall(): Promise<{ clock: FakeClock; socket: Socket; server: TestServer; id: string; ear: Ear }> {
     const clock = new FakeClock()
     const big = 'x'.repeat(150_000)
@@ -393,7 +393,7 @@ describe('a socket that takes nothing', () => {
     return { clock, socket, server, id, ear }
   }
 
-  test('is not given more than the mark and a frame, and has everything when it wakes', async () => {
+  test('is given at most the high-water mark and one frame, and receives everything when it resumes', async () => {
     const { socket, server, id, ear } = await stall()
     const live = await server.sessions.get(id)
     const [connection] = live.connections

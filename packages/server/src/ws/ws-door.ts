@@ -21,16 +21,16 @@ export interface WsDoorOptions {
   clock?: Clock
 }
 
-/** Declared as the routes are, for whoever takes stock of them. */
+/** Declared like the routes, for listings of all endpoints. */
 export const wsRoute = { method: 'get', path: '/api/sessions/{id}/ws', access: 'view' } as const
 
 /** A socket that takes no byte for this long, with some waiting, is ended. */
 const stallMs = 60_000
 const lookMs = 5000
-/** How long a client has to answer our close. */
+/** How long a client has to answer our close frame. */
 const closeMs = 1000
 
-/** Where WebSockets come in. */
+/** Accepts WebSockets. */
 export class WsDoor {
   readonly #options: WsDoorOptions
   readonly #clock: Clock
@@ -49,7 +49,10 @@ export class WsDoor {
     return this.#screens.size
   }
 
-  /** Takes a socket over, or answers why not. Nothing is awaited between the look at the token and keeping the socket under it. */
+  /**
+   * Accepts a socket, or rejects it with a reason. Nothing is awaited between checking the token and
+   * registering the socket under it.
+   */
   upgrade(request: IncomingMessage, socket: Socket, { head, peer }: { head: Buffer; peer: Peer }): void {
     socket.on('error', destroyFailed)
     const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
@@ -59,8 +62,8 @@ export class WsDoor {
       const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access)
       const { caller } = admitted
       const sessions = this.#options.tenants.get(caller.tenant)
-      if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts nothing of this tenant.')
-      if (this.#closing.signal.aborted) throw new RequestProblem(503, 'shutting-down', 'The server is going down.')
+      if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
+      if (this.#closing.signal.aborted) throw new RequestProblem(503, 'shutting-down', 'The server is shutting down.')
       this.#options.waitingRoom.admit(socket)
       const clock = this.#clock
       this.#server.handleUpgrade(request, socket, head, (webSocket) =>
@@ -71,7 +74,7 @@ export class WsDoor {
     }
   }
 
-  /** On its own: closures that live as long as the socket would keep the whole request if they were made beside it. */
+  /** A separate method: closures that live as long as the socket would otherwise retain the whole request. */
   #open(options: RemoteScreenOptions, admitted: Admitted): void {
     const screen = new RemoteScreen(options)
     const release = this.#options.holders.hold(admitted, () => screen.close(closeCodes.auth, 'the token is over'))
@@ -82,14 +85,14 @@ export class WsDoor {
     })
   }
 
-  /** Says goodbye to whoever is still there. Those of live sessions have been told by their session. */
+  /** Closes remaining sockets. Those of live sessions were closed by their session. */
   close(): void {
     this.#closing.abort()
     for (const screen of this.#screens) screen.close(closeCodes.restart, 'the server is restarting')
     this.#server.close()
   }
 
-  /** A browser is not told the status of an upgrade that failed: who speaks our protocol is told in it, then put out. */
+  /** Browsers do not see the status of a failed upgrade: clients of our protocol get the reason in a close frame. */
   #refuse(
     problem: Problem,
     { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
@@ -118,7 +121,7 @@ export class WsDoor {
   }
 }
 
-/** Our own code for what is too large; `ws` has noticed by the header of the frame, before the rest of it came. */
+/** Uses our own code for frames that are too large; `ws` detects them by the frame header. */
 class DoorSocket extends WebSocket {
   override close(code?: number, data?: string | Buffer): void {
     super.close(code === 1009 ? closeCodes.tooLarge : code, data)
@@ -131,7 +134,7 @@ const serverOptions = {
   perMessageDeflate: false,
   maxPayload: limits.maxFrameBytes,
   WebSocket: DoorSocket,
-  // The token that was offered beside it is never said back.
+  // The offered token is never echoed.
   handleProtocols: (offered: Set<string>): string | false => (offered.has(subprotocol) ? subprotocol : false),
   closeTimeout: closeMs,
 }
@@ -142,7 +145,7 @@ const pathPattern = /^\/api\/sessions\/([^/?#]+)\/ws(?:\?|$)/
 
 function sessionIdIn(url: string | undefined): string {
   const id = pathPattern.exec(url ?? '')?.[1]
-  if (!isId(id)) throw new RequestProblem(404, 'not-found', 'There is no WebSocket here.')
+  if (!isId(id)) throw new RequestProblem(404, 'not-found', 'There is no WebSocket endpoint at this path.')
   return id
 }
 

@@ -1,4 +1,4 @@
-// A server of its own process over a shared file of tokens: says where it listens, and serves until it is killed.
+// A server process with a shared token file: prints its address, and serves until it is killed.
 import { startServer } from '../../server.ts'
 import { scriptedSessions } from '../../testing/scripted-sessions.ts'
 import { TokenStore } from '../token-store.ts'

@@ -1,4 +1,5 @@
-// A process that hosts a session and is killed while a tool runs. Says the id of the session when the tool has begun and a message waits.
+// A process that hosts a session and is killed while a tool runs. Prints the session id once the tool runs and
+// a message is queued.
 import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'

@@ -8,7 +8,7 @@ type Comparison = z.infer<typeof comparisonSchema>
 
 const maxEntries = 1000
 
-/** Where two paths part, and what came on each of them behind that. Reads the whole log. */
+/** The common ancestor of two paths, and the entries after it on each. Reads the whole log. */
 export async function compareLeaves(
   session: Session,
   { left, right }: { left: string; right: string },
@@ -36,13 +36,13 @@ async function entriesOf(session: Session): Promise<Map<string, Entry>> {
   for await (const stored of session.lines()) {
     if (stored.type !== 'line') continue
     const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
-    // An id that comes twice in a damaged log means what it meant first.
+    // In a damaged log with a repeated id, the first entry counts.
     if (isEntryLine(line) && !entries.has(line.id)) entries.set(line.id, line)
   }
   return entries
 }
 
-/** From the root to the entry. */
+/** From the root to the entry, inclusive. */
 function pathTo(entryId: string, entries: ReadonlyMap<string, Entry>): Entry[] {
   const path = new Set<Entry>()
   let entry = entries.get(entryId)

@@ -5,7 +5,7 @@ import type { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { toWire, messageOnWire } from './wire-entry.ts'
 
-/** Undefined, or rejected, where it is not to be had. */
+/** Returns undefined or rejects if the model is not available. */
 export type OpenModel = (model: { provider: string; modelId: string }) => Promise<Model | undefined>
 
 type ContextBody = z.infer<typeof contextSchema>
@@ -27,7 +27,7 @@ export function contextOnWire(entryId: string | null, context: Context): Context
   }
 }
 
-/** What was sent to get an answer. Rejects for an entry that no model made. */
+/** The request that led to an answer. Rejects for an entry that no model produced. */
 export async function requestOf(
   session: Session,
   entryId: string,
@@ -35,13 +35,13 @@ export async function requestOf(
 ): Promise<z.infer<typeof entryRequestSchema>> {
   const entry = await session.getEntry(entryId)
   if (entry.type !== 'message' || !entry.request) {
-    throw new RequestProblem(404, 'no-request', `Entry ${entryId} is no answer of a model.`)
+    throw new RequestProblem(404, 'no-request', `Entry ${entryId} is not an answer of a model.`)
   }
   const { sha256, adapter, adapterVersion, params, leafId } = entry.request
   const { provider = '', model = '', thinkingLevel } = entry.message
   const context = await session.getContext({ leafId })
   const reference = { provider, modelId: model }
-  // A model without its key cannot be opened; that is nothing against the request.
+  // A model without its key cannot be opened; the request may still be valid.
   const opened = await openModel(reference).catch(() => undefined)
   const outcome = (await checkRequest(session, entryId, { model: () => opened })) ?? 'unknown-model'
   return {
@@ -56,10 +56,11 @@ export async function requestOf(
 }
 
 const outcomes: Record<RequestCheck['outcome'], string> = {
-  same: 'Made again from the log it has the hash that was recorded.',
-  different: 'Made again from the log it has another hash: the log, or what makes requests of it, has changed since.',
-  changed: 'An extension had changed what was sent, so the log alone cannot say what it was.',
-  'unknown-model': 'This server cannot open the model that answered, so the request cannot be made again.',
+  same: 'The request rebuilt from the log has the recorded hash.',
+  different:
+    'The request rebuilt from the log has a different hash: the log, or the code that builds requests, has changed since.',
+  changed: 'An extension changed the request, so the log alone cannot reproduce it.',
+  'unknown-model': 'This server cannot open the model that answered, so it cannot rebuild the request.',
 }
 
 function messageWithReason({ entryId, message, made }: ContextMessage): ContextBody['messages'][number] {
@@ -68,8 +69,8 @@ function messageWithReason({ entryId, message, made }: ContextMessage): ContextB
 }
 
 const sentences: Record<ContextBody['messages'][number]['reason'], (role: string) => string> = {
-  path: (role) => `This ${role} message lies on the path to the entry.`,
-  summary: () => 'This summary stands for what was said before it.',
-  'missing-result': () => 'A call on the path has no result, and a model wants one for each.',
-  'orphan-result': () => 'The call that this is the result of is not in the context any more.',
+  path: (role) => `This ${role} message is on the path to the entry.`,
+  summary: () => 'This summary replaces the messages before it.',
+  'missing-result': () => 'A call on the path has no result, and models require one for each.',
+  'orphan-result': () => 'The call of this result is no longer in the context.',
 }

@@ -9,11 +9,11 @@ import { RequestProblem } from '../../util/problem-error.ts'
 type FolderList = z.infer<typeof folderListSchema>
 type FileList = z.infer<typeof fileListSchema>
 
-/** Of a folder with more in it than this, not all is seen. */
+/** At most this many entries of a folder are read. */
 const maxSeen = 5000
 const maxFolders = 500
 
-/** What is inside a folder that can be chosen. What begins with a dot is not offered. */
+/** Subfolders that can be chosen. Names that begin with a dot are hidden. */
 export async function listFolders(path: string | undefined, roots: readonly string[]): Promise<FolderList> {
   if (path === undefined) {
     const folders = roots.map((root) => ({ name: basename(root) || root, path: root }))
@@ -33,7 +33,7 @@ export async function listFolders(path: string | undefined, roots: readonly stri
   }
 }
 
-/** Files and folders whose paths begin with what was typed. A path that leads out of the folder has none. */
+/** Files and folders whose paths start with the typed text. A path that leads out of the folder has none. */
 export async function completeFiles(
   root: string,
   { typed, limit }: { typed: string; limit: number },
@@ -74,7 +74,7 @@ async function look(
   return { seen, has_more: count > maxSeen }
 }
 
-/** Undefined for what leads out of the root, and for what is neither. */
+/** Undefined for a path that leads out of the root, and for other kinds of files. */
 async function kindOf(folder: string, entry: Dirent, root: string): Promise<'file' | 'folder' | undefined> {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'folder'
@@ -85,18 +85,18 @@ async function kindOf(folder: string, entry: Dirent, root: string): Promise<'fil
   return found?.isDirectory() ? 'folder' : found?.isFile() ? 'file' : undefined
 }
 
-/** The real place of a folder that lies inside one of the roots. What lies outside is not even asked for. */
+/** The real path of a folder inside one of the roots. Paths outside are rejected without reading them. */
 export async function folderInside(path: string, roots: readonly string[]): Promise<string> {
-  if (!isAbsolute(path)) throw new RequestProblem(422, 'not-absolute', 'A folder is named by its absolute path.')
+  if (!isAbsolute(path)) throw new RequestProblem(422, 'not-absolute', 'The path of the folder must be absolute.')
   const wanted = resolve(path)
   const realRoots = await Promise.all(roots.map((root) => realOr(root, root)))
   if (![...roots.map((root) => resolve(root)), ...realRoots].some((root) => isInside(wanted, root))) throw outside(path)
   const real = await realOr(wanted, undefined)
   const found = real === undefined ? undefined : await stat(real).catch(() => undefined)
   if (real === undefined || !found?.isDirectory()) {
-    throw new RequestProblem(404, 'folder-not-found', `There is no folder ${JSON.stringify(path)}.`)
+    throw new RequestProblem(404, 'folder-not-found', `The folder ${JSON.stringify(path)} does not exist.`)
   }
-  // A link inside of a root may lead out of it.
+  // A symbolic link inside of a root may lead out of it.
   if (!realRoots.some((root) => isInside(real, root))) throw outside(path)
   return real
 }
@@ -109,6 +109,6 @@ function outside(path: string): RequestProblem {
   return new RequestProblem(
     403,
     'outside-roots',
-    `${JSON.stringify(path)} is not inside a folder that may be used here.`,
+    `${JSON.stringify(path)} is outside of the folders that this server may use.`,
   )
 }

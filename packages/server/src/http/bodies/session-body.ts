@@ -4,7 +4,7 @@ import type { LiveSession } from '../../live/live-session.ts'
 import { stoppedRun } from '../../live/state-values.ts'
 import { etagOf } from '../responses.ts'
 
-/** A row of the list. Where a session lies is nobody's business on the wire. */
+/** A row of the list. The path of a session is never sent. */
 export function summaryOf(info: SessionInfo, live?: LiveSession): SessionSummary {
   const { cwd, parentSession, subagent, firstText, estimated } = info
   const stopped = live ? stoppedRun(live.driver) : info.stopped
@@ -27,16 +27,16 @@ export function summaryOf(info: SessionInfo, live?: LiveSession): SessionSummary
   }
 }
 
-/** As the list has it: a run of a session that is not live here may have been left by its process. */
+/** The list row: an open run of a session that is not live here may be interrupted. */
 export async function infoOf(session: Session, live: LiveSession | undefined): Promise<SessionInfo> {
   const { info } = session
   if (live || info.status !== 'running' || (await session.currentOwner())) return info
-  return { ...info, stopped: { type: 'interrupted', reason: 'The process that ran it has ended.' } }
+  return { ...info, stopped: { type: 'interrupted', reason: 'The process of the run has ended.' } }
 }
 
 export interface TaggedDetails {
   details: SessionDetails
-  /** Of what can be changed, as the log has it: it stays the same while a run goes on, and whether or not the session is live. */
+  /** Covers the mutable properties in the log: it does not change during a run, nor with the session being live. */
   etag: string
 }
 
@@ -48,7 +48,7 @@ export async function detailsOf(session: Session, live: LiveSession | undefined)
   }
   const now = { ...kept, mode: null, ...live?.driver.config() } as Pick<SessionDetails, 'mode'> & typeof kept
   const { turns, toolCalls, runMs, tokens, cost } = session.totals
-  // Whoever looks without writing is told nothing of it: that is only the way we looked.
+  // A session opened only for this read is read-only by our choice, which is not reported.
   const readOnly = live ? live.driver.readOnly?.reason : session.owner?.reason
   const details: SessionDetails = {
     ...summaryOf(await infoOf(session, live), live),

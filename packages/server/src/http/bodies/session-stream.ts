@@ -12,7 +12,7 @@ export interface SessionStreamRequest extends Pick<EventStreamOptions, 'clock' |
   clientId?: string
 }
 
-/** The same reader as behind a socket. A line of the log has its cursor as id; everything else is named by its type. */
+/** Uses the same connection as a WebSocket. A log line has its cursor as id; other events are named by type. */
 export async function streamSession(
   open: () => Promise<LiveSession>,
   request: SessionStreamRequest,
@@ -45,14 +45,14 @@ interface Attached {
   connection: Connection
 }
 
-/** While the snapshot is made, more lines may come than are kept, or the session may be closed: then once more. */
+/** Retries if more lines arrive than are kept while the snapshot is made, or if the session is closed. */
 async function attachTo(open: () => Promise<LiveSession>, request: AttachRequest, sink: Sink): Promise<Attached> {
   for (let tries = 0; tries < 5; tries++) {
     const live = await open()
     const connection = live.attach(request, sink, await live.prepare(request))
     if (connection !== 'not-prepared') return { live, connection }
   }
-  throw new RequestProblem(503, 'too-busy', 'The session changes faster than it can be shown. Try again.')
+  throw new RequestProblem(503, 'too-busy', 'The session changes too quickly to attach. Try again.')
 }
 
 function sinkOf(stream: EventStream): Sink {
@@ -83,7 +83,7 @@ function eventIdOf({ seq = 0, crc, line_crc, count = 1 }: Frame): string {
   return `${seq + count - 1}-${known}`
 }
 
-/** What `Last-Event-ID` says; undefined where it says nothing that could be a cursor. */
+/** The cursor in `Last-Event-ID`; undefined if it has none. */
 export function cursorOf(eventId: string | undefined): Cursor | undefined {
   const found = /^(\d{1,15})-([0-9A-Za-z]{0,64})$/.exec(eventId ?? '')
   return found ? { seq: Number(found[1]), crc: found[2] ?? '' } : undefined

@@ -6,7 +6,7 @@ import { isEntryLine } from './wire-entry.ts'
 const defaultLimit = 200
 const previewLength = 200
 
-/** Some entries of the log with their parents. Reads no more of it than it shows. */
+/** A window of entries with their parents. Reads only that part of the log. */
 export async function treeWindow(
   session: Session,
   { after, before, limit = defaultLimit }: z.infer<typeof treeQuerySchema>,
@@ -39,7 +39,7 @@ export function nodeOf(entry: Entry, labels: ReadonlyMap<string, string>): TreeN
   }
 }
 
-/** Records lie between the entries: it goes back further until there are enough. */
+/** Records lie between entries, so this reads further back until there are enough. */
 async function newestBefore(session: Session, end: number, count: number): Promise<Entry[]> {
   for (let span = count * 2; ; span *= 4) {
     const after = Math.max(0, end - 1 - span)

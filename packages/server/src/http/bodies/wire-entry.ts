@@ -1,6 +1,6 @@
 import { toDisk, type Entry, type Line, type Message } from '@tapetree/session'
 
-/** An entry with the names that it has in the log. */
+/** An entry with the names of the log. */
 export function entryOnWire(entry: Entry): Record<string, unknown> {
   return { seq: entry.seq, ...toDisk(entry as unknown as { type: string }, entry) }
 }
@@ -10,15 +10,15 @@ export function messageOnWire(message: Message): Record<string, unknown> & { rol
   return onDisk as Record<string, unknown> & { role: string }
 }
 
-/** Nodes and notes hang somewhere; records do not. */
+/** Nodes and notes have a parent; records do not. */
 export function isEntryLine(line: Line): line is Entry {
   return 'parentId' in line
 }
 
-/** What is not ours keeps its names: tool input, custom data, what a provider said. */
+/** Foreign members keep their names: tool input, custom data, provider metadata. */
 const foreign = new Set(['input', 'data', 'params', 'providerMetadata', 'inputSchema'])
 
-/** The same value with members as they are named on the wire. */
+/** Converts member names to those of the wire. */
 export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire)
   if (typeof value !== 'object' || value === null) return value

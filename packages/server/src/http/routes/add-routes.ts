@@ -13,7 +13,7 @@ import { addSessionFeed } from './session-feed.ts'
 import { addSessions } from './sessions.ts'
 import { addWorkspace } from './workspace.ts'
 
-/** All that there is below `/api`, but for signing in and the socket. */
+/** All routes below `/api`, except authentication and the socket. */
 export function addRoutes(routes: Routes, parts: ApiParts): void {
   addHealth(routes, parts)
   addSessions(routes, parts)

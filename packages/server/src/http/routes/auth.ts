@@ -30,22 +30,22 @@ export interface AuthParts {
   clock: Clock
 }
 
-/** Tokens of the caller's own tenant, and the ways to come by one. */
+/** Tokens of the caller's tenant, pairing and sign-in. */
 export function addAuthRoutes(routes: Routes, parts: AuthParts): void {
   addTokens(routes, parts)
   addPairing(routes, parts)
   addSignIn(routes, parts)
 }
 
-/** Also where nobody has a token, as over the Unix socket alone. */
+/** Also available without tokens, as over the Unix socket alone. */
 export function addCallerRoute(routes: Routes): void {
   routes.add(
     'view',
     {
       method: 'get',
       path: '/api/caller',
-      summary: 'Who the server takes the caller for',
-      responses: { 200: json(callerSchema, 'As the token says.') },
+      summary: 'Show the caller and its role',
+      responses: { 200: json(callerSchema, 'The caller of this token.') },
     },
     (context) => {
       const { tokenId, tenant, role } = context.get('caller')
@@ -60,8 +60,8 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
     {
       method: 'get',
       path: '/api/tokens',
-      summary: 'The tokens of the tenant',
-      responses: { 200: json(tokenListSchema, 'Without the tokens themselves, which nobody knows.') },
+      summary: 'List the tokens of the tenant',
+      responses: { 200: json(tokenListSchema, 'Without the tokens themselves, which are not stored.') },
     },
     (context) => context.json({ tokens: tokens.list(context.get('caller').tenant).map(infoOf) }, 200),
   )
@@ -72,13 +72,13 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       path: '/api/tokens',
       summary: 'Make a token',
       request: { body: jsonBody(createTokenSchema) },
-      responses: { 201: json(tokenCreatedSchema, 'The token is shown this once.') },
+      responses: { 201: json(tokenCreatedSchema, 'The token is shown only this once.') },
     },
     async (context) => {
       const { role, name, expires_at: expires } = context.req.valid('json')
       const expiresAt = expires === undefined ? undefined : Date.parse(expires)
       if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new RequestProblem(422, 'already-over', 'A token ends in the future.')
+        throw new RequestProblem(422, 'already-over', 'The expiry time of a token must be in the future.')
       }
       const { tenant } = context.get('caller')
       const made = await tokens.create({
@@ -95,12 +95,12 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       path: '/api/tokens/{token_id}',
       summary: 'Revoke a token',
       request: { params: z.object({ token_id: z.string().max(64) }) },
-      responses: { 204: { description: 'Whoever came in by it has been put out.' } },
+      responses: { 204: { description: 'Its connections are closed.' } },
     },
     async (context) => {
       const { token_id: tokenId } = context.req.valid('param')
       if (!(await tokens.revoke(tokenId, context.get('caller').tenant))) {
-        throw new RequestProblem(404, 'token-not-found', 'There is no such token.')
+        throw new RequestProblem(404, 'token-not-found', 'The token does not exist.')
       }
       return context.body(null, 204)
     },
@@ -113,9 +113,9 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     {
       method: 'post',
       path: '/api/pairing',
-      summary: 'A code that lets one device in',
+      summary: 'Create a pairing code for one device',
       request: { body: jsonBody(beginPairingSchema) },
-      responses: { 201: json(pairingBegunSchema, 'Good once, and not for long.') },
+      responses: { 201: json(pairingBegunSchema, 'Valid once, and only briefly.') },
     },
     (context) => {
       const { role, name } = context.req.valid('json')
@@ -128,9 +128,9 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     {
       method: 'post',
       path: '/api/pair',
-      summary: 'Exchange a code for a token of its own',
+      summary: 'Exchange a pairing code for a new token',
       request: { body: jsonBody(pairSchema) },
-      responses: { 201: json(pairedSchema, 'As a cookie, or in the answer for a program that asks so.') },
+      responses: { 201: json(pairedSchema, 'As a cookie, or in the response if a program requests it.') },
     },
     async (context) => {
       const { code, name, as = 'cookie' } = context.req.valid('json')
@@ -153,7 +153,7 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
       path: '/api/sign-in',
       summary: 'Exchange a token for a cookie',
       request: { body: jsonBody(signInSchema) },
-      responses: { 200: json(tokenInfoSchema, 'The cookie comes with it.') },
+      responses: { 200: json(tokenInfoSchema, 'The response sets the cookie.') },
     },
     (context) => {
       const { token } = context.req.valid('json')
@@ -169,8 +169,8 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
     {
       method: 'post',
       path: '/api/sign-out',
-      summary: 'Drop the cookie',
-      responses: { 204: { description: 'The token itself stays good until it is revoked.' } },
+      summary: 'Delete the cookie',
+      responses: { 204: { description: 'The token itself stays valid until it is revoked.' } },
     },
     (context) => {
       context.header('set-cookie', clearedCookie(visitOf(context).peer))
@@ -183,7 +183,7 @@ function grantOf(tenant: string, role: NewToken['role'], name: string | undefine
   return { tenant, role, ...(name !== undefined && { name }) }
 }
 
-/** The cookie ends with its token. */
+/** The cookie expires with its token. */
 function cookieOf(token: string, { expiresAt }: TokenRecord, { peer, clock }: { peer: Peer; clock: Clock }): string {
   return tokenCookie(token, peer, expiresAt === undefined ? undefined : (expiresAt - clock.now()) / 1000)
 }

@@ -14,19 +14,19 @@ export function addBlobs(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/images',
-      summary: 'Stores an image that a prompt may name',
-      description: 'The body is the image. What it is, its bytes say; the content type is not believed.',
+      summary: 'Store an image for a prompt',
+      description: 'The body is the image. Its type is detected from its bytes, not from the content type.',
       request: {
         params: sessionParameter,
         body: { content: Object.fromEntries(imageTypes.map((type) => [type, { schema: bytes }])) },
       },
-      responses: { 201: json(imageStoredSchema, 'Stored by its content: the same image twice is one.') },
+      responses: { 201: json(imageStoredSchema, 'Stored by content: the same image twice is one.') },
     },
     async (context) => {
       const image = new Uint8Array(await context.req.arrayBuffer())
       const mediaType = imageTypeOf(image)
       if (mediaType === undefined) {
-        throw new RequestProblem(415, 'no-image', 'Images are PNG, JPEG, GIF or WebP.')
+        throw new RequestProblem(415, 'no-image', 'The image must be PNG, JPEG, GIF or WebP.')
       }
       const live = await context.get('sessions').get(context.req.valid('param').id)
       await live.becomeWritable()
@@ -39,7 +39,7 @@ export function addBlobs(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/blobs/{sha256}',
-      summary: 'The bytes of a blob',
+      summary: 'Get the bytes of a blob',
       request: { params: blobParameters },
       responses: {
         200: { description: 'They never change.', content: { 'application/octet-stream': { schema: bytes } } },
@@ -49,7 +49,7 @@ export function addBlobs(routes: Routes): void {
       const { id, sha256 } = context.req.valid('param')
       const blob = await readSession(context.get('sessions'), id, (session) => session.getBlob(sha256))
       const type = imageTypeOf(blob)
-      // Whatever it is, no browser makes a page of it.
+      // Keeps browsers from rendering it as a page.
       return context.body(new Uint8Array(blob), 200, {
         'content-type': type ?? 'application/octet-stream',
         'content-disposition': type === undefined ? 'attachment' : 'inline',
@@ -62,7 +62,7 @@ export function addBlobs(routes: Routes): void {
   )
 }
 
-/** The kinds of image that models take, by how their bytes begin. */
+/** The image types that models accept, by their first bytes. */
 function imageTypeOf(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 12)).toString('latin1')
   if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png'

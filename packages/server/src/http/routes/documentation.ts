@@ -21,9 +21,9 @@ export function addDocumentation(routes: Routes): void {
     {
       method: 'get',
       path: '/api/openapi.json',
-      summary: 'This API, as OpenAPI 3.1',
+      summary: 'Get the OpenAPI 3.1 document of this API',
       responses: {
-        200: json(z.looseObject({ openapi: z.string() }), 'Made from the schemas that requests are checked by.'),
+        200: json(z.looseObject({ openapi: z.string() }), 'Generated from the schemas that validate requests.'),
       },
     },
     (context) => {
@@ -32,7 +32,7 @@ export function addDocumentation(routes: Routes): void {
     },
   )
   const pages = [
-    { path: '/api/docs', type: 'text/html; charset=utf-8', body: explorerPage, summary: 'A page to try the API' },
+    { path: '/api/docs', type: 'text/html; charset=utf-8', body: explorerPage, summary: 'Open a page to try the API' },
     { path: '/api/docs.js', type: 'text/javascript; charset=utf-8', body: explorerScript, summary: 'Its script' },
     { path: '/api/docs.css', type: 'text/css; charset=utf-8', body: explorerStyle, summary: 'Its looks' },
   ]

@@ -28,7 +28,7 @@ interface Event {
   data: Record<string, unknown>
 }
 
-/** Reads a stream of events one by one. */
+/** Reads an event stream one event at a time. */
 class Reader {
   readonly seen: Event[] = []
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
@@ -112,7 +112,7 @@ describe('a page of events', () => {
     expect((await api.get(`${path}/events?after=-1`)).status).toBe(422)
   })
 
-  test('waits for the next line, and no longer than it was told to', async () => {
+  test('waits for the next line, but not longer than requested', async () => {
     const clock = new FakeClock()
     const api = start({ clock })
     const path = await api.session()
@@ -130,7 +130,7 @@ describe('a page of events', () => {
 })
 
 describe('a stream of events', () => {
-  test('begins with a snapshot, tells every line with its cursor, and goes on where a reader left', async () => {
+  test('starts with a snapshot, sends every line with its cursor, and resumes at a cursor', async () => {
     const api = start({ script: script().text('one').step().text('two') })
     const path = await api.session({ prompt: 'a' })
     const live = await api.sessions.get(path.slice(14))
@@ -159,7 +159,7 @@ describe('a stream of events', () => {
     await wrong.cancel()
   })
 
-  test('gives a real ping every 15 seconds, and keeps its reader present', async () => {
+  test('sends a real ping every 15 seconds, and keeps its reader present', async () => {
     const clock = new FakeClock()
     const api = start({ clock })
     const path = await api.session()
@@ -203,7 +203,7 @@ describe('a stream of events', () => {
 })
 
 describe('a server', () => {
-  test('takes bodies over a real connection, and counts the bytes of one that does not say how long it is', async () => {
+  test('accepts bodies over a real connection, and counts the bytes of one without a length', async () => {
     const api = start({ script: script().text('one') })
     const url = await listen(api)
     const path = await api.session()
@@ -224,7 +224,7 @@ describe('a server', () => {
 })
 
 describe('the feed of the session list', () => {
-  test('tells what changes, and what is gone', async () => {
+  test('reports changed and removed sessions', async () => {
     const api = start()
     const url = await listen(api)
     const feed = new Reader(await fetch(`${url}/api/events`))

@@ -18,11 +18,11 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
     {
       method: 'get',
       path: '/api/sessions/{id}/events',
-      summary: 'Lines of the log: a page of them, the next one when it comes, or all of them as NDJSON',
+      summary: 'Get lines of the log: a page, the next line when it arrives, or all lines as NDJSON',
       request: { params: sessionParameter, query: eventQuerySchema },
       responses: {
         200: {
-          description: 'Lines byte for byte. As NDJSON (by `Accept`) without a limit where none is given.',
+          description: 'Lines byte for byte. As NDJSON (by `Accept`) without a limit if none is given.',
           content: { 'application/json': { schema: eventPageSchema }, [ndjson]: { schema: z.string() } },
         },
       },
@@ -40,7 +40,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
       return readSession(sessions, id, async (session) => {
         const { head } = session
         const lines = await eventPage(session, query)
-        // Not parsed and made anew: a line is the same bytes behind every door.
+        // Not reserialized: a line has the same bytes on every endpoint.
         const body = `{"events":[${lines.join(',')}],"head":${JSON.stringify(head)}}`
         return context.body(body, 200, { 'content-type': 'application/json' }) as never
       })
@@ -52,7 +52,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
     {
       method: 'get',
       path: '/api/sessions/{id}/events/stream',
-      summary: 'The session as it goes on, as server-sent events',
+      summary: 'Follow the session as server-sent events',
       request: { params: sessionParameter, query: streamQuerySchema },
       responses: {
         200: {
@@ -79,13 +79,13 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
   )
 }
 
-/** When whatever is streamed to this caller must end. */
+/** Aborts when streams to this caller must end. */
 export function endOf(context: Context<AppEnv>, closing: AbortSignal): AbortSignal {
   const revoked = context.get('revoked')
   return AbortSignal.any([closing, context.req.raw.signal, ...(revoked ? [revoked] : [])])
 }
 
-/** Resolves when there is a line after this one, or the time is over. */
+/** Resolves when there is a line after this one, or on timeout. */
 async function lineAfter(
   session: Session,
   { after, wait, signal, clock }: { after: number; wait: number; signal: AbortSignal; clock: Clock },
@@ -95,12 +95,12 @@ async function lineAfter(
   const stop = session.subscribe(({ seq }) => {
     if (seq > after) over.abort()
   })
-  // Both ends of the wait are right: a line has come, or none has.
+  // Either outcome of the wait is fine.
   await clock.wait(wait * 1000, AbortSignal.any([over.signal, signal])).catch(() => undefined)
   stop()
 }
 
-/** The lines one by one, each with a newline, for as long as there are any. */
+/** The lines one by one, each with a newline, until the signal aborts. */
 async function streamLines(sessions: LiveSessions, sessionId: string, query: PageQuery): Promise<Response> {
   const session = await sessions.store.open(sessionId, { readOnly: true })
   const lines = linesOf(session, query)
@@ -133,10 +133,10 @@ interface PageQuery {
 }
 
 const defaultLimit = 500
-/** A page ends behind this many bytes, but not before its first line. */
+/** A page ends after this many bytes, but has at least one line. */
 const maxPageBytes = 4 * 1024 * 1024
 
-/** Lines byte for byte, oldest first: what follows a line, or the newest before one. */
+/** Lines byte for byte, oldest first: those after a line, or the newest before one. */
 async function eventPage(session: Session, { after, before, limit = defaultLimit }: PageQuery): Promise<string[]> {
   if (before !== undefined && after === undefined) return linesBefore(session, before, limit)
   const lines: string[] = []
@@ -156,7 +156,7 @@ function textOf(line: LogLine): string {
   return line.type === 'line' ? line.text : JSON.stringify({ seq: line.seq, type: 'lost', count: line.count })
 }
 
-/** Each line has a number of its own, so the newest before one are those with the numbers before it. */
+/** Each line has its own number, so the newest before one have the numbers before it. */
 async function linesBefore(session: Session, before: number, limit: number): Promise<string[]> {
   const end = Math.min(before, session.head.seq + 1)
   const lines: string[] = []
@@ -166,7 +166,7 @@ async function linesBefore(session: Session, before: number, limit: number): Pro
     const text = textOf(line)
     bytes += text.length
     lines.push(text)
-    // Of too many bytes the newest are wanted.
+    // If there are too many bytes, keep the newest lines.
     while (bytes > maxPageBytes && lines.length > 1) bytes -= lines.shift()?.length ?? 0
   }
   return lines

@@ -12,7 +12,7 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
     {
       method: 'get',
       path: '/api/health',
-      summary: 'Whether the process answers',
+      summary: 'Check whether the process answers',
       responses: { 200: json(healthSchema, 'It does.') },
     },
     (context) => context.json({ status: 'ok' as const }, 200),
@@ -22,8 +22,8 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
     {
       method: 'get',
       path: '/api/ready',
-      summary: 'Whether it should be sent requests',
-      responses: { 200: json(readinessSchema, 'It should.'), 503: json(readinessSchema, 'Not just now.') },
+      summary: 'Check whether the server is ready for requests',
+      responses: { 200: json(readinessSchema, 'It should.'), 503: json(readinessSchema, 'It is not ready.') },
     },
     async (context) => {
       const reason = await notReady?.()
@@ -33,14 +33,14 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
   )
 }
 
-/** It counts what all tenants do, so only the owner's sees it. */
+/** It counts the activity of all tenants, so only the owner's tenant may read it. */
 export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string): void {
   const { method, path, access } = metricsRoute
   const text = { 'text/plain': { schema: z.string() } }
   const route = createRoute({ method, path, responses: { 200: { description: 'For Prometheus.', content: text } } })
   routes.add(access, route, async (context) => {
     if (context.var.caller.tenant !== ownerTenant)
-      throw new RequestProblem(403, 'owner-only', 'It is for the owner of this server.')
+      throw new RequestProblem(403, 'owner-only', 'Only the owner of this server may read the metrics.')
     return context.text(await metrics.metricsText(), 200, { 'content-type': metrics.contentType })
   })
 }

@@ -25,7 +25,7 @@ async function body<T = Record<string, unknown>>(response: Response | Promise<Re
   return (await (await response).json()) as T
 }
 
-/** Its hash is that of what it is shown, as with a real one. */
+/** Its hash covers its context, as with a real model. */
 function hashingModel(says: ScriptBuilder): Model {
   const model = scriptedModel(says)
   const { provider, id, api, limits } = model
@@ -40,7 +40,7 @@ function hashingModel(says: ScriptBuilder): Model {
   }
 }
 
-/** A session that has been prompted, and is done. */
+/** A session after one prompt. */
 async function told(options: TestApiOptions): Promise<{ api: TestApi; path: string; id: string }> {
   const api = start(options)
   const path = await api.session({ prompt: 'hello there' })
@@ -57,7 +57,7 @@ interface Nodes {
 }
 
 describe('the tree', () => {
-  test('is told in windows that fit together, whichever way they are asked for', async () => {
+  test('is listed in windows that fit together, in both directions', async () => {
     const { api, path, id } = await told({ script: script().text('answer') })
     const { session } = await api.sessions.get(id)
     for (let count = 0; count < 20; count++) await session.appendMessage('user', [text(`more ${count}`)])
@@ -84,7 +84,7 @@ describe('the tree', () => {
     expect(backwards).toEqual(all.nodes)
   })
 
-  test('is compared at two leaves: where they part, what each side has and took', async () => {
+  test('is compared at two leaves: common ancestor, entries and usage of each side', async () => {
     const { api, path, id } = await told({ script: script().text('answer') })
     const { session } = await api.sessions.get(id)
     const fork = session.leafId ?? ''
@@ -110,7 +110,7 @@ describe('the tree', () => {
 })
 
 describe('the context', () => {
-  test('says of each message which entry it comes from, and why it is there', async () => {
+  test('gives each message its entry, and the reason why it is included', async () => {
     const { api, path, id } = await told({ script: script().text('answer') })
     const { session } = await api.sessions.get(id)
     const said = (await session.getContext()).messages[0]?.entryId
@@ -143,7 +143,7 @@ describe('the context', () => {
       recorded: { adapter: 'scripted', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
       is_exact: true,
       verified: true,
-      reason: 'Made again from the log it has the hash that was recorded.',
+      reason: 'The request rebuilt from the log has the recorded hash.',
       context: { messages: [{ message: { role: 'user' } }] },
     })
     expect(openModel).toHaveBeenCalledWith('local', { provider: 'scripted', modelId: 'scripted-1' })
@@ -152,7 +152,7 @@ describe('the context', () => {
   })
 })
 
-test('a request that cannot be made again, or comes out differently, is told as not verified', async () => {
+test('a request that cannot be rebuilt, or differs, is reported as not verified', async () => {
   const models: (Model | Error | undefined)[] = [scriptedModel(), undefined, new Error('no key')]
   const openModel = async (): Promise<Model | undefined> => {
     const model = models.shift()
@@ -162,7 +162,7 @@ test('a request that cannot be made again, or comes out differently, is told as 
   const model = hashingModel(script().text('answer'))
   const { api, path, id } = await told({ agent: { models: onlyModel(model) }, parts: { openModel } })
   const at = `${path}/entries/${(await api.sessions.get(id)).session.leafId}/request`
-  const different = expect.stringContaining('another hash') as string
+  const different = expect.stringContaining('different hash') as string
   const unknown = expect.stringContaining('cannot open the model') as string
   expect(await body(api.get(at))).toMatchObject({ verified: false, reason: different })
   expect(await body(api.get(at))).toMatchObject({ verified: false, reason: unknown })
@@ -170,7 +170,7 @@ test('a request that cannot be made again, or comes out differently, is told as 
 })
 
 describe('the recording', () => {
-  test('is streamed at the pace it was recorded, times the speed, from where one wants', async () => {
+  test('is streamed at its recorded pace, times the speed, from any position', async () => {
     const clock = new FakeClock()
     const api = start({ clock, store: memoryStore({ now: () => new Date(clock.now()) }) })
     const path = await api.session()
@@ -199,7 +199,7 @@ describe('the recording', () => {
     expect((await api.get(`${path}/player?speed=0`, { headers })).status).toBe(422)
   })
 
-  test('is played in pages, from an index, a line or a time, all of it or some types', async () => {
+  test('is played in pages, from an index, a line or a time, for all or some types', async () => {
     const { api, path } = await told({ script: script().reasoning('hm').text('answer') })
     const all = await body<{ events: { type: string; seq: number; timestamp: string }[]; length: number }>(
       api.get(`${path}/player`),
@@ -246,7 +246,7 @@ describe('the recording', () => {
 })
 
 describe('a question', () => {
-  test('is answered by the first, and the others are told by whom', async () => {
+  test('is answered by the first client, and the others learn which one', async () => {
     const api = start({
       script: script()
         .toolCall('c1', 'act', { deep: { keptAsItIs: 1 } })
@@ -287,7 +287,7 @@ describe('an image', () => {
   const send = (api: TestApi, path: string, bytes: Uint8Array): Promise<Response> =>
     api.request(`${path}/images`, { method: 'POST', body: bytes, headers: { 'content-type': 'image/gif' } })
 
-  test('is what its bytes say, is kept by its content, and comes back as it was', async () => {
+  test('is typed by its bytes, stored by its content, and returned unchanged', async () => {
     const api = start()
     const path = await api.session()
     const stored = await send(api, path, png)
@@ -301,7 +301,7 @@ describe('an image', () => {
     expect((await api.get(`${path}/blobs/short`)).status).toBe(422)
   })
 
-  test('that is none, or is too large, is refused', async () => {
+  test('that is not an image, or too large, is rejected', async () => {
     const api = start()
     const path = await api.session()
     const page = new Uint8Array(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg">'))

@@ -29,14 +29,14 @@ import { systemClock, type Clock } from '@tapetree/agent'
 
 type HistoryParts = Pick<ApiParts, 'openModel' | 'closing' | 'clock'>
 
-/** Everything that was, for whoever looks back. */
+/** Routes that read the past of a session. */
 export function addHistory(routes: Routes, { openModel, closing, clock }: HistoryParts): void {
   routes.add(
     'view',
     {
       method: 'get',
       path: '/api/sessions/{id}/tree',
-      summary: 'Entries with their parents, a window at a time',
+      summary: 'List entries with their parents, one window at a time',
       request: { params: sessionParameter, query: treeQuerySchema },
       responses: { 200: json(treeWindowSchema, 'In the order of the log.') },
     },
@@ -51,7 +51,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/compare',
-      summary: 'Two leaves: where they part, and what each side took',
+      summary: 'Compare two leaves: their common ancestor, and the entries of each side',
       request: { params: sessionParameter, query: comparisonQuerySchema },
       responses: { 200: json(comparisonSchema, 'Both sides.') },
     },
@@ -69,7 +69,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/context',
-      summary: 'What the model is shown at an entry, and why each part of it is there',
+      summary: 'Get the context of the model at an entry, with the reason for each part',
       request: { params: sessionParameter, query: contextQuerySchema },
       responses: { 200: json(contextSchema, 'Each message with its entry and its reason.') },
     },
@@ -88,9 +88,9 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/entries/{entry_id}',
-      summary: 'One entry, whole',
+      summary: 'Get one complete entry',
       request: { params: entryParameters },
-      responses: { 200: json(eventSchema, 'As the log has it, with what lies in blobs put back.') },
+      responses: { 200: json(eventSchema, 'As in the log, with large values restored from blobs.') },
     },
     async (context) => {
       const { id, entry_id: entryId } = context.req.valid('param')
@@ -103,10 +103,13 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/entries/{entry_id}/request',
-      summary: 'The request that an answer is the answer to',
+      summary: 'Get the request that led to an answer',
       request: { params: entryParameters },
       responses: {
-        200: json(entryRequestSchema, 'As it was recorded, made again from the log, and whether the two are the same.'),
+        200: json(
+          entryRequestSchema,
+          'The recorded request, the one rebuilt from the log, and whether they are the same.',
+        ),
       },
     },
     async (context) => {
@@ -122,11 +125,11 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/player',
-      summary: 'The session as it was recorded, event by event',
+      summary: 'Play back the recorded session, event by event',
       request: { params: sessionParameter, query: playerQuerySchema },
       responses: {
         200: {
-          description: 'One page of events; or as NDJSON all that follow, at the pace they were recorded.',
+          description: 'One page of events; or as NDJSON all remaining ones, at their recorded pace.',
           content: { 'application/json': { schema: playerPageSchema }, [ndjson]: { schema: z.string() } },
         },
       },
@@ -147,7 +150,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/search',
-      summary: 'Finds words in all sessions',
+      summary: 'Search all sessions',
       request: { query: searchQuerySchema },
       responses: { 200: json(searchResultSchema, 'Newest first.') },
     },
@@ -186,27 +189,27 @@ function typesOf(names: string | undefined): z.infer<typeof playbackTypeSchema>[
   return names?.split(',').map((name) => {
     const type = playbackTypeSchema.safeParse(name.trim())
     if (!type.success)
-      throw new RequestProblem(422, 'unknown-type', `There are no events of type ${JSON.stringify(name)}.`)
+      throw new RequestProblem(422, 'unknown-type', `The event type ${JSON.stringify(name)} does not exist.`)
     return type.data
   })
 }
 
 interface PlayRequest {
   speed: number
-  /** Absent: all. */
+  /** Absent: all types. */
   types: readonly PlaybackEventType[] | undefined
   clock?: Clock | undefined
   signal: AbortSignal
 }
 
-/** The events from where the player stands on, one a line, at the pace they were recorded. A reader that is slow is waited for. */
+/** The remaining events of the player, one per line, at their recorded pace. Waits for slow readers. */
 function playSession(player: Player, { signal, ...request }: PlayRequest): ReadableStream<Uint8Array> {
   const left = new AbortController()
   const lines = linesOf(player, { ...request, signal: AbortSignal.any([signal, left.signal]) })
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        // Who is let go, as when the server goes down, has had all up to here.
+        // On abort, as on shutdown, the stream ends after the last complete event.
         const next = await lines.next().catch(() => ({ done: true as const, value: undefined }))
         if (next.done) controller.close()
         else controller.enqueue(Buffer.from(next.value))

@@ -17,7 +17,7 @@ export function addPermissions(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/permissions',
-      summary: 'Questions that wait for an answer',
+      summary: 'List pending requests to the user',
       request: { params: sessionParameter },
       responses: { 200: json(permissionListSchema, 'Oldest first.') },
     },
@@ -32,8 +32,8 @@ export function addPermissions(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/permissions/{request_id}',
-      summary: 'Answers a question; the first answer counts',
-      description: 'Whoever comes later gets 409 `already-resolved` with `option_id`, `client` and `seq` of the first.',
+      summary: 'Answer a request; the first answer wins',
+      description: 'Later answers get 409 `already-resolved` with `option_id`, `client` and `seq` of the first.',
       request: { params: requestParameters, headers: commandHeaders, body: jsonBody(permissionAnswerSchema) },
       responses: { 200: json(permissionAnsweredSchema, 'It counts.') },
     },

@@ -14,15 +14,16 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/archive',
-      summary: 'Puts a session away; not while it runs',
+      summary: 'Archive a session that is not running',
       request: { params: sessionParameter },
-      responses: { 200: json(movedSessionSchema, 'It is away.') },
+      responses: { 200: json(movedSessionSchema, 'It is archived.') },
     },
     async (context) => {
       const { id } = context.req.valid('param')
       const sessions = context.get('sessions')
       await readSession(sessions, id, (session, live) => {
-        if (live?.driver.isBusy) throw new SessionError('session-busy', `Session ${session.id} is running.`)
+        if (live?.driver.isBusy)
+          throw new SessionError('session-busy', `Session ${session.id} is running. Cancel the run first.`)
       })
       await sessions.release(id)
       await sessions.store.archive(id)
@@ -35,9 +36,9 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/unarchive',
-      summary: 'Takes a session back from the archive',
+      summary: 'Restore a session from the archive',
       request: { params: sessionParameter },
-      responses: { 200: json(movedSessionSchema, 'It is back.') },
+      responses: { 200: json(movedSessionSchema, 'It is restored.') },
     },
     async (context) => context.json(await restore(context.get('sessions'), context.req.valid('param').id), 200),
   )
@@ -46,9 +47,9 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/restore',
-      summary: 'Takes a session back from the trash',
+      summary: 'Restore a session from the trash',
       request: { params: sessionParameter },
-      responses: { 200: json(movedSessionSchema, 'It is back.') },
+      responses: { 200: json(movedSessionSchema, 'It is restored.') },
     },
     async (context) => context.json(await restore(context.get('sessions'), context.req.valid('param').id), 200),
   )
@@ -57,7 +58,7 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/export',
-      summary: 'A session with its blobs as one file',
+      summary: 'Export a session with its blobs as one file',
       request: { params: sessionParameter },
       responses: {
         200: { description: 'A pack.', content: { [packType]: { schema: z.any() } } },
@@ -66,7 +67,7 @@ export function addPlaces(routes: Routes): void {
     async (context) => {
       const { id } = context.req.valid('param')
       const pack = context.get('sessions').store.pack(id)[Symbol.asyncIterator]()
-      // What is not there is said before the answer begins.
+      // Errors such as a missing session are reported before the response starts.
       const first = await pack.next()
       return new Response(streamOf(first, pack), {
         headers: {
@@ -79,7 +80,7 @@ export function addPlaces(routes: Routes): void {
   )
 }
 
-/** One that is not away stays where it is. */
+/** A session that is active already stays in place. */
 async function restore(sessions: LiveSessions, id: string): Promise<z.infer<typeof movedSessionSchema>> {
   await sessions.store.restore(id).catch((error: unknown) => {
     const isOpen = error instanceof SessionError && error.code === 'session-owned'

@@ -16,7 +16,7 @@ function start(options?: TestApiOptions): TestApi {
   return api
 }
 
-/** A session whose agent is busy until the test lets it go. */
+/** A session whose agent is busy until the test releases it. */
 async function busy(): Promise<{ api: TestApi; path: string; go: () => void }> {
   const held = Promise.withResolvers<void>()
   const api = start({
@@ -45,7 +45,7 @@ async function add(api: TestApi, path: string, message: string): Promise<Added> 
 }
 
 describe('the queue', () => {
-  test('takes, lists, gives and drops messages in the shapes of the specification', async () => {
+  test('adds, lists, returns and removes messages in the shapes of the specification', async () => {
     const { api, path } = await busy()
     const added = await api.post(`${path}/queue`, { message: "What's the status?", image_ids: [] })
     expect(added.status).toBe(201)
@@ -69,7 +69,7 @@ describe('the queue', () => {
     expect(await body(api.get(`${path}/queue`))).toEqual({ messages: [], count: 0 })
   })
 
-  test('is of follow-ups only: what steers is not in it', async () => {
+  test('contains only follow-ups, no steers', async () => {
     const { api, path } = await busy()
     expect(await body(api.post(`${path}/prompt`, { text: 'now', when_busy: 'steer' }))).toMatchObject({
       outcome: 'steered',
@@ -82,7 +82,7 @@ describe('the queue', () => {
     expect(live.session.inbox.messages.map(({ message }) => message)).toEqual(['now'])
   })
 
-  test('takes a message once, however often it is sent under its key', async () => {
+  test('adds a message once, however often it is sent under its key', async () => {
     const { api, path } = await busy()
     const headers = { 'idempotency-key': 'add-1', 'x-client-id': 'phone' }
     const [left, right] = await Promise.all([
@@ -99,7 +99,7 @@ describe('the queue', () => {
     expect(await body(other)).toMatchObject({ status: 422, type: 'key-reused' })
   })
 
-  test('edits, moves and holds a message for whom nobody was faster', async () => {
+  test('edits, moves and holds a message only if its ETag still matches', async () => {
     const { api, path, go } = await busy()
     const one = await add(api, path, 'one')
     const two = await add(api, path, 'two')
@@ -120,7 +120,7 @@ describe('the queue', () => {
     await vi.waitFor(async () => expect(await body(api.get(`${path}/queue`))).toMatchObject({ count: 0 }))
   })
 
-  test('refuses a message with nothing in it, before it waits', async () => {
+  test('rejects an empty message before it is queued', async () => {
     const { api, path } = await busy()
     expect(await body(api.post(`${path}/queue`, { message: ' ' }))).toMatchObject({ status: 422, type: 'empty-prompt' })
     expect((await api.post(`${path}/queue`, {})).status).toBe(422)
@@ -129,7 +129,7 @@ describe('the queue', () => {
 })
 
 describe('a run', () => {
-  test('is cancelled by its name and by no other', async () => {
+  test('is cancelled only by its own id', async () => {
     const { api, path, go } = await busy()
     const { run_id } = await body<{ run_id: string }>(api.get(path))
     expect(await body(api.post(`${path}/cancel`, { run_id: 'other' }))).toMatchObject({
@@ -144,7 +144,7 @@ describe('a run', () => {
     expect(await body(api.get(path))).toMatchObject({ status: 'idle', run_id: null })
   })
 
-  test('is not begun twice, and goes on where it is told to', async () => {
+  test('is not started twice, and resumes on request', async () => {
     const { api, path, go } = await busy()
     const again = api.post(`${path}/prompt`, { text: 'more', when_busy: 'reject' })
     expect(await body(again)).toMatchObject({ status: 409, type: 'session-busy' })
@@ -160,7 +160,7 @@ describe('a run', () => {
     expect((await api.post(`${path}/prompt`, { text: ' ' })).status).toBe(422)
   })
 
-  test('that was started before a restart is known by its key', async () => {
+  test('that was started before a restart is recognized by its key', async () => {
     const { api, path, go } = await busy()
     const id = path.slice(14)
     go()

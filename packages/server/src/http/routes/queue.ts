@@ -17,16 +17,16 @@ import { readSession, messageParameters, sessionParameter } from './parameters.t
 
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
 
-/** Paths, shapes and codes are those of the specification; PATCH is ours. Messages that steer are not in the queue. */
+/** Paths, shapes and codes follow the specification; PATCH is an addition. Steers are not in the queue. */
 export function addQueue(routes: Routes): void {
   routes.add(
     'view',
     {
       method: 'get',
       path: '/api/sessions/{id}/queue',
-      summary: 'Messages that wait for the agent',
+      summary: 'List queued messages',
       request: { params: sessionParameter },
-      responses: { 200: json(queueListSchema, 'In the order in which they go out.') },
+      responses: { 200: json(queueListSchema, 'In delivery order.') },
     },
     async (context) => {
       const { id } = context.req.valid('param')
@@ -54,7 +54,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue',
-      summary: 'Takes out all messages',
+      summary: 'Remove all queued messages',
       request: { params: sessionParameter, headers: commandHeaders },
       responses: { 204: { description: 'None waits.' } },
     },
@@ -69,10 +69,10 @@ export function addQueue(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/queue/{msg_id}',
-      summary: 'One message that waits',
+      summary: 'Get one queued message',
       request: { params: messageParameters },
       responses: {
-        200: json(queuedMessageSchema, 'With an ETag that changes with its words, its place and its hold.'),
+        200: json(queuedMessageSchema, 'With an ETag that changes with its text, its position and its hold.'),
       },
     },
     async (context) => {
@@ -88,9 +88,9 @@ export function addQueue(routes: Routes): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue/{msg_id}',
-      summary: 'Takes out one message',
+      summary: 'Remove one queued message',
       request: { params: messageParameters, headers: commandHeaders },
-      responses: { 204: { description: 'It does not wait any more.' } },
+      responses: { 204: { description: 'It is no longer queued.' } },
     },
     async (context) => {
       const { id, msg_id: messageId } = context.req.valid('param')
@@ -105,11 +105,11 @@ export function addQueue(routes: Routes): void {
     {
       method: 'patch',
       path: '/api/sessions/{id}/queue/{msg_id}',
-      summary: 'Edits, moves, holds or releases a message that waits',
+      summary: 'Edit, move, hold or release a queued message',
       request: { params: messageParameters, headers: patchHeaders, body: jsonBody(queuePatchSchema) },
       responses: {
-        200: json(queuedMessageSchema, 'As it is now.'),
-        204: { description: 'It does not wait in the queue any more: it steers, or has gone out.' },
+        200: json(queuedMessageSchema, 'Its new state.'),
+        204: { description: 'It is no longer in the queue: it is a steer, or was delivered.' },
       },
     },
     async (context) => {
@@ -118,7 +118,7 @@ export function addQueue(routes: Routes): void {
       const { 'if-match': ifMatch } = context.req.valid('header')
       const commands = changesOf(messageId, context.req.valid('json'))
       const isDone = commands.some((command) => wasDone(context, live.session, command))
-      // No await between this look and the first command: nobody can change the message in between.
+      // Nothing is awaited between this check and the first command, so the message cannot change in between.
       if (!isDone) {
         const { etag } = find(live.session, messageId)
         if (ifMatch !== undefined && !namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
@@ -139,7 +139,8 @@ function find(session: Session, messageId: string): { message: WaitingMessage; e
   const waiting = followUps(session)
   const index = waiting.findIndex(({ id }) => id === messageId)
   const message = waiting[index]
-  if (!message) throw new SessionError('message-not-found', `No message ${messageId} waits in session ${session.id}.`)
+  if (!message)
+    throw new SessionError('message-not-found', `No message ${messageId} is queued in session ${session.id}.`)
   return { message, etag: etagOf([message, waiting[index + 1]?.id ?? null]) }
 }
 
@@ -154,7 +155,7 @@ function bodyOf({ id, message, imageIds, queuedAt, clientId, held }: WaitingMess
   }
 }
 
-/** What makes it go out comes last. */
+/** The change that delivers it comes last. */
 function changesOf(
   id: string,
   { message, image_ids, delivery, before_id, held }: z.infer<typeof queuePatchSchema>,

@@ -24,9 +24,9 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/prompt',
-      summary: 'Says something to the agent',
+      summary: 'Send a prompt to the agent',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(promptSchema) },
-      responses: { 202: json(promptResultSchema, 'What became of it.') },
+      responses: { 202: json(promptResultSchema, 'What happened to it.') },
     },
     async (context) => {
       return context.json(await act(context, 'prompt', context.req.valid('json')), 202)
@@ -37,7 +37,7 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/cancel',
-      summary: 'Stops the run, or the one that is named and no other',
+      summary: 'Cancel the current run, or only the named one',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(cancelSchema) },
       responses: { 202: json(acceptedSchema, 'It has ended.') },
     },
@@ -48,9 +48,9 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/compact',
-      summary: 'Puts a summary in the place of what was said first',
+      summary: 'Compact the context: replace early messages by a summary',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(compactSchema) },
-      responses: { 202: json(acceptedSchema, 'What became of it.') },
+      responses: { 202: json(acceptedSchema, 'What happened.') },
     },
     async (context) => context.json(await act(context, 'compact', context.req.valid('json')), 202),
   )
@@ -59,9 +59,9 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/retry',
-      summary: 'Runs once more from where the session stands',
+      summary: 'Run again from the current leaf',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(operations.retry) },
-      responses: { 202: json(acceptedSchema, 'The run that has begun.') },
+      responses: { 202: json(acceptedSchema, 'The run that has started.') },
     },
     async (context) => context.json(await act(context, 'retry', {}), 202),
   )
@@ -70,9 +70,9 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/resume',
-      summary: 'Goes on with a run whose process died',
+      summary: 'Resume a run whose process died',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(resumeSchema) },
-      responses: { 202: json(acceptedSchema, 'The run that goes on; null where there is none to go on with.') },
+      responses: { 202: json(acceptedSchema, 'The resumed run; null if there is none.') },
     },
     async (context) => context.json(await act(context, 'resume', context.req.valid('json')), 202),
   )

@@ -10,7 +10,7 @@ import { infoOf, summaryOf } from '../bodies/session-body.ts'
 import { EventStream, eventStreamHeaders } from '../sse.ts'
 import { endOf } from './events.ts'
 
-/** A session that changes with every line is told of no more often than this. */
+/** A session that changes with every line is reported at most this often. */
 const quietMs = 100
 
 export function addSessionFeed(routes: Routes, { clock = systemClock, closing }: ApiParts): void {
@@ -19,7 +19,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
     {
       method: 'get',
       path: '/api/events',
-      summary: 'What changes in the list of sessions, as server-sent events',
+      summary: 'Follow changes in the list of sessions as server-sent events',
       responses: {
         200: {
           description: '`ready`, then `session_changed` and `session_removed`; a `ping` every 15 seconds.',
@@ -48,7 +48,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
       void tellAlong()
       return context.body(stream.readable, 200, eventStreamHeaders)
 
-      /** Only the latest state of a session counts: what changes while a reader is slow is told once. */
+      /** Only the latest state of a session counts: changes while a reader is slow are merged. */
       async function tellAlong(): Promise<void> {
         while (!stream.isClosed) {
           await wake.promise
@@ -74,7 +74,7 @@ async function stateOf(sessions: LiveSessions, sessionId: string): Promise<Sessi
     return { type: 'session_changed', session }
   } catch (error) {
     const isGone = error instanceof SessionError && error.code === 'session-not-found'
-    // What cannot be read just now is told of with its next change.
+    // A session that cannot be read now is reported with its next change.
     return isGone ? { type: 'session_removed', session_id: sessionId } : undefined
   }
 }

@@ -24,7 +24,7 @@ async function body<T = Record<string, unknown>>(response: Response | Promise<Re
 }
 
 describe('a session', () => {
-  test('is made, listed, read, moved to the trash and taken back', async () => {
+  test('is created, listed, read, moved to the trash and restored', async () => {
     const api = start()
     const created = await api.post('/api/sessions', { cwd: '/', name: 'first' })
     expect(created.status).toBe(201)
@@ -44,7 +44,7 @@ describe('a session', () => {
     expect((await api.get(path)).status).toBe(200)
   })
 
-  test('is archived and taken back, but not while it runs', async () => {
+  test('is archived and restored, but not while it runs', async () => {
     const go = Promise.withResolvers<void>()
     const api = start({
       script: script()
@@ -76,7 +76,7 @@ describe('a session', () => {
     expect(await body(api.get(path))).toMatchObject({ status: 'idle', run_id: null })
   })
 
-  test('is prompted as it is made, once for each key', async () => {
+  test('is created with a prompt, once for each key', async () => {
     const api = start({ script: script().text('hello') })
     const asked = { headers: { 'idempotency-key': 'create-1' } }
     const first = await body<{ id: string }>(api.post('/api/sessions', { cwd: '/', prompt: 'hi' }, asked))
@@ -89,7 +89,7 @@ describe('a session', () => {
     expect((await body<{ sessions: unknown[] }>(api.get('/api/sessions'))).sessions).toHaveLength(1)
   })
 
-  test('is told in pages, and found by status, folder and words', async () => {
+  test('is listed in pages, and found by status, folder and text', async () => {
     const api = start()
     for (const name of ['one', 'two', 'three']) await api.session({ name })
     const first = await body<{ sessions: { name: string }[]; cursor: string }>(api.get('/api/sessions?limit=2'))
@@ -103,7 +103,7 @@ describe('a session', () => {
     expect((await api.get('/api/sessions?status=odd')).status).toBe(422)
   })
 
-  test('works inside of the allowed folders, wherever links lead', async () => {
+  test('works inside of the allowed folders, with links resolved', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tapetree-roots-'))
     cleanUps.push(() => rm(folder, { recursive: true }))
     for (const each of ['root/inner', 'root-evil']) await mkdir(join(folder, each), { recursive: true })
@@ -119,7 +119,7 @@ describe('a session', () => {
     expect(await statusFor('inner')).toBe(422)
   })
 
-  test('is not made with an agent that there is not', async () => {
+  test('is not created with an unknown agent', async () => {
     const api = start()
     expect(await body(api.post('/api/sessions', { cwd: '/', agent: 'other' }))).toMatchObject({ type: 'unknown-agent' })
     expect((await api.post('/api/sessions', { cwd: '/', agent: 'tapetree' })).status).toBe(201)
@@ -127,7 +127,7 @@ describe('a session', () => {
 })
 
 describe('a patch', () => {
-  test('changes what it names, for whom nobody was faster', async () => {
+  test('changes what it names, only if its ETag still matches', async () => {
     const api = start()
     const path = await api.session({ name: 'before' })
     const etag = (await api.get(path)).headers.get('etag') ?? ''
@@ -142,7 +142,7 @@ describe('a patch', () => {
     expect((await api.patch(path, { name: 'any' }, { headers: { 'if-match': '*' } })).status).toBe(200)
   })
 
-  test('by two at the same time is done for one of them', async () => {
+  test('by two clients at the same time succeeds for one of them', async () => {
     const api = start()
     const path = await api.session()
     const etag = (await api.get(path)).headers.get('etag') ?? ''
@@ -151,7 +151,7 @@ describe('a patch', () => {
     expect(answers.map(({ status }) => String(status)).sort()).toEqual(['200', '412'])
   })
 
-  test('that is sent again under its key is no conflict', async () => {
+  test('that is resent under its key is not a conflict', async () => {
     const api = start()
     const path = await api.session()
     const headers = { 'if-match': (await api.get(path)).headers.get('etag') ?? '', 'idempotency-key': 'patch-1' }
@@ -161,7 +161,7 @@ describe('a patch', () => {
     expect(await body(api.get(path))).toMatchObject({ head, name: 'new' })
   })
 
-  test('needs the role that its change needs', async () => {
+  test('needs the role of its change', async () => {
     const api = start()
     const path = await api.session()
     expect((await api.patch(path, { name: 'x' }, { role: 'queue' })).status).toBe(200)
@@ -175,7 +175,7 @@ describe('a patch', () => {
 })
 
 describe('a fork', () => {
-  test('has the path to an entry, or all entries, and is made once for each key', async () => {
+  test('has the path to an entry, or all entries, and is created once for each key', async () => {
     const api = start({ script: script().text('one').step().text('two') })
     const path = await api.session({ prompt: 'a' })
     const live = await api.sessions.get(path.slice(14))
@@ -196,7 +196,7 @@ describe('a fork', () => {
 })
 
 describe('a request', () => {
-  test('whose body is no JSON, too large or too deep is refused with a problem', async () => {
+  test('whose body is malformed, too large or too deep is rejected with a problem', async () => {
     const api = start()
     const path = await api.session()
     const raw = (text: string, type = 'application/json'): Promise<Response> =>
@@ -208,7 +208,7 @@ describe('a request', () => {
     expect(await body(raw(`"${'x'.repeat(9_000_000)}"`))).toMatchObject({ status: 413, type: 'too-large' })
   })
 
-  test('for nothing that there is gets a problem', async () => {
+  test('for an unknown path gets a problem', async () => {
     const api = start()
     expect(await body(api.get('/api/nothing'))).toMatchObject({ status: 404, type: 'not-found' })
     expect(await body(api.get('/api/sessions/none'))).toMatchObject({ status: 404, type: 'session-not-found' })

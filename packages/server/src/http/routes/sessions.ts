@@ -36,9 +36,9 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions',
-      summary: 'Sessions, newest first',
+      summary: 'List sessions, newest first',
       request: { query: sessionQuerySchema },
-      responses: { 200: json(sessionPageSchema, 'One page of them.') },
+      responses: { 200: json(sessionPageSchema, 'One page of sessions.') },
     },
     async (context) => {
       const all = context.get('sessions')
@@ -55,9 +55,9 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'post',
       path: '/api/sessions',
-      summary: 'Makes a session, and prompts it where a prompt is given',
+      summary: 'Create a session, and optionally send a prompt',
       request: { headers: commandHeaders, body: jsonBody(createSessionSchema) },
-      responses: { 201: json(createdSchema, 'It is there.') },
+      responses: { 201: json(createdSchema, 'It was created.') },
     },
     async (context) => {
       const { prompt, ...wanted } = context.req.valid('json')
@@ -78,7 +78,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
       path: '/api/sessions/{id}',
       summary: 'One session',
       request: { params: sessionParameter },
-      responses: { 200: json(sessionDetailsSchema, 'With an ETag over what can be changed.') },
+      responses: { 200: json(sessionDetailsSchema, 'With an ETag over its mutable properties.') },
     },
     async (context) => {
       const { id } = context.req.valid('param')
@@ -92,7 +92,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'patch',
       path: '/api/sessions/{id}',
-      summary: 'Changes name, model, thinking level or mode',
+      summary: 'Change name, model, thinking level or mode',
       request: {
         params: sessionParameter,
         headers: patchHeaders,
@@ -104,7 +104,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
           },
         },
       },
-      responses: { 200: json(sessionDetailsSchema, 'As it is now.') },
+      responses: { 200: json(sessionDetailsSchema, 'Its new state.') },
     },
     async (context) => {
       const live = await context.get('sessions').get(context.req.valid('param').id)
@@ -119,14 +119,14 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}',
-      summary: 'Moves a session to the trash; what runs in it is stopped',
+      summary: 'Move a session to the trash, and stop its run',
       request: { params: sessionParameter },
-      responses: { 204: { description: 'It is there.' } },
+      responses: { 204: { description: 'It is in the trash.' } },
     },
     async (context) => {
       const { id } = context.req.valid('param')
       const sessions = context.get('sessions')
-      // Only what is there is let go of, and only what is active is moved.
+      // Only existing sessions are released, and only active ones are moved.
       await readSession(sessions, id, () => undefined)
       await sessions.release(id)
       await sessions.store.delete(id)
@@ -140,7 +140,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/fork',
-      summary: 'A new session with the path to an entry, or with all entries',
+      summary: 'Copy the path to an entry, or all entries, to a new session',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(forkSchema) },
       responses: { 201: json(sessionDetailsSchema, 'The new session.') },
     },
@@ -186,7 +186,7 @@ async function create(
   const { cwd, name, model, agent, parent_session: parentSession } = wanted
   const { tenant } = context.get('caller')
   if (agent !== undefined && !(await parts.agents(tenant)).some(({ id }) => id === agent)) {
-    throw new RequestProblem(422, 'unknown-agent', `There is no agent ${JSON.stringify(agent)}.`)
+    throw new RequestProblem(422, 'unknown-agent', `The agent ${JSON.stringify(agent)} does not exist.`)
   }
   const folder = await folderInside(cwd, parts.roots(tenant))
   return orEarlier(context, key, (keyed) =>
@@ -207,7 +207,7 @@ async function promptNew(context: Context<AppEnv>, sessionId: string, text: stri
   return resultOf(live.session, done, promptResultSchema)
 }
 
-/** What a request with an idempotency key makes: always the same session, whose header says what it was made for. */
+/** The session that a request with an idempotency key creates: always the same id, with the request in its header. */
 interface NewSessionKey {
   id: string
   identity: CommandIdentity
@@ -226,7 +226,7 @@ function keyOfNew(context: Context<AppEnv>, request: { op: string; args: unknown
 
 type RequestsUnderWay = Map<string, { identity: CommandIdentity; answer: Promise<unknown> }>
 
-/** Requests with one key that come at the same time are carried out once, and all get that answer. */
+/** Concurrent requests with one key run once and share the result. */
 async function shareAnswer<T>(
   underWay: RequestsUnderWay,
   key: NewSessionKey | undefined,
@@ -242,7 +242,10 @@ async function shareAnswer<T>(
   return answer
 }
 
-/** Makes a session, or finds the one that this very request made before, also before a restart or by another server. */
+/**
+ * Creates a session, or finds the one that the same request created before, also before a restart or on another
+ * server.
+ */
 async function orEarlier(
   context: Context<AppEnv>,
   key: NewSessionKey | undefined,
@@ -310,14 +313,14 @@ async function patch(
   return detailsOf(live.session, live)
 }
 
-/** The tag is taken of one state of the log, and the command is refused where that is not the last one any more. */
+/** The tag covers one state of the log, and the command is rejected if that is no longer the newest one. */
 async function performIfMatch(
   context: Context<AppEnv>,
   live: LiveSession,
   { command, ifMatch }: { command: CommandRequest; ifMatch: string | undefined },
 ): Promise<void> {
   if (ifMatch === undefined) return void (await perform(context, live, command))
-  // It took effect already: what it was to match has changed by that very effect.
+  // The command took effect before, and changed what it had to match.
   if (wasDone(context, live.session, command)) return void (await perform(context, live, command))
   for (;;) {
     const { seq } = live.session.head

@@ -36,7 +36,7 @@ async function body<T = Record<string, unknown>>(response: Response | Promise<Re
 }
 
 describe('file names', () => {
-  test('are completed inside of the session folder, and links lead nowhere else', async () => {
+  test('are completed inside of the session folder, and links do not lead out', async () => {
     const api = start()
     const path = await api.session({ cwd: join(folder, 'root') })
     const complete = async (typed: string): Promise<string[]> => {
@@ -64,7 +64,7 @@ describe('file names', () => {
 })
 
 describe('folders', () => {
-  test('are chosen from the roots down, and not above', async () => {
+  test('are chosen from the roots down, not above', async () => {
     const api = start()
     const root = join(folder, 'root')
     expect(await body(api.get('/api/folders'))).toMatchObject({ path: null, folders: [{ name: 'root', path: root }] })
@@ -88,7 +88,7 @@ describe('folders', () => {
   })
 })
 
-describe('what lies around sessions', () => {
+describe('data around sessions', () => {
   test('settings come with their origin and without secrets', async () => {
     const values = {
       permissions: { mode: 'ask' },
@@ -140,7 +140,7 @@ describe('what lies around sessions', () => {
     expect(await body(api.get(`${path}/commands`))).toEqual({ commands: [{ name: 'fix', description: 'Fixes' }] })
   })
 
-  test('health and readiness are told to anyone', async () => {
+  test('health and readiness are public', async () => {
     let reason: string | undefined
     const api = start({ parts: { notReady: () => reason } })
     expect(await body(api.get('/api/health'))).toEqual({ status: 'ok' })

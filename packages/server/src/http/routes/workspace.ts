@@ -20,14 +20,14 @@ import { json } from '../responses.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import type { z } from 'zod'
 
-/** What lies around sessions: what can be chosen when one is made, or named in a message. */
+/** Data around sessions: choices for a new session, and names for a message. */
 export function addWorkspace(routes: Routes, parts: ApiParts): void {
   routes.add(
     'view',
     {
       method: 'get',
       path: '/api/models',
-      summary: 'Models, and whether there is a key for each',
+      summary: 'List models, and whether a key is configured for each',
       responses: { 200: json(modelListSchema, 'Never a key.') },
     },
     async (context) => {
@@ -40,7 +40,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/agents',
-      summary: 'Agents that a session can be made with',
+      summary: 'List agents for new sessions',
       responses: { 200: json(agentListSchema, 'The first is the default.') },
     },
     async (context) => {
@@ -53,9 +53,9 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/settings',
-      summary: 'Settings, each with where it comes from',
+      summary: 'List settings with their origins',
       request: { query: settingsQuerySchema },
-      responses: { 200: json(settingListSchema, 'What may be secret is left out.') },
+      responses: { 200: json(settingListSchema, 'Possible secrets are left out.') },
     },
     async (context) => {
       const { cwd } = context.req.valid('query')
@@ -69,9 +69,9 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/folders',
-      summary: 'Folders that a session can work in',
+      summary: 'List folders that a session can work in',
       request: { query: folderQuerySchema },
-      responses: { 200: json(folderListSchema, 'The roots, or what is inside of one.') },
+      responses: { 200: json(folderListSchema, 'The roots, or the content of a folder.') },
     },
     async (context) => {
       const { path } = context.req.valid('query')
@@ -83,9 +83,9 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/files',
-      summary: "Names of files in the session's folder that begin as what was typed",
+      summary: "Complete file names in the session's folder",
       request: { params: sessionParameter, query: fileQuerySchema },
-      responses: { 200: json(fileListSchema, 'Paths as seen from that folder.') },
+      responses: { 200: json(fileListSchema, 'Paths relative to that folder.') },
     },
     async (context) => {
       const { q = '', limit = 50 } = context.req.valid('query')
@@ -101,9 +101,9 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/commands',
-      summary: 'What may be typed behind a slash',
+      summary: 'List slash commands',
       request: { params: sessionParameter },
-      responses: { 200: json(slashCommandListSchema, 'Of this session: its project and its extensions count.') },
+      responses: { 200: json(slashCommandListSchema, 'For this session, including its project and its extensions.') },
     },
     async (context) => {
       const live = await context.get('sessions').get(context.req.valid('param').id)
@@ -120,7 +120,7 @@ function modelOnWire({ id, key, ...rest }: ListedModel): ModelList['models'][num
 
 type SettingList = z.infer<typeof settingListSchema>
 
-/** Every value with where it comes from. What may be a secret is named and not shown. */
+/** Every setting with its origin. Possible secrets are named but not shown. */
 function settingsBody({
   values,
   origins,
@@ -135,7 +135,7 @@ function settingsBody({
 const secretName = /(^|\.|_|-)(env|headers|auth|authorization|credentials?|cookies?)$|key$|token|secret|password/i
 const hidden = '(not shown)'
 
-/** A name may have dots in it: the longest one that is there counts. */
+/** Names may contain dots: the longest existing one counts. */
 function valueAt(value: unknown, key: string): unknown {
   if (key === '') return value
   if (typeof value !== 'object' || value === null) return null

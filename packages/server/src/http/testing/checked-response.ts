@@ -3,7 +3,7 @@ import { problemSchema } from '@tapetree/client'
 import type { ZodType } from 'zod'
 import type { DeclaredRoute } from '../app.ts'
 
-/** The route that a request is for: what is written out goes before what is a parameter. */
+/** The route of a request: literal parts take precedence over parameters. */
 export function routeFor(
   routes: readonly DeclaredRoute[],
   { method, path }: { method: string; path: string },
@@ -12,7 +12,7 @@ export function routeFor(
   return fitting.toSorted((left, right) => countParameters(left.path) - countParameters(right.path))[0]
 }
 
-/** What is wrong with a response by what its route declares, in sentences. Its body stays unread where it streams. */
+/** Differences between a response and its route's declaration, as sentences. The body of a stream is not read. */
 export async function faultsOf(route: DeclaredRoute, response: Response): Promise<string[]> {
   const { status } = response
   const type = (response.headers.get('content-type') ?? '').split(';')[0] ?? ''

@@ -1,6 +1,6 @@
 import type { DeclaredRoute } from '../app.ts'
 
-/** The table of routes as the reference has it. */
+/** The table of routes in the reference. */
 export function routes(declared: readonly DeclaredRoute[]): string {
   const rows = declared.map(({ method, path, access, config }) => {
     const statuses = Object.keys(config.responses).filter((status) => status !== 'default')

@@ -13,7 +13,7 @@ import { faultsOf, routeFor } from './checked-response.ts'
 
 export interface TestApiOptions {
   script?: ScriptBuilder
-  /** What the model says where the script has ended. */
+  /** What the model says after the end of the script. */
   otherwise?: ScriptedModelOptions['otherwise']
   store?: SessionStore
   agent?: Partial<AgentSessionOptions>
@@ -29,12 +29,15 @@ export interface Asked {
   role?: Role
 }
 
-/** The routes over scripted sessions, with a guard that believes who is said to call. Every response is held against its declaration. */
+/**
+ * The routes over scripted sessions, with a guard that trusts the given caller. Every response is checked
+ * against its declaration.
+ */
 export class TestApi {
   readonly routes: Routes
   readonly sessions: LiveSessions
   readonly store: SessionStore
-  /** Responses that were not as declared. */
+  /** Responses that differ from their declaration. */
   readonly faults: string[] = []
   readonly #closing = new AbortController()
   readonly #revoked = new AbortController()
@@ -85,7 +88,7 @@ export class TestApi {
     await next()
   }
 
-  /** Asks, and keeps what is wrong with the answer. */
+  /** Sends a request, and records faults of the response. */
   async request(path: string, { method = 'GET', body, headers = {}, role = 'drive' }: Asked = {}): Promise<Response> {
     const isRaw = body instanceof Uint8Array || typeof body === 'string'
     const sent = isRaw
@@ -121,7 +124,7 @@ export class TestApi {
     return this.request(path, { ...asked, method: 'DELETE' })
   }
 
-  /** A new session; gives its path. */
+  /** Creates a session and returns its path. */
   async session(body: Record<string, unknown> = {}): Promise<string> {
     const created = await this.post('/api/sessions', { cwd: '/', ...body })
     return `/api/sessions/${((await created.json()) as { id: string }).id}`

@@ -1,9 +1,9 @@
-// A process that owns a session, as a terminal does: it does what its parent tells it, one thing after the other.
+// A process that owns a session, as a terminal does: it runs its parent's orders one after another.
 import { AgentSession, onlyModel, openGate, systemClock } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 
-/** `say`: a prompt; the answer streams these pieces, so many milliseconds apart. `leave`: closes the session, and stays. */
+/** `say`: a prompt; the answer streams these pieces, `pauseMs` apart. `leave`: closes the session, and stays. */
 export type Order = { type: 'say'; prompt: string; pieces: string[]; pauseMs: number } | { type: 'leave' }
 
 const [folder = '', given] = process.argv.slice(2)
@@ -19,12 +19,12 @@ async function answer(order: Order): Promise<void> {
   try {
     process.send?.(await carryOut(order))
   } catch (error) {
-    // Somebody else may own it by now.
+    // Another process may own it by now.
     process.send?.({ type: 'refused', message: (error as Error).message })
   }
 }
 
-// Held between runs, so that nobody else can take it.
+// Held between runs, so that no other process can take it.
 const held = await store.open(sessionId)
 process.send?.({ type: 'ready', sessionId })
 

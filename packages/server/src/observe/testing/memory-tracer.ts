@@ -16,7 +16,7 @@ export interface KeptSpan {
   status: SpanStatus | undefined
 }
 
-/** Keeps every span that is begun, in that order. */
+/** Records every span, in start order. */
 export function memoryTracer(): { provider: TracerProvider; spans: KeptSpan[] } {
   const spans: KeptSpan[] = []
   const names = new Map<Span, string>()

@@ -12,7 +12,7 @@ export interface Observed {
   agent?: Partial<AgentSessionOptions>
 }
 
-/** Sessions whose model says what it is told to, with somebody looking on. */
+/** Sessions with a scripted model and observers. */
 export function observedSessions({ says = script(), observers = [], maxLive = 10, agent }: Observed): LiveSessions {
   const store = memoryStore()
   const model = scriptedModel(says)
