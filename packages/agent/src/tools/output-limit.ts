@@ -6,7 +6,8 @@ export interface OutputLimits {
 }
 
 /**
- * Long output loses its middle. The whole of it is kept as a blob, and a line says what was left out and where it is.
+ * Drops the middle of long output. The complete output is stored as a blob, and a line names what was left out
+ * and the blob.
  */
 export async function limitOutput(
   text: string,
@@ -31,7 +32,7 @@ export function countLines(text: string): number {
   return text.endsWith('\n') ? count : count + 1
 }
 
-/** Ends after a whole line where there is one, and never inside of a character. */
+/** Ends after a complete line if there is one, and never inside of a character. */
 function startOf(text: string, { maxBytes, maxLines }: Required<OutputLimits>): string {
   let end = 0
   let bytes = 0

@@ -2,7 +2,7 @@ import type { ToolDefinition } from '@tapetree/session'
 import { z } from 'zod'
 import { jsonSchemaCheck, type Issue, type JsonSchemaCheck } from './json-schema-check.ts'
 
-/** What describes the input of a tool. */
+/** The schema of a tool's input. */
 export type InputSchema = StandardSchema | JsonSchema
 
 /**
@@ -32,7 +32,10 @@ export interface JsonSchema {
   readonly properties?: unknown
 }
 
-/** What `run` is given: the output of a Standard Schema, or the values that a JSON Schema allows as far as types can tell. */
+/**
+ * The input of `run`: the output of a Standard Schema, or the values that a JSON Schema allows as far as types
+ * can tell.
+ */
 export type ToolInput<Schema extends InputSchema> =
   Schema extends StandardSchema<infer Output> ? Output : ObjectOf<Schema>
 
@@ -42,7 +45,7 @@ type ObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
     } & Record<string, unknown>
   : Record<string, unknown>
 
-/** Nothing if the names are not known as literals. */
+/** Never if the names are not known as literals. */
 type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] }
   ? string extends Name
     ? never
@@ -84,9 +87,9 @@ export interface ToolInputOptions<Schema extends InputSchema> {
 }
 
 export interface ToolInputReader<Input> {
-  /** What the provider is sent. */
+  /** The schema sent to the provider. */
   inputSchema: ToolDefinition['inputSchema']
-  /** The validated input, or a sentence for the model on what is wrong with it. */
+  /** The validated input, or a sentence for the model that explains the problem. */
   parse: (given: unknown) => { input: Input } | string
 }
 

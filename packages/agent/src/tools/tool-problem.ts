@@ -1,11 +1,11 @@
 import type { ToolOutput } from './tool.ts'
 
-/** What went wrong in a call and is the model's to mend: its message is a sentence for the model. */
+/** A failed call that the model can correct: the message is a sentence for the model. */
 export class ToolProblem extends Error {
   override readonly name = 'ToolProblem'
 }
 
-/** Gives problems, and errors of the file system, as the result of the call. Whatever else is thrown is not the model's to mend. */
+/** Returns problems, and errors of the file system, as the result of the call. Other errors are rethrown. */
 export async function answerProblems(work: () => Promise<ToolOutput>): Promise<ToolOutput> {
   try {
     return await work()
@@ -16,7 +16,10 @@ export async function answerProblems(work: () => Promise<ToolOutput>): Promise<T
   }
 }
 
-/** What `answerProblems` would answer, as a sentence. Undefined if the work succeeds, or fails in a way the model cannot mend. */
+/**
+ * The result that `answerProblems` would give, as a sentence. Undefined if the work succeeds, or fails in a way
+ * the model cannot correct.
+ */
 export async function problemOf(work: () => Promise<void> | void): Promise<string | undefined> {
   try {
     await work()

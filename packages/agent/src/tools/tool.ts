@@ -2,40 +2,40 @@ import type { BlobReference, Content, RecordDraft, ToolDefinition, ToolStartReco
 import type { Clock } from '../util/clock.ts'
 import { readToolInput, type InputSchema, type JsonSchema, type ToolInput } from './tool-input.ts'
 
-/** Something a model may ask for. */
+/** Something that a model may call. */
 export interface Tool {
   readonly name: string
   readonly description: string
-  /** JSON Schema, as it is sent. */
+  /** JSON Schema, as sent. */
   readonly inputSchema: ToolDefinition['inputSchema']
-  /** It changes nothing: it may run beside others, and in mode `plan`. */
+  /** It changes nothing: it may run concurrently with others, and in mode `plan`. */
   readonly readOnly: boolean
   /**
-   * What may be done when it was running in a process that died. `safe`: run it again. `reattach`: it goes on without us; ask it.
-   * `never`: say that it was interrupted and may have taken effect.
+   * What to do if its process died while it ran. `safe`: run it again. `reattach`: it continues without us;
+   * query it. `never`: report that it was interrupted and may have taken effect.
    */
   readonly replay: 'safe' | 'reattach' | 'never'
-  /** How long it may take before the loop gives up on it; a tool with a deadline of its own may say `Infinity`. */
+  /** How long it may take before the loop abandons it; a tool with its own deadline may use `Infinity`. */
   readonly deadlineMs: number
-  /** The call as the tool understands it, or a sentence on what is wrong with its input. */
+  /** The parsed call, or a sentence that explains what is wrong with its input. */
   check(input: unknown, place: { cwd: string }): CheckedCall | string
 }
 
-/** A call whose input was checked. */
+/** A call with validated input. */
 export interface CheckedCall {
-  /** What it would touch: the permission gate judges that, not the name of the tool. */
+  /** What it would touch: the permission gate judges this, not the name of the tool. */
   readonly access: readonly Access[]
   /**
-   * Why the call cannot work, as a sentence for the model, found without changing anything. The gate asks before it asks the user, and
-   * only if the user's rules let the call read the files it names.
+   * Why the call cannot work, as a sentence for the model, found without changing anything. The gate calls it
+   * before it asks the user, and only if the user's rules let the call read the files it names.
    */
   preflight?(context: ToolContext): Promise<string | undefined>
-  /** What `tool_start` says, durable before anything runs; only commands have something to say. */
+  /** Details for `tool_start`, which is durable before anything runs; only commands have some. */
   start?(context: ToolContext): Promise<StartDetails> | StartDetails
   run(context: ToolContext): Promise<ToolOutput>
-  /** The result is durable: what was kept on this machine to be able to reattach may go. */
+  /** Called when the result is durable: local data for reattaching can be removed. */
   settled?(start: StartDetails, context: ToolContext): Promise<void>
-  /** Only where `replay` is `reattach`: the outcome of what an earlier process started. */
+  /** Only if `replay` is `reattach`: the outcome of what an earlier process started. */
   reattach?(start: ToolStartRecord['toolStart'], context: ToolContext): Promise<ToolOutput>
 }
 
@@ -48,39 +48,39 @@ export type Access =
   | { type: 'write'; path: string }
   | { type: 'command'; command: string; cwd: string }
   | { type: 'fetch'; url: string }
-  /** A question to the user needs nobody's leave. */
+  /** A question to the user needs no permission. */
   | { type: 'ask' }
-  /** A tool of somebody else's, known by its name alone. */
+  /** An external tool, known only by its name. */
   | { type: 'tool'; name: string; readOnly: boolean }
 
 export interface ToolContext {
   readonly sessionId: string
   readonly runId: string
   readonly callId: string
-  /** Where relative paths begin, absolute. */
+  /** Base of relative paths, absolute. */
   readonly cwd: string
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** A folder of this session on this machine, for spools; absent where the store has none. */
+  /** A local folder of this session, for spools; absent if the store has none. */
   readonly localFolder: string | undefined
-  /** Keeps a fact; resolves when it is durable. */
+  /** Appends a record; resolves when it is durable. */
   append(record: RecordDraft): Promise<void>
   putBlob(bytes: Uint8Array): Promise<BlobReference>
   getBlob(sha256: string): Promise<Uint8Array>
-  /** Live output, for whoever watches. */
+  /** Live output, for observers. */
   observe(text: string): void
-  /** Asks the user and waits for the answer, through a restart if need be. */
+  /** Asks the user and waits for the answer, across a restart if necessary. */
   ask(question: Question): Promise<Answer>
 }
 
 export interface Question {
   question: string
-  /** Without options the user answers in words of their own. */
+  /** Without options the user answers with free text. */
   options: { label: string; description?: string }[]
 }
 
 export interface Answer {
-  /** The label that was chosen, or the user's own words. */
+  /** The chosen label, or the user's own text. */
   text: string
   isCancelled: boolean
 }
@@ -95,17 +95,20 @@ export interface ToolOptions<Schema extends InputSchema> {
   description: string
   /** A Standard Schema (zod, valibot, ArkType) or plain JSON Schema. Inputs that do not fit it never reach `run`. */
   schema: Schema
-  /** What the model is sent instead of the JSON Schema of `schema`. Required if the library of `schema` gives none. */
+  /**
+   * The schema to send to the model instead of the JSON Schema of `schema`. Required if the library of `schema`
+   * provides none.
+   */
   inputSchema?: JsonSchema | undefined
   readOnly?: boolean
   replay?: Tool['replay']
   deadlineMs?: number
   /** What the call would touch. */
   access: (input: ToolInput<Schema>, place: { cwd: string }) => readonly Access[]
-  /** Why the call cannot work, as a sentence for the model. Changes nothing, and reads no files but those in `judged`. */
+  /** Why the call cannot work, as a sentence for the model. Changes nothing, and reads only the files in `judged`. */
   preflight?: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<string | undefined>
   start?: (input: ToolInput<Schema>, context: ToolContext) => Promise<StartDetails> | StartDetails
-  /** `judged` is what `access` gave: where a path has come to lead elsewhere since, this is what was allowed. */
+  /** `judged` is the result of `access`: if a path now leads elsewhere, this is what was allowed. */
   run: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<ToolOutput>
   settled?: (start: StartDetails, context: ToolContext) => Promise<void>
   reattach?: (
@@ -146,7 +149,7 @@ export function defineTool<const Schema extends InputSchema>(options: ToolOption
   }
 }
 
-/** Why a signal is aborted where a process ends and its run stays open: what can go on without us is not to be stopped. */
+/** Abort reason when a process ends and its run stays open: work that can continue without it must not be stopped. */
 export class LeftBehind extends Error {
   override readonly name = 'LeftBehind'
 
@@ -155,7 +158,7 @@ export class LeftBehind extends Error {
   }
 }
 
-/** Decides whether a call may run. It may have to ask, and then waits for the answer. */
+/** Decides whether a call may run. It may have to ask the user and wait for the answer. */
 export interface Gate {
   admit(call: GateCall, signal: AbortSignal): Promise<Verdict>
 }
@@ -167,7 +170,7 @@ export interface GateCall {
   readOnly: boolean
   input: Record<string, unknown>
   access: readonly Access[]
-  /** Why the call cannot work, if it cannot: see `CheckedCall`. */
+  /** Why the call cannot work, if so: see `CheckedCall`. */
   preflight?: () => Promise<string | undefined>
 }
 

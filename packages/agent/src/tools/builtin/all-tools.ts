@@ -15,12 +15,12 @@ import type { Tool } from '../tool.ts'
 import { writeTool } from './write.ts'
 
 export interface AllToolsOptions {
-  /** The background commands of the session; made where none are given. */
+  /** The background commands of the session. Default: a new set. */
   jobs?: Jobs
   bash?: Omit<BashOptions, 'jobs' | 'redaction'>
-  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  /** What to redact from the output of commands before it is stored. Default: the session's policy. */
   redaction?: RedactionPolicy
-  /** Lets `fetch` reach addresses of this machine and of private networks. */
+  /** Allows `fetch` to reach this machine and private networks. */
   allowPrivateAddresses?: boolean
 }
 

@@ -26,9 +26,9 @@ export const askUserTool = defineTool({
   description: descriptionOf('ask-user'),
   schema,
   readOnly: true,
-  // The question that still waits is found again.
+  // Finds the pending question again.
   replay: 'safe',
-  // A person takes the time they take.
+  // A person has no time limit.
   deadlineMs: Infinity,
   access: () => [{ type: 'ask' }],
   run: async ({ question, options = [] }, context) => {

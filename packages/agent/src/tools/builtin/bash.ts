@@ -15,20 +15,20 @@ import { LeftBehind, defineTool, type StartDetails, type Tool, type ToolContext,
 export interface BashOptions {
   jobs: Jobs
   environment?: EnvironmentOptions
-  /** What is taken out of the output of commands before it is kept. Default: as for a session. */
+  /** What to redact from the output of commands before it is stored. Default: the session's policy. */
   redaction?: RedactionPolicy
-  /** A command that takes longer goes on in the background. */
+  /** Commands that take longer move to the background. */
   moveAfterMs?: number
-  /** For commands that do not say how long they may take. */
+  /** Deadline of commands that set none. */
   deadlineMs?: number
-  /** The same for those that start in the background. */
+  /** The same for commands that start in the background. */
   backgroundDeadlineMs?: number
   limits?: Pick<CommandOptions, 'outputCapBytes' | 'outputLimitBytes' | 'graceMs' | 'lingerMs'>
 }
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
-/** One argument of a program cannot be longer on Linux. */
+/** Linux limits one argument of a program to this length. */
 const longestCommandBytes = 128 * 1024 - 1
 
 const schema = z
@@ -46,7 +46,7 @@ const schema = z
     timeoutMs: z.int().min(1).max(dayMs).optional().describe('Ends the command after this many milliseconds.'),
     background: z.boolean().optional().describe('Starts it as a job and returns at once, as for a server.'),
   })
-  // Every call has a spool folder of its own, whatever ids the model gives to its calls.
+  // Every call has its own spool folder, whatever ids the model uses.
   .transform((input) => ({ ...input, jobId: newJobId() }))
 
 type BashInput = z.output<typeof schema>
@@ -58,7 +58,7 @@ export function bashTool(options: BashOptions): Tool {
   const deadlineOf = ({ timeoutMs, background }: BashInput): number =>
     timeoutMs ?? (background ? backgroundDeadlineMs : deadlineMs)
 
-  /** The command must not have begun. */
+  /** Starts a command that must not have begun. */
   async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { command, background = false } = input
     const { cwd, signal } = context
@@ -80,15 +80,15 @@ export function bashTool(options: BashOptions): Tool {
     return background && !signal.aborted ? moveToBackground(started, context, 'Started') : settle(started, context)
   }
 
-  /** Waits for the end, but not for too long. */
+  /** Waits for the end, up to the limit. */
   async function settle(command: Command, context: ToolContext): Promise<ToolOutput> {
     const { signal, clock } = context
     const live = new LiveOutput((text) => context.observe(text))
     const done = new AbortController()
     const stop = (): void => {
-      // It goes on without us, and is found again.
+      // The command continues without this process, and is found again.
       if (signal.reason instanceof LeftBehind) done.abort(signal.reason)
-      // Who cannot be stopped is given up by the loop.
+      // The loop abandons a command that cannot be stopped.
       else void command.stop().catch(() => undefined)
     }
     signal.addEventListener('abort', stop, { once: true })
@@ -114,7 +114,7 @@ export function bashTool(options: BashOptions): Tool {
     return reportRunning(command, words, context)
   }
 
-  /** What became of a command that an earlier process had announced. */
+  /** The outcome of a command that an earlier process started. */
   async function reattach(input: BashInput, start: ToolStart, context: ToolContext): Promise<ToolOutput> {
     const folder = jobs.folderOf(start, context.localFolder)
     if (folder === undefined) return unknown('its spool folder is not in this session')

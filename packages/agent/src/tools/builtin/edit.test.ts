@@ -122,7 +122,7 @@ describe('nothing is changed', () => {
       },
     })
     expect(await callTool(editTool, { path: 'a', oldText: 'x', newText: 'y' }, context)).toEqual({
-      content: `${folder.at('a')} was changed by somebody else just now, so nothing was written. Read it again.`,
+      content: `${folder.at('a')} was changed by another program just now, so nothing was written. Read it again.`,
       isError: true,
     })
     expect(await folder.read('a')).toBe('x, and more\n')

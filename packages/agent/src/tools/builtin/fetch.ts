@@ -32,7 +32,7 @@ const schema = z.object({
 type FetchInput = z.output<typeof schema>
 
 export interface FetchOptions extends Partial<Network> {
-  /** For the whole call, redirects and conversion included. */
+  /** For the whole call, including redirects and conversion. */
   timeoutMs?: number
 }
 
@@ -41,7 +41,7 @@ export function fetchTool({ timeoutMs = defaultTimeoutMs, ...network }: FetchOpt
     name: 'fetch',
     description: descriptionOf('fetch'),
     schema,
-    // It changes nothing here, but it tells the world something.
+    // It changes nothing locally, but sends data to other servers.
     readOnly: false,
     replay: 'safe',
     access: ({ url }) => [{ type: 'fetch', url: new URL(url).href }],
@@ -109,14 +109,14 @@ function isText(mediaType: string): boolean {
   )
 }
 
-/** In the encoding that the answer, or else the page itself, names. */
+/** Decodes with the charset of the response, or else of the page itself. */
 function decode({ contentType, body }: FetchedPage): string {
   const declared = /charset=["']?([\w-]+)/i
   const label = declared.exec(contentType)?.[1] ?? declared.exec(body.toString('latin1', 0, 1024))?.[1]
   try {
     return new TextDecoder(label ?? 'utf-8').decode(body)
   } catch {
-    // An encoding that nobody knows: most text is UTF-8.
+    // Unknown charset: most text is UTF-8.
     return new TextDecoder().decode(body)
   }
 }

@@ -85,13 +85,13 @@ class Found {
   matches = 0
   hasMore = false
 
-  /** `pathOf` gives nothing for a file that is not wanted. */
+  /** `pathOf` returns undefined for files to skip. */
   constructor(limit: number, pathOf: (file: string) => string | undefined) {
     this.limit = limit
     this.#pathOf = pathOf
   }
 
-  /** False when there are enough. */
+  /** Returns false when the limit is reached. */
   add(lines: MatchLine[]): boolean {
     for (const line of lines) {
       const path = this.#pathOf(line.path)
@@ -143,7 +143,7 @@ type MatchLine =
   /** The search of a file ended early, because it is not text. */
   | { type: 'binary'; path: string }
 
-/** Reads what ripgrep prints with `--null --line-number --with-filename --no-heading`, in whatever pieces it comes. */
+/** Parses ripgrep's output with `--null --line-number --with-filename --no-heading`, for any chunk boundaries. */
 class MatchReader {
   #rest = ''
 

@@ -6,7 +6,7 @@ import { defineTool, type Tool } from '../tool.ts'
 
 const schema = z.strictObject({ jobId: z.string().describe('As bash gave it.') })
 
-/** Ends a job with all of its processes. */
+/** Ends a job and all of its processes. */
 export function jobKillTool({ jobs }: { jobs: Jobs }): Tool {
   return defineTool({
     name: 'job_kill',

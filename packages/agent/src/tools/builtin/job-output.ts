@@ -18,7 +18,7 @@ const schema = z.strictObject({
     .describe('Waits this many milliseconds for the job to end, if it has not.'),
 })
 
-/** Reads what a job has printed, and how it ended. */
+/** Reads the output of a job, and how it ended. */
 export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
   return defineTool({
     name: 'job_output',

@@ -56,7 +56,7 @@ async function targetOf(entry: Dirent, folder: HeldFolder): Promise<string> {
   try {
     return await readlink(folder.entry(entry.name))
   } catch {
-    // It went away since it was listed.
+    // It was removed after it was listed.
     return '?'
   }
 }

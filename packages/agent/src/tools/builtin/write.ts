@@ -18,7 +18,7 @@ export const writeTool = defineTool({
   description: descriptionOf('write'),
   schema,
   replay: 'never',
-  // The result shows what was there before, so overwriting is also reading.
+  // The result shows the previous content, so overwriting is also reading.
   access: ({ path }, place) => {
     const real = realPathOf(path, place)
     return existsSync(real)

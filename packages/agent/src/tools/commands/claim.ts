@@ -4,21 +4,21 @@ import { join } from 'node:path'
 import { ownIdentity, type ProcessIdentity } from './process-identity.ts'
 
 /**
- * Who decides about a command. A supervisor runs it; `nobody` is the claim of an agent that found no supervisor: by taking the
- * claim it knows that the command never began, and whoever is to run it after all has to take the next claim.
+ * Decides who runs a command. A supervisor claims it to run it. An agent that finds no supervisor claims it as
+ * `nobody`: then the command never began, and a supervisor that runs it later must take the next claim.
  */
 export type Claim = ProcessIdentity & ({ by: 'supervisor'; mark: string } | { by: 'nobody' })
 
 export type Claimant = { by: 'supervisor'; mark: string } | { by: 'nobody' }
 
-/** Takes a claim that nobody has yet: of all who try, in any process, one succeeds. */
+/** Takes an unclaimed number: of all concurrent attempts, in any process, one succeeds. */
 export function takeClaim(spool: string, number: number, claimant: Claimant): boolean {
   const claim: Claim = { ...claimant, ...ownIdentity() }
   const written = JSON.stringify(claim)
   const path = join(spool, claimName(number))
   const prepared = join(spool, `preparing-${randomBytes(6).toString('hex')}`)
   try {
-    // A link is made only where there is none, as with O_EXCL, and a claim is never seen half written.
+    // Creating a link fails if it exists, as with O_EXCL, and a claim is never seen partly written.
     writeFileSync(prepared, written, { mode: 0o600 })
     linkSync(prepared, path)
     return true
@@ -51,7 +51,7 @@ function parseClaim(spool: string, number: number): Claim | undefined {
     return JSON.parse(readFileSync(join(spool, claimName(number)), 'utf8')) as Claim
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    // Somebody has it, and nothing is known of them.
+    // It is claimed, but the claimant is unknown.
     if (error instanceof SyntaxError) return { by: 'supervisor', mark: '', bootId: '', pid: 0, startTime: '' }
     throw error
   }
@@ -67,7 +67,7 @@ function createExclusively(path: string, written: string): boolean {
   }
 }
 
-/** Some file systems have no links. */
+/** Some file systems do not support links. */
 function hasNoLinks(error: unknown): boolean {
   return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')
 }

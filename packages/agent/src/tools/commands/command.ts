@@ -16,31 +16,31 @@ export interface CommandOptions extends Partial<Omit<Order, 'claim' | 'mark'>> {
   spool: string
   command: string
   cwd: string
-  /** All that the command gets to see of the environment. */
+  /** The complete environment of the command. */
   env: Record<string, string>
   deadlineMs: number
-  /** Keeps it from being started; one that has been is not stopped. */
+  /** Prevents the start; a started command is not stopped. */
   signal?: AbortSignal
 }
 
 const outputDefaults = { outputCapBytes: 10 * 1024 ** 2, outputLimitBytes: 1024 ** 3 }
 const endingDefaults = { graceMs: 2000, lingerMs: 500 }
 
-/** Where a command stands. `unclaimed`: it has not begun. `lost`: it has gone, and nobody has seen how it ended. */
+/** The state of a command. `unclaimed`: it has not begun. `lost`: it is gone, and its outcome was not recorded. */
 export type CommandState =
   | { type: 'unclaimed' }
   | { type: 'running' }
   | { type: 'ended'; exit: CommandExit }
   | { type: 'lost' }
 
-/** How a command that was started came to its end. */
+/** How a started command ended. */
 export type CommandOutcome = Extract<CommandState, { type: 'ended' | 'lost' }>
 
 const maxAttempts = 3
 
 /**
- * Starts a command under a supervisor of its own; resolves when that has taken it over. It goes on when this process dies. A
- * spool folder serves one command once: if it was started already, this is that command.
+ * Starts a command under its own supervisor; resolves when the supervisor has claimed it. The command survives
+ * this process. A spool folder serves one command once: if it was started already, returns that command.
  */
 export async function startCommand(options: CommandOptions): Promise<Command> {
   const { signal, ...given } = options
@@ -62,19 +62,19 @@ export async function startCommand(options: CommandOptions): Promise<Command> {
   throw new Error('The command could not be started: its supervisor, a process of Node, ended at once.')
 }
 
-/** A command that was started by anybody, at any time. */
+/** A command that any process started, at any time. */
 export function attach(spool: string): Command {
   return new Command(spool)
 }
 
 export interface WaitOptions {
-  /** Stops the waiting, not the command. */
+  /** Stops waiting, not the command. */
   signal?: AbortSignal
-  /** Gets what was and is printed. Who is too slow misses something in between. */
+  /** Receives past and current output. A slow receiver misses some in between. */
   onOutput?: (piece: OutputPiece) => void
 }
 
-/** A command as its spool folder shows it. */
+/** A command, as recorded in its spool folder. */
 export class Command {
   readonly spool: string
 
@@ -85,7 +85,7 @@ export class Command {
   async state(): Promise<CommandState> {
     const { claim } = readClaim(this.spool)
     const isThere = claim?.by === 'supervisor' && isRunning(claim)
-    // In this order: whoever ends leaves its exit first.
+    // In this order: a supervisor writes the exit before it ends.
     const exit = await readExit(this.spool)
     if (exit) return { type: 'ended', exit }
     if (isThere) return { type: 'running' }
@@ -97,13 +97,13 @@ export class Command {
     return readOutput(this.spool, options)
   }
 
-  /** Takes the claim of a command that has not begun, so that it never does; false where it has. */
+  /** Claims a command that has not begun, so that it never does; returns false if it has begun. */
   forestall(): boolean {
     const { claim, next } = readClaim(this.spool)
     return claim?.by !== 'supervisor' && takeClaim(this.spool, next, { by: 'nobody' })
   }
 
-  /** Resolves when it is over. */
+  /** Resolves when the command has ended. */
   async wait({ signal, onOutput }: WaitOptions = {}): Promise<CommandOutcome> {
     using watcher = new SpoolWatcher(this.spool)
     let offset = 0
@@ -119,7 +119,7 @@ export class Command {
     }
   }
 
-  /** Ends it with all of its processes, and resolves when they are gone; or keeps it from beginning. */
+  /** Ends it with all of its processes and resolves when they are gone, or prevents its start. */
   async stop(): Promise<CommandOutcome | { type: 'unclaimed' }> {
     if (this.forestall()) return { type: 'unclaimed' }
     const { claim } = readClaim(this.spool)
@@ -131,14 +131,14 @@ export class Command {
     }
   }
 
-  /** Ends what a supervisor has left behind that was killed itself. */
+  /** Ends processes left by a supervisor that was killed. */
   async endStrays(): Promise<void> {
     const { claim } = readClaim(this.spool)
     if (claim?.by !== 'supervisor' || claim.mark === '') return
     await endTree(() => findTree({ mark: claim.mark, since: claim.startTime }), endingDefaults.graceMs)
   }
 
-  /** For a supervisor that does not do as it is told. */
+  /** For a supervisor that does not respond. */
   async #stopBluntly(): Promise<CommandOutcome> {
     const { claim } = readClaim(this.spool)
     if (claim && isRunning(claim)) tell(claim, 'SIGKILL')
@@ -148,9 +148,9 @@ export class Command {
   }
 }
 
-/** So much may be between what was followed and what is there; the rest is skipped. */
+/** Maximum lag of a follower; older output is skipped. */
 const followBytes = 256 * 1024
-/** A supervisor needs two grace periods at most. */
+/** A supervisor needs at most two grace periods. */
 const stopMs = 10_000
 
 function tell({ pid }: Claim, signal: NodeJS.Signals): void {

@@ -1,15 +1,15 @@
 import { markVariable } from './process-tree.ts'
 
 export interface EnvironmentOptions {
-  /** Names that commands may see beside those that every command needs; a `*` at the end stands for any ending. */
+  /** Additional variables that commands may see; a trailing `*` matches any ending. */
   pass?: readonly string[]
-  /** Variables that commands get in any case. */
+  /** Variables that commands always get. */
   set?: Readonly<Record<string, string>>
 }
 
 /**
- * What a command gets to see of our environment: names that are known to be harmless and often needed. Keys of providers,
- * tokens and the sockets of agents for keys are not among them.
+ * The environment of a command: only variables known to be harmless and often needed. Provider keys, tokens and
+ * sockets of key agents are excluded.
  */
 export function commandEnvironment(
   ours: Readonly<Record<string, string | undefined>>,
@@ -45,7 +45,7 @@ const harmless = `
   .trim()
   .split(/\s+/)
 
-/** Nobody is there to page, to edit or to type a password. */
+/** No person is there to page, to edit or to type a password. */
 const unattended = {
   NO_COLOR: '1',
   PAGER: 'cat',
@@ -58,8 +58,8 @@ const unattended = {
 }
 
 /**
- * With these, programs that are asked to read keep no notes of it, which is what the permission gate counts on. Without them git
- * writes its index anew when it looks at files, and npm keeps a log of every call.
+ * These keep read-only programs from writing, which the permission gate relies on. Without them git rewrites
+ * its index when it looks at files, and npm logs every call.
  */
 const quietEnvironment: Readonly<Record<string, string>> = {
   GIT_OPTIONAL_LOCKS: '0',

@@ -2,28 +2,28 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** How a command came to its end. */
+/** How a command ended. */
 export interface CommandExit {
-  /** By itself, or by whom: its deadline, somebody who stopped it, the limit of its output. Or it could not be started. */
+  /** By itself, by its deadline, by a stop request, or by the output limit. Or it could not be started. */
   cause: 'exited' | 'timed-out' | 'stopped' | 'overflowed' | 'not-started'
   code: number | null
   signal: string | null
-  /** Everything it printed, kept or not. */
+  /** Size of all output, stored or not. */
   bytes: number
   durationMs: number
-  /** The time it had. */
+  /** Its deadline. */
   deadlineMs: number
-  /** Names of the processes that were still there when its shell had ended by itself; they were ended. */
+  /** Names of processes that outlived the shell and were ended. */
   leftBehind: string[]
-  /** Names of the processes that could not be ended. */
+  /** Names of processes that could not be ended. */
   survivors: string[]
-  /** Why it could not be started, or why not all of its output was kept. */
+  /** Why it could not be started, or why some output was not stored. */
   error?: string
 }
 
 /**
- * Appears whole, and must come after the output is on the disk. It is not synced itself: after a power cut, which is another
- * boot, it is there and whole, or the outcome is unknown.
+ * Written atomically, after the output is on disk. It is not synced itself: after a power cut, which is another
+ * boot, it is there and complete, or the outcome is unknown.
  */
 export function writeExit(spool: string, exit: CommandExit): void {
   const prepared = join(spool, 'exit.prepared')
@@ -31,11 +31,11 @@ export function writeExit(spool: string, exit: CommandExit): void {
   renameSync(prepared, join(spool, 'exit'))
 }
 
-/** Undefined where the command has not ended, or nobody was there to say how. */
+/** Undefined if the command has not ended, or its outcome was not recorded. */
 export async function readExit(spool: string): Promise<CommandExit | undefined> {
   try {
     return JSON.parse(await readFile(join(spool, 'exit'), 'utf8')) as CommandExit
   } catch {
-    return undefined // there is none, or it was cut off with the power
+    return undefined // missing, or lost in a power cut
   }
 }

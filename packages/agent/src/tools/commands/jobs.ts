@@ -9,9 +9,9 @@ import type { StartDetails } from '../tool.ts'
 const idPattern = /^job-[0-9a-f]{12}$/
 const temporaryPrefix = 'tapetree-jobs-'
 const jobMark = 'job'
-/** A job that has ended can be read this much longer. */
+/** How long an ended job can still be read. */
 const keepEndedMs = 24 * 60 * 60 * 1000
-/** The folder of a command that is just about to begin looks like one that never will. */
+/** The folder of a command that is about to begin looks like one that never will. */
 const keepUnclaimedMs = 60 * 60 * 1000
 
 export function newJobId(): string {
@@ -19,13 +19,13 @@ export function newJobId(): string {
 }
 
 /**
- * The commands of one session, each in a folder of its own below `spool`. A job is a command that goes on in the background;
- * all that is known of it is in its folder, so it is the same job after a restart.
+ * The commands of one session, each in its own folder below `spool`. A job is a command in the background. Its
+ * folder holds its whole state, so it survives a restart.
  */
 export class Jobs {
   #temporary: Promise<string> | undefined
 
-  /** Makes the folder of a command. There is none yet: ids are never used again. */
+  /** Creates the folder of a command. Ids are never reused. */
   async create(id: string, localFolder: string | undefined): Promise<string> {
     const folder = await this.pathOf(id, localFolder)
     await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
@@ -37,7 +37,7 @@ export class Jobs {
     return join(localFolder === undefined ? await this.#temporaryRoot() : join(localFolder, 'spool'), id)
   }
 
-  /** Where the folder is that `tool_start` names; the session may have moved since. Undefined where that is not one of ours. */
+  /** The folder that `tool_start` names, even if the session has moved since. Undefined if it is not one of ours. */
   folderOf({ spool = '' }: StartDetails, localFolder: string | undefined): string | undefined {
     const id = basename(spool)
     if (!idPattern.test(id)) return undefined
@@ -46,20 +46,20 @@ export class Jobs {
     return dirname(root) === tmpdir() && basename(root).startsWith(temporaryPrefix) ? spool : undefined
   }
 
-  /** From now on the command is a job: its folder outlives the result of the call that started it. */
+  /** Makes the command a job: its folder outlives the result of its call. */
   async keep(command: Command): Promise<string> {
     await writeFile(join(command.spool, jobMark), '', { mode: 0o600 })
     return basename(command.spool)
   }
 
-  /** Undefined where this session has no such job. */
+  /** Undefined if this session has no such job. */
   async find(id: string, localFolder: string | undefined): Promise<Command | undefined> {
     if (!idPattern.test(id) || (localFolder === undefined && this.#temporary === undefined)) return undefined
     const folder = await this.pathOf(id, localFolder)
     return existsSync(join(folder, jobMark)) ? attach(folder) : undefined
   }
 
-  /** For when the result of a command is durable: its folder is not needed any more, unless it is a job. */
+  /** Called when the result of a command is durable: removes its folder, unless it is a job. */
   async removeSpool(start: StartDetails, localFolder: string | undefined): Promise<void> {
     const folder = this.folderOf(start, localFolder)
     if (folder === undefined || start.host !== hostname() || existsSync(join(folder, jobMark))) return
@@ -67,10 +67,7 @@ export class Jobs {
     await rm(folder, { recursive: true, force: true })
   }
 
-  /**
-   * Removes the folders that a crash has left and the jobs that ended long ago. `open` are the starts of calls that have no
-   * result yet.
-   */
+  /** Removes folders left by a crash, and jobs that ended long ago. `open` are the starts of calls without a result. */
   async sweep(localFolder: string, open: readonly StartDetails[]): Promise<void> {
     const root = join(localFolder, 'spool')
     const needed = new Set(open.map(({ spool = '' }) => basename(spool)))
@@ -82,7 +79,7 @@ export class Jobs {
     }
   }
 
-  /** Ends the jobs of a session that has no folder on this machine: nobody could find them again. */
+  /** Ends the jobs of a session without a local folder, because they could not be found again. */
   async close(): Promise<void> {
     const root = await this.#temporary
     if (root === undefined) return

@@ -1,7 +1,7 @@
 import { countBytes } from './shown-output.ts'
 import type { OutputPiece } from './spooled-output.ts'
 
-/** Turns output into text as it comes in; a character may come in two pieces. */
+/** Decodes output as it arrives; a character may span two pieces. */
 export class LiveOutput {
   readonly #observe: (text: string) => void
   #decoder = new TextDecoder()

@@ -1,24 +1,24 @@
 import type { RedactionPolicy } from '@tapetree/redact'
 
-/** What a supervisor is told to do. It holds secrets: it goes through a pipe and is written nowhere. */
+/** The order for a supervisor. It contains secrets, so it is sent through a pipe and never stored. */
 export interface Order {
   spool: string
-  /** The number of the claim it has to take first. */
+  /** The number of the claim to take first. */
   claim: number
-  /** Tells the processes of this command from all others. */
+  /** Identifies the processes of this command. */
   mark: string
   command: string
   cwd: string
   env: Record<string, string>
-  /** It is ended after this long. */
+  /** The command is ended after this long. */
   deadlineMs: number
-  /** What is taken out of its output before any of it is on the disk. */
+  /** What to redact from its output before it is written to disk. */
   redaction: RedactionPolicy
-  /** This much of its output is kept: the beginning and the end. */
+  /** How much output is stored: the beginning and the end. */
   outputCapBytes: number
-  /** It is ended when it has printed more than this. */
+  /** The command is ended when it has printed more than this. */
   outputLimitBytes: number
-  /** Between asking a process to end and killing it. */
+  /** Time between SIGTERM and SIGKILL. */
   graceMs: number
   /** How long processes may outlive their shell. */
   lingerMs: number

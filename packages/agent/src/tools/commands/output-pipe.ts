@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface OutputPipe {
-  /** For the command, as both of its outputs: one pipe keeps their order. */
+  /** Both outputs of the command: one pipe keeps their order. */
   writeFile: number
   reader: () => Socket
 }
 
 /**
- * A pipe. Node has sockets where others have pipes, and a program that opens `/dev/stderr` cannot open a socket; so it is a
- * named pipe whose name is gone as soon as both ends are open.
+ * Opens a pipe. Node creates sockets instead of pipes, and a program cannot open a socket through
+ * `/dev/stderr`. So this is a named pipe whose name is removed once both ends are open.
  */
 export function openOutputPipe(): OutputPipe {
   const folder = mkdtempSync(join(tmpdir(), 'tapetree-pipe-'))

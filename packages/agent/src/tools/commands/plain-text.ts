@@ -1,14 +1,14 @@
-/** Output as somebody would read it who has no terminal: no escapes, and of a line that was drawn over only what came last. */
+/** Output as plain text: without escape sequences, and with only the last version of an overwritten line. */
 export function plainText(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes)
   return text.replace(escapes, '').replace(lineEnds, '\n').replace(drawnOver, '').replace(controls, '')
 }
 
-// Whoever writes the output decides what these have to chew on: each takes time in proportion to its length, whatever it is.
+// The command controls this input, so every pattern must run in linear time.
 
 /**
- * Sequences for a terminal: those with parameters, those with a string (title, link, clipboard), and the short ones. A string
- * that is not ended goes to the end of its line.
+ * Terminal sequences: with parameters, with a string (title, link, clipboard), and short ones. An unterminated
+ * string ends with its line.
  */
 const escapes = new RegExp(
   [
@@ -20,6 +20,6 @@ const escapes = new RegExp(
 )
 const lineEnds = /(?<!\r)\r+\n/g
 const drawnOver = /(?<![^\n])[^\n]*\r(?=[^\r\n])/g
-/** Everything below a space but tab and line feed, and the second set of controls. */
+/** Control characters except tab and line feed, and the C1 set. */
 // oxlint-disable-next-line no-control-regex
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]+/g

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { readProcess } from './process-table.ts'
 
-/** One process of one boot of a machine. A number alone says little: it is given out again. */
+/** One process of one boot of a machine. Process ids alone are reused. */
 export interface ProcessIdentity {
   bootId: string
   pid: number
@@ -11,7 +11,7 @@ export interface ProcessIdentity {
 
 let bootId: string | undefined
 
-/** Changes with every start of the machine; empty where the system has no such thing. */
+/** Changes with every boot; empty if the system has no such id. */
 export function currentBootId(): string {
   bootId ??= readBootId()
   return bootId
@@ -22,7 +22,7 @@ export function ownIdentity(): ProcessIdentity {
   return { bootId: currentBootId(), pid, startTime: readProcess(pid)?.startTime ?? '' }
 }
 
-/** Whether this very process is still there: boot, number and start time all match. */
+/** Whether this very process is still running: boot, id and start time all match. */
 export function isRunning({ bootId, pid, startTime }: ProcessIdentity): boolean {
   if (bootId !== currentBootId() || startTime === '') return false
   const found = readProcess(pid)
@@ -35,6 +35,6 @@ function readBootId(): string {
       ? readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
       : execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim()
   } catch {
-    return '' // then start times alone have to do
+    return '' // then only start times are compared
   }
 }

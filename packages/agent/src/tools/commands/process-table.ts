@@ -6,11 +6,11 @@ export interface ProcessEntry {
   pid: number
   parentId: number
   groupId: number
-  /** 0 where the system does not tell. */
+  /** 0 if the system does not report it. */
   sessionId: number
-  /** It has ended, and only its parent has not taken notice. */
+  /** It has ended, and its parent has not reaped it yet. */
   isZombie: boolean
-  /** In whatever unit the system counts: only good for comparing. */
+  /** In the system's own unit: only for comparison. */
   startTime: string
   name: string
 }
@@ -18,8 +18,8 @@ export interface ProcessEntry {
 const maxListings = 10
 
 /**
- * All processes. A listing from which somebody vanished while it was read is made again: whoever vanished may have started
- * another that came too late to be in it.
+ * Lists all processes. Repeats the listing if a process vanished during the read: it may have started another
+ * one that the listing missed.
  */
 export function listProcesses(): ProcessEntry[] {
   if (process.platform !== 'linux') return parsePs(ps(['-ax']))
@@ -30,19 +30,19 @@ export function listProcesses(): ProcessEntry[] {
   }
 }
 
-/** Undefined where there is no such process. */
+/** Undefined if there is no such process. */
 export function readProcess(pid: number): ProcessEntry | undefined {
   if (process.platform !== 'linux') return parsePs(ps(['-p', String(pid)]))[0]
   const stat = readProc(pid, 'stat')
   return stat === '' ? undefined : parseStat(stat)
 }
 
-/** The environment a process was started with, as `NAME=value` parts; empty where it may not be read, or the system has no such thing. */
+/** The initial environment of a process, as `NAME=value` parts; empty if it is unreadable or not available. */
 export function environmentOf(pid: number): string[] {
   return process.platform === 'linux' ? readProc(pid, 'environ').split('\0') : []
 }
 
-/** The name of a process may hold spaces and parentheses, so the fields are counted from the last one. */
+/** A process name may contain spaces and parentheses, so fields are counted from the last parenthesis. */
 export function parseStat(stat: string): ProcessEntry | undefined {
   const open = stat.indexOf('(')
   const close = stat.lastIndexOf(')')
@@ -79,7 +79,7 @@ function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    return '' // it has ended, or belongs to somebody else
+    return '' // it has ended, or belongs to another user
   }
 }
 
@@ -88,6 +88,6 @@ function ps(which: string[]): string {
     const columns = 'pid=,ppid=,pgid=,stat=,lstart=,comm='
     return execFileSync('ps', [...which, '-o', columns], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   } catch {
-    return '' // ps says by its exit code that there is none
+    return '' // ps exits with an error if there is none
   }
 }

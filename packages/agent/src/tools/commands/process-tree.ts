@@ -1,23 +1,23 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { environmentOf, listProcesses, readProcess, type ProcessEntry } from './process-table.ts'
 
-/** Every process of a command has its mark in this variable, beside those of commands it was started under. */
+/** This variable of every process has the mark of its command, and those of the commands above it. */
 export const markVariable = 'TAPETREE_COMMAND'
 
 export interface TreeRoot {
-  /** What descends from this process belongs to the tree; the process itself does not. */
+  /** Descendants of this process belong to the tree; the process itself does not. */
   pid?: number
-  /** The group and session of the shell: who is in it belongs to the tree, also when its parent has gone. */
+  /** The group and session of the shell: its members belong to the tree, even if their parent has ended. */
   groupId?: number
-  /** Found in the environment of who has left both parent and group. */
+  /** Found in the environment of processes that left both parent and group. */
   mark: string
-  /** Nobody of the tree began before this. */
+  /** No process of the tree started before this. */
   since: string
 }
 
 /**
- * The living processes of a command. That there are none is only believed when two looks say so and nobody has ended between
- * them: whoever ended may have started another where the first look had been already.
+ * The living processes of a command. An empty tree is trusted only after two equal listings without an exit in
+ * between: an ended process may have started another one that the first listing missed.
  */
 export function findTree(root: TreeRoot): ProcessEntry[] {
   let before: string | undefined
@@ -55,17 +55,17 @@ function isNotBefore(startTime: string, since: string): boolean {
   return Number.isNaN(start) || Number.isNaN(from) || start >= from
 }
 
-/** How long the last resort may take; a process that is not gone by then is in the hands of the kernel, or not ours to kill. */
+/** How long killing may take; a process that remains is blocked in the kernel, or not ours to kill. */
 const killMs = 2000
 
 /**
- * Ends every process that `find` finds: asks first, and kills those that are there after the grace. Answers with those that
- * could not be ended.
+ * Ends every process that `find` returns: sends SIGTERM, and kills the rest after the grace period. Returns
+ * those that could not be ended.
  */
 export async function endTree(find: () => ProcessEntry[], graceMs: number): Promise<ProcessEntry[]> {
   const asked = find()
   send(asked, 'SIGTERM')
-  send(asked, 'SIGCONT') // who is stopped cannot hear
+  send(asked, 'SIGCONT') // a stopped process cannot handle signals
   const stubborn = await whenGone(find, graceMs)
   if (stubborn.length === 0) return []
   send(stubborn, 'SIGKILL')
@@ -77,7 +77,7 @@ export async function endTree(find: () => ProcessEntry[], graceMs: number): Prom
   }, killMs)
 }
 
-/** Who is left when nobody is, or when the time is over. */
+/** The remaining processes, once there are none or the time is over. */
 export async function whenGone(find: () => ProcessEntry[], withinMs: number): Promise<ProcessEntry[]> {
   const until = performance.now() + withinMs
   for (let pause = 2; ; pause = Math.min(pause * 2, 50)) {
@@ -89,7 +89,7 @@ export async function whenGone(find: () => ProcessEntry[], withinMs: number): Pr
 
 const freezeRounds = 100
 
-/** Stops them all before one is killed, so that none can start another in a new group meanwhile. */
+/** Stops all before killing one, so that none can start another in a new group meanwhile. */
 function freeze(find: () => ProcessEntry[]): void {
   const frozen = new Set<number>()
   for (let round = 0; round < freezeRounds; round++) {
@@ -101,8 +101,9 @@ function freeze(find: () => ProcessEntry[]): void {
 }
 
 /**
- * By group, because the kernel reaches all of a group at once, also those that are being started. The groups of a command are
- * its own: its shell has begun a session, and nobody can join a group of another session.
+ * Signals groups, because the kernel reaches all of a group at once, including processes being started. The
+ * groups of a command are its own: its shell started a session, and processes cannot join a group of another
+ * session.
  */
 function send(processes: ProcessEntry[], signal: NodeJS.Signals): void {
   const ownGroup = readProcess(process.pid)?.groupId
@@ -111,7 +112,7 @@ function send(processes: ProcessEntry[], signal: NodeJS.Signals): void {
     try {
       process.kill(target, signal)
     } catch {
-      // they have ended meanwhile, or are not ours to kill: whoever looks next sees which
+      // ended meanwhile, or not ours to kill: the next listing shows which
     }
   }
 }

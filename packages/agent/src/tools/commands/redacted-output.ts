@@ -1,12 +1,12 @@
 import type { RedactingByteStream } from '@tapetree/redact'
 import type { OutputWriter } from './spooled-output.ts'
 
-/** After so long without output, what was put off is looked at. */
+/** After this long without output, deferred text is examined. */
 const quietMs = 50
 
 /**
- * What a command prints, on its way to the disk: nothing gets there that has not been redacted, and all offsets count what is left. What
- * a secret may have begun with is held until that is decided, however long the command is quiet, and comes at its end at the latest.
+ * Redacts output on its way to disk; all offsets count redacted bytes. A possible start of a secret is held
+ * back until it is decided, at the latest when the command ends.
  */
 export class RedactedOutput {
   readonly #writer: OutputWriter

@@ -4,13 +4,13 @@ import type { CommandExit } from './exit-file.ts'
 import { countBytes, showOutput } from './shown-output.ts'
 
 export interface ReportOptions {
-  /** The offset of the output to begin at. */
+  /** The offset to start at. */
   from?: number
-  /** Who or what stopped it, if it was stopped. */
+  /** What stopped it, if it was stopped. */
   stoppedBy?: string
 }
 
-/** What is said of a command that is over: its output, and how it ended where that is not plain success. */
+/** Reports an ended command: its output, and how it ended unless it succeeded. */
 export async function reportOutcome(
   command: Command,
   outcome: CommandOutcome | { type: 'lost'; reason: string },
@@ -23,7 +23,7 @@ export async function reportOutcome(
   return { content: join(shown, words), ...(isError && { isError }) }
 }
 
-/** What is said of a command that goes on: its output so far, and what can be done about it. */
+/** Reports a running command: its output so far, and the available actions. */
 export async function reportRunning(
   command: Command,
   words: (nextOffset: number) => string,
@@ -68,7 +68,7 @@ function describeCause({ cause, code, signal, bytes, deadlineMs, error }: Comman
       return [`It could not be started: ${error}`]
     default:
       cause satisfies never
-      return [`Ended: ${String(cause)}.`] // by a supervisor of a newer version
+      return [`Ended: ${String(cause)}.`] // from a newer supervisor
   }
 }
 

@@ -5,8 +5,8 @@ import type { SpooledOutput } from './spooled-output.ts'
 const shownBytes = 30_000
 
 /**
- * The output as the model gets it, from the offset that was asked for: whole if it is short, else its first and last lines and
- * where the rest is. Only what is shown is looked at, so that megabytes cost no more than a screenful.
+ * The output for the model, from an offset on: complete if it is short, else its first and last lines and a
+ * reference to the rest. Reads only the shown parts.
  */
 export async function showOutput(
   output: SpooledOutput,
@@ -27,7 +27,7 @@ export function countBytes(count: number): string {
   return `${count.toLocaleString('en')} byte${count === 1 ? '' : 's'}`
 }
 
-/** What was not kept has a mark in its place. */
+/** Marks the gaps where output was not stored. */
 function joinPieces({ pieces, end }: SpooledOutput, from: number): Buffer {
   const parts: Uint8Array[] = []
   let offset = from
@@ -45,7 +45,7 @@ function notKept(bytes: number): Uint8Array {
 }
 
 const lineFeed = 0x0a
-/** The end of a line is looked for within this much; a line without one is cut inside. */
+/** A line break is searched within this many bytes; a longer line is split. */
 const longestLine = 4096
 
 function endOfHead(bytes: Uint8Array, wanted: number): number {

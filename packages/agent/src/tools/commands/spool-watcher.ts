@@ -1,13 +1,13 @@
 import { watch, type FSWatcher } from 'node:fs'
 
-/** Output that arrives this close together is read together. */
+/** Output that arrives within this time is read together. */
 const quietMs = 25
-/** What the system does not tell, such as the death of a supervisor, is seen this late. */
+/** Interval for changes without a notification, such as the death of a supervisor. */
 const pollMs = 500
-/** Where folders cannot be watched: there may be no watches left. */
+/** Interval if folders cannot be watched, for example because no watches are left. */
 const blindPollMs = 50
 
-/** Tells when there may be something new in a spool folder. */
+/** Reports possible changes in a spool folder. */
 export class SpoolWatcher implements Disposable {
   #watcher: FSWatcher | undefined
   #timer: NodeJS.Timeout | undefined
@@ -23,7 +23,7 @@ export class SpoolWatcher implements Disposable {
     }
   }
 
-  /** Resolves at the next change since the last one, or after a while. */
+  /** Resolves at the next change since the last call, or after a while. */
   async changed(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
     if (!this.#isChanged) {

@@ -3,13 +3,13 @@ import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * What a command prints, kept within a cap: the beginning is in `output`; once that has half of the cap, what follows goes into
- * `output.<offset>` files of a quarter each, of which the newest two stay. An offset counts every byte that was printed.
+ * Stores output within a cap. The beginning is in `output`; after half of the cap, the rest goes into
+ * `output.<offset>` files of a quarter each, of which the newest two stay. Offsets count every printed byte.
  */
 export class OutputWriter {
   readonly #folder: string
   readonly #capBytes: number
-  /** The first, and the newest two of those that follow it. */
+  /** The first segment, and the newest two after it. */
   readonly #segments: Segment[]
   #bytes = 0
   #error: string | undefined
@@ -20,12 +20,12 @@ export class OutputWriter {
     this.#segments = [this.#open(0, Math.ceil(capBytes / 2))]
   }
 
-  /** Everything that was printed, kept or not. */
+  /** Size of all output, stored or not. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Why it stopped keeping what is printed, as when the disk is full. */
+  /** Why it stopped storing output, for example because the disk is full. */
   get error(): string | undefined {
     return this.#error
   }
@@ -44,7 +44,7 @@ export class OutputWriter {
     }
   }
 
-  /** Puts on the disk what is kept. */
+  /** Syncs the stored output. */
   close(): void {
     for (const { file } of this.#segments) {
       try {
@@ -80,27 +80,27 @@ interface Segment {
   room: number
 }
 
-/** A stretch of output without a hole. */
+/** A contiguous piece of output. */
 export interface OutputPiece {
   offset: number
   bytes: Buffer
 }
 
 export interface SpooledOutput {
-  /** In order. Between them, and before them where it does not begin at the offset asked for, something was not kept. */
+  /** In order. Output is missing between them, and before the first if it starts after the requested offset. */
   pieces: OutputPiece[]
-  /** Where the next byte will be. */
+  /** Offset of the next byte. */
   end: number
 }
 
 export interface ReadOutputOptions {
-  /** The offset to begin at. */
+  /** The offset to start at. */
   from?: number
-  /** Reads no more than the newest this many bytes. */
+  /** Reads at most this many of the newest bytes. */
   limitBytes?: number
 }
 
-/** What a command has printed so far, as far as it is kept. */
+/** The stored output of a command so far. */
 export async function readOutput(folder: string, options: ReadOutputOptions = {}): Promise<SpooledOutput> {
   const { from = 0, limitBytes = Infinity } = options
   const files = await listFiles(folder)
@@ -128,7 +128,7 @@ interface OutputFile {
 }
 
 async function listFiles(folder: string): Promise<OutputFile[]> {
-  const names = await readdir(folder).catch(() => []) // where there is no folder nothing was printed
+  const names = await readdir(folder).catch(() => []) // without a folder nothing was printed
   const files = await Promise.all(
     names.map(async (name) => {
       const [isOutput, offset = '0'] = /^output(?:\.(\d+))?$/.exec(name) ?? []

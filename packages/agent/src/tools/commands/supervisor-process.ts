@@ -8,12 +8,12 @@ import { markVariable } from './process-tree.ts'
 type Supervisor = ChildProcessByStdio<Writable, Readable, null>
 
 /**
- * The next supervisor, started before it is needed: a process of Node takes some twenty times as long to start as a shell. It
- * belongs to this process and ends with it, because then its standard input ends without an order.
+ * A supervisor started in advance: Node takes about twenty times as long to start as a shell. It ends with this
+ * process, because its standard input then ends without an order.
  */
 let spare: Supervisor | undefined
 
-/** Gives the order to a supervisor of its own. `silent`: it has ended, or the signal was aborted, before it claimed the command. */
+/** Sends the order to its own supervisor. `silent`: it ended, or the signal aborted, before it claimed the command. */
 export async function sendOrder(order: Order, signal?: AbortSignal): Promise<'claimed' | 'silent'> {
   const supervisor = spare ?? spawnSupervisor()
   spare = undefined
@@ -31,7 +31,7 @@ export async function sendOrder(order: Order, signal?: AbortSignal): Promise<'cl
   return answer
 }
 
-/** Starts the next supervisor, if there is none. */
+/** Starts the next supervisor, unless there is one. */
 export function prepareSupervisor(): void {
   if (spare) return
   const prepared = spawnSupervisor()
@@ -42,7 +42,7 @@ export function prepareSupervisor(): void {
   spare = prepared
 }
 
-/** Lets the supervisor go that waits for an order; resolves when it has gone. */
+/** Ends the supervisor that waits for an order; resolves when it has exited. */
 export async function dismissSupervisor(): Promise<void> {
   const dismissed = spare
   if (!dismissed) return
@@ -55,13 +55,13 @@ export async function dismissSupervisor(): Promise<void> {
   })
 }
 
-/** In a session and group of its own, so that nothing that ends the agent ends it too, and without the agent's environment. */
+/** In its own session and group, so that it survives the agent, and without the agent's environment. */
 function spawnSupervisor(): Supervisor {
   const { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks } = process.env
   const env = { PATH, TMPDIR, NODE_COMPILE_CACHE, [markVariable]: marks }
   const [file, args] = asSubreaper(process.execPath, programArguments())
   const supervisor = spawn(file, args, { cwd: '/', env, stdio: ['pipe', 'pipe', 'ignore'], detached: true })
-  supervisor.on('error', () => undefined) // it closes too, and that is heard
+  supervisor.on('error', () => undefined) // a close event follows
   supervisor.stdin.on('error', () => undefined)
   return supervisor
 }
@@ -71,9 +71,9 @@ const prctl: Partial<Record<NodeJS.Architecture, number>> = { x64: 157, arm64: 1
 const setChildSubreaper = 36
 
 /**
- * A command line that makes the program a subreaper: every process below it that loses its parent becomes its child, and none
- * can get out of its sight. Node cannot ask for that; Perl can, and it outlasts `exec`. Without Perl, who leaves both parent
- * and group is known by the mark in its environment alone.
+ * A command line that makes the program a subreaper: every orphaned descendant becomes its child, so none
+ * escapes. Node cannot request that; Perl can, and the setting survives `exec`. Without Perl, processes that
+ * leave both parent and group are found only by the mark in their environment.
  */
 function asSubreaper(file: string, program: string[]): [file: string, args: string[]] {
   const perl = '/usr/bin/perl'
@@ -89,7 +89,7 @@ function programArguments(): string[] {
   return isSource ? ['-C', '@tapetree/source', program] : [program]
 }
 
-/** Whether this process waits for the supervisor before it ends. */
+/** Whether this process waits for the supervisor before it exits. */
 function keepAlive(supervisor: Supervisor, isWaitedFor: boolean): void {
   for (const handle of [supervisor, supervisor.stdin, supervisor.stdout] as Partial<NodeJS.Timeout>[]) {
     if (isWaitedFor) handle.ref?.()

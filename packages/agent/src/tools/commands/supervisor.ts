@@ -1,5 +1,5 @@
-// The parent of one command. It takes one order from its standard input, claims it, runs the command, and says in the spool
-// folder how it ended. Nobody has to be there: it outlives the agent that started it, and enforces all limits itself.
+// The parent of one command. It reads one order from standard input, claims it, runs the command, and records
+// the outcome in the spool folder. It outlives the agent that started it, and enforces all limits itself.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, closeSync, constants, statSync } from 'node:fs'
@@ -17,14 +17,14 @@ import { RedactedOutput } from './redacted-output.ts'
 import { OutputWriter } from './spooled-output.ts'
 
 const longestTimerMs = 2 ** 31 - 1
-/** How long a pipe may stay open when nobody of the command is left: somebody else may have been given its end. */
+/** How long a pipe may stay open after the last process of the command: another process may have inherited its end. */
 const drainMs = 1000
 const drainSteps = 20
 
-// What can be done before the order comes is done by then.
+// Prepared before the order arrives.
 const self = ownIdentity()
 const pipe = openOutputPipe()
-findTree({ mark: '', since: self.startTime }) // the first time takes longer
+findTree({ mark: '', since: self.startTime }) // the first call takes longer
 process.stdout.on('error', () => undefined) // the agent may be gone
 for (const signal of ['SIGHUP', 'SIGINT'] as const) process.on(signal, () => undefined)
 
@@ -32,7 +32,7 @@ const order = await readOrder()
 if (order) await obey(order)
 process.exit()
 
-/** Undefined where the agent went away without an order, or in the middle of one. */
+/** Undefined if the agent ended without sending a complete order. */
 async function readOrder(): Promise<Order | undefined> {
   let text = ''
   process.stdin.setEncoding('utf8')
@@ -88,7 +88,10 @@ function describe({ deadlineMs }: Order, exit: Pick<CommandExit, 'cause'> & Part
   return { code: null, signal: null, bytes: 0, durationMs: 0, deadlineMs, leftBehind: [], survivors: [], ...exit }
 }
 
-/** Reads on until nobody can write any more. In steps, so that after a standstill what has come meanwhile is still read. */
+/**
+ * Reads until no process can write any more. In steps, so that output that arrived during a suspension is still
+ * read.
+ */
 async function drain(reader: Socket): Promise<void> {
   const drained = reader.closed ? undefined : once(reader, 'close')
   for (let step = 0; step < drainSteps && !reader.closed; step++) {
@@ -96,7 +99,7 @@ async function drain(reader: Socket): Promise<void> {
   }
 }
 
-/** Opens the output and starts the shell; or a sentence on why that cannot be done. */
+/** Opens the output and starts the shell; or returns a sentence that explains the failure. */
 async function begin(order: Order): Promise<{ output: OutputWriter; shell: ChildProcess } | string> {
   if (!isFolder(order.cwd)) return `There is no folder ${order.cwd}.`
   try {
@@ -107,7 +110,7 @@ async function begin(order: Order): Promise<{ output: OutputWriter; shell: Child
   }
 }
 
-/** A shell in a session and group of its own. */
+/** A shell in its own session and group. */
 async function startShell({ command, cwd, env, mark }: Order): Promise<ChildProcess> {
   const marks = [env[markVariable], mark].filter(Boolean).join(' ')
   const shell = spawn(findShell(env['PATH'] ?? ''), ['-c', command], {

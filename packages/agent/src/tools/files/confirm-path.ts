@@ -3,7 +3,7 @@ import { readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { shownName } from './paths.ts'
 import { ToolProblem } from '../tool-problem.ts'
 
-/** Where the kernel tells what a descriptor is: there a path that is swapped under our hands cannot deceive. */
+/** True if the kernel reports the path of a descriptor: then a path that is swapped concurrently cannot deceive. */
 export const hasDescriptorPaths = process.platform === 'linux' && knowsDescriptors()
 
 export function descriptorPath(handle: FileHandle): string {
@@ -11,14 +11,14 @@ export function descriptorPath(handle: FileHandle): string {
 }
 
 /**
- * Throws unless the open file or folder is the one at the judged path. On Linux the kernel answers for the descriptor itself.
- * Elsewhere the path is looked at again, which leaves a moment in which it could be swapped and swapped back.
+ * Throws unless the open file or folder is the one at the judged path. On Linux the kernel reports the path of
+ * the descriptor. Elsewhere the path is checked again, which leaves a short race.
  */
 export async function confirmPath(handle: FileHandle, path: string): Promise<void> {
   if (hasDescriptorPaths) {
     const actual = await readlink(descriptorPath(handle))
     if (actual === path) return
-    // A file that was replaced by rename since it was opened was there when it was opened.
+    // A file that was replaced by rename since it was opened did exist when it was opened.
     if (actual === `${path} (deleted)` && (await handle.stat()).nlink === 0) return
     throw movedProblem(path)
   }
@@ -32,7 +32,7 @@ export function movedProblem(path: string): ToolProblem {
   )
 }
 
-/** Some sandboxes have no `/proc`, or one that tells of other paths. */
+/** Some sandboxes have no `/proc`, or one that reports other paths. */
 function knowsDescriptors(): boolean {
   try {
     const folder = realpathSync.native(import.meta.dirname)
@@ -43,7 +43,7 @@ function knowsDescriptors(): boolean {
       closeSync(descriptor)
     }
   } catch {
-    // Then paths are looked at twice, as on other systems.
+    // Then paths are checked twice, as on other systems.
     return false
   }
 }

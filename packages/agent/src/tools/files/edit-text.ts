@@ -3,15 +3,16 @@ import { similarityTo } from './similarity.ts'
 export interface TextEdit {
   oldText: string
   newText: string
-  /** Otherwise the old text must be there exactly once. */
+  /** Otherwise the old text must occur exactly once. */
   replaceAll: boolean
 }
 
 export type EditedText = { type: 'edited'; text: string; count: number } | { type: 'refused'; reason: string }
 
 /**
- * Replaces text. Where the old text has no carriage returns it is found whatever the file's line ends are, lines that are not
- * changed keep theirs, and new lines take the end of the line where they begin. With carriage returns both texts are taken literally.
+ * Replaces text. If the old text has no carriage returns it matches any line endings, unchanged lines keep
+ * theirs, and new lines take the ending of the line where they begin. With carriage returns both texts are
+ * taken literally.
  */
 export function editText(text: string, edit: TextEdit): EditedText {
   const view = edit.oldText.includes('\r') ? literalView(text) : linesView(text)
@@ -29,11 +30,11 @@ export function editText(text: string, edit: TextEdit): EditedText {
   return { type: 'edited', text: parts.join(''), count: places.length }
 }
 
-/** A text as it is searched, and the way back from a place in it to the place in the file. */
+/** A searchable text, and the mapping from its offsets to those of the file. */
 interface View {
   text: string
   placeInFile(at: number): number
-  /** How the line with this place ends. */
+  /** The ending of the line at this offset. */
   lineEndAt(at: number): string
 }
 
@@ -44,7 +45,7 @@ function literalView(text: string): View {
 /** The text with every CRLF as LF. */
 function linesView(file: string): View {
   const text = file.replaceAll('\r\n', '\n')
-  /** Where a carriage return is missing: the places of its line feed in the view, rising. */
+  /** Offsets of line feeds in the view that had a carriage return, ascending. */
   const missing: number[] = []
   for (let at = file.indexOf('\r\n'); at !== -1; at = file.indexOf('\r\n', at + 2)) missing.push(at - missing.length)
   return {
@@ -58,7 +59,7 @@ function linesView(file: string): View {
   }
 }
 
-/** How many of the rising numbers are smaller. */
+/** How many of the ascending numbers are smaller. */
 function countBelow(rising: number[], limit: number): number {
   let [low, high] = [0, rising.length]
   while (low < high) {
@@ -75,7 +76,7 @@ function findAll(text: string, wanted: string): number[] {
   return places
 }
 
-/** The smallest change that does it, in places of the file: what both texts begin and end with is left alone. */
+/** The smallest equivalent change, in offsets of the file: a common prefix and suffix are kept. */
 function changeAt(
   view: View,
   at: number,
@@ -117,7 +118,7 @@ function refused(reason: string): EditedText {
 const maxLinesCompared = 20_000
 const maxShownLength = 200
 
-/** Why a text that should be in a file is not found there, as far as one can see. */
+/** Explains why a text was not found, as far as possible. */
 function explainMissing(text: string, wanted: string): string {
   const lines = text.split('\n')
   const wantedLines = wanted.split('\n')
@@ -141,18 +142,18 @@ function explainMissing(text: string, wanted: string): string {
   return `${said}${hint ?? ''} Read the file again and copy the text exactly.`
 }
 
-/** The number of the line with this place, counted from 1. */
+/** The line number at this offset, from 1. */
 function lineAt(text: string, place: number): number {
   let line = 1
   for (let at = text.indexOf('\n'); at !== -1 && at < place; at = text.indexOf('\n', at + 1)) line += 1
   return line
 }
 
-/** The same lines with other whitespace, and the first pair that differs. */
+/** The same lines with different whitespace, and the first pair that differs. */
 function findLoosely(lines: string[], wanted: string[]): { line: number; found: string; given: string } | undefined {
   const bare = lines.map(withoutSpace)
   const bareWanted = wanted.map(withoutSpace)
-  // A text that ends with a line break has an empty last part, which is not a line.
+  // Text that ends with a line break has an empty last part, which is not a line.
   if (bareWanted.length > 1 && bareWanted.at(-1) === '') bareWanted.pop()
   if (bareWanted.every((line) => line === '')) return undefined
   const first = bare.findIndex((_, at) => bareWanted.every((line, index) => bare[at + index] === line))
@@ -181,7 +182,7 @@ function nearestLine(lines: string[], wanted: string[]): { line: number; text: s
   return best.line > 0 ? best : undefined
 }
 
-/** Quoted, so that tabs and spaces can be told apart. */
+/** Quoted, so that tabs and spaces are distinguishable. */
 function shown(line: string): string {
   return JSON.stringify(line.length > maxShownLength ? `${line.slice(0, maxShownLength)}…` : line)
 }

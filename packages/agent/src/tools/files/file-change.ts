@@ -10,9 +10,9 @@ import type { ToolContext } from '../tool.ts'
 import { hasCode, ToolProblem } from '../tool-problem.ts'
 import { replaceFile as replaceAt } from '@tapetree/session/util/replace-file'
 
-/** Contents up to this size are kept with the session. */
+/** Contents up to this size are stored with the session. */
 const maxKeptBytes = 1024 * 1024
-/** Files up to this size are held in memory as a whole. */
+/** Files up to this size are held in memory. */
 export const maxHeldBytes = 32 * 1024 * 1024
 
 export interface FileChange<Content extends { bytes: Uint8Array }> {
@@ -20,20 +20,23 @@ export interface FileChange<Content extends { bytes: Uint8Array }> {
   given: string
   /** As it was judged. */
   path: string
-  /** Where it is so, no folders are made for it. */
+  /** If set, no folders are created for it. */
   isThere?: boolean
-  /** The new content; it throws a `ToolProblem` to leave everything as it is. */
+  /** Returns the new content; throws a `ToolProblem` to change nothing. */
   content: (before: FileBefore | undefined) => Content | Promise<Content>
 }
 
 export interface FileBefore {
   stats: Stats
   sha256: string
-  /** Absent where it is too large to be held. */
+  /** Absent if the file is too large to hold. */
   bytes: Buffer | undefined
 }
 
-/** Changes a file and records it, with its content before and after. What was there is kept before it is replaced. */
+/**
+ * Changes a file and records it, with its content before and after. The old content is stored before it is
+ * replaced.
+ */
 export async function changeFile<Content extends { bytes: Uint8Array }>(
   change: FileChange<Content>,
   context: ToolContext,
@@ -73,7 +76,7 @@ export async function changeFile<Content extends { bytes: Uint8Array }>(
   })
 }
 
-/** Finds out whether a change can be made, without making it. Throws as `changeFile` would. */
+/** Checks whether a change is possible, without making it. Throws as `changeFile` would. */
 export async function previewChange<Content extends { bytes: Uint8Array }>(
   { path, isThere, content }: FileChange<Content>,
   { signal }: Pick<ToolContext, 'signal'>,
@@ -84,7 +87,7 @@ export async function previewChange<Content extends { bytes: Uint8Array }>(
   await content(folder.path === place ? await readBefore(folder, path, signal) : undefined)
 }
 
-/** The folder, or the nearest one above it that exists: what is missing below it would be made. */
+/** The folder, or its nearest existing ancestor: missing folders below it would be created. */
 async function nearestFolder(path: string): Promise<HeldFolder> {
   try {
     return await HeldFolder.open(path)
@@ -121,7 +124,7 @@ async function confirmUnchanged(folder: HeldFolder, path: string, before: FileBe
   if (now?.isSymbolicLink()) throw movedProblem(path)
   const [left, right] = [now, before?.stats]
   if (left && right && left.ino === right.ino && left.size === right.size && left.mtimeMs === right.mtimeMs) return
-  throw new ToolProblem(`${path} was changed by somebody else just now, so nothing was written. Read it again.`)
+  throw new ToolProblem(`${path} was changed by another program just now, so nothing was written. Read it again.`)
 }
 
 async function keep(bytes: Uint8Array | undefined, context: ToolContext): Promise<void> {
@@ -140,7 +143,7 @@ async function sha256OfFile(file: FileHandle, signal: AbortSignal): Promise<stri
 
 const last = new Map<string, Promise<unknown>>()
 
-/** Changes to one file wait for each other, in the order in which they came. The path is the real one; other processes are not kept out. */
+/** Serializes changes to one file, by its real path. Other processes are not excluded. */
 async function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
   const before = last.get(path)
   const result = before ? before.then(work, work) : work()
@@ -156,19 +159,19 @@ interface NewContent {
   folder: HeldFolder
   name: string
   bytes: Uint8Array
-  /** The file that is replaced: its mode and owner are kept. */
+  /** The replaced file: its mode and owner are kept. */
   before?: Stats | undefined
   /** The last chance to throw; nothing has changed until it returns. */
   confirm: () => Promise<void>
 }
 
 /**
- * Puts a file in its place whole, or not at all. A link of that name is replaced and not followed, and other hard links of the
- * old file keep the old content.
+ * Replaces a file atomically. A symbolic link of that name is replaced, not followed, and other hard links of
+ * the old file keep the old content.
  */
 async function replaceFile({ folder, name, bytes, before, confirm }: NewContent): Promise<void> {
   await replaceAt(folder.entry(name), bytes, {
-    // The content of a private file must not be readable by others, not even for a moment.
+    // The content of a private file must not be readable by others, not even briefly.
     mode: before ? 0o600 : 0o666,
     prepare: async (file) => {
       if (before) await keepOwnerAndMode(file, before)
@@ -181,9 +184,9 @@ async function keepOwnerAndMode(file: FileHandle, before: Stats): Promise<void> 
   const now = await file.stat()
   if (now.uid !== before.uid || now.gid !== before.gid) {
     await file.chown(before.uid, before.gid).catch(() => {
-      // Only root may give a file away; then it belongs to whoever wrote it.
+      // Only root may change the owner; otherwise the file belongs to this user.
     })
   }
-  // Rights to act as the owner are not for new content, as with a write in place.
+  // Drops setuid and setgid, as a write in place does.
   await file.chmod(before.mode & 0o777)
 }

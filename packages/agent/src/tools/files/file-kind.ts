@@ -1,13 +1,13 @@
 export type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be'
 
-/** What the first bytes of a file say that it is. */
+/** The kind of a file, from its first bytes. */
 export type FileKind =
   | { type: 'text'; encoding: Encoding; bomLength: number }
   | { type: 'image'; mediaType: string }
-  /** The name is for a sentence: `a PDF document`. */
+  /** The name fits into a sentence: `a PDF document`. */
   | { type: 'binary'; name: string }
 
-/** So many bytes are enough to tell. */
+/** How many bytes are needed to tell. */
 export const headBytes = 8192
 
 export function fileKindOf(head: Uint8Array): FileKind {
@@ -28,7 +28,7 @@ export const byteOrderMarks: [number[], Encoding][] = [
   [[0xfe, 0xff], 'utf-16be'],
 ]
 
-/** The kinds of image that models take. */
+/** The image types that models accept. */
 function imageTypeOf(bytes: Buffer): string | undefined {
   if (begins(bytes, '\x89PNG\r\n\x1a\n')) return 'image/png'
   if (begins(bytes, [0xff, 0xd8, 0xff])) return 'image/jpeg'

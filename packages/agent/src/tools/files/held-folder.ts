@@ -7,8 +7,8 @@ import { hasCode } from '../tool-problem.ts'
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
 
 /**
- * A folder that is held open: what is done in it is done there, even if its path has come to lead elsewhere. That is exact on
- * Linux. Elsewhere names go through the path again; `confirm` narrows the moment in which it could have been swapped.
+ * A folder that is held open: operations apply to it even if its path now leads elsewhere. That is exact on
+ * Linux. Elsewhere names go through the path again, and `confirm` narrows the race.
  */
 export class HeldFolder implements AsyncDisposable {
   readonly path: string
@@ -25,7 +25,7 @@ export class HeldFolder implements AsyncDisposable {
     return HeldFolder.#openAt(path, path)
   }
 
-  /** Makes what is missing of the path, each part inside of the folder that was confirmed before. */
+  /** Creates the missing parts of the path, each inside of the folder confirmed before. */
   static async make(path: string): Promise<HeldFolder> {
     try {
       return await HeldFolder.open(path)
@@ -53,12 +53,12 @@ export class HeldFolder implements AsyncDisposable {
     return folder
   }
 
-  /** The place of a name in this folder, for calls to the system and not for anybody's eyes. */
+  /** The path of a name in this folder, for system calls only, not for display. */
   entry(name: string): string {
     return join(this.#place, name)
   }
 
-  /** The folder as a child process can enter it. */
+  /** The folder as a path that a child process can enter. */
   get workingFolder(): string {
     return this.#place.replace('/proc/self/', `/proc/${process.pid}/`)
   }

@@ -7,7 +7,7 @@ import { ToolProblem } from '../tool-problem.ts'
 const maxNames = 10_000
 const maxSuggestions = 3
 
-/** Says that there is nothing at a path, and what there is instead. */
+/** Reports that a path does not exist, with similar names. */
 export async function missingProblem(path: string, place: { cwd: string }): Promise<ToolProblem> {
   let folder = dirname(path)
   let missing = basename(path)
@@ -38,7 +38,7 @@ async function namesIn(folder: string): Promise<string[] | undefined> {
   try {
     return (await readdir(folder)).slice(0, maxNames)
   } catch {
-    // Missing, or not ours to list: nothing can be suggested from it.
+    // Missing or unreadable: no suggestions.
     return undefined
   }
 }

@@ -14,8 +14,8 @@ export const pathSchema = z
 const maxLinks = 40
 
 /**
- * Where a path leads: absolute, with every symbolic link followed, also one whose target does not exist yet. What is missing is
- * appended as it is. This is the path that is judged, and the one that is opened.
+ * Resolves a path: absolute, with every symbolic link followed, even one whose target does not exist yet.
+ * Missing parts are appended unchanged. This path is judged, and this one is opened.
  */
 export function realPathOf(path: string, place: { cwd: string }): string {
   return follow(resolve(place.cwd, withHome(path)), { linksLeft: maxLinks })
@@ -25,7 +25,7 @@ export function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory()
   } catch {
-    // What cannot be looked at cannot be entered.
+    // An inaccessible folder cannot be entered.
     return false
   }
 }
@@ -37,13 +37,13 @@ export function judgedPath(judged: readonly Access[], type: 'read' | 'write'): s
   throw new Error(`The call was not judged for ${type}.`)
 }
 
-/** As the model would write it: relative where it lies below the working folder. */
+/** As the model would write it: relative if it lies below the working folder. */
 export function shownPath(path: string, place: { cwd: string }): string {
   const here = realPathOf('.', place)
   return path === here ? '.' : shownName(isInside(path, here) ? relative(here, path) : path)
 }
 
-/** A name with line breaks or other control characters is quoted, so that it cannot pass for something else. */
+/** Quotes a name with line breaks or other control characters, so that it cannot be mistaken for something else. */
 export function shownName(name: string): string {
   return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(name) ? JSON.stringify(name) : name
 }
@@ -56,7 +56,7 @@ function follow(path: string, budget: { linksLeft: number }): string {
   try {
     return realpathSync.native(path)
   } catch {
-    // Missing, unreadable or in circles: as far as it leads. Whoever opens the result gets the error.
+    // Missing, unreadable or cyclic: resolved as far as possible. Opening the result gives the error.
   }
   const parent = dirname(path)
   if (parent === path) return path
@@ -70,7 +70,7 @@ function linkTargetOf(path: string): string | undefined {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined
   } catch {
-    // It does not exist, so it is no link.
+    // It does not exist, so it is not a link.
     return undefined
   }
 }

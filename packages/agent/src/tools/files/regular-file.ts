@@ -5,12 +5,12 @@ import { confirmPath } from './confirm-path.ts'
 import { shownName } from './paths.ts'
 import { ToolProblem } from '../tool-problem.ts'
 
-// Windows has neither of the last two.
+// Windows does not have the last two.
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
- * Opens a file for reading at its judged path. Pipes, devices and the like are refused without being opened: that alone may wait,
- * or do something.
+ * Opens a file for reading at its judged path. Pipes, devices and the like are rejected without opening them:
+ * opening alone may block or have effects.
  */
 export async function openRegularFile(path: string, place = path): Promise<FileHandle> {
   refuseSpecial(await lstat(place), path)

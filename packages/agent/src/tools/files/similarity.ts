@@ -1,4 +1,4 @@
-/** How alike texts are to this one, from 0 to 1: the share of letter pairs that both have, whatever their case. */
+/** Similarity to this text, from 0 to 1: the share of common letter pairs, ignoring case. */
 export function similarityTo(text: string): (other: string) => number {
   const wanted = pairsOf(text)
   const counts = new Map<number, number>()

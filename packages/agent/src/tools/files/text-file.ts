@@ -1,6 +1,6 @@
 import { byteOrderMarks, fileKindOf, type Encoding } from './file-kind.ts'
 
-/** A whole text file in memory, and what it takes to write it back as it was. */
+/** A text file in memory, with what is needed to write it back unchanged. */
 export interface TextFile {
   /** Without the byte order mark. */
   text: string
@@ -8,7 +8,7 @@ export interface TextFile {
   hasBom: boolean
 }
 
-/** Nothing where the bytes are no text, or where writing the text back would not give the same bytes. */
+/** Undefined if the bytes are not text, or if encoding the text would not give the same bytes. */
 export function decodeTextFile(bytes: Uint8Array): TextFile | undefined {
   const kind = fileKindOf(bytes)
   if (kind.type !== 'text') return undefined
@@ -17,7 +17,7 @@ export function decodeTextFile(bytes: Uint8Array): TextFile | undefined {
     const text = decoder.decode(bytes.subarray(kind.bomLength))
     return { text, encoding: kind.encoding, hasBom: kind.bomLength > 0 }
   } catch {
-    // The decoder says only that it is not valid in this encoding, and that is the answer.
+    // The bytes are not valid in this encoding.
     return undefined
   }
 }

@@ -7,19 +7,19 @@ export interface PageOptions {
   firstLine: number
   maxLines: number
   maxBytes: number
-  /** Longer lines are cut, in UTF-16 units. */
+  /** Longer lines are truncated, in UTF-16 code units. */
   maxLineLength: number
   signal: AbortSignal
 }
 
 export interface TextPage {
   lines: string[]
-  /** Lines that were looked at, this page and all before it. */
+  /** Lines read, including those before this page. */
   linesRead: number
   hasMore: boolean
 }
 
-/** Reads some lines of a file of any size, without ever holding more than a page of it. */
+/** Reads some lines of a file of any size, holding at most one page. */
 export async function readTextPage(handle: FileHandle, options: PageOptions): Promise<TextPage> {
   const { kind, firstLine, maxLines, maxBytes, maxLineLength, signal } = options
   const page: TextPage = { lines: [], linesRead: 0, hasMore: false }
@@ -37,7 +37,7 @@ export async function readTextPage(handle: FileHandle, options: PageOptions): Pr
   if (line.hasBegun) take()
   return page
 
-  /** False when the page was full already. */
+  /** Returns false if the page is full. */
   function take(): boolean {
     const { shown } = line
     line.reset()
@@ -52,7 +52,7 @@ export async function readTextPage(handle: FileHandle, options: PageOptions): Pr
   }
 }
 
-/** A line in the making, of which only the start is kept. */
+/** An incomplete line, of which only the start is kept. */
 class CutLine {
   readonly #maxLength: number
   #start = ''

@@ -2,17 +2,17 @@ import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { decodeTextFile } from './text-file.ts'
 
 export interface Versions {
-  /** As it is to be shown. */
+  /** The name to show. */
   name: string
   before: Uint8Array | undefined
   after: Uint8Array
 }
 
-/** Beyond so many changed lines a diff takes long and tells little. */
+/** With more changed lines a diff is slow and not useful. */
 const maxChangedLines = 1000
 const maxBytes = 1024 * 1024
 
-/** The change as a unified diff, or a sentence where there can be none. */
+/** The change as a unified diff, or a sentence if there is none. */
 export function unifiedDiff({ name, before, after }: Versions): string {
   if (!before || before.length + after.length > maxBytes) return '(The file is too large for a diff.)'
   const [old, current] = [decodeTextFile(before), decodeTextFile(after)]

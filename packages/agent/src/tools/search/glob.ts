@@ -1,19 +1,22 @@
 import { ToolProblem } from '../tool-problem.ts'
 
-/** A pattern for paths, compiled. It takes time linear in the length of a path for each part, whatever the pattern. */
+/** A compiled pattern for paths. Matching takes linear time in the length of a path for each part. */
 export interface Glob {
-  /** `path` is relative to where the search began, with slashes. */
+  /** `path` is relative to the start of the search, with slashes. */
   matches(path: string): boolean
-  /** Names that every match has one of, as patterns of letters, digits, `.`, `_`, `-`, `*` and `?` alone; for a quick first look. */
+  /**
+   * Name patterns, one of which every match fits, using only letters, digits, `.`, `_`, `-`, `*` and `?`; for a
+   * cheap first filter.
+   */
   names: string[] | undefined
 }
 
 const maxAlternatives = 256
 
 /**
- * `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`, `\` before a character that means itself, and `!` at
- * the start for all that does not match. Without a slash the pattern is for the name alone, at any depth; with one it begins where
- * the search does. Names that begin with a dot are names like all others.
+ * `*` and `?` within a name, `**` for any number of folders, `[a-z]`, `{a,b}`, `\` to escape a character, and a
+ * leading `!` to negate. Without a slash the pattern applies to the name, at any depth; with one it starts at
+ * the root of the search. Names that begin with a dot are not special.
  */
 export function compileGlob(pattern: string): Glob {
   if (pattern.startsWith('!')) {
@@ -32,7 +35,7 @@ export function compileGlob(pattern: string): Glob {
   }
 }
 
-/** `a{b,c}d` is `abd` and `acd`. Braces without a comma mean themselves. */
+/** `a{b,c}d` is `abd` and `acd`. Braces without a comma are literal. */
 function expandBraces(pattern: string): string[] {
   const done: string[] = []
   const open = [pattern]
@@ -115,7 +118,7 @@ function compileSegment(segment: string): Segment {
   return steps
 }
 
-/** `[abc]`, `[a-z]`, `[!a]`, `[^a]`. Without its end a bracket means itself. */
+/** `[abc]`, `[a-z]`, `[!a]`, `[^a]`. An unclosed bracket is literal. */
 function readSet(characters: string[], start: number): { is: (character: string) => boolean; end: number } | undefined {
   const isNegated = characters[start + 1] === '!' || characters[start + 1] === '^'
   const first = start + (isNegated ? 2 : 1)
@@ -134,13 +137,13 @@ function readSet(characters: string[], start: number): { is: (character: string)
 }
 
 function matchSegments(segments: Segment[], parts: string[]): boolean {
-  /** Of the parts so far, how many the segments so far can stand for. */
+  /** How many of the parts so far the segments so far can match. */
   let reachable = new Set([0])
   for (const [index, segment] of segments.entries()) {
     const next = new Set<number>()
     if (segment === 'any-folders') {
       const first = Math.min(...reachable)
-      // At the end it stands for at least one name: `src/**` is what is in src, not src.
+      // At the end it matches at least one name: `src/**` is the content of src, not src itself.
       const least = index === segments.length - 1 ? first + 1 : first
       for (let count = least; count <= parts.length; count += 1) next.add(count)
     } else {
@@ -155,7 +158,7 @@ function matchSegments(segments: Segment[], parts: string[]): boolean {
   return reachable.has(parts.length)
 }
 
-/** Goes back only to the last run: what an earlier one could take, the last one can take as well. */
+/** Backtracks only to the last run: what an earlier one could match, the last one can match as well. */
 function matchName(steps: Step[], name: string): boolean {
   const characters = Array.from(name)
   let step = 0

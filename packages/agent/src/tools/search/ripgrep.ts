@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { ToolProblem } from '../tool-problem.ts'
 
-/** What can be handed to a program. */
+/** A valid argument of a program. */
 export const argumentSchema = z
   .string()
   .min(1)
@@ -13,23 +13,23 @@ export const argumentSchema = z
 
 export interface Search {
   arguments: string[]
-  /** Where it begins, as a folder that a child can enter. */
+  /** The start of the search, as a folder that a child process can enter. */
   workingFolder: string
-  /** A descriptor to search in place of files. */
+  /** A descriptor to search instead of files. */
   input?: number
   signal: AbortSignal
-  /** Takes output as it comes; false ends the search. */
+  /** Receives output as it arrives; returning false ends the search. */
   take: (text: string) => boolean
 }
 
 const maxErrorLength = 4000
 
 /**
- * Runs ripgrep without a shell, a configuration or our environment. Gives what it complained of, if it found something all the
- * same, and throws its complaint where there is nothing else.
+ * Runs ripgrep without a shell, a configuration or our environment. Returns its error output if it found
+ * something, and throws it otherwise.
  */
 export async function ripgrep(search: Search): Promise<{ complaints: string }> {
-  // Where there is no binary for the platform, importing it fails: that is for this call, not for the whole package.
+  // Importing it fails on a platform without a binary; only this call fails then, not the whole package.
   const { rgPath } = await import('@vscode/ripgrep')
   search.signal.throwIfAborted()
   const child = spawn(rgPath, [...fixedArguments, ...search.arguments], {
@@ -41,7 +41,7 @@ export async function ripgrep(search: Search): Promise<{ complaints: string }> {
   const stop = (): void => void child.kill('SIGKILL')
   search.signal.addEventListener('abort', stop, { once: true })
   const ended = Promise.all([once(child, 'close') as Promise<[number | null]>, readStart(child.stderr)])
-  // Whoever stops reading before the end is not told twice.
+  // If the caller stops reading early, the error is not reported again.
   ended.catch(() => undefined)
   try {
     let hasOutput = false
@@ -62,7 +62,7 @@ export async function ripgrep(search: Search): Promise<{ complaints: string }> {
   }
 }
 
-/** Patterns for names as a first look; ripgrep's own `--glob` would override the ignore rules. */
+/** Name patterns as a first filter; ripgrep's own `--glob` would override the ignore rules. */
 export function nameArguments(names: string[] | undefined): string[] {
   return names ? [...names.map((name) => `--type-add=wanted:${name}`), '--type=wanted'] : []
 }
@@ -71,14 +71,14 @@ const fixedArguments = [
   '--no-config',
   '--hidden',
   '--glob=!.git',
-  // Ignore files count also where there is no repository.
+  // Ignore files also apply outside of a repository.
   '--no-require-git',
   '--color=never',
   '--sort=path',
   '--null',
 ]
 
-/** Home is needed for the user's own ignore rules; everything else could only do harm. */
+/** HOME is needed for the user's own ignore rules; other variables could only do harm. */
 function environment(): NodeJS.ProcessEnv {
   const { HOME, XDG_CONFIG_HOME, USERPROFILE, SystemRoot } = process.env
   return { HOME, XDG_CONFIG_HOME, USERPROFILE, SystemRoot }

@@ -4,7 +4,7 @@ import { missingProblem } from '../files/missing-path.ts'
 import { openRegularFile } from '../files/regular-file.ts'
 import { hasCode } from '../tool-problem.ts'
 
-/** Where a search begins: a folder to enter or one file, held open so that it stays the one that was judged. */
+/** The start of a search: a folder or one file, held open so that it stays the one that was judged. */
 export type SearchPlace =
   | { type: 'folder'; folder: HeldFolder; [Symbol.asyncDispose](): Promise<void> }
   | { type: 'file'; file: FileHandle; [Symbol.asyncDispose](): Promise<void> }

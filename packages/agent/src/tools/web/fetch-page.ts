@@ -31,12 +31,12 @@ export interface PageRequest {
 
 export type Page =
   | { type: 'page'; url: string; status: number; statusText: string; contentType: string; body: Buffer; isCut: boolean }
-  /** It has moved to a place that nobody has judged yet. */
+  /** It has moved to a URL that was not judged yet. */
   | { type: 'moved'; url: string; to: string }
 
 const maxRedirects = 5
 
-/** Why an address is not fetched, whoever asks; nothing where it may be. */
+/** Why a URL is never fetched; undefined if it may be. */
 export function refusalOf(url: string): string | undefined {
   const parsed = URL.parse(url)
   if (!parsed) return 'It is not a valid URL.'
@@ -47,7 +47,7 @@ export function refusalOf(url: string): string | undefined {
   return undefined
 }
 
-/** Fetches a page, following redirects within one site. Each hop is checked as the first address was. */
+/** Fetches a page, following redirects within one site. Each hop is checked like the first URL. */
 export async function fetchPage(request: PageRequest): Promise<Page> {
   let url = new URL(request.url)
   for (let hop = 0; hop <= maxRedirects; hop += 1) {
@@ -61,10 +61,10 @@ export async function fetchPage(request: PageRequest): Promise<Page> {
   throw new ToolProblem(`${request.url} redirects more than ${maxRedirects} times.`)
 }
 
-/** The page, or where it has moved to. */
+/** The page, or its new location. */
 async function fetchOnce(url: URL, { maxBytes, network, signal }: PageRequest): Promise<Page | URL> {
   const addresses = await checkedAddresses(url, network, signal)
-  // The name is not looked up again, so it cannot come to mean something else between the check and the connection.
+  // The name is not resolved again, so it cannot change between the check and the connection.
   const { Agent } = await import('undici')
   const agent = new Agent({ connect: { lookup: pinnedTo(addresses) } })
   try {
@@ -97,7 +97,7 @@ async function checkedAddresses(url: URL, network: Network, signal: AbortSignal)
   return addresses
 }
 
-/** Throws for an address that would be refused without a lookup of its name. Asks nobody. */
+/** Throws for a URL that is rejected without resolving its name. Makes no network request. */
 export function refusePrivateLiteral(url: URL, network: Pick<Network, 'allowPrivate'>): void {
   refusePrivate(url, literalAddresses(url) ?? [], network)
 }
@@ -142,7 +142,7 @@ async function readBody(response: Response, maxBytes: number): Promise<{ body: B
   return { body: Buffer.concat(chunks).subarray(0, maxBytes), isCut: size > maxBytes }
 }
 
-/** The same host, or that host with or without `www`; the way to it may become safer, not less safe. */
+/** The same host, with or without `www`; the scheme may become safer, not less safe. */
 function isSameSite(from: URL, to: URL): boolean {
   if (bareName(from) !== bareName(to)) return false
   if (from.protocol === to.protocol) return from.port === to.port

@@ -1,6 +1,6 @@
 import TurndownService from 'turndown'
 
-/** A page as Markdown: its text, headings, lists, tables, code and links, without what is only there to look at or to click. */
+/** A page as Markdown: its text, headings, lists, tables, code and links, without decoration and controls. */
 export function htmlMarkdown(html: string, url: string): string {
   const service = new TurndownService({
     headingStyle: 'atx',
@@ -35,7 +35,7 @@ export function htmlMarkdown(html: string, url: string): string {
     },
   })
   addTables(service)
-  // Last, because the newest rule goes first.
+  // Last, because the newest rule takes precedence.
   service.addRule('hidden', { filter: isHidden, replacement: () => '' })
   return service
     .turndown(html)
@@ -74,7 +74,7 @@ function isHidden(node: Element): boolean {
   )
 }
 
-/** Nothing for what leads nowhere outside of the page: anchors, scripts, images written out. */
+/** Undefined for links that do not leave the page: anchors, scripts, inline images. */
 function absolute(reference: string | null, url: string): string | undefined {
   if (reference === null || reference.startsWith('#')) return undefined
   const target = URL.parse(reference, url)

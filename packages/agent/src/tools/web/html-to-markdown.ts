@@ -10,7 +10,7 @@ export interface HtmlPage {
 
 const maxMemoryMb = 256
 
-/** Converts on a thread of its own, because a page can be built so that it takes hours; it ends when the signal is aborted. */
+/** Converts on its own thread, because a page can be crafted to take hours; terminated when the signal aborts. */
 export async function htmlToMarkdown({ html, url }: HtmlPage, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted()
   const source = new URL(`./html-worker${extname(import.meta.url)}`, import.meta.url)

@@ -1,8 +1,9 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 /**
- * Whether an address belongs to the internet at large: not this machine, its network, a provider's metadata service, or a range set
- * aside for something else. Of IPv6 only the range that is given out counts, so forms that carry an IPv4 address do not.
+ * Whether an address is on the public internet: not this machine, its network, a provider's metadata service,
+ * or a reserved range. For IPv6 only the allocated range counts, which excludes forms that carry an IPv4
+ * address.
  */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !reserved.check(address, 'ipv4')

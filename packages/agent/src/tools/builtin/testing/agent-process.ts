@@ -1,5 +1,5 @@
-// Plays an agent that is about to be killed: announces one command as a tool call does, and runs it unless told not to.
-// Arguments: the folder of the session, the input of the call, and whether to run it.
+// Acts as an agent that is about to be killed: announces one command as a tool call does, and runs it unless
+// told not to. Arguments: the folder of the session, the input of the call, and whether to run it.
 import { testContext } from '../../../testing/tool-context.ts'
 import { bashTool } from '../bash.ts'
 import { Jobs } from '../../commands/jobs.ts'

@@ -1,4 +1,4 @@
-// Takes the claim of every spool folder that it reads from its standard input, and says of each whether it had it.
+// Takes the claim of every spool folder that it reads from standard input, and prints whether it succeeded.
 import { createInterface } from 'node:readline'
 import { takeClaim } from '../claim.ts'
 
