@@ -5,7 +5,7 @@ import { readToolInput } from '../tools/tool-input.ts'
 import type { HookName } from './extension.ts'
 import type { Offer } from './runner.ts'
 
-/** Every provider takes such a name, and nobody else's screen is harmed by it. */
+/** Every provider accepts such a name, and it is safe to display. */
 const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be made of at most 64 letters, digits, _ and -')
 const commandName = z
   .string()
@@ -60,7 +60,7 @@ const ownModels = z.array(
   }),
 )
 
-/** What an extension offers, once it is known to be usable. Throws a sentence where it is not. */
+/** Validates what an extension offers. Throws a sentence if it is not usable. */
 export function checkOffer(offer: Offer, cwd: string): Offer {
   const result = offerSchema.safeParse(offer)
   if (!result.success) throw new TypeError(`What it registers is not valid. ${z.prettifyError(result.error)}`)
@@ -76,7 +76,7 @@ export function checkOffer(offer: Offer, cwd: string): Offer {
 
 type OfferedProvider = Offer['providers'][number]
 
-/** Whether we speak to it, and not the extension itself. */
+/** Whether we call the provider, and not the extension itself. */
 export function isAdded(provider: OfferedProvider): provider is Extract<OfferedProvider, { baseUrl?: string }> {
   return 'baseUrl' in provider
 }

@@ -4,11 +4,11 @@ import { eventJson, resultOf } from './hook-json.ts'
 import { runHookCommand } from './hook-command.ts'
 import type { Invocation, InvocationCall, Offer, Runner } from './runner.ts'
 
-/** As the settings have it: for each hook the commands, in their order. */
+/** As in the settings: the commands of each hook, in order. */
 export type CommandHooks = { readonly [Name in HookName]?: readonly CommandHook[] }
 
 export interface CommandHook {
-  /** The names of tools it is for, with `|` between them and `*` at the end for all that begin so; absent for all. */
+  /** Tool names that it applies to, separated by `|`, with a trailing `*` for a prefix; absent for all. */
   matcher?: string
   command: string
   timeoutMs?: number
@@ -18,13 +18,13 @@ export interface CommandHooksOptions {
   cwd: string
   env: Readonly<Record<string, string>>
   mayStart: (command: string) => Promise<string | undefined>
-  /** For what is said and not counted. */
+  /** Reports messages that do not count as failures. */
   report: (name: string, hook: string, message: string) => void
 }
 
 const defaultTimeoutMs = 60_000
 
-/** Each command is a source of one handler, with failures of its own. */
+/** Each command is a source of one handler, with its own failures. */
 export function commandHooks(hooks: CommandHooks, options: CommandHooksOptions): Runner[] {
   return Object.entries(hooks).flatMap(([hook, commands]) =>
     (commands ?? []).map((command, index) => {
@@ -68,7 +68,7 @@ class CommandHookRunner implements Runner {
     }
   }
 
-  /** Resolves when all their processes are gone. */
+  /** Resolves when all their processes have ended. */
   async stop(failure: Error): Promise<void> {
     const running = [...this.#running]
     for (const [stop] of running) stop.abort(failure)

@@ -36,7 +36,7 @@ describe('handlers', () => {
     expect(seen).toEqual([{ sessionId: 'session-1' }, 'session-1', opened.folder.path])
   })
 
-  test('get copies: what they change in place is changed for nobody else', async () => {
+  test('get copies: changes in place do not affect other handlers', async () => {
     const spoil: Extension = (api) =>
       api.on('toolCall', ({ call }) => {
         call.input['path'] = 'spoilt'
@@ -96,7 +96,7 @@ describe('what handlers say is put together', () => {
     })
   })
 
-  test('whoever changes the context is named', async () => {
+  test('an extension that changes the context is named', async () => {
     const add: Extension = (api) =>
       api.on('context', ({ messages }) => ({ messages: [...messages, { role: 'user', content: [] }] }))
     const watch: Extension = (api) => api.on('context', () => undefined)
@@ -132,7 +132,7 @@ describe('what handlers say is put together', () => {
 })
 
 describe('stopping', () => {
-  test('nobody is waited for once the signal is aborted, and that is no failure', async () => {
+  test('no handler is awaited after an abort, and that is not a failure', async () => {
     const stop = new AbortController()
     const wait: Extension = (api) =>
       api.on('turnStart', (_, { signal }) => {

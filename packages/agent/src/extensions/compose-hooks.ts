@@ -8,18 +8,18 @@ import type { OfferedHandler } from './runner.ts'
 import type { Message } from '@tapetree/session'
 
 export interface ComposeOptions {
-  /** In the order in which they were loaded: this is the order of their handlers. */
+  /** In load order, which is the order of their handlers. */
   extensions: readonly LoadedExtension[]
   session: HookSession | undefined
-  /** For handlers that name no limit of their own. */
+  /** For handlers without their own limit. */
   limitMs: number
 }
 
-/** Runs the handlers of all extensions one after another, in order. Each sees what the one before it has made. */
+/** Runs the handlers of all extensions one after another, in order. Each receives the result of the previous one. */
 export function composeHooks(options: ComposeOptions): Hooks {
   const { extensions } = options
 
-  /** What each handler answers, in order; who has nothing to say, or failed, is passed over. */
+  /** The answers of the handlers, in order; skips those that have none or failed. */
   async function* answers<Name extends HookName>(
     hook: Name,
     event: () => HookEvents[Name],
@@ -59,18 +59,18 @@ export function composeHooks(options: ComposeOptions): Hooks {
       return { systemPrompt, messages }
     },
 
-    /** The first who blocks it is the last who is asked. */
+    /** Stops at the first handler that blocks the call. */
     async toolCall(given, signal) {
       let call = given
       for await (const { result } of answers('toolCall', () => ({ call }), { signal })) {
         if ('block' in result) return result.block
         call = { ...call, input: result.input }
       }
-      // Somebody may not have been asked.
+      // Some handlers may not have run.
       return signal?.aborted ? 'Not run: the user stopped the run.' : call
     },
 
-    /** What a stopped call leaves is kept as well: whoever takes something out of results is waited for. */
+    /** The result of a stopped call is stored too, so handlers that redact results are awaited. */
     async toolResult(call, given, signal) {
       let output = given
       const event = (): HookEvents['toolResult'] => ({ call, output })
@@ -98,7 +98,7 @@ export function composeHooks(options: ComposeOptions): Hooks {
       return { messages, changedBy: [...changedBy] }
     },
 
-    /** Who calls it off is the last who is asked. */
+    /** Stops at the first handler that cancels it. */
     async beforeCompact(compaction, signal) {
       let { instructions } = compaction
       const event = (): typeof compaction => ({ ...compaction, ...(instructions !== undefined && { instructions }) })
@@ -122,11 +122,11 @@ interface HandlerCall<Name extends HookName> {
   hook: Name
   event: HookEvents[Name]
   signal: AbortSignal | undefined
-  /** To its end, also when the signal is aborted; only its questions are withdrawn. */
+  /** Runs to its end even if the signal aborts; only its questions are withdrawn. */
   isWaitedFor: boolean
 }
 
-/** Never rejects. Who is still busy when the signal is aborted goes on alone, within its time. */
+/** Never rejects. A handler that is still busy on abort continues alone, within its time limit. */
 async function callHandler<Name extends HookName>(
   { extension, handler, hook, event, signal, isWaitedFor }: HandlerCall<Name>,
   { session, limitMs }: ComposeOptions,
@@ -140,7 +140,7 @@ async function callHandler<Name extends HookName>(
     .then((value) => readResult(hook, value))
     .catch((error: unknown) => {
       const failure = error instanceof ExtensionFailure ? error : new ExtensionFailure('threw', messageOf(error))
-      // To give up when told to stop is no failure.
+      // Stopping on abort is not a failure.
       if (!(signal?.aborted && failure.kind === 'threw')) extension.fail(hook, failure)
       return undefined
     })
@@ -149,7 +149,10 @@ async function callHandler<Name extends HookName>(
   return (result ?? undefined) as Exclude<HookResults[Name], void> | undefined
 }
 
-/** Providers refuse a call without its result, and a result without its call. A sentence on the first such thing, if there is one. */
+/**
+ * Providers reject a call without its result, and a result without its call. Returns a sentence about the first
+ * one, if any.
+ */
 function unpaired(messages: readonly Message[]): string | undefined {
   const open = new Set<string>()
   for (const { role, content } of messages) {
@@ -158,7 +161,7 @@ function unpaired(messages: readonly Message[]): string | undefined {
     if (orphan !== undefined) return `The result of call ${orphan} does not follow its call.`
     for (const id of results) open.delete(id)
     const [unanswered] = open
-    // Results come right behind their calls, before anybody says anything else.
+    // Results must directly follow their calls.
     if (unanswered !== undefined && results.length === 0) return `Call ${unanswered} has no result.`
     if (role !== 'assistant') continue
     for (const block of content) if (block.type === 'tool_use') open.add(block.toolUse.id)

@@ -1,8 +1,8 @@
-/** What went wrong in an extension, as a sentence. */
+/** A failure of an extension, with a sentence as message. */
 export class ExtensionFailure extends Error {
   override readonly name = 'ExtensionFailure'
   readonly kind: FailureKind
-  /** Of a model call that failed, if the extension says so. */
+  /** The kind of a failed model call, if the extension gives one. */
   readonly errorKind: string | undefined
 
   constructor(kind: FailureKind, message: string, options: { cause?: unknown; errorKind?: string | undefined } = {}) {
@@ -14,13 +14,13 @@ export class ExtensionFailure extends Error {
 
 export type FailureKind =
   | 'threw'
-  /** It took too long: it waits for something that does not come, or goes round in circles. */
+  /** It took too long: it is blocked or in an endless loop. */
   | 'overdue'
-  /** Its thread is gone. */
+  /** Its thread has ended. */
   | 'crashed'
-  /** It gave what cannot be used. */
+  /** It returned an unusable value. */
   | 'wrong-value'
-  /** It was switched off, or never came up. */
+  /** It was switched off, or never started. */
   | 'off'
 
 export function messageOf(error: unknown): string {

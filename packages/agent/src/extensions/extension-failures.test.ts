@@ -6,7 +6,7 @@ import { openHost, type OpenedHost } from './testing/open-host.ts'
 
 const turn = { runId: 'r', turn: 1 }
 
-/** Lets the time of whoever is busy run out. */
+/** Lets the time limits of busy handlers expire. */
 async function letTimePass({ clock }: OpenedHost, work: Promise<unknown>): Promise<void> {
   // It may have to be started anew first.
   await vi.waitFor(() => expect(clock.waits).toEqual([5000]), { timeout: 20_000, interval: 5 })
@@ -59,7 +59,7 @@ describe('an extension that fails is reported, and the session goes on', () => {
     expect(await opened.hooks.toolCall(call)).toBe('call 1')
   })
 
-  test('when it ends its thread, throws where nobody waits for it, or eats its memory', async () => {
+  test('when it ends its thread, throws outside of a call, or exhausts its memory', async () => {
     await using opened = await openHost({
       files: {
         'exit.ts': `export default (api: any) => api.on('turnStart', () => process.exit(3))`,
@@ -88,7 +88,7 @@ describe('an extension that fails is reported, and the session goes on', () => {
     ['toolCall', 'what JSON cannot say', { input: { big: 1n } }],
     ['toolResult', 'unknown content', { content: [{ type: 'video' }] }],
     ['toolResult', 'a call', { content: [{ type: 'tool_use', toolUse: { id: 'a', name: 'b', input: {} } }] }],
-    ['context', 'an unknown role', { messages: [{ role: 'nobody', content: [] }] }],
+    ['context', 'an unknown role', { messages: [{ role: 'unknown', content: [] }] }],
     ['context', 'a list', []],
     ['beforeAgentStart', 'an unknown member', { prompt: 'typo' }],
     ['beforeCompact', 'words for yes', { cancel: 'yes' }],

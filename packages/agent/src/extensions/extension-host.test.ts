@@ -37,7 +37,7 @@ describe('commands', () => {
     ])
   })
 
-  test('that throw tell whoever typed them, and are counted by nobody', async () => {
+  test('that throw report to the user, and do not count as failures', async () => {
     await using opened = await openHost({ files })
     for (let i = 0; i < 4; i++) {
       expect(await opened.host.runCommand('fail', '')).toEqual({
@@ -251,7 +251,7 @@ describe('the session', () => {
     expect(opened.session.drafts).toEqual([])
   })
 
-  test('where there is none, nobody answers and nothing is kept', async () => {
+  test('without a session nothing is answered and nothing is stored', async () => {
     const lonely: Extension = (api) =>
       api.registerCommand({
         name: 'lonely',

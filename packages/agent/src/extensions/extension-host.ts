@@ -26,34 +26,34 @@ import { WorkerRunner } from './worker-runner.ts'
 import { Registrations } from './registrations.ts'
 
 export interface ExtensionHostOptions {
-  /** In the order in which their handlers are to run. The user's own, or of a trusted project: the caller has seen to that. */
+  /** In handler order. They belong to the user or to a trusted project: the caller has verified that. */
   extensions?: readonly ExtensionSource[]
-  /** Hooks as commands, from the settings. They run after the handlers of extensions, and so have the last word. */
+  /** Hooks as commands, from the settings. They run after the handlers of extensions, so they decide last. */
   commandHooks?: CommandHooks
-  /** Asked before each start of a command hook: a sentence on why it must not start, or nothing. */
+  /** Called before each start of a command hook: returns a sentence if it must not start. */
   mayStart?: (command: string) => Promise<string | undefined>
-  /** Where relative paths begin, and where commands run. Absolute. */
+  /** Base of relative paths, and working folder of commands. Absolute. */
   cwd: string
-  /** What extensions and commands see of the environment. Default: names known to be harmless. */
+  /** The environment of extensions and commands. Default: variables known to be harmless. */
   env?: Readonly<Record<string, string>>
   limits?: Partial<ExtensionLimits>
   clock?: Clock
   onProblem?: (problem: ExtensionProblem) => void
-  /** What extensions print. */
+  /** Receives the output of extensions. */
   onOutput?: (output: { extension: string; text: string }) => void
 }
 
-/** A path runs on a thread of its own. A function runs on this one: whoever gives it trusts it not to loop. */
+/** A path runs on its own thread. A function runs on this one: its caller trusts it not to loop. */
 export type ExtensionSource =
   | string
-  /** Of a project: only what was trusted is loaded, as it was when it was trusted. */
+  /** Of a project: only trusted code is loaded, as it was when it was trusted. */
   | { path: string; modules: TrustedModules }
   | { name: string; extension: Extension }
 
-/** What became of a command. */
+/** The result of a command. */
 export type CommandOutcome =
   | { type: 'done'; say?: string }
-  /** To be sent to the agent. */
+  /** Text to send to the agent. */
   | { type: 'prompt'; prompt: string; say?: string }
   | { type: 'failed'; message: string }
   | { type: 'unknown' }
@@ -63,7 +63,7 @@ interface Offered<Item> {
   extension: LoadedExtension
 }
 
-/** All extensions of an agent. Their failures are told to `onProblem`, and are no harm to the session. */
+/** All extensions of an agent. Their failures go to `onProblem` and do not affect the session. */
 export class ExtensionHost {
   readonly #extensions: readonly LoadedExtension[]
   readonly #limits: ExtensionLimits
@@ -76,7 +76,7 @@ export class ExtensionHost {
     this.#sessions = sessions
   }
 
-  /** Loads them all, side by side. */
+  /** Loads them all concurrently. */
   static async open(options: ExtensionHostOptions): Promise<ExtensionHost> {
     const { cwd, clock = systemClock, onProblem = () => undefined } = options
     const sessions = new Map<string, HookSession>()
@@ -94,7 +94,7 @@ export class ExtensionHost {
     return { ...this.#composed(undefined), forSession: (session) => this.#forSession(session) }
   }
 
-  /** With the tools of the extensions behind them. Where a name is taken, the first to have it keeps it. */
+  /** Appends the tools of the extensions. If a name is taken, the first tool keeps it. */
   withTools(tools: readonly Tool[]): Tool[] {
     const all = [...tools]
     for (const { item, extension } of this.#offered('tools')) {
@@ -112,7 +112,7 @@ export class ExtensionHost {
     }))
   }
 
-  /** Folders whose folders are skills. */
+  /** Folders that contain skill folders. */
   get skillFolders(): string[] {
     return this.#offered('skills').map(({ item }) => item)
   }
@@ -121,7 +121,7 @@ export class ExtensionHost {
     return this.#offered('templates').map(({ item }) => item)
   }
 
-  /** For the model registry, beside those of the settings. */
+  /** Providers for the model registry, in addition to those of the settings. */
   get providers(): Record<string, ProviderAddition> {
     const added = this.#first('providers').flatMap(({ item }) => {
       if (!isAdded(item)) return []
@@ -131,7 +131,7 @@ export class ExtensionHost {
     return Object.fromEntries(added)
   }
 
-  /** The models that extensions speak to themselves. */
+  /** The models that extensions call themselves. */
   get models(): { provider: string; modelId: string }[] {
     return this.#ownModels().map(({ provider, id }) => ({ provider, modelId: id }))
   }
@@ -143,7 +143,7 @@ export class ExtensionHost {
     return extensionModel({ ...options, silenceMs: this.#limits.modelMs }, extension)
   }
 
-  /** Runs `/name args` in the session that is named, or else in the one that has been open longest: subagents come after it. */
+  /** Runs `/name args` in the given session, or else in the one that has been open longest: subagents come after it. */
   async runCommand(
     name: string,
     args: string,
@@ -161,7 +161,7 @@ export class ExtensionHost {
       const said = say === undefined ? {} : { say }
       return prompt === undefined ? { type: 'done', ...said } : { type: 'prompt', prompt, ...said }
     } catch (error) {
-      // Whoever typed it is told; only what goes wrong beyond that counts.
+      // The user sees the error; only other failures count.
       if (error instanceof ExtensionFailure && error.kind !== 'threw') extension.fail(`/${name}`, error)
       return { type: 'failed', message: `/${name} failed: ${messageOf(error)}` }
     }
@@ -201,7 +201,7 @@ export class ExtensionHost {
     return this.#extensions.flatMap((extension) => extension.offer[kind].map((item) => ({ item, extension })))
   }
 
-  /** Where two have the same name, the one that was loaded first. */
+  /** If two have the same name, the one that was loaded first. */
   #first<Kind extends 'commands' | 'providers'>(kind: Kind): Offered<Offer[Kind][number]>[] {
     const taken = new Set<string>()
     return this.#offered(kind).filter(({ item, extension }) => {
@@ -223,7 +223,7 @@ export class ExtensionHost {
     this.#first('providers')
   }
 
-  /** Said once. */
+  /** Reported once. */
   #clash(extension: LoadedExtension, what: string, name: string): void {
     const key = `${extension.name} ${what} ${name}`
     if (this.#reported.has(key)) return
@@ -265,7 +265,7 @@ function uniqueName(name: string, taken: Set<string>): string {
   return unique
 }
 
-/** Runs an extension on this thread, for who embeds the agent and trusts the code: what loops there is stopped by nobody. */
+/** Runs an extension on this thread, for embedders that trust the code: an endless loop cannot be stopped. */
 class InProcessRunner implements Runner {
   readonly name: string
   readonly #extension: Extension

@@ -9,11 +9,11 @@ export interface ExtensionModelOptions {
   provider: string
   id: string
   limits: ModelLimits
-  /** How long it may be silent. */
+  /** How long it may send nothing. */
   silenceMs: number
 }
 
-/** A model that an extension speaks to. */
+/** A model that an extension calls. */
 export function extensionModel(options: ExtensionModelOptions, extension: LoadedExtension): Model {
   const { provider, id, limits } = options
   return {
@@ -112,28 +112,28 @@ const kinds: Record<ModelErrorKind, true> = {
 function modelError(error: unknown, extension: LoadedExtension): ModelError {
   if (error instanceof ModelError) return error
   const failure = error as ExtensionFailure
-  // That a provider could not be reached is not the fault of who tried.
+  // An unreachable provider is not a failure of the extension.
   if (failure.kind !== 'threw') extension.fail('model', failure)
   const { errorKind } = failure
   const kind = errorKind !== undefined && Object.hasOwn(kinds, errorKind) ? (errorKind as ModelErrorKind) : 'unknown'
   return new ModelError(failure.kind === 'overdue' ? 'network' : kind, failure.message, { cause: error })
 }
 
-/** One item at a time goes from who gives to who takes; who gives waits until it was taken. */
+/** Passes one item at a time; the producer waits until it was consumed. */
 class Handover<Item> implements AsyncIterable<Item> {
   readonly #given: { item: Item; taken: () => void }[] = []
   #end: { error?: Error | undefined } | undefined
   #wake: () => void = () => undefined
 
   async give(item: Item): Promise<void> {
-    if (this.#end) throw new Error('Nobody takes it any more.')
+    if (this.#end) throw new Error('The consumer has stopped.')
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#given.push({ item, taken: resolve })
     this.#wake()
     return promise
   }
 
-  /** The first end counts. What was given before it is still taken. */
+  /** The first end counts. Earlier items are still delivered. */
   end(error?: Error): void {
     this.#end ??= { error }
     this.#wake()

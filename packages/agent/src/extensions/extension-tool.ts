@@ -12,7 +12,10 @@ const defaultDeadlineMs = 10 * 60 * 1000
 
 type OfferedTool = Offer['tools'][number]
 
-/** A tool of an extension as a tool of ours. A call that is on its way when the extension is switched off gets a sentence. */
+/**
+ * Adapts a tool of an extension. A call that is running when the extension is switched off gets a sentence as
+ * its result.
+ */
 export function extensionTool(
   offered: OfferedTool,
   extension: LoadedExtension,
@@ -46,7 +49,7 @@ export function extensionTool(
       const output = await extension.invoke(
         { type: 'tool', name, input, runId, callId },
         {
-          // The loop keeps to the deadline, and aborts.
+          // The loop enforces the deadline, and aborts.
           limitMs: Infinity,
           session: sessionOf(context.sessionId),
           signal,
@@ -57,7 +60,7 @@ export function extensionTool(
       return readToolOutput(output)
     } catch (error) {
       if (!(error instanceof ExtensionFailure)) throw error
-      // A tool may throw: that is its way to say no.
+      // A tool may throw to report an error.
       if (error.kind !== 'threw') extension.fail(name, error)
       return { content: `${name} gave no result. ${error.message}`, isError: true }
     }

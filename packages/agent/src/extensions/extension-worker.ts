@@ -6,7 +6,7 @@ import type { FromWorker, ToWorker, WorkerStart } from './runner.ts'
 import { pathToFileURL } from 'node:url'
 import type { Extension } from './extension.ts'
 
-/** The thread of one extension: loads it, and calls what it has registered. */
+/** The thread of one extension: loads it, and calls its registered handlers. */
 async function serve(port: MessagePort, { path, name, modules }: WorkerStart): Promise<void> {
   const post = (message: FromWorker): void => port.postMessage(message, [])
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
@@ -65,8 +65,9 @@ async function serve(port: MessagePort, { path, name, modules }: WorkerStart): P
 if (parentPort) void serve(parentPort, workerData as WorkerStart)
 
 /**
- * Runs the module at this absolute path and gives its default export. Throws a sentence on what is wrong with it. It does whatever
- * it likes with the rights of the user: only paths that the user's own settings or a trusted project name may come here.
+ * Runs the module at this absolute path and returns its default export. Throws a sentence if it is unusable.
+ * The code runs with all rights of the user: only paths named by the user's settings or a trusted project may
+ * be passed.
  */
 async function loadExtension(path: string): Promise<Extension> {
   let loaded: { default?: unknown }

@@ -49,10 +49,10 @@ const imageSource = z.discriminatedUnion('type', [
 
 const roles = ['user', 'assistant', 'tool', 'bashExecution', 'custom', 'branchSummary', 'compactionSummary'] as const
 
-/** Members that we do not look at stay as they are. */
+/** Other members stay unchanged. */
 const message = z.looseObject({ role: z.enum(roles), content: z.array(content) }) as unknown as z.ZodType<Message>
 
-/** What a tool gives may be shown and said, and nothing else. */
+/** A tool may return only text and images. */
 const shown = content.refine(({ type }) => type === 'text' || type === 'image', 'only text and images can be given')
 const toolContent = z.union([z.string(), z.array(shown)])
 
@@ -75,7 +75,7 @@ const results = {
   beforeCompact: z.union([z.strictObject({ cancel: z.literal(true) }), z.strictObject({ instructions: z.string() })]),
 } satisfies Record<HookName, z.ZodType>
 
-/** What a handler answered, or nothing. Throws where it is neither. */
+/** The validated result of a handler, or undefined. Throws if it is invalid. */
 export function readResult<Name extends HookName>(hook: Name, value: unknown): HookResults[Name] | undefined {
   if (value === undefined) return undefined
   return parsed(results[hook], value) as HookResults[Name]

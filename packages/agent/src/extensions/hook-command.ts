@@ -19,20 +19,20 @@ export interface EndedCommand {
   /** `exit code 3`, `SIGKILL`. */
   how: string
   stdout: string
-  /** Its end. */
+  /** The end of its standard error. */
   stderr: string
 }
 
 const maxStdoutBytes = 8 * 1024 * 1024
 const maxStderrBytes = 16 * 1024
-/** How long processes that are asked to end may take. */
+/** How long processes may take to end after SIGTERM. */
 const graceMs = 500
-/** How long output may still come out of the pipe of a process that has ended. */
+/** How long to read from the pipe of an ended process. */
 const drainMs = 200
 
 /**
- * Runs a command of the settings in a process group of its own, and waits for it. When it has ended, or the signal is aborted,
- * nothing that it started is left.
+ * Runs a command of the settings in its own process group, and waits for it. When it has ended, or the signal
+ * aborts, none of its processes is left.
  */
 export async function runHookCommand(
   { command, input, cwd, env }: HookCommand,
@@ -55,7 +55,7 @@ export async function runHookCommand(
   const tooMuch = new AbortController()
   const stdout = collect(process.stdout, { maxBytes: maxStdoutBytes, onMore: () => tooMuch.abort() })
   const stderr = collectEnd(process.stderr, maxStderrBytes)
-  process.stdin.on('error', () => undefined) // it need not read what it is told
+  process.stdin.on('error', () => undefined) // it need not read its input
   process.stdin.end(input)
   const { pid } = process
   const tree = pid === undefined ? undefined : { pid, groupId: pid, mark, since: readProcess(pid)?.startTime ?? '0' }

@@ -2,7 +2,7 @@ import { fromDisk, toDisk, type Content, type Message, type MessageEntry } from 
 import type { HookEvents, HookName } from './extension.ts'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'
 
-/** An event as a command reads it: names in snake_case, messages as they stand in the log. */
+/** An event as a command reads it: names in snake_case, messages as in the log. */
 export function eventJson(hook: HookName, event: unknown): Record<string, unknown> {
   return { hook: snakeCase(hook), ...members[hook](event as never) }
 }
@@ -23,9 +23,9 @@ const members: { [Name in HookName]: (event: HookEvents[Name]) => Record<string,
   beforeCompact: ({ reason, instructions = '' }) => ({ reason, instructions }),
 }
 
-/** What a command has written, in our names; nothing where it is no JSON object. The host checks what it says. */
+/** The output of a command with our names; undefined if it is not a JSON object. The host validates it. */
 export function resultOf(hook: HookName, stdout: string): unknown {
-  // A command may print whatever it likes.
+  // A command may print other text.
   if (!stdout.trimStart().startsWith('{')) return undefined
   try {
     return readers[hook](JSON.parse(stdout) as Record<string, unknown>)
@@ -60,7 +60,7 @@ function nothing(): undefined {
   return undefined
 }
 
-/** `{}` says nothing. */
+/** `{}` means no result. */
 function some(written: Written): Written | undefined {
   return Object.keys(written).length === 0 ? undefined : written
 }

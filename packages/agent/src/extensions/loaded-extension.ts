@@ -10,23 +10,23 @@ import { z } from 'zod'
 
 export interface ExtensionProblem {
   extension: string
-  /** The hook, tool or command, where it was one. */
+  /** The hook, tool or command, if it was one. */
   hook?: string
   /** A sentence, safe to show. */
   message: string
 }
 
 export interface ExtensionLimits {
-  /** For each handler. What the user takes to answer a question is not counted. */
+  /** For each handler. The time a user takes to answer does not count. */
   handlerMs: number
   /** For each command. */
   commandMs: number
   /** Until the default function has returned. */
   loadMs: number
-  /** Of silence, for a model. */
+  /** Maximum silence of a model. */
   modelMs: number
   memoryMb: number
-  /** How often an extension may fail before it is switched off. */
+  /** How many failures switch an extension off. */
   failures: number
 }
 
@@ -43,7 +43,7 @@ export interface LoadedExtensionOptions {
   limits: ExtensionLimits
   clock: Clock
   cwd: string
-  /** Where something is said that belongs to no invocation. */
+  /** The session for requests outside of an invocation. */
   session: () => HookSession | undefined
   onProblem: (problem: ExtensionProblem) => void
 }
@@ -51,11 +51,11 @@ export interface LoadedExtensionOptions {
 export interface InvokeOptions {
   limitMs: number
   session: HookSession | undefined
-  /** When it is aborted the code is told, and has the time of a handler to come to its end. */
+  /** On abort the code is notified, and has its handler limit to finish. */
   signal?: AbortSignal | undefined
-  /** When it is aborted, only questions are withdrawn. */
+  /** On abort, only questions are withdrawn. */
   askSignal?: AbortSignal | undefined
-  /** In the place of the session's. */
+  /** Replaces the session's `ask`. */
   ask?: (question: Question) => Promise<Answer>
   observe?: (text: string) => void
   takePart?: (part: unknown) => Promise<void>
@@ -68,13 +68,13 @@ interface OpenInvocation extends InvokeOptions {
 
 const empty: Offer = { handlers: [], commands: [], tools: [], providers: [], skills: [], templates: [] }
 
-/** One extension: it is called within its time, its failures are told and counted, and when there are too many it is switched off. */
+/** One extension: enforces time limits, reports and counts failures, and switches it off after too many. */
 export class LoadedExtension {
   readonly name: string
   readonly #runner: Runner
   readonly #options: LoadedExtensionOptions
   readonly #open = new Map<string, OpenInvocation>()
-  /** One crash may be the failure of several invocations. */
+  /** One crash may fail several invocations. */
   readonly #counted = new WeakSet<Error>()
   #failures = 0
   #offer = empty
@@ -89,7 +89,7 @@ export class LoadedExtension {
       onCrash: (failure) => {
         if (this.#state !== 'on') return
         this.#state = 'stopped'
-        // Whoever waits for something says what it was.
+        // Pending invocations report the crash themselves.
         if (this.#open.size === 0) this.fail(undefined, failure)
       },
     })
@@ -100,7 +100,7 @@ export class LoadedExtension {
     return this.#state === 'off'
   }
 
-  /** What it has registered; nothing from the moment it is switched off. */
+  /** What it has registered; empty once it is switched off. */
   get offer(): Offer {
     return this.#state === 'off' ? empty : this.#offer
   }
@@ -109,7 +109,7 @@ export class LoadedExtension {
     return this.offer.handlers.filter((handler) => handler.hook === hook)
   }
 
-  /** One that does not load is reported, and off. */
+  /** An extension that fails to load is reported and off. */
   async load(check: (offer: Offer) => Offer): Promise<void> {
     try {
       this.#offer = check(await this.#startInTime())
@@ -149,12 +149,12 @@ export class LoadedExtension {
       options.signal?.removeEventListener('abort', onAbort)
       limit.stop()
       this.#open.delete(id)
-      // Whatever it still asks or waits for.
+      // Cancels its pending questions and waits.
       stopped.abort()
     }
   }
 
-  /** Tells of a failure, and counts it. */
+  /** Reports and counts a failure. */
   fail(hook: string | undefined, failure: Error): void {
     if (this.#state === 'off' || this.#counted.has(failure)) return
     this.#counted.add(failure)
@@ -180,7 +180,7 @@ export class LoadedExtension {
     await Promise.all([this.#stopping, this.#runner.stop(new ExtensionFailure('off', this.offWords))])
   }
 
-  /** What was stopped for going on too long, or has crashed, is started anew: what it had in memory is gone. */
+  /** Restarts an extension that was stopped or crashed; its state in memory is lost. */
   async #ensureRunning(): Promise<void> {
     if (this.#state === 'stopped') {
       this.#starting ??= this.#startInTime()
@@ -266,7 +266,10 @@ function asFailure(error: unknown): ExtensionFailure {
   return error instanceof ExtensionFailure ? error : new ExtensionFailure('threw', messageOf(error), { cause: error })
 }
 
-/** What extensions ask of us is checked before it reaches a log or a screen. These throw a sentence for the extension. */
+/**
+ * Requests of extensions are validated before they reach a log or a screen. These functions throw a sentence
+ * for the extension.
+ */
 
 const question = z.object({
   question: z.string().min(1),

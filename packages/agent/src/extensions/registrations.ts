@@ -14,10 +14,10 @@ import type { Answer } from '../tools/tool.ts'
 
 type AnyHandler = (event: unknown, context: HandlerContext) => unknown
 
-/** A result of more than this is none. */
+/** Results larger than this are discarded. */
 const maxResultChars = 20_000_000
 
-/** The code that one extension has registered, and how it is called. It is the same on a thread of its own and on ours. */
+/** The registered code of one extension, and how it is called; the same on any thread. */
 export class Registrations {
   readonly #handlers: { hook: HookName; handler: AnyHandler }[] = []
   readonly #commands: ExtensionCommand[] = []
@@ -26,7 +26,7 @@ export class Registrations {
   readonly #skills: string[] = []
   readonly #templates: string[] = []
   readonly #send: AnswerRequest
-  /** Who calls the API: without it nobody could tell whose time a question takes, or in which session it is asked. */
+  /** The current invocation of an API call, which determines its session and its time limit. */
   readonly #invocation = new AsyncLocalStorage<string>()
   #isLoaded = false
 
@@ -51,7 +51,7 @@ export class Registrations {
     }
   }
 
-  /** The answer as JSON; nothing where there is none. Rejects with what the code throws. */
+  /** The result as JSON; undefined if there is none. Rejects with the error of the code. */
   async perform(invocation: Invocation, call: InvocationCall): Promise<string | undefined> {
     const answer = await this.#invocation.run(call.id, () => this.#perform(invocation, call))
     if (answer === undefined || answer === null) return undefined
@@ -135,7 +135,7 @@ function byName<Item extends { name: string }>(items: readonly Item[], name: str
   )
 }
 
-/** An extension that was started again may have registered something else this time. */
+/** A restarted extension may have registered something else. */
 function registered<Item>(item: Item | undefined, what: string): Item {
   if (item === undefined) throw new Error(`It no longer registers ${what}.`)
   return item

@@ -9,18 +9,18 @@ import type {
 } from './extension.ts'
 import type { TrustedModules } from './trusted-modules.ts'
 
-/** Where the code of one extension runs: in a thread of its own, in this one, or in processes. */
+/** Where the code of one extension runs: on its own thread, on this one, or in processes. */
 export interface Runner {
   readonly name: string
-  /** Runs its code as far as it takes to know what it offers. Also after `stop`: then it begins anew. */
+  /** Runs its code until its offer is known. After `stop`, starts over. */
   start(): Promise<Offer>
-  /** Answers with what the code answered, not checked. Rejects with `ExtensionFailure`. */
+  /** Returns the unvalidated result. Rejects with `ExtensionFailure`. */
   invoke(invocation: Invocation, call: InvocationCall): Promise<unknown>
-  /** Stops all that it does; whatever was invoked rejects with this failure. */
+  /** Stops all its work; pending invocations reject with this failure. */
   stop(failure: Error): Promise<void>
 }
 
-/** What an extension has registered, as far as it is no code. */
+/** The registrations of an extension, without code. */
 export interface Offer {
   handlers: readonly OfferedHandler[]
   commands: readonly Omit<ExtensionCommand, 'run'>[]
@@ -32,9 +32,9 @@ export interface Offer {
 
 export interface OfferedHandler {
   hook: HookName
-  /** Its place among all handlers of the extension. */
+  /** Its index among all handlers of the extension. */
   index: number
-  /** Where it has a time limit of its own. */
+  /** Its own time limit, if it has one. */
   limitMs?: number
 }
 
@@ -51,23 +51,23 @@ export interface InvocationCall {
   signal: AbortSignal
 }
 
-/** What the code of an extension wants of us, during an invocation or at any other time. */
+/** A request of an extension's code, during an invocation or at any other time. */
 export type ExtensionRequest =
   | { type: 'ask'; question: Question }
   | { type: 'append_entry'; customType: string; data: Record<string, unknown> }
   | { type: 'append_message'; text: string }
   | { type: 'observe'; text: string }
-  /** What a model says next; the answer comes when it was taken. */
+  /** The next part of a model's output; answered when it was consumed. */
   | { type: 'model_part'; part: unknown }
 
 export type AnswerRequest = (request: ExtensionRequest, invocationId: string | undefined) => Promise<unknown>
 
-/** What the thread of an extension is started with. */
+/** Start data of an extension's thread. */
 export interface WorkerStart {
   /** Absolute. */
   path: string
   name: string
-  /** Absent: modules are loaded from the disk. */
+  /** Absent: modules are loaded from disk. */
   modules?: TrustedModules
 }
 
@@ -79,7 +79,7 @@ export type ToWorker =
 export type FromWorker =
   | { type: 'loaded'; offer: Offer }
   | { type: 'not_loaded'; problem: string }
-  /** The result is JSON, absent where there is none. */
+  /** The result is JSON; absent if there is none. */
   | { type: 'result'; id: string; json?: string }
   | { type: 'threw'; id: string; problem: string; errorKind?: string }
   | { type: 'request'; requestId: number; request: ExtensionRequest; invocationId?: string }

@@ -1,6 +1,6 @@
 import type { Clock } from '../util/clock.ts'
 
-/** Time that runs out, and that stands still while somebody pauses it. */
+/** A timeout that can be paused. */
 export class TimeLimit {
   readonly #clock: Clock
   readonly #passed = Promise.withResolvers<'passed'>()
@@ -15,7 +15,7 @@ export class TimeLimit {
     this.#run()
   }
 
-  /** Never resolves where it is stopped before. */
+  /** Never resolves if it is stopped first. */
   get passed(): Promise<'passed'> {
     return this.#passed.promise
   }
@@ -28,7 +28,7 @@ export class TimeLimit {
     if (--this.#pauses === 0) this.#run()
   }
 
-  /** This long from now on, whatever was left. */
+  /** Sets the remaining time. */
   restart(ms: number): void {
     const isRunning = this.#pauses === 0
     if (isRunning) this.#halt()

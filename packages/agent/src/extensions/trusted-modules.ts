@@ -3,19 +3,19 @@ import { dirname, extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isInside } from '../util/is-inside.ts'
 
-/** The code of a project as the user has trusted it. */
+/** The code of a project as the user trusted it. */
 export interface TrustedModules {
-  /** The folder of the project, absolute and without links. */
+  /** The folder of the project, absolute and resolved. */
   root: string
-  /** The content of its modules by absolute path without links. Modules of the project that are not here do not load. */
+  /** The content of its modules by absolute, resolved path. Other modules of the project do not load. */
   files: ReadonlyMap<string, Uint8Array>
   /** Packages that must come from the project. */
   packages: readonly string[]
 }
 
 /**
- * From now on, modules of the project that this thread imports or requires are the trusted ones, whatever is on the disk. It
- * concerns modules only: the code may read and run any file by itself.
+ * From now on, this thread imports and requires modules of the project only in their trusted version, whatever
+ * is on disk. This covers modules only: the code may read and run any file itself.
  */
 export function loadOnlyTrusted({ root, files, packages }: TrustedModules): void {
   const isOfProject = (path: string | undefined): boolean => path !== undefined && isInside(path, root)
@@ -27,7 +27,8 @@ export function loadOnlyTrusted({ root, files, packages }: TrustedModules): void
       const path = fileURLToPath(found.url)
       const isOurs = isOfProject(path) || isOfProject(parent)
       if (!isOurs && !isOfProject(pathMeant(specifier, parent))) return found
-      // A path of the project must lead into the project: a link that leads out was not there when it was trusted.
+      // A path of the project must resolve inside the project: a link that leads out did not exist when it was
+      // trusted.
       const mustBeInside = isOfProject(pathMeant(specifier, parent)) || packages.some((name) => isOf(specifier, name))
       if (isOfProject(path) ? !files.has(path) : mustBeInside) {
         throw new Error(`${path} is not part of what you trusted. Only modules that static imports name can be loaded.`)
@@ -58,7 +59,7 @@ function isOf(specifier: string, name: string): boolean {
   return specifier === name || specifier.startsWith(`${name}/`)
 }
 
-/** As Node would find out, for files whose package does not say what they are. */
+/** The format that Node would detect, for files whose package does not declare it. */
 function formatOf(path: string, source: string): string {
   const extension = extname(path)
   if (extension === '.json') return 'json'

@@ -17,20 +17,20 @@ export interface WorkerRunnerOptions {
   name: string
   /** Absolute. */
   path: string
-  /** What is loaded of a project, in the place of what is on the disk. */
+  /** Modules of a project, which replace those on disk. */
   modules?: TrustedModules
   env: Readonly<Record<string, string>>
   memoryMb: number
   answerRequest: AnswerRequest
-  /** Its thread has ended by itself, whether or not anybody waits for it. */
+  /** Called when its thread has ended unexpectedly. */
   onCrash: (failure: ExtensionFailure) => void
-  /** What it prints: the screen is not its own. */
+  /** Receives its output, which must not reach the screen directly. */
   onOutput: (text: string) => void
 }
 
 /**
- * Runs an extension on a thread of its own: one that loops, exits or eats its memory is stopped without harm to us. It is no
- * sandbox; the code may do whatever the user may.
+ * Runs an extension on its own thread: one that loops, exits or exhausts its memory is stopped without harm. It
+ * is not a sandbox; the code has all rights of the user.
  */
 export class WorkerRunner implements Runner {
   readonly name: string
@@ -114,7 +114,7 @@ export class WorkerRunner implements Runner {
         void this.#answer(message)
         return
       default:
-        // The code may post to us itself; nobody listens to that.
+        // Ignores messages that the code posts itself.
         message satisfies never
     }
   }

@@ -4,15 +4,15 @@ import { isLoopback, urlProblem } from './server-settings.ts'
 
 export interface FetchBounds {
   serverUrl: URL
-  /** For the server itself, not for others that it names, such as the one where users sign in. */
+  /** Sent only to the server itself, not to other servers that it names, such as its authorization server. */
   headers: Readonly<Record<string, string>>
   maxMessageBytes: number
 }
 
 /**
- * Speaks only to addresses that `urlProblem` accepts, whatever a server names as the next one; a server elsewhere cannot send us to
- * this machine. Redirects are not followed: the caller gets them, and comes back with the next address. No message may grow beyond
- * the limit.
+ * Connects only to addresses that `urlProblem` accepts, also for addresses that a server names; a remote server
+ * cannot direct us to this machine. Redirects are not followed: the caller gets them. Limits the size of every
+ * message.
  */
 export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBounds): FetchLike {
   return async (address, init) => {
@@ -23,7 +23,7 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
     if (url.origin === serverUrl.origin) {
       for (const [name, value] of Object.entries(headers)) if (!sent.has(name)) sent.set(name, value)
     }
-    // Followed by `fetch`, a redirect would take our headers to an address that was not checked.
+    // If `fetch` followed a redirect, it would send our headers to an unchecked address.
     const response = await fetch(url, { ...init, headers: sent, redirect: 'manual' })
     if (!response.body) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
@@ -33,14 +33,14 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
   }
 }
 
-/** Of an address that a server named. Where the server is on this machine, so may be what it names. */
+/** Checks an address that a server named. Only a server on this machine may name one on this machine. */
 export function foreignUrlProblem(url: URL, serverUrl: URL): string | undefined {
   const problem = urlProblem(url.href)
   if (problem !== undefined) return problem
   return isLoopback(url) && !isLoopback(serverUrl) ? 'A server elsewhere has no say about this machine.' : undefined
 }
 
-/** A stream has one message after the other, with an empty line between them; anything else is one message. */
+/** A stream has messages separated by empty lines; any other body is one message. */
 function boundedMessages({ isStream, maxMessageBytes }: { isStream: boolean; maxMessageBytes: number }): Bytes {
   let size = 0
   let last = ''

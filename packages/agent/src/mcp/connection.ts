@@ -19,12 +19,12 @@ import { SignIn, type SignInOptions } from './sign-in.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
 export interface ConnectionOptions {
-  /** As the user calls the server. */
+  /** The server's name in the settings. */
   name: string
   server: ResolvedServer
   limits: McpLimits
   clock: Clock
-  /** Where users can sign in, if they can. */
+  /** How users sign in, if they can. */
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
   onToolsChanged: () => void
   onSigningIn: () => void
@@ -39,13 +39,13 @@ const callResult = z.looseObject({
 
 export type CallResult = z.output<typeof callResult>
 
-/** The signal is what ends a request; a timer of the client's own would know nothing of our clock. */
+/** The signal ends requests; the client's own timer would not use our clock. */
 const noTimeout = 2 ** 31 - 1
-/** How long a server is given to take note that we leave. */
+/** How long a server has to acknowledge our close. */
 const goodbyeMs = 1000
 const maxReasonLength = 2000
 
-/** One link to a running server, from its greeting to its end. */
+/** One connection to a running server, from its handshake to its end. */
 export class McpConnection {
   readonly #options: ConnectionOptions
   readonly #client: Client
@@ -96,14 +96,14 @@ export class McpConnection {
     }
   }
 
-  /** Waits for the user and hands what their browser brings to the server. */
+  /** Waits for the user, and passes the browser's answer to the server. */
   static async #finishSignIn(
     { name, limits, clock }: ConnectionOptions,
     { authProvider, transport }: { authProvider: SignIn; transport: HttpTransport },
     signal: AbortSignal,
   ): Promise<void> {
     try {
-      const late = `Nobody signed in to ${name} in time.`
+      const late = `The sign-in to ${name} timed out.`
       const answer = await withDeadline({ ms: limits.signInMs, clock, signal, late: problem(late) }, () =>
         authProvider.answer(),
       )
@@ -113,7 +113,7 @@ export class McpConnection {
       )
     } catch (error) {
       signal.throwIfAborted()
-      // Nobody is sent to their browser again by a mere repetition.
+      // A retry does not open the browser again.
       throw new ServerProblem(problemOf(error, { name, signal }).message, { isFinal: true, cause: error })
     }
   }
@@ -124,12 +124,12 @@ export class McpConnection {
     signal: AbortSignal,
   ): Promise<McpConnection> {
     const { name, limits, clock } = options
-    // Nothing is offered to servers: they cannot ask our model or our user, nor see our folders.
+    // Offers no capabilities: servers cannot use our model, ask our user or see our folders.
     const client = new Client({ name: 'tapetree', version: '0' }, { capabilities: {} })
     const connection = new McpConnection(options, { client, transport })
     Object.assign(client, {
       onclose: () => connection.#end(),
-      onerror: () => undefined, // what matters of it comes back as the outcome of a request
+      onerror: () => undefined, // relevant errors reach the request
     })
     client.setNotificationHandler('notifications/tools/list_changed', () => options.onToolsChanged())
     const late = `${name} did not answer within ${limits.connectMs / 1000} seconds.`
@@ -150,12 +150,12 @@ export class McpConnection {
     return this.#isOpen
   }
 
-  /** Resolves with the reason when the connection has ended by itself or was closed. */
+  /** Resolves with the reason when the connection was lost or closed. */
   get lost(): Promise<string> {
     return this.#lost.promise
   }
 
-  /** What the server says it can do, unread; one more than the limit where there are too many. */
+  /** The unvalidated tools of the server; one more than the limit if there are too many. */
   async listTools(signal: AbortSignal): Promise<unknown[]> {
     const { name, limits, clock } = this.#options
     const late = `${name} did not list its tools within ${limits.listMs / 1000} seconds.`
@@ -173,7 +173,7 @@ export class McpConnection {
     const tools: unknown[] = []
     const { maxTools } = this.#options.limits
     let cursor: string | undefined
-    // A page may be empty: their number is bounded like that of the tools.
+    // Pages may be empty, so their number is limited like that of the tools.
     for (let page = 0; page <= maxTools && tools.length <= maxTools; page += 1) {
       const params = cursor === undefined ? {} : { cursor }
       const answer = await this.#client.request({ method: 'tools/list', params }, toolPage, options(signal))
@@ -184,7 +184,7 @@ export class McpConnection {
     return tools.slice(0, maxTools + 1)
   }
 
-  /** Lasts as long as the signal allows; when that ends the call, the server is told. */
+  /** Takes as long as the signal allows; on abort, the server is notified. */
   async callTool(call: { name: string; input: Record<string, unknown> }, signal: AbortSignal): Promise<CallResult> {
     try {
       const params = { name: call.name, arguments: call.input }
@@ -194,14 +194,14 @@ export class McpConnection {
     }
   }
 
-  /** Ends the server, or takes leave of it; resolves when nothing of it is left. */
+  /** Ends the server or the session with it; resolves when none of its processes is left. */
   async close(): Promise<void> {
     const transport = this.#transport
     const wasOpen = this.#isOpen
     this.#isOpen = false
     if (wasOpen && transport instanceof HttpTransport) {
       const leaving = AbortSignal.timeout(goodbyeMs)
-      // A server that does not take note forgets us in its own time.
+      // A server that does not respond drops the session in its own time.
       await untilAborted(transport.terminateSession(), leaving).catch(() => undefined)
     }
     await transport.close()
@@ -214,7 +214,7 @@ export class McpConnection {
     this.#lost.resolve(`${this.#options.name} is gone.${end === undefined ? '' : ` ${bounded(end)}`}`)
   }
 
-  /** `effect` is what has to be said besides where the server ended in the middle. */
+  /** `effect` is added if the server ended during the call. */
   #problem(error: unknown, signal: AbortSignal, effect = ''): Error {
     const { name } = this.#options
     const problem = problemOf(error, { name, signal, effect })
@@ -222,7 +222,7 @@ export class McpConnection {
     if (end !== undefined && problem instanceof ServerProblem) {
       return new ServerProblem(`${problem.message} ${bounded(end)}`, { isFinal: problem.isFinal, cause: error })
     }
-    // On HTTP nothing tells that the other side is gone, or no longer knows us, but requests that fail.
+    // Over HTTP, only failed requests show that the server is gone or has dropped the session.
     const isRefused = problem instanceof SessionForgotten || (problem instanceof ServerProblem && problem.isFinal)
     if ((isRefused || error instanceof TypeError) && !signal.aborted) void this.close()
     return problem
@@ -239,7 +239,7 @@ function options(signal: AbortSignal): RequestOptions {
   return { signal, timeout: noTimeout }
 }
 
-/** The error as a sentence; the signal's own reason where that ended it. */
+/** The error as a sentence; the signal's reason if that ended it. */
 function problemOf(
   error: unknown,
   { name, signal, effect = '' }: { name: string; signal: AbortSignal; effect?: string },
@@ -272,7 +272,7 @@ function problemOf(
   return new ServerProblem(`${name} answered with an error: ${bounded(reasonOf(error))}`, { cause: error })
 }
 
-/** `fetch` says what happened only in the cause of its error. */
+/** `fetch` reports the reason only in the cause of its error. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { cause } = error

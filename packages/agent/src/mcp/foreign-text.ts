@@ -1,4 +1,4 @@
-/** Escape sequences whole, so that their parameters do not stay behind as words. Each takes time in proportion to the text. */
+/** Matches complete escape sequences, so that their parameters do not remain as text. Runs in linear time. */
 const escapes = new RegExp(
   [
     String.raw`(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?`,
@@ -9,15 +9,15 @@ const escapes = new RegExp(
 )
 // oxlint-disable-next-line no-control-regex
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f]+/g
-/** What takes no room on a screen or hides what stands beside it: zero width, direction, tags, variants, private letters. */
+/** Characters that are invisible or hide others: zero width, direction, tags, variation selectors, private use. */
 const hidden = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u2800]+/gu
 
-/** Text of a server without anything that moves a cursor. Line ends become `\n`. */
+/** Text of a server without control characters. Line endings become `\n`. */
 export function withoutControls(text: string): string {
   return text.toWellFormed().replace(/\r\n/g, '\n').replace(escapes, '').replace(controls, '')
 }
 
-/** Text of a server in which a reader sees everything that a model sees. */
+/** Text of a server in which everything that a model sees is visible. */
 export function withoutHidden(text: string): string {
   return withoutControls(text).replace(hidden, '')
 }

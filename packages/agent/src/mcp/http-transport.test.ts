@@ -66,7 +66,7 @@ test('a session that the server has forgotten is begun anew, and the call is mad
   expect(await call(started, 'echo', { text: 'again' })).toEqual({ content: 'again' })
 })
 
-test('two clients of one server get their own answers and nobody else’s', async () => {
+test('two clients of one server get only their own answers', async () => {
   await using server = await HttpTestServer.open({
     addMore: (mcp) =>
       void mcp.registerTool('slow', { inputSchema: z.object({ text: z.string() }) }, async ({ text }) => {

@@ -17,10 +17,13 @@ export interface HttpTransportOptions {
 
 type SendOptions = Parameters<StreamableHTTPClientTransport['send']>[1]
 
-/** The code of the error that a call gets when its stream ends without an answer. */
+/** The error code of a call whose stream ends without an answer. */
 export const streamEndedCode = -32_099
 
-/** Streamable HTTP on which no call waits for an answer that can no longer come, and no stream stays open for a cancelled one. */
+/**
+ * Streamable HTTP transport in which no call waits for an answer that cannot arrive, and no stream stays open
+ * for a cancelled call.
+ */
 export class HttpTransport extends StreamableHTTPClientTransport {
   readonly #streams = new Map<RequestId, AbortController>()
 
@@ -44,7 +47,7 @@ export class HttpTransport extends StreamableHTTPClientTransport {
     this.#streams.set(id, stream)
     const ended = (): void => {
       this.#streams.delete(id)
-      // Whoever has the answer already does not listen any more.
+      // Ignored by calls that already have their answer.
       const error = { code: streamEndedCode, message: 'The answer ended before it was complete.' }
       this.onmessage?.({ jsonrpc: '2.0', id, error })
     }

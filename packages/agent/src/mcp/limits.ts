@@ -1,6 +1,6 @@
-/** What a server may ask of us. A tool beyond a limit is left out and reported; a message beyond one ends the connection. */
+/** Limits for servers. A tool beyond a limit is left out and reported; a message beyond one ends the connection. */
 export interface McpLimits {
-  /** Until the server has greeted us; signing in does not count. */
+  /** Until the handshake is complete, without the time to sign in. */
   connectMs: number
   /** Until it has listed its tools. */
   listMs: number
@@ -9,13 +9,13 @@ export interface McpLimits {
   callMs: number
   maxMessageBytes: number
   maxTools: number
-  /** Longer descriptions are cut. */
+  /** Longer descriptions are truncated. */
   maxDescriptionLength: number
   maxSchemaBytes: number
   maxSchemaDepth: number
   maxImages: number
   maxImageBytes: number
-  /** How often in a row a server is started again before it is given up. */
+  /** How many failed starts in a row before a server is given up. */
   maxRestarts: number
 }
 

@@ -14,13 +14,13 @@ import type { SignInOptions } from './sign-in.ts'
 
 export type McpServerState =
   | { type: 'starting' }
-  /** It waits for the user, in a browser. */
+  /** It waits for the user to sign in, in a browser. */
   | { type: 'signing_in' }
-  /** The problems are sentences on tools that were left out. */
+  /** The problems are sentences about tools that were left out. */
   | { type: 'ready'; problems: string[] }
-  /** It is not what the user knows: its tools are withheld until they accept. */
+  /** It differs from its pin: its tools are withheld until the user accepts. */
   | { type: 'changed'; change: PinChange; tools: readonly { name: string; description: string }[] }
-  /** Where it is given up, only the user starts it again. */
+  /** After `isGivenUp`, only the user starts it again. */
   | { type: 'failed'; reason: string; isGivenUp: boolean }
   | { type: 'closed' }
 
@@ -28,31 +28,31 @@ export interface McpServerOptions extends ServerPlace {
   name: string
   settings: McpServerSettings
   pins: PinStore
-  /** `pin`: a server that was never seen is known from then on. `ask`: it is not even started before the user accepts. */
+  /** `pin`: an unknown server is pinned at first contact. `ask`: it is not even started until the user accepts. */
   firstContact: 'pin' | 'ask'
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
-  /** Asked before each start: a sentence on why it must not start, or nothing. */
+  /** Called before each start: returns a sentence if it must not start. */
   mayStart?: (server: string) => Promise<string | undefined>
   limits: McpLimits
   clock: Clock
   observe: (state: McpServerState) => void
 }
 
-/** A server that ran this long is not one that fails to start. */
+/** A server that ran this long did not fail to start. */
 const steadyMs = 60_000
 const firstBackoffMs = 500
-/** How often a server may have its tools listed anew. */
+/** Minimum interval between two listings of its tools. */
 const listIntervalMs = 1000
-/** How often is looked whether the user has accepted a change elsewhere. */
+/** How often to check whether the user accepted a change elsewhere. */
 const pinCheckMs = 5000
 
-/** One configured server: started in the background, kept running, and offering only what the user knows of it. */
+/** One configured server: started in the background, kept running, and offering only what is pinned. */
 export class McpServer {
   readonly #options: McpServerOptions
   readonly #closing = new AbortController()
   #state: McpServerState = { type: 'starting' }
   #next = Promise.withResolvers<void>()
-  /** Somebody wants the server to be looked at again: it has changed, or the user has spoken. */
+  /** Resolved when the server must be checked again: it has changed, or the user has acted. */
   #nudge = Promise.withResolvers<void>()
   #connection: McpConnection | undefined
   #remote = new Map<string, RemoteTool>()
@@ -81,12 +81,12 @@ export class McpServer {
     this.#kept ??= this.#keep(this.#closing.signal)
   }
 
-  /** Resolves when it has come up, or has come to wait for something, or has failed. */
+  /** Resolves when it is ready, waits for the user, or has failed. */
   async settled(): Promise<void> {
     while (this.#state.type === 'starting') await this.#next.promise
   }
 
-  /** The user accepts what they were shown; says whether that is still what there is. */
+  /** Accepts the change that the user was shown; returns whether it is still current. */
   async accept(sha256: string): Promise<boolean> {
     const shown = this.#state
     if (shown.type !== 'changed' || shown.change.sha256 !== sha256) return false
@@ -96,7 +96,7 @@ export class McpServer {
     return true
   }
 
-  /** Begins anew, whatever became of it. */
+  /** Starts over, in any state. */
   async restart(): Promise<void> {
     this.#isRestarting = true
     await this.#connection?.close()
@@ -131,7 +131,7 @@ export class McpServer {
     }
   }
 
-  /** Ends early when the server is closed or the user wants it back at once. */
+  /** Ends early when the server is closed or restarted by the user. */
   async #backOff(ms: number, signal: AbortSignal): Promise<void> {
     this.#nudge = Promise.withResolvers()
     const woken = new AbortController()
@@ -142,14 +142,14 @@ export class McpServer {
     if (this.#isRestarting) this.#nudge = Promise.withResolvers()
   }
 
-  /** From its start to its end; never throws. */
+  /** From start to end; never throws. */
   async #runOnce(signal: AbortSignal): Promise<{ reason: string; isFinal: boolean }> {
     try {
       const server = await resolveServer(this.#options.settings, this.#options)
       await this.#permitOrigin(server.origin, signal)
       const refusal = await this.#options.mayStart?.(this.name)
       if (refusal !== undefined) throw new ServerProblem(refusal, { isFinal: true })
-      // The client is large, and whoever has no servers does without it.
+      // Loaded on demand: the client is large.
       const { McpConnection } = await import('./connection.ts')
       this.#connection = await McpConnection.open(
         {
@@ -171,7 +171,7 @@ export class McpServer {
     }
   }
 
-  /** What is run is what the user knows; if it is not, nothing is started before they accept it. */
+  /** Starts only what is pinned; otherwise waits until the user accepts it. */
   async #permitOrigin(origin: string, signal: AbortSignal): Promise<void> {
     const { pins, firstContact } = this.#options
     for (;;) {
@@ -184,7 +184,7 @@ export class McpServer {
     }
   }
 
-  /** Offers what the server has, again after every change, until it is gone; says why. */
+  /** Offers the tools of the server, again after every change, until the connection ends; returns the reason. */
   async #attend(
     connection: McpConnection,
     { origin, signal }: { origin: string; signal: AbortSignal },
@@ -227,7 +227,7 @@ export class McpServer {
     void this.#watchPin(shown)
   }
 
-  /** The user may accept the change in another process, such as a command in another terminal. */
+  /** The user may accept the change in another process. */
   async #watchPin(shown: McpServerState & { type: 'changed' }): Promise<void> {
     const { clock, pins } = this.#options
     const { signal } = this.#closing
@@ -259,7 +259,7 @@ export class McpServer {
     }
   }
 
-  /** Waits while the server is being started; throws where nobody knows whether it ever will be. */
+  /** Waits while the server is starting; throws if it may never start. */
   async #connected(signal: AbortSignal): Promise<McpConnection> {
     for (;;) {
       const state = this.#state

@@ -43,7 +43,7 @@ test('the tools of a program appear when it has listed them, and their results a
   expect([...context.blobs.values()].map(({ length }) => length)).toContain(100_000)
 })
 
-test('a server that fails, one that hangs and one that is not there are reported and hold up nobody', async () => {
+test('a server that fails, one that hangs and one that is missing are reported and delay no other', async () => {
   await using started = startServers(
     {
       exits: stdioServer('exit'),

@@ -10,18 +10,18 @@ import type { SignInOptions } from './sign-in.ts'
 export interface McpServersOptions extends ServerPlace {
   servers: Readonly<Record<string, McpServerSettings>>
   pins: PinStore
-  /** `pin`: a server that was never seen is known from then on. `ask`: it is not even started before the user accepts. */
+  /** `pin`: an unknown server is pinned at first contact. `ask`: it is not even started until the user accepts. */
   firstContact?: 'pin' | 'ask'
-  /** Where tokens are kept and a browser can be opened; without it nobody can sign in. */
+  /** Token storage and browser access; without it users cannot sign in. */
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
-  /** Asked before each start of a server: a sentence on why it must not start, or nothing. */
+  /** Called before each start of a server: returns a sentence if it must not start. */
   mayStart?: (server: string) => Promise<string | undefined>
   limits?: Partial<McpLimits>
   clock?: Clock
   observe?: (event: { server: string; state: McpServerState }) => void
 }
 
-/** All configured servers. They start side by side in the background; one that fails or hangs holds up nobody. */
+/** All configured servers. They start concurrently in the background; one that fails or hangs delays no other. */
 export class McpServers implements AsyncDisposable {
   readonly #servers: Map<string, McpServer>
 
@@ -29,7 +29,7 @@ export class McpServers implements AsyncDisposable {
     this.#servers = new Map(servers.map((server) => [server.name, server]))
   }
 
-  /** Waits for nothing: tools appear as servers list them. */
+  /** Returns at once: tools appear as servers list them. */
   static start({
     servers,
     limits,
@@ -60,7 +60,7 @@ export class McpServers implements AsyncDisposable {
     return started
   }
 
-  /** What is offered now, in the order of the settings. */
+  /** The current tools, in the order of the settings. */
   tools(): Tool[] {
     return [...this.#servers.values()].flatMap((server) => server.tools)
   }
@@ -69,12 +69,12 @@ export class McpServers implements AsyncDisposable {
     return [...this.#servers.values()].map((server) => ({ server: server.name, state: server.state }))
   }
 
-  /** Resolves when no server is starting any more: for those who would rather wait a little than begin without tools. */
+  /** Resolves when no server is starting: for callers that prefer to wait for tools. */
   async settled(): Promise<void> {
     await Promise.all([...this.#servers.values()].map((server) => server.settled()))
   }
 
-  /** The user accepts a changed server as it was shown to them; says whether it still is so. */
+  /** Accepts a changed server as shown to the user; returns whether that is still current. */
   async accept(server: string, sha256: string): Promise<boolean> {
     return (await this.#servers.get(server)?.accept(sha256)) ?? false
   }
@@ -83,7 +83,7 @@ export class McpServers implements AsyncDisposable {
     await this.#servers.get(server)?.restart()
   }
 
-  /** Ends all of them; resolves when nothing of them is left running. */
+  /** Ends all servers; resolves when none of their processes is left. */
   async close(): Promise<void> {
     await Promise.all([...this.#servers.values()].map((server) => server.close()))
   }

@@ -8,13 +8,13 @@ import { ServerProblem } from './server-problem.ts'
 import { toolOutput } from './tool-result.ts'
 
 export interface McpToolsOptions {
-  /** As the user calls it. */
+  /** The server's name in the settings. */
   server: string
   limits: McpLimits
   call: (tool: RemoteTool, input: Record<string, unknown>, signal: AbortSignal) => Promise<CallResult>
 }
 
-/** The tools of a server as tools of ours. Nothing is known of what they do, so the gate asks unless a rule names them. */
+/** Adapts the tools of a server. Their effects are unknown, so the gate asks unless a rule names them. */
 export function mcpTools(remote: readonly RemoteTool[], { server, limits, call }: McpToolsOptions): Tool[] {
   const names = toolNames(server, remote)
   return remote.map((tool, index): Tool => {
@@ -23,7 +23,7 @@ export function mcpTools(remote: readonly RemoteTool[], { server, limits, call }
       name,
       description: tool.description || `The tool ${withoutHidden(tool.name)} of the server ${server}.`,
       inputSchema: tool.inputSchema,
-      // What a server says about its own harmlessness decides nothing.
+      // A server's own claim to be read-only is not trusted.
       readOnly: false,
       replay: 'never',
       deadlineMs: limits.callMs,
@@ -48,7 +48,7 @@ export function mcpTools(remote: readonly RemoteTool[], { server, limits, call }
 
 const maxNameLength = 64
 
-/** Names that every provider takes, no two alike: a name that had to be changed steps back behind one that had not. */
+/** Unique names that every provider accepts: a name that had to be changed yields to one that had not. */
 export function toolNames(server: string, tools: readonly { name: string }[]): string[] {
   const prefix = `mcp__${server}__`
   const wanted = tools.map(({ name }) => prefix + name.replace(/[^A-Za-z0-9_-]/g, '_'))

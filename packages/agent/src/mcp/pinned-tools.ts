@@ -1,30 +1,30 @@
 import { isDeepStrictEqual } from 'node:util'
 import { hashOf } from '../util/request-hash.ts'
 
-/** What the user knows a server by. */
+/** What identifies a server that the user knows. */
 export interface Pin {
-  /** What is run, or whom we speak to. */
+  /** The program, or the address. */
   origin: string
-  /** The tools by the names that the server gives them, each with its hash; absent where none were seen yet. */
+  /** Tools by the server's names, each with its hash; absent before the first listing. */
   tools?: Record<string, string>
 }
 
-/** Keeps pins by the names of servers. */
+/** Stores pins by server name. */
 export interface PinStore {
   get(server: string): Promise<Pin | undefined>
   set(server: string, pin: Pin): Promise<void>
 }
 
-/** What is no longer as the user knows it. */
+/** Differences from the pin. */
 export interface PinChange {
-  /** The program, its arguments or variables, or the address: nothing was started yet. */
+  /** The program, its arguments or variables, or the address changed: nothing was started yet. */
   isOriginChanged: boolean
   added: string[]
   removed: string[]
   changed: string[]
-  /** What the user would accept. */
+  /** The new pin, if the user accepts. */
   pin: Pin
-  /** Of that: whoever accepts says what they saw. */
+  /** Hash of the new pin: accepting requires it, as proof of what was shown. */
   sha256: string
 }
 
@@ -34,7 +34,7 @@ export function compareOrigin(pin: Pin | undefined, origin: string): PinChange |
   return changeOf({ isOriginChanged: true, added: [], removed: [], changed: [] }, { ...pin, origin })
 }
 
-/** Whether its tools are the ones that the user knows. The first list of a server is what it is known by from then on. */
+/** Compares the tools with the pin. The first listing becomes the pin. */
 export function compareTools(pin: Pin, tools: readonly { name: string; sha256: string }[]): PinChange | undefined {
   if (!pin.tools) return undefined
   const known = new Map(Object.entries(pin.tools))
@@ -51,7 +51,7 @@ export function pinOf(origin: string, tools: readonly { name: string; sha256: st
   return { origin, tools: Object.fromEntries(tools.map(({ name, sha256 }) => [name, sha256])) }
 }
 
-/** What is different, as sentences for the user. */
+/** The differences, as sentences for the user. */
 export function describeChange({ isOriginChanged, added, removed, changed }: PinChange): string {
   if (isOriginChanged) {
     return 'It is not the program or the address that you accepted, so it is not started.'

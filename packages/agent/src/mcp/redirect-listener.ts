@@ -5,7 +5,10 @@ import type { AddressInfo } from 'node:net'
 const host = '127.0.0.1'
 const path = '/callback'
 
-/** Where a browser comes back to after a sign-in, on this machine only. Nothing but the answer to our own question is taken. */
+/**
+ * Receives the browser's redirect after a sign-in, on this machine only. Accepts only the answer to our own
+ * request.
+ */
 export class RedirectListener implements AsyncDisposable {
   readonly #server: Server
   readonly #answer = Promise.withResolvers<URLSearchParams>()
@@ -16,7 +19,7 @@ export class RedirectListener implements AsyncDisposable {
     this.#server = createServer((request, response) => this.#handle(request, response))
   }
 
-  /** On one of these ports if it is free, else on any. */
+  /** Uses one of these ports if it is free, else any. */
   static async open(ports: readonly number[] = []): Promise<RedirectListener> {
     for (const port of [...ports, 0]) {
       const listener = new RedirectListener()
@@ -34,7 +37,7 @@ export class RedirectListener implements AsyncDisposable {
     return `http://${host}:${this.#port}${path}`
   }
 
-  /** The question that is asked now; answers to earlier ones are refused. */
+  /** Sets the expected state; answers to earlier requests are rejected. */
   expect(state: string): void {
     this.#state = state
   }
@@ -58,7 +61,7 @@ export class RedirectListener implements AsyncDisposable {
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
     const url = URL.parse(request.url ?? '', this.url)
-    // Another name for this address in the request means that a page elsewhere has bent a name of its own.
+    // Another host name in the request indicates DNS rebinding.
     const isOurs =
       request.headers.host === `${host}:${this.#port}` && url?.pathname === path && request.method === 'GET'
     if (!isOurs) return respond(response, 404, 'There is nothing here.')

@@ -5,20 +5,20 @@ import type { McpLimits } from './limits.ts'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { createContext, Script } from 'node:vm'
 
-/** A tool as its server describes it, checked, and fit to be shown to a model. */
+/** A validated tool of a server, safe to show to a model. */
 export interface RemoteTool {
-  /** As the server knows it. */
+  /** The server's name for it. */
   name: string
   description: string
   inputSchema: Record<string, unknown>
   check: InputCheck
-  /** Of the name, the description and the schema as they came. */
+  /** Hash of the name, the description and the schema as received. */
   sha256: string
 }
 
 export interface RemoteTools {
   tools: RemoteTool[]
-  /** Sentences on tools that were left out. */
+  /** Sentences about tools that were left out. */
   problems: string[]
 }
 
@@ -29,7 +29,7 @@ const toolSchema = z.looseObject({
   inputSchema: z.looseObject({ type: z.literal('object') }),
 })
 
-/** Reads the list of a server. Each tool stands for itself: one that makes no sense takes none of the others with it. */
+/** Validates the list of a server. Each tool is checked alone: an invalid one does not affect the others. */
 export function readTools(listed: readonly unknown[], limits: McpLimits): RemoteTools {
   const tools = new Map<string, RemoteTool>()
   const problems: string[] = []
@@ -50,7 +50,7 @@ function readTool(
   listed: unknown,
   { maxDescriptionLength, maxSchemaBytes, maxSchemaDepth }: McpLimits,
 ): RemoteTool | string {
-  // Before anything else walks through it.
+  // Before any other code walks through it.
   if (isDeeperThan(maxSchemaDepth + 1, listed)) return `it is nested more than ${maxSchemaDepth} deep.`
   const parsed = toolSchema.safeParse(listed)
   if (!parsed.success) return `it is not described as a tool is. ${z.prettifyError(parsed.error)}`
@@ -79,8 +79,8 @@ function readTool(
 const prose = new Set(['description', 'title', '$comment'])
 
 /**
- * The schema as a model gets it: what is prose loses what cannot be seen; where names or values hide something there is no such
- * schema, since without it they would be others.
+ * The schema for a model: invisible characters are removed from prose. A schema with invisible characters in
+ * names or values is rejected, because removing them would change it.
  */
 function visibleSchema(schema: Record<string, unknown>): Record<string, unknown> | undefined {
   let isVisible = true
@@ -102,7 +102,7 @@ function visibleSchema(schema: Record<string, unknown>): Record<string, unknown>
   return isVisible ? visible : undefined
 }
 
-/** Looks level by level, so that no depth is too much for it. */
+/** Goes level by level, so that any depth is safe. */
 function isDeeperThan(depth: number, value: unknown): boolean {
   let level = [value]
   for (let reached = 0; reached <= depth; reached += 1) {
@@ -117,16 +117,16 @@ function shownName(listed: unknown, index: number): string {
   return typeof name === 'string' && name !== '' ? `The tool ${withoutHidden(name).slice(0, 64)}` : `Tool ${index + 1}`
 }
 
-/** A sentence on what is wrong with an input; nothing where it fits. */
+/** Returns a sentence about an invalid input; undefined if it is valid. */
 type InputCheck = (input: unknown) => string | undefined
 
-/** A pattern or a tangle of references can be made to take for ever; who wrote the schema is not our friend. */
+/** Patterns and references can be crafted to take forever, and the schema's author is not trusted. */
 const checkMs = 1000
 const check = new Script('check()')
 
 /**
- * Checks inputs against a JSON Schema that somebody else wrote. The schema is interpreted, not compiled into code, and the check is
- * stopped when it takes too long. Throws where nobody can tell what kind of schema it is.
+ * Checks inputs against an untrusted JSON Schema. The schema is interpreted, not compiled to code, and the
+ * check has a timeout. Throws if the schema's dialect is unknown.
  */
 function inputCheck(schema: Record<string, unknown>): InputCheck {
   const validate = new CfWorkerJsonSchemaValidator().getValidator(structuredClone(schema))
@@ -140,7 +140,7 @@ function inputCheck(schema: Record<string, unknown>): InputCheck {
   }
 }
 
-/** Only the script of a context can be stopped while it runs, together with what it calls. */
+/** Only a script in a context can be interrupted while it runs. */
 function interrupted<T>(work: () => T): T {
   return check.runInContext(createContext({ check: work }), { timeout: checkMs }) as T
 }

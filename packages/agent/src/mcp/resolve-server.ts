@@ -5,14 +5,14 @@ import type { HttpSettings, McpServerSettings } from './server-settings.ts'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 
-/** What settings mean on this machine, in this folder. */
+/** The settings of a server, resolved for this machine and folder. */
 export type ResolvedServer = (
   | { type: 'stdio'; file: string; args: readonly string[]; env: Readonly<Record<string, string>>; cwd: string }
   | (Pick<HttpSettings, 'headers' | 'oauth'> & { type: 'http'; url: URL })
 ) & {
   /**
-   * The hash of everything that decides what is run or whom we speak to: the program, its arguments and fixed variables, the names
-   * of the others, or the address and the names of headers.
+   * The hash of everything that decides what runs or which server is used: the program, its arguments and fixed
+   * variables, the names of the others, or the address and the names of headers.
    */
   origin: string
 }
@@ -42,13 +42,13 @@ export async function resolveServer(
   return { type: 'stdio', file, args, env, cwd: folder, origin }
 }
 
-/** The file that a command means, as the system would look for it: what is asked about and what is started are then the same. */
+/** Resolves a command to a file as the system would, so that the approved program is the one that is started. */
 async function findProgram(
   command: string,
   { cwd, path }: { cwd: string; path: string | undefined },
 ): Promise<string | undefined> {
   if (command.includes('/')) return (await isProgram(resolve(cwd, command))) ? resolve(cwd, command) : undefined
-  // A folder that is not absolute would mean another program in every working folder.
+  // A relative folder would mean a different program in every working folder.
   for (const folder of (path ?? '').split(delimiter).filter(isAbsolute)) {
     if (await isProgram(join(folder, command))) return join(folder, command)
   }
@@ -60,11 +60,11 @@ async function isProgram(file: string): Promise<boolean> {
     await access(file, constants.X_OK)
     return (await stat(file)).isFile()
   } catch {
-    return false // it is not there, or not ours to run
+    return false // missing, or not executable for us
   }
 }
 
-/** What every program may need of our environment and what gives nothing away. */
+/** Variables that programs may need and that reveal nothing. */
 const harmless = `
   PATH HOME USER LOGNAME SHELL TERM TZ LANG LANGUAGE LC_ALL LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LC_COLLATE TMPDIR TMP TEMP
   XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME XDG_STATE_HOME XDG_RUNTIME_DIR
@@ -73,8 +73,8 @@ const harmless = `
   .split(/\s+/)
 
 /**
- * What the program of a server gets to see: names that are known to be harmless, those that its settings name one by one, and
- * fixed values. A key reaches it only where the user wrote its name down for this very server.
+ * The environment of a server's program: variables known to be harmless, those that its settings name, and
+ * fixed values. A key reaches it only if the user named it for this very server.
  */
 function serverEnvironment(
   ours: Readonly<Record<string, string | undefined>>,

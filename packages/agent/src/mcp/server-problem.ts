@@ -1,7 +1,7 @@
-/** What is wrong with a server, or with a call to it: its message is a sentence that is safe to show to users and models. */
+/** A problem of a server or a call: the message is a sentence that is safe to show to users and models. */
 export class ServerProblem extends Error {
   override readonly name = 'ServerProblem'
-  /** It would be the same if it were tried again. */
+  /** A retry would fail the same way. */
   readonly isFinal: boolean
 
   constructor(message: string, { isFinal = false, cause }: { isFinal?: boolean; cause?: unknown } = {}) {
@@ -10,5 +10,5 @@ export class ServerProblem extends Error {
   }
 }
 
-/** The server no longer knows us: the call did not begin and may be made again on a new connection. */
+/** The server has dropped the session: the call did not start and may be retried on a new connection. */
 export class SessionForgotten extends ServerProblem {}

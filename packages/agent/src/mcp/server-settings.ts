@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * One MCP server as a user writes it down. A program is started as it stands, never by a shell; it sees the few variables that
- * every program needs, those that `env.pass` names and those that `env.set` gives.
+ * One MCP server in the settings. A program is started directly, never by a shell. It sees the few variables
+ * that every program needs, those that `env.pass` names and those that `env.set` gives.
  */
 export type McpServerSettings = z.output<typeof mcpServerSchema>
 export type HttpSettings = Extract<McpServerSettings, { type: 'http' }>
@@ -18,18 +18,18 @@ const address = z.string().superRefine((url, issues) => {
 })
 
 const oauthSchema = z.strictObject({
-  /** Where the server knows no registration of clients. */
+  /** For servers without client registration. */
   clientId: z.string().min(1).optional(),
   clientSecret: z.string().min(1).optional(),
   scope: z.string().min(1).optional(),
-  /** Where the sign-in comes back to on this machine, if it may not be just any port. */
+  /** The port for the sign-in redirect, if it must be a fixed one. */
   redirectPort: z.int().min(1024).max(65_535).optional(),
 })
 
 export type OAuthSettings = z.output<typeof oauthSchema>
 
 const commonSchema = {
-  /** Instead of the usual limits. */
+  /** Overrides of the default limits. */
   connectTimeoutMs: z.int().min(1).max(600_000).optional(),
   callTimeoutMs: z.int().min(1).max(3_600_000).optional(),
 }
@@ -45,7 +45,7 @@ export const mcpServerSchema = z.discriminatedUnion('type', [
         set: z.record(variable, withoutNul).default({}),
       })
       .default({ pass: [], set: {} }),
-    /** Where it runs, seen from the working folder. */
+    /** Its folder, relative to the working folder. */
     cwd: withoutNul.min(1).optional(),
     ...commonSchema,
   }),
@@ -59,8 +59,8 @@ export const mcpServerSchema = z.discriminatedUnion('type', [
 ])
 
 /**
- * What a server may be called. No two underscores in a row and none at an end, so that a rule for `mcp__github__*` means the tools
- * of `github` and of nobody else.
+ * Valid server names. No two underscores in a row and none at an end, so that a rule for `mcp__github__*`
+ * covers only the tools of `github`.
  */
 export const mcpServerName = z
   .string()
@@ -73,8 +73,8 @@ export const mcpServerName = z
 export const mcpServersSchema = z.record(mcpServerName, mcpServerSchema)
 
 /**
- * Why nothing is sent to an address and no browser is opened for it, if so. Only `https` is trusted with tokens, and `http` on this
- * machine.
+ * Why an address is not used, neither for requests nor in a browser; undefined if it is fine. Tokens are sent
+ * only over `https`, and over `http` on this machine.
  */
 export function urlProblem(address: string): string | undefined {
   const url = URL.parse(address)

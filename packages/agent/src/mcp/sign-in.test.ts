@@ -49,7 +49,7 @@ test('where no token is good any more the call fails and the user is asked to si
   warn.mockRestore()
 })
 
-test('an answer that nobody asked for is refused, and the real one still counts', async () => {
+test('an unrequested answer is rejected, and the real one still counts', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
   const statuses: number[] = []
@@ -72,7 +72,7 @@ test('an answer that nobody asked for is refused, and the real one still counts'
   expect(statuses).toEqual([400, 400, 404, 404])
 })
 
-test('a user who refuses, or nobody who could be asked, is a sentence and no second browser', async () => {
+test('a user who declines, or no user to ask, gives a sentence and no second browser', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
   let opened = 0

@@ -11,14 +11,14 @@ import { RedirectListener } from './redirect-listener.ts'
 import { ServerProblem } from './server-problem.ts'
 import type { OAuthSettings } from './server-settings.ts'
 
-/** Secrets: whoever keeps these keeps them as it keeps keys. */
+/** Secrets: store them like keys. */
 export interface OAuthStore {
   load(server: string): Promise<OAuthRecord | undefined>
   save(server: string, record: OAuthRecord): Promise<void>
 }
 
 export interface OAuthRecord {
-  /** Of the server that the tokens are for: they go nowhere else, whatever its name comes to mean. */
+  /** The server of the tokens: they are sent nowhere else, even if its name is reused. */
   url: string
   redirectUrl?: string
   client?: StoredOAuthClientInformation
@@ -34,7 +34,7 @@ export interface SignInOptions {
   openUrl: ((url: string) => Promise<void> | void) | undefined
 }
 
-/** The user's leave to use a server: tokens that are kept, renewed, and asked for in a browser where there are none. */
+/** Authorizes the use of a server: stores and renews tokens, and requests them in a browser if there are none. */
 export class SignIn implements OAuthClientProvider {
   readonly #options: SignInOptions
   readonly #listener: RedirectListener | undefined
@@ -54,19 +54,19 @@ export class SignIn implements OAuthClientProvider {
     const { server, serverUrl, store, settings } = options
     const stored = await store.load(server)
     const record = stored?.url === serverUrl.href ? stored : { url: serverUrl.href }
-    // Some servers insist on the port that they were told first.
+    // Some servers require the port of the first registration.
     const lastPort = Number(URL.parse(record.redirectUrl ?? '')?.port || 0)
     const ports = [settings.redirectPort ?? lastPort].filter((port) => port > 0)
     const listener = options.openUrl && (await RedirectListener.open(ports))
     return new SignIn(options, { record, listener })
   }
 
-  /** What the browser brings back. */
+  /** The browser's answer. */
   answer(): Promise<URLSearchParams> {
     return this.#listener?.answer() ?? Promise.reject(this.#needed())
   }
 
-  /** From here on nobody is asked to sign in: tokens are only renewed. */
+  /** From here on tokens are only renewed; no new sign-in starts. */
   async finish(): Promise<void> {
     this.#isInteractive = false
     await this.#listener?.[Symbol.asyncDispose]()

@@ -13,7 +13,7 @@ test('a program sees the variables that it may see, its arguments as they are wr
   const settings = stdioServer('serve', '/dev/null', `; touch ${marker}`, `$(touch ${marker})`) as { args: string[] }
   const ours = {
     PATH: process.env['PATH'],
-    HOME: '/home/somebody',
+    HOME: '/home/user',
     LANG: 'C',
     ANTHROPIC_API_KEY: ['sk', 'ant', 'canary'].join('-'),
     SSH_AUTH_SOCK: '/run/agent',
@@ -30,7 +30,7 @@ test('a program sees the variables that it may see, its arguments as they are wr
   const { TAPETREE_COMMAND: _, ...environment } = JSON.parse(seen.content as string) as Record<string, string>
   expect(environment).toEqual({
     PATH: process.env['PATH'],
-    HOME: '/home/somebody',
+    HOME: '/home/user',
     LANG: 'C',
     WANTED: 'yes',
     FIXED: 'x',

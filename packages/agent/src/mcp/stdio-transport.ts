@@ -19,17 +19,17 @@ export interface ServerProgram {
 
 type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** How much of what a server says on stderr is kept: its end. */
+/** How much of a server's standard error is kept: its end. */
 const maxStderrBytes = 4096
-/** How long a server may take to end by itself when its input has ended, and after it was asked to. */
+/** How long a server may take to end after its input has ended, and after SIGTERM. */
 const quietEndMs = 500
 const askedEndMs = 1000
-/** How long output may still come out of the pipe of a process that has ended. */
+/** How long to read from the pipe of an ended process. */
 const drainMs = 200
 
 /**
- * A server that is a program of ours, spoken to in lines. It is started as it stands, without a shell, in a process group of its own,
- * and nothing that it started outlives it.
+ * A server that is a local program, with one message per line. It is started without a shell, in its own
+ * process group, and none of its processes outlives it.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
@@ -49,7 +49,7 @@ export class StdioTransport implements Transport {
     this.#buffer = new ReadBuffer({ maxBufferSize: program.maxMessageBytes })
   }
 
-  /** How it ended and what it said last, for a sentence; nothing where it has not ended by itself. */
+  /** How it ended and its last output, for a sentence; undefined if it has not ended by itself. */
   get end(): string | undefined {
     if (this.#end === undefined) return undefined
     const said = withoutHidden(this.#stderr.toString()).trim()
@@ -71,7 +71,7 @@ export class StdioTransport implements Transport {
     process.once('spawn', started.resolve)
     process.on('error', (error) => started.reject(couldNotStart(file, error)))
     process.once('exit', (code, signal) => void this.#processEnded(process, signal ?? `exit code ${code}`))
-    process.stdin.on('error', () => undefined) // that it no longer reads is seen by its end
+    process.stdin.on('error', () => undefined) // its end shows that it no longer reads
     process.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
     process.stdout.on('error', (error) => this.onerror?.(error))
     process.stderr.on('data', (chunk: Buffer) => {
@@ -93,11 +93,11 @@ export class StdioTransport implements Transport {
       this.#fail('It no longer reads what is sent to it.')
       throw new ServerProblem('The server no longer reads what is sent to it.')
     }
-    // Whether the line arrives is seen by the answer: a write that waits for a reader would hold up nothing but itself.
+    // The answer shows whether the line arrived, so the write is not awaited.
     stdin.write(serializeMessage(message))
   }
 
-  /** Ends the program and everything that it started; resolves when they are gone. */
+  /** Ends the program and all its processes; resolves when they are gone. */
   close(): Promise<void> {
     this.#ended ??= this.#close()
     return this.#ended
@@ -146,7 +146,7 @@ export class StdioTransport implements Transport {
 
   async #processEnded(process: ServerProcess, how: string): Promise<void> {
     if (this.#state.type === 'closed') return
-    // What it wrote last is still in the pipe; somebody else may hold the pipe open for ever.
+    // Its last output is still in the pipe; another process may hold the pipe open forever.
     await settledWithin(new Promise((resolve) => process.once('close', resolve)), { ms: drainMs })
     this.#end ??= `It ended (${how}).`
     await this.close()

@@ -33,8 +33,8 @@ const blockSchema = z.discriminatedUnion('type', [
 type Block = z.output<typeof blockSchema>
 
 /**
- * What a server answered, as data for the model: all text in one piece, long text as a blob like that of any other tool, and images
- * after it in the order in which the text speaks of them.
+ * Converts a server's result for the model: all text joined, long text as a blob like that of any other tool,
+ * and images after it in the order that the text mentions them.
  */
 export async function toolOutput(result: CallResult, context: ToolContext, limits: McpLimits): Promise<ToolOutput> {
   const images: Content[] = []
@@ -72,7 +72,7 @@ export async function toolOutput(result: CallResult, context: ToolContext, limit
     }
   }
 
-  /** The bytes say what they are, whatever the server calls them. */
+  /** The type is detected from the bytes, whatever the server claims. */
   async function imagePart(data: string, claimed: string): Promise<string> {
     const bytes = Buffer.from(data, 'base64')
     const kind = fileKindOf(bytes)
@@ -90,7 +90,7 @@ function linkText({ uri, name, description, mimeType }: Block & { type: 'resourc
   return [`Resource ${name ?? ''}: ${uri}${kind}`, ...(description === undefined ? [] : [description])].join('\n')
 }
 
-/** Servers are asked to give structured content as text, too. */
+/** Servers should also return structured content as text. */
 function isSaid(structured: unknown, content: readonly unknown[]): boolean {
   const wanted = hashOf(structured)
   return content.some((each) => {
@@ -99,7 +99,7 @@ function isSaid(structured: unknown, content: readonly unknown[]): boolean {
     try {
       return hashOf(JSON.parse(block.data.text)) === wanted
     } catch {
-      return false // it is just text
+      return false // it is plain text
     }
   })
 }

@@ -21,7 +21,7 @@ test('output of many lines loses its middle, and the whole of it is kept', async
   expect(Buffer.from(context.blobs.get(sha256!)!).toString()).toBe(lines(10))
 })
 
-test('output of long lines is cut between lines where it can be', async () => {
+test('output of long lines is cut between lines if possible', async () => {
   const context = testContext({ cwd: '/' })
   const limited = await limitOutput(`${'a'.repeat(30)}\n${'b'.repeat(30)}\n${'c'.repeat(30)}\n`, context, {
     maxBytes: 70,

@@ -6,7 +6,7 @@ import type { ExtensionProblem } from '../loaded-extension.ts'
 import { ExtensionHost, type ExtensionHostOptions } from '../extension-host.ts'
 import type { Hooks, HookSession } from '../../run/hooks.ts'
 
-/** A host with extensions in files of their own, and what it has told. */
+/** A host with extensions in files, and its reports. */
 export interface OpenedHost extends AsyncDisposable {
   host: ExtensionHost
   /** Of the session `session-1`. */
@@ -21,7 +21,7 @@ export interface OpenedHost extends AsyncDisposable {
 }
 
 export interface OpenHostOptions extends Partial<ExtensionHostOptions> {
-  /** Name and source; each is written to a file and runs on a thread of its own. */
+  /** Name and source; each is written to a file and runs on its own thread. */
   files?: Record<string, string>
 }
 
@@ -80,7 +80,7 @@ class TestHookSession implements HookSession {
     })
   }
 
-  /** Resolves with the next question that somebody waits for. */
+  /** Resolves with the next pending question. */
   async nextQuestion(): Promise<(typeof this.asked)[number]> {
     while (this.asked.length === 0) await new Promise<void>((resolve) => this.#onAsk.push(resolve))
     return this.asked.shift() as (typeof this.asked)[number]

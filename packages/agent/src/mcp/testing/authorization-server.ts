@@ -2,9 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Lets everybody in who asks in the right way: registration, codes with PKCE, tokens that can be renewed. */
+/** Accepts every well-formed request: registration, codes with PKCE, renewable tokens. */
 export class AuthorizationServer implements AsyncDisposable {
-  /** What clients asked for, such as `register` and `token refresh_token`. */
+  /** The requests of clients, such as `register` and `token refresh_token`. */
   readonly asked: string[] = []
   readonly headers: IncomingMessage['headers'][] = []
   readonly tokens = new Set<string>()
@@ -19,7 +19,7 @@ export class AuthorizationServer implements AsyncDisposable {
     this.#server = createServer((request, response) => void this.#handle(request, response))
   }
 
-  /** With other things to say about itself than it would by itself. */
+  /** Overrides parts of its metadata. */
   static async open(metadata: object = {}): Promise<AuthorizationServer> {
     const server = new AuthorizationServer(metadata)
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve))
@@ -30,13 +30,13 @@ export class AuthorizationServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Nothing that was ever given to anybody is good any more. */
+  /** Invalidates all tokens and codes. */
   revokeAll(): void {
     this.tokens.clear()
     this.#refreshTokens.clear()
   }
 
-  /** A server that wants tokens of ours asks for them so. */
+  /** Requires our tokens on behalf of another server. */
   guard(request: IncomingMessage, response: ServerResponse, resource: { origin: string; url: string }): boolean {
     if (request.url?.startsWith('/.well-known/oauth-protected-resource')) {
       send(response, 200, { resource: resource.url, authorization_servers: [this.origin] })

@@ -1,4 +1,4 @@
-// A server that speaks MCP by hand and does it badly. Its first argument says how.
+// A server that violates MCP. Its first argument selects how.
 import { createInterface } from 'node:readline'
 
 const mode = process.argv[2]

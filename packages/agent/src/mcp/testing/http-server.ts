@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { addTools } from './test-tools.ts'
 
 export interface HttpTestServerOptions {
-  /** Answers a request itself, or lets it through. */
+  /** Answers a request itself, or passes it on. */
   before?: (request: IncomingMessage, response: ServerResponse) => boolean | Promise<boolean>
   isJson?: boolean
   addMore?: (server: McpServer) => void

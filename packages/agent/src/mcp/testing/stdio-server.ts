@@ -1,4 +1,5 @@
-// A real MCP server for tests, run as a program of its own. Its first argument is how it behaves: `serve`, `exit` or `mute`.
+// A real MCP server for tests, as a separate program. Its first argument is its behavior: `serve`, `exit` or
+// `mute`.
 import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 

@@ -5,7 +5,7 @@ import { McpServers, type McpServersOptions } from '../mcp-servers.ts'
 import { mcpServersSchema } from '../server-settings.ts'
 import { memoryPins } from './memory-stores.ts'
 
-/** The settings of a server that is a program: how it behaves, where it tells what it saw, and tools beside the usual ones. */
+/** The settings of a server program: its behavior, its note file, and additional tools. */
 export function stdioServer(mode: 'serve' | 'exit' | 'mute', ...args: string[]): object {
   const file = fileURLToPath(new URL('stdio-server.ts', import.meta.url))
   return { type: 'stdio', command: process.execPath, args: [file, mode, ...args] }
@@ -14,19 +14,19 @@ export function stdioServer(mode: 'serve' | 'exit' | 'mute', ...args: string[]):
 export interface TestServers extends AsyncDisposable {
   servers: McpServers
   events: { server: string; state: McpServerState }[]
-  /** Resolves when the server is in this state, or was when asked. */
+  /** Resolves when the server is, or already is, in this state. */
   reached<Type extends McpServerState['type']>(server: string, type: Type): Promise<McpServerState & { type: Type }>
-  /** Resolves when the server comes to be in this state from here on. */
+  /** Resolves when the server next enters this state. */
   comes<Type extends McpServerState['type']>(server: string, type: Type): Promise<McpServerState & { type: Type }>
 }
 
-/** A clock for which pauses between attempts pass at once; limits on time are as long as they are. */
+/** A clock that skips pauses between attempts; time limits are real. */
 const hurriedClock: Clock = {
   now: () => systemClock.now(),
   wait: (ms, signal) => systemClock.wait(ms <= 4000 ? 0 : ms, signal),
 }
 
-/** Starts servers as settings describe them and keeps what becomes of them. */
+/** Starts servers from settings and records their states. */
 export function startServers(
   settings: Record<string, object>,
   options: Partial<Omit<McpServersOptions, 'servers'>> = {},

@@ -2,16 +2,16 @@ import type { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
 export interface TestToolsOptions {
-  /** Where the server tells what it saw. */
+  /** Records what the server received. */
   note: (text: string) => void
-  /** Tools beside the usual ones. */
+  /** Additional tools. */
   only?: readonly string[]
 }
 
 /** The smallest image there is. */
 const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-/** What a server of a test can do. */
+/** The tools of a test server. */
 export function addTools(server: McpServer, { note, only = [] }: TestToolsOptions): void {
   const said = (text: string) => ({ content: [{ type: 'text' as const, text }] })
   server.registerTool(

@@ -29,7 +29,7 @@ test('two options of one name are not valid', async () => {
   expect(context.questions).toEqual([])
 })
 
-test('it needs nobody’s leave, waits without an end and may be asked again', () => {
+test('it needs no permission, has no deadline and may be asked again', () => {
   expect(accessOf(askUserTool, { question: 'x' }, { cwd: '/' })).toEqual([{ type: 'ask' }])
   expect(askUserTool).toMatchObject({ name: 'ask_user', readOnly: true, replay: 'safe', deadlineMs: Infinity })
 })

@@ -35,7 +35,7 @@ afterAll(async () => {
   for (const agent of agents) agent.kill('SIGKILL')
   await jobs.close()
   await dismissSupervisor()
-  // Whoever was started by an agent that was killed has its folder for temporary files in its environment.
+  // Processes of a killed agent have its temporary folder in their environment.
   const left = (): number[] =>
     listProcesses().flatMap(({ pid }) => (environmentOf(pid).includes(`TMPDIR=${root}`) ? [pid] : []))
   await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 20_000 })
@@ -49,11 +49,11 @@ describe('the result of a command', () => {
     expect(await run('echo out; echo err >&2')).toEqual({ content: 'out\nerr' })
   })
 
-  test('says so where it printed nothing', async () => {
+  test('is reported as empty if there is none', async () => {
     expect(await run('true')).toEqual({ content: '(no output)' })
   })
 
-  test('says the exit code where it is not 0', async () => {
+  test('includes the exit code if it is not 0', async () => {
     expect(await run('echo no; exit 4')).toEqual({ content: 'no\n\n[Exit code 4.]', isError: true })
     expect(await run('exit 4')).toEqual({ content: '[Exit code 4.]', isError: true })
   })
@@ -92,14 +92,14 @@ describe('the result of a command', () => {
     })
   })
 
-  test('has no escapes for a terminal in it, while whoever watches gets all', async () => {
+  test('has no terminal escapes, while observers get everything', async () => {
     const watched = context()
     const { content } = await callTool(bash, { command: String.raw`printf '\033[31mred\033[0m\n'` }, watched)
     expect(content).toBe('red')
     expect(watched.observed.join('')).toBe('\x1b[31mred\x1b[0m\n')
   })
 
-  test('is shortened where it is long, and the whole is a blob', async () => {
+  test('is shortened if it is long, and stored completely as a blob', async () => {
     const kept = context()
     const { content } = await callTool(bash, { command: 'seq 20000' }, kept)
     const whole = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('')
@@ -112,7 +112,7 @@ describe('the result of a command', () => {
 })
 
 describe('a call of bash', () => {
-  test('asks for leave for the command where it would run', () => {
+  test('requests permission for the command in its folder', () => {
     expect(accessOf(bash, { command: 'ls' }, { cwd: '/x' })).toEqual([{ type: 'command', command: 'ls', cwd: '/x' }])
   })
 

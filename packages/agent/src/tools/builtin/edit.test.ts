@@ -112,7 +112,7 @@ describe('nothing is changed', () => {
     expect((await edit(folder, { oldText: 'x', newText: 'y' })).content).toContain('too large to edit')
   })
 
-  test('where somebody else changed the file in the meantime', async () => {
+  test('if another program changed the file in the meantime', async () => {
     await using folder = await TestFolder.make({ a: 'x\n' })
     const context = testContext({
       cwd: folder.path,

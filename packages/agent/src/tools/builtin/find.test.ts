@@ -66,7 +66,7 @@ test('a file, a missing folder and an endless pattern are errors', async () => {
   })
 })
 
-test('it is judged as reading the folder where it begins', async () => {
+test('it is judged as reading its start folder', async () => {
   await using folder = await TestFolder.make()
   expect(accessOf(findTool, { pattern: '*', path: 'x/../..' }, { cwd: folder.at('y') })).toEqual([
     { type: 'read', path: folder.path },

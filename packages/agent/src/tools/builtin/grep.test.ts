@@ -192,7 +192,7 @@ describe('a search', () => {
     expect(await grep(folder, { pattern: 'a', glob: '\0' })).toMatchObject({ isError: true })
   })
 
-  test('is judged as reading where it begins, and in a folder all that is below', async () => {
+  test('is judged as reading its start path, and in a folder everything below', async () => {
     await using folder = await TestFolder.make({ 'real/a': '' })
     await symlink('real', folder.at('link'))
     const judged = (path?: string) => accessOf(grepTool, { pattern: 'x', ...(path && { path }) }, { cwd: folder.path })

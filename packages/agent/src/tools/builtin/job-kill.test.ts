@@ -45,7 +45,7 @@ test('knows no job of another session', async () => {
   })
 })
 
-test('needs nobody to allow it, but changes something', () => {
+test('needs no permission, but changes something', () => {
   const tool = jobKillTool({ jobs: new Jobs() })
   expect(accessOf(tool, { jobId: 'job-1' }, { cwd })).toEqual([])
   expect([tool.readOnly, tool.replay]).toEqual([false, 'safe'])

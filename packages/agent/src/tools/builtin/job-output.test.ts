@@ -88,7 +88,7 @@ test('knows no job of another session and no path', async () => {
   }
 })
 
-test('needs nobody to allow it, and may run beside others', () => {
+test('needs no permission, and may run concurrently', () => {
   const tool = jobOutputTool({ jobs: new Jobs() })
   expect(accessOf(tool, { jobId: 'job-1' }, { cwd })).toEqual([])
   expect([tool.readOnly, tool.replay]).toEqual([true, 'safe'])

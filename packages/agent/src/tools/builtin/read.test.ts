@@ -214,7 +214,7 @@ describe('what cannot be shown', () => {
 })
 
 describe('the path', () => {
-  test('is judged as where it really leads', async () => {
+  test('is judged by its real path', async () => {
     await using folder = await TestFolder.make({ 'inside/a': '', 'outside/secret': '' })
     await symlink(folder.at('outside'), folder.at('inside/link'))
     await symlink('link/secret', folder.at('inside/short'))

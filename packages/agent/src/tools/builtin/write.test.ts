@@ -141,7 +141,7 @@ describe('the file system', () => {
     expect(context.records).toMatchObject([{ fileWrite: { path: folder.at('real/a') } }])
   })
 
-  test('through a link to nothing its target is created, where it was judged', async () => {
+  test('through a dangling link its judged target is created', async () => {
     await using folder = await TestFolder.make()
     await symlink('sub/new', folder.at('link'))
     expect(accessOf(writeTool, { path: 'link', content: '' }, { cwd: folder.path })).toEqual([

@@ -33,7 +33,7 @@ test('a claim can be read by others as soon as it is there, and by its owner alo
   expect(JSON.parse(readFileSync(join(spool, 'claim'), 'utf8'))).toEqual({ by: 'nobody', ...ownIdentity() })
 })
 
-test('a claim that is cut off is held by somebody of whom nothing is known', () => {
+test('a truncated claim is held by an unknown process', () => {
   writeFileSync(join(spool, 'claim'), '{"by":"su')
   expect(readClaim(spool).claim).toEqual({ by: 'supervisor', mark: '', bootId: '', pid: 0, startTime: '' })
   expect(takeClaim(spool, 1, { by: 'nobody' })).toBe(false)

@@ -70,7 +70,7 @@ describe('a command', () => {
     expect(exit).toMatchObject({ cause: 'not-started', code: null, error: `There is no folder ${folder}/nowhere.` })
   })
 
-  test('is told to whoever waits as it prints, in whole', async () => {
+  test('is streamed completely to waiting callers', async () => {
     const go = join(folder, 'go-on')
     const command = await start(`echo one; until [ -e ${go} ]; do sleep 0.02; done; echo two`)
     let told = ''
@@ -223,7 +223,7 @@ describe('no process outlives its command', () => {
 })
 
 describe('a supervisor', () => {
-  test('that is killed leaves a command of which nobody knows how it ended', async () => {
+  test('that is killed leaves a command with an unknown outcome', async () => {
     const command = await start('echo begun; sleep 1000')
     await untilPrinted(command, 'begun\n')
     const waiting = command.wait()
@@ -270,7 +270,7 @@ describe('a supervisor', () => {
     expect(readClaim(command.spool)).toMatchObject({ claim: { by: 'supervisor' } })
   })
 
-  test('ends when whoever made it ready goes without an order', async () => {
+  test('ends when its parent exits without an order', async () => {
     await start('true').then((command) => command.wait())
     await dismissSupervisor()
     await until(() => listProcesses().every(({ parentId }) => parentId !== process.pid))

@@ -30,7 +30,7 @@ test('a command sees no key, no token and no socket of an agent for keys', () =>
   expect(Object.values(commandEnvironment(secrets))).not.toContain('canary')
 })
 
-test('nobody is asked and nothing is paged', () => {
+test('programs do not prompt or page', () => {
   expect(commandEnvironment({ PAGER: 'less', GIT_EDITOR: 'vi' })).toMatchObject({
     TERM: 'dumb',
     NO_COLOR: '1',

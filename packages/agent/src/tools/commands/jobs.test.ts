@@ -63,7 +63,7 @@ describe('the folder of a command', () => {
 })
 
 describe('a job', () => {
-  test('is found by its id, by whoever has the session now', async () => {
+  test('is found by its id, by any owner of the session', async () => {
     const command = await ended('echo 1')
     const id = await jobs.keep(command)
     expect((await new Jobs().find(id, session))?.spool).toBe(command.spool)

@@ -23,7 +23,7 @@ test('a line that is no process is nothing', () => {
   expect(parseStat('1 (x) S 0')).toBeUndefined()
 })
 
-test('the table of ps is read where there is no /proc', () => {
+test('the output of ps is parsed on systems without /proc', () => {
   const table = [
     '    1     0     1 Ss   Fri Nov 13 08:00:01 2026     /sbin/launchd',
     '  812   700   812 Z    Sat Nov  7 21:05:59 2026     (node)',
@@ -57,7 +57,7 @@ test('this process is in the table with its parent and its environment', () => {
   expect(environmentOf(process.pid).some((variable) => variable.startsWith('PATH='))).toBe(true)
 })
 
-test('where there is no process there is no entry and no environment', () => {
+test('a missing process has no entry and no environment', () => {
   expect(readProcess(2 ** 22 + 1)).toBeUndefined()
   expect(environmentOf(2 ** 22 + 1)).toEqual([''])
 })

@@ -93,7 +93,7 @@ test('what is secret is told to the supervisor alone: not on its command line, i
   expect(searched(spools, secret)).toEqual([])
 })
 
-test('a secret of our own environment is taken out where nobody says what is secret', async () => {
+test('a secret of our own environment is redacted by default', async () => {
   process.env['TAPETREE_TEST_TOKEN'] = 'a-token-of-ours-1'
   writeFileSync(join(cwd, 'token'), 'a-token-of-ours-1\n')
   const command = await start('cat token')

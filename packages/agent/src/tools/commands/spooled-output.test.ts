@@ -42,7 +42,7 @@ describe('output over the cap', () => {
   })
 })
 
-test('where there is no folder nothing was printed', async () => {
+test('without a folder nothing was printed', async () => {
   expect(await readOutput(join(folder, 'gone'))).toEqual({ pieces: [], end: 0 })
 })
 

@@ -15,7 +15,7 @@ import { HeldFolder } from './held-folder.ts'
 import { openRegularFile } from './regular-file.ts'
 
 /**
- * Somebody swaps a folder for a link to another one and back, as fast as it goes, while tools work in it. A call is judged while
+ * Another process swaps a folder for a link to another one and back, as fast as it goes, while tools work in it. A call is judged while
  * it is the folder, so nothing outside may be read or written, whenever the swap happens.
  */
 const swapper = `

@@ -20,7 +20,7 @@ async function endlessSearch(folder: TestFolder, signal: AbortSignal, take: (tex
       take,
     })
   } finally {
-    // It writes until nobody reads: not us, and not a search that was left running.
+    // It writes until there is no reader: neither this test nor a search that was left running.
     await ended
   }
 }
@@ -56,7 +56,7 @@ test('a folder that is gone is an error of the system', async () => {
   await expect(ripgrep({ ...search, signal: new AbortController().signal })).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('what it complains of is given where it found something, and thrown where it did not', async () => {
+test('its error output is returned if it found something, and thrown otherwise', async () => {
   await using folder = await TestFolder.make({ a: 'hello\n' })
   const signal = new AbortController().signal
   const search = { workingFolder: folder.path, signal, take: () => true }
