@@ -22,7 +22,7 @@ void runChat({
   source,
   first,
   terminal,
-  look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, colour: true },
+  look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, color: true },
   cwd,
   ...io,
 })

@@ -19,7 +19,7 @@ stream(handle)
 await runChat({
   source,
   first,
-  look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, colour: true },
+  look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, color: true },
   cwd: process.cwd(),
   home: process.cwd(),
   env: process.env,

@@ -25,7 +25,7 @@ test('a permission is asked with the whole command; once allowed, it runs', asyn
   home.provider.script(call({ id: 'call_1', name: 'bash', input: { command: long } }), say('It ran.'))
   const chat = await openChat({ home, rows: 40 })
   send(chat, 'Run it')
-  await chat.waitFor('May it use bash?')
+  await chat.waitFor('Allow bash?')
   await chat.waitFor('part-30')
   expect(chat.screen()).toContain('touch made')
   expect(existsSync(join(home.cwd, 'made'))).toBe(false)
@@ -39,8 +39,8 @@ test('who does not allow it can say why, and the model is told', async () => {
   home.provider.script(call({ id: 'call_1', name: 'bash', input: { command: 'touch made' } }), say('Understood.'))
   const chat = await openChat({ home, rows: 40 })
   send(chat, 'Run it')
-  await chat.waitFor('say why')
-  const [, number = ''] = /(\d)[.)]? +Do not allow, and say why/.exec(chat.screen()) ?? []
+  await chat.waitFor('with a reason')
+  const [, number = ''] = /(\d)[.)]? +Do not allow, with a reason/.exec(chat.screen()) ?? []
   await answer(chat, number, 'because')
   send(chat, 'Not on a Sunday')
   await chat.waitFor('Understood.')

@@ -61,7 +61,7 @@ test('slash commands are completed, and an unknown one is answered with the near
   const home = await testHome()
   const chat = await openChat({ home })
   chat.type('/th')
-  await chat.waitFor('choose how long it thinks')
+  await chat.waitFor('choose how long the model thinks')
   chat.press('ctrl-c')
   await chat.waitFor('Enter sends')
   send(chat, '/modle')

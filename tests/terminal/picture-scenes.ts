@@ -51,7 +51,7 @@ export const pictureScenes: Record<'chat' | 'tree' | 'permission', () => Promise
       const command = 'git fetch origin && git rebase origin/main && npm ci && npm test -- --reporter=dot'
       home.provider.script(call({ id: 'call_1', name: 'bash', input: { command } }))
       send(terminal, 'Bring this branch up to date and test it.')
-      await terminal.waitFor('May it use bash?')
+      await terminal.waitFor('Allow bash?')
     }),
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { say, sayAndWait, shownTo } from '../peers/answers.ts'
 import { expectScreen, openChat, send, testHome } from './chat.ts'
 
-test('messages that wait can be edited, moved, held and removed, and go out as they then are', async () => {
+test('queued messages can be edited, moved, held and removed, and go out as they then are', async () => {
   const home = await testHome()
   home.provider.script(sayAndWait(['Busy ', 'now'], 'go', ['.']))
   home.provider.script(() => say('Next.'))
@@ -16,7 +16,7 @@ test('messages that wait can be edited, moved, held and removed, and go out as t
   await expectScreen(chat, 'queue', home)
   // The selected one is the first: it is edited, then moved behind the second.
   chat.press('enter')
-  await chat.waitFor('Esc leave as it was')
+  await chat.waitFor('Esc discard changes')
   send(chat, ', changed')
   await chat.waitFor('1. first, changed')
   chat.type('\u001b[1;2B')

@@ -15,7 +15,7 @@ test('the version is that of the package', async () => {
   expect(io.out()).toBe(`${version}\n`)
 })
 
-test('help goes to stdout, and a mistake to stderr with the command that helps', async () => {
+test('help goes to stdout; a usage error goes to stderr with a helpful command', async () => {
   const help = testIo()
   expect(await runCli(['help', 'doctor'], help)).toBe(exitCodes.ok)
   expect(help.out()).toContain('Usage: tapetree doctor [options]')
@@ -26,7 +26,7 @@ test('help goes to stdout, and a mistake to stderr with the command that helps',
   expect(wrong.err()).toContain('Try:\n  tapetree doctor --help')
 })
 
-test('under --json a mistake is JSON, too', async () => {
+test('with --json a usage error is JSON, too', async () => {
   const io = testIo()
   expect(await runCli(['doctor', '--nonsense', '--json'], io)).toBe(exitCodes.usage)
   expect(JSON.parse(io.err())).toEqual({
@@ -39,7 +39,7 @@ test('under --json a mistake is JSON, too', async () => {
   })
 })
 
-test('a failure says what, why and what next, and nothing in it can steer the terminal', async () => {
+test('a failure names what, why and what next, and cannot control the terminal', async () => {
   const io = testIo({ isTTY: true, env: { NO_COLOR: '1' } })
   const failure = new Failure(exitCodes.notFound, 'No \u001b]0;x\u0007such thing.', {
     type: 'x',
@@ -50,7 +50,7 @@ test('a failure says what, why and what next, and nothing in it can steer the te
   expect(io.err()).toBe('tapetree: No ␛]0;x␇such thing.\nBecause.\nTry:\n  tapetree\n')
 })
 
-test('an interruption and a reader that is gone are no news', async () => {
+test('an interruption and a closed pipe print no error', async () => {
   const io = testIo()
   const aborted = new DOMException('This operation was aborted', 'AbortError')
   expect(await reportFailure(aborted, io, { asJson: false })).toBe(exitCodes.interrupted)

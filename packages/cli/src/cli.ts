@@ -1,7 +1,7 @@
 import { exitCodes, type ExitCode } from './command-line/exit-code.ts'
 import { write, OutputError, type Io } from './command-line/io.ts'
 import { parse, wantsJson } from './command-line/parse.ts'
-import { stylesFor } from './command-line/colour.ts'
+import { stylesFor } from './command-line/color.ts'
 import { Failure, failureJson } from './command-line/failure.ts'
 import { harmless } from './text/harmless.ts'
 import type { CommandSpec } from './command-line/command.ts'
@@ -11,7 +11,7 @@ import { mcpCommands, setupCommands } from './commands/table/setup.ts'
 import { runCommands } from './commands/table/run.ts'
 import { serveCommands } from './commands/table/serve.ts'
 
-/** One command line from its words to its exit code. It never throws: what went wrong is said on stderr. */
+/** Runs one command line and returns its exit code. Never throws: errors go to stderr. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const parsed = parse(args, commands)
@@ -27,13 +27,13 @@ export async function runCli(args: readonly string[], io: Io): Promise<ExitCode>
   }
 }
 
-/** Says on stderr what went wrong, why, and what to do next. The result is the exit code. */
+/** Prints on stderr what failed, why, and what to do next. Returns the exit code. */
 export async function reportFailure(
   error: unknown,
   io: Pick<Io, 'stderr' | 'env' | 'signal'>,
   { asJson }: { asJson: boolean },
 ): Promise<ExitCode> {
-  // `tapetree … | head` has done its part when `head` has.
+  // After `tapetree … | head`, `head` has read all it needs: no error.
   if (error instanceof OutputError && error.isUnread) return exitCodes.ok
   const failure = error instanceof Failure ? error : (await import('./command-line/failure-of.ts')).failureOf(error)
   const isOwnWish = failure.code === exitCodes.interrupted && !asJson
@@ -49,7 +49,7 @@ function textOf({ message, why, next }: Failure, { stderr, env }: Pick<Io, 'stde
   return `${lines.join('\n')}\n`
 }
 
-/** Every command there is. Help, completion, man page and the reference are made of this table. */
+/** Every command. Help, completion, the man page and the reference are generated from this table. */
 export const commands: readonly CommandSpec[] = [
   ...chatCommands,
   ...runCommands,

@@ -12,7 +12,7 @@ import { bundle, runBundle } from './testing/bundled-command.ts'
 import { fakeHome } from './testing/fake-home.ts'
 import { version } from './command-line/version.ts'
 
-test('the bundle works by itself: commands, searches, pages and extensions find their programs and threads beside it', async () => {
+test('the bundle works alone: commands, searches, pages and extensions find their programs and threads beside it', async () => {
   await using pages = await servePage('<h1>From the page</h1>')
   await using home = await fakeHome({
     settings: { permissions: { mode: 'auto' }, web: { allowPrivateAddresses: true }, extensions: ['./note.mjs'] },
@@ -52,7 +52,7 @@ async function servePage(html: string): Promise<{ url: string } & AsyncDisposabl
   return { url: `http://127.0.0.1:${port}/`, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
-test('the version is printed, a mistake has its exit code, and a reader that goes away is no error', async () => {
+test('the version is printed, a usage error has its exit code, and a closed pipe is not an error', async () => {
   await using home = await fakeHome()
   expect(await runBundle(home, ['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
   expect(await runBundle(home, ['docter'])).toMatchObject({ code: exitCodes.usage, stdout: '' })

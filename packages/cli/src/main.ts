@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { version } from './command-line/version.ts'
 
-// What a script asks most often is answered before anything else is loaded.
+// Answers the most frequent question of scripts before loading anything else.
 const args = process.argv.slice(2)
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) sayVersion()
 else if (isOldNode(process.versions.node)) sayOldNode()
@@ -10,7 +10,7 @@ else await (await import('./start.ts')).start(args)
 function sayVersion(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') return
-    process.stderr.write(`tapetree: The output cannot be written. ${message}\n`)
+    process.stderr.write(`tapetree: cannot write the output. ${message}\n`)
     process.exitCode = 3
   })
   process.stdout.write(`${version}\n`)
@@ -22,6 +22,6 @@ function isOldNode(running: string): boolean {
 }
 
 function sayOldNode(): void {
-  process.stderr.write(`tapetree needs Node 24.15 or newer, and this is ${process.versions.node}.\n`)
+  process.stderr.write(`tapetree needs Node 24.15 or newer; this is ${process.versions.node}.\n`)
   process.exitCode = 3
 }

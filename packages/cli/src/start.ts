@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Io } from './command-line/io.ts'
 
-/** Runs the command in this process: signals, streams and the exit code are its concern, and nothing else's. */
+/** Runs the command in this process and handles signals, streams and the exit code. */
 export async function start(args: readonly string[]): Promise<void> {
   const home = process.env['HOME'] ?? homedir()
   keepCompiledCode(home)
@@ -24,15 +24,15 @@ export async function start(args: readonly string[]): Promise<void> {
   await leave(await runCli(args, io))
 }
 
-/** Code that was compiled once is not compiled again. Where that cannot be, everything works without it. */
+/** Caches compiled code. Everything works without the cache. */
 function keepCompiledCode(home: string): void {
   const folder = cacheFolder(home)
   try {
-    // Node would make the folders for everybody to read.
+    // Node would create the folders readable by everyone.
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     enableCompileCache(folder)
   } catch {
-    // A home that cannot be written to is no reason to stop.
+    // A home folder that is not writable is no reason to stop.
   }
 }
 
@@ -44,9 +44,9 @@ function cacheFolder(home: string): string {
 
 const loadingMs = 5000
 
-/** Loading code makes so much garbage that the heap would grow for it, and stay so. When that is over, it grows as it likes. */
+/** Slows heap growth while code loads: the garbage of loading would make the heap grow and stay large. */
 function loadInLittleMemory(): void {
-  // As a built-in it is there at once; an import would read all of its names.
+  // A built-in is available at once; an import would read all of its names.
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   setFlagsFromString('--semi-space-growth-factor=1')
   setTimeout(() => setFlagsFromString('--semi-space-growth-factor=2'), loadingMs).unref()
@@ -55,8 +55,8 @@ function loadInLittleMemory(): void {
 const graceMs = 5000
 
 /**
- * The first signal asks, the second does what signals do. A terminal that is gone and a system that shuts down do not send a second one:
- * whoever has not ended by then is ended.
+ * The first signal asks the command to stop, the second ends the process. A lost terminal or a shutting-down system sends no second signal,
+ * so a deadline ends the process instead.
  */
 function signalOfProcess(): AbortSignal {
   const controller = new AbortController()
@@ -70,7 +70,7 @@ function signalOfProcess(): AbortSignal {
   return controller.signal
 }
 
-/** That something cannot be written is known to whoever wrote it, and is no reason to drop everything; only a terminal does not come back. */
+/** Ignores write errors, which the writer handles; only a lost terminal ends the process. */
 function onceTerminalIsGone(leave: () => void): void {
   let isGone = false
   for (const stream of [process.stdout, process.stderr]) {
@@ -82,7 +82,7 @@ function onceTerminalIsGone(leave: () => void): void {
   }
 }
 
-/** Handles that are still open, such as idle connections, do not hold the process; output that is still on its way does. */
+/** Open handles, such as idle connections, do not delay the exit; pending output does. */
 async function leave(code: number): Promise<void> {
   process.exitCode = code
   await Promise.all([process.stdout, process.stderr].map(flushed))
@@ -91,7 +91,7 @@ async function leave(code: number): Promise<void> {
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  // Not even a failure to write may keep the process.
+  // Even a failed write must not delay the exit.
   stream.write('', () => resolve())
   return promise
 }
@@ -100,8 +100,8 @@ function stopAt(error: unknown): void {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined }
   const details = process.env['TAPETREE_DEBUG'] === undefined ? '' : `${stack ?? ''}\n`
   process.stderr.write(
-    `tapetree stopped at an error that it did not expect: ${message.replaceAll(/\s+/g, ' ')}\n${details}` +
-      'Your sessions are safe. Please report it with what `tapetree doctor` says; TAPETREE_DEBUG=1 shows where it was.\n',
+    `tapetree stopped because of an unexpected error: ${message.replaceAll(/\s+/g, ' ')}\n${details}` +
+      'Your sessions are safe. Please report this error with the output of `tapetree doctor`; TAPETREE_DEBUG=1 shows the stack trace.\n',
     () => process.exit(1),
   )
 }

@@ -70,7 +70,7 @@ export class LiveDisplays {
     this.#home.provider.script({ type: 'answer', content: [{ type: 'tool_call', id: 'call_1', name: 'bash', chunks }] })
     return this.#chat('permission dialog', async (terminal) => {
       send(terminal, 'Go')
-      await terminal.waitFor('May it use bash?')
+      await terminal.waitFor('Allow bash?')
       await terminal.waitFor('THE END')
     })
   }

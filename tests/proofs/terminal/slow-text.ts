@@ -25,7 +25,7 @@ const allowed = 20
 const sizes = [5000, 20_000, 50_000]
 const width = 100
 const pieces = 40
-const theme = themeFor({ theme: 'dark', colour: true })
+const theme = themeFor({ theme: 'dark', color: true })
 
 /** What the grammars and the parser of Markdown give a meaning to. The search joins them, repeats them and keeps what is slowest. */
 const atoms = [

@@ -19,7 +19,7 @@ export function optionForm(option: OptionSpec): string {
   return optionalValue ? `${named} [${value}]` : `${named} <${value}>`
 }
 
-/** With what is known beside the description: choices, default, whether it may be repeated. */
+/** The description with choices, default and whether the option may be repeated. */
 export function optionText({ description, choices, many, default: otherwise }: OptionSpec): string {
   const notes = [
     ...(choices ? [choices.join(', ')] : []),
@@ -29,7 +29,7 @@ export function optionText({ description, choices, many, default: otherwise }: O
   return notes.length === 0 ? description : `${description} (${notes.join('; ')})`
 }
 
-/** Its own, and those that every command has. */
+/** The options of the command itself and those that every command has. */
 export function shownOptions({ options = [] }: CommandSpec): OptionSpec[] {
   const common = commonOptions.filter(({ name }) => !options.some((own) => own.name === name))
   return [...options.filter(({ hidden }) => hidden !== true), ...common]
@@ -39,7 +39,7 @@ export function commandName({ path }: CommandSpec): string {
   return ['tapetree', ...path].join(' ')
 }
 
-/** Begins with a capital letter, as in a list. */
+/** Capitalizes the first letter, as in a list. */
 export function summaryOf({ summary }: CommandSpec): string {
   return summary.slice(0, 1).toUpperCase() + summary.slice(1)
 }

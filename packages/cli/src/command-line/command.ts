@@ -2,18 +2,18 @@ import type { ExitCode } from './exit-code.ts'
 import type { Io } from './io.ts'
 import { usageFailure } from './failure.ts'
 
-/** One command, as data: help, completion, man page and documentation are made of it. */
+/** One command, as data. Help, completion, the man page and the documentation are generated from it. */
 export interface CommandSpec {
-  /** `['sessions', 'list']`; the chat has an empty one. */
+  /** Such as `['sessions', 'list']`; empty for the chat. */
   readonly path: readonly string[]
-  /** One line, without a full stop. */
+  /** One line in the imperative, without a full stop. */
   readonly summary: string
-  /** Sentences. Paragraphs are divided by an empty line. */
+  /** Full sentences. An empty line separates paragraphs. */
   readonly description?: string
   readonly positionals?: readonly PositionalSpec[]
   readonly options?: readonly OptionSpec[]
   readonly examples?: readonly Example[]
-  /** Imports what runs it, and only when it is run. */
+  /** Imports the implementation only when the command runs. */
   readonly load: () => Promise<CommandRun>
 }
 
@@ -23,32 +23,32 @@ export interface PositionalSpec {
   readonly name: string
   readonly description: string
   readonly required?: boolean
-  /** Takes all that is left. */
+  /** Takes all remaining arguments. */
   readonly many?: boolean
   readonly completes?: Completes
 }
 
 export interface OptionSpec {
-  /** `permission-mode`, without dashes. */
+  /** Without dashes: `permission-mode`. */
   readonly name: string
   readonly short?: string
   readonly description: string
-  /** The name of its value, such as `model`. Absent: it is a flag. */
+  /** The name of the value, such as `model`. If absent, the option is a flag. */
   readonly value?: string
-  /** It may stand without its value, and is `true` then: `-r` or `-r <session>`. */
+  /** The value is optional and `true` if omitted: `-r` or `-r <session>`. */
   readonly optionalValue?: true
-  /** Those it may have. */
+  /** The allowed values. */
   readonly choices?: readonly string[]
-  /** Each of several counts. */
+  /** The option may be repeated; every value counts. */
   readonly many?: boolean
-  /** Where nothing is said, for the help. */
+  /** The default, as help shows it. */
   readonly default?: string
   readonly completes?: Completes
-  /** For our own scripts: no help speaks of it. */
+  /** For our own scripts: help does not list it. */
   readonly hidden?: true
 }
 
-/** What a shell offers behind it. */
+/** What shell completion offers as the value. */
 export type Completes = 'file' | 'folder' | 'session' | 'model' | 'provider'
 
 interface Example {
@@ -56,19 +56,19 @@ interface Example {
   readonly says: string
 }
 
-/** What was typed, checked against the spec. */
+/** The parsed command line, checked against the spec. */
 export interface Invocation {
   readonly spec: CommandSpec
   readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly positionals: readonly string[]
-  /** All that there are: help, manual and completion are made of them. */
+  /** All commands: help, manual and completion are generated from them. */
   readonly commands: readonly CommandSpec[]
 }
 
-/** For every command: `--json` (errors are JSON too), `--help`. */
+/** Options of every command. */
 export const commonOptions: readonly OptionSpec[] = [
-  { name: 'json', description: 'print the result, and errors, as JSON' },
-  { name: 'help', short: 'h', description: 'say how it is used' },
+  { name: 'json', description: 'print the result and any error as JSON' },
+  { name: 'help', short: 'h', description: 'show help for this command' },
 ]
 
 export function flag({ values }: Invocation, name: string): boolean {
@@ -85,13 +85,13 @@ export function listOption({ values }: Invocation, name: string): readonly strin
   return Array.isArray(value) ? (value as readonly string[]) : []
 }
 
-/** A number over zero; anything else is a mistake that is said. */
+/** A number greater than zero; anything else is a usage error. */
 export function numberOption(invocation: Invocation, name: string): number | undefined {
   const value = textOption(invocation, name)
   if (value === undefined) return undefined
   const number = Number(value)
   if (value.trim() === '' || !Number.isFinite(number) || number <= 0) {
-    throw usageFailure(`--${name} is a number over 0, not ${JSON.stringify(value)}.`)
+    throw usageFailure(`--${name} must be a number greater than 0, not ${JSON.stringify(value)}.`)
   }
   return number
 }

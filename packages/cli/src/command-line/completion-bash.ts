@@ -1,7 +1,7 @@
 import type { Completes } from './command.ts'
 import { optionWords, quoted, type CompletionPoint } from './completion-points.ts'
 
-/** Words that the command prints are compared by hand: `compgen -W` would run what stands in them. */
+/** Compares printed words by hand: `compgen -W` would evaluate shell code inside them. */
 export function bashCompletion(points: readonly CompletionPoint[]): string {
   return `# Completion of tapetree for bash: eval "$(tapetree completion bash)"
 _tapetree_offer() {

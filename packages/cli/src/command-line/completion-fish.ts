@@ -38,7 +38,7 @@ function askFor(kind: Completes | undefined): string {
     : `-a '(tapetree completion --words ${kind} 2>/dev/null)'`
 }
 
-/** In fish a backslash means something in single quotes, too. */
+/** In fish a backslash is special inside single quotes, too. */
 function quoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

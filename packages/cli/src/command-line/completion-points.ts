@@ -1,9 +1,9 @@
 import type { CommandSpec, Completes, OptionSpec } from './command.ts'
 import { shownOptions } from './command-usage.ts'
 
-/** What may follow the words of a command or of a group. */
+/** What may follow the words of a command or group. */
 export interface CompletionPoint {
-  /** `sessions list`; empty at the beginning. */
+  /** Such as `sessions list`; empty at the top level. */
   path: string
   commands: { word: string; summary: string }[]
   options: OptionSpec[]
@@ -26,7 +26,7 @@ function pointAt(path: string, commands: readonly CommandSpec[]): CompletionPoin
     const word = each.path[depth]
     if (word === undefined || each.path.slice(0, depth).join(' ') !== path) continue
     const isWhole = each.path.length === depth + 1
-    if (isWhole || !below.has(word)) below.set(word, isWhole ? each.summary : `${word} and what belongs to it`)
+    if (isWhole || !below.has(word)) below.set(word, isWhole ? each.summary : `commands for ${word}`)
   }
   return {
     path,
@@ -36,7 +36,7 @@ function pointAt(path: string, commands: readonly CommandSpec[]): CompletionPoin
   }
 }
 
-/** The words by which an option is typed. */
+/** The ways to type an option. */
 export function optionWords({ name, short }: OptionSpec): string[] {
   return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])]
 }

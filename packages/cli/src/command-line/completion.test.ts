@@ -7,7 +7,7 @@ import { commands } from '../cli.ts'
 import { completionScript } from './completion.ts'
 import { fakeHome } from '../testing/fake-home.ts'
 
-/** What bash offers behind these words; `tapetree` is a program that prints hostile words. */
+/** What bash completes after these words; `tapetree` is a program that prints hostile words. */
 async function offered(...words: string[]): Promise<string[]> {
   await using home = await fakeHome()
   const bin = join(home.cwd, 'bin')
@@ -27,7 +27,7 @@ async function offered(...words: string[]): Promise<string[]> {
   return stdout.split('\n').filter(Boolean)
 }
 
-test('bash completes commands, options, choices, files, and words that the command prints without running them', async () => {
+test('bash completes commands, options, choices, files and printed words, and never runs printed words', async () => {
   expect(await offered('conf')).toEqual(['config'])
   expect(await offered('config', '')).toEqual(['show', 'path'])
   expect(await offered('doctor', '--f')).toEqual(['--fix'])
@@ -35,13 +35,13 @@ test('bash completes commands, options, choices, files, and words that the comma
   expect(await offered('models', '--provider', '')).toEqual(['fake/model-1', '$(touch ran)/x'])
 })
 
-test.each(['bash', 'zsh', 'fish'] as const)('%s takes the script without complaint', async (shell) => {
+test.each(['bash', 'zsh', 'fish'] as const)('%s accepts the script', async (shell) => {
   await using home = await fakeHome()
   const file = join(home.cwd, 'completion')
   const script = completionScript(shell, commands)
   await writeFile(file, script)
   expect(script).toContain('tapetree completion --words')
   const { error, status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' })
-  // Where the shell is not installed only the text above is checked.
+  // If the shell is not installed, only the text above is checked.
   if (error === undefined) expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
 })

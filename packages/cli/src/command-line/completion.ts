@@ -6,7 +6,7 @@ import { zshCompletion } from './completion-zsh.ts'
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 
-/** A script for the shell, made from the table of commands. */
+/** A shell script generated from the command table. */
 export function completionScript(shell: (typeof shells)[number], commands: readonly CommandSpec[]): string {
   const points = completionPoints(commands)
   switch (shell) {

@@ -24,21 +24,21 @@ test.each([
   expect(failureOf(error).code).toBe(code)
 })
 
-test('who has no key is told the two commands that help', () => {
+test('a missing key names the commands that help', () => {
   expect(failureOf(new RegistryError('missing-key', 'No key.')).next).toEqual([
     'tapetree login <provider>',
     'tapetree tour',
   ])
 })
 
-test('a path that is not what it should be is named, with the command that helps', () => {
+test('an error about a path names the path and a helpful command', () => {
   const error = Object.assign(new Error('ENOTDIR: not a directory'), {
     code: 'ENOTDIR',
     path: '/home/ann/file/sessions',
   })
   expect(failureOf(error)).toMatchObject({
     code: 3,
-    message: '/home/ann/file/sessions: Part of this path is a file, and should be a folder.',
+    message: '/home/ann/file/sessions: Part of this path is a file, not a folder.',
     next: ['tapetree doctor'],
   })
 })

@@ -3,7 +3,7 @@ import { SessionError, type SessionErrorCode } from '@tapetree/session'
 import { exitCodes, type ExitCode } from './exit-code.ts'
 import { Failure } from './failure.ts'
 
-/** Any error as a failure. Errors of other packages are known by name and code, so that none of them is loaded for this. */
+/** Converts any error to a failure. Recognizes errors of other packages by name and code, so that it loads none of them. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof SessionError) return fromSession(error)
@@ -32,13 +32,13 @@ const systemCodes: Record<string, ExitCode> = {
   EADDRINUSE: exitCodes.configuration,
 }
 
-/** What is wrong around us, as a sentence. */
+/** An error of the operating system, as a sentence. */
 const systemSentences: Record<string, string> = {
-  ENOTDIR: 'Part of this path is a file, and should be a folder.',
-  EISDIR: 'This is a folder, and should be a file.',
-  EROFS: 'What this is on can only be read.',
-  ENOSPC: 'There is no space left on the disk.',
-  EDQUOT: 'There is no space left for you on the disk.',
+  ENOTDIR: 'Part of this path is a file, not a folder.',
+  EISDIR: 'This is a folder, not a file.',
+  EROFS: 'The file system is read-only.',
+  ENOSPC: 'The disk is full.',
+  EDQUOT: 'Your disk quota is exhausted.',
 }
 
 function fromSystem(error: Error, code: string | undefined): Failure {
@@ -102,7 +102,7 @@ function fromRegistry(error: Error, code: string): Failure {
   })
 }
 
-/** The two commands that help who has no key. */
+/** Commands that help a user without a key. */
 export const keyHelp: readonly string[] = ['tapetree login <provider>', 'tapetree tour']
 
 const problemCodes: Record<string, ExitCode> = {

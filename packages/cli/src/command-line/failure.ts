@@ -2,16 +2,16 @@ import { exitCodes, type ExitCode } from './exit-code.ts'
 import { jsonText } from '../text/json-text.ts'
 
 export interface FailureDetails {
-  /** A name for the kind, such as `session-not-found`: what a program decides by. */
+  /** A machine-readable kind, such as `session-not-found`. */
   type: string
-  /** Why it is so, where the message does not say. A sentence. */
+  /** The reason, as a sentence, if the message does not give it. */
   why?: string
-  /** Commands that help, as they would be typed. */
+  /** Commands to try next, as the user would type them. */
   next?: readonly string[]
   cause?: unknown
 }
 
-/** What a command could not do: said as what, why and the next command, and told to a script by its exit code. */
+/** Why a command failed: message, reason and next commands for people, an exit code for scripts. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly code: ExitCode
@@ -32,7 +32,7 @@ export function usageFailure(message: string, next: readonly string[] = ['tapetr
   return new Failure(exitCodes.usage, message, { type: 'usage', next })
 }
 
-/** As it stands on stderr under `--json`. */
+/** As printed on stderr under `--json`. */
 export function failureJson(failure: Failure): string {
   return jsonText({ error: errorMembers(failure) })
 }
@@ -45,7 +45,7 @@ export interface ErrorMembers {
   next: readonly string[]
 }
 
-/** What a script is told of it. */
+/** The error as scripts see it. */
 export function errorMembers({ code, type, message, why, next }: Failure): ErrorMembers {
   return { code, type, message, ...(why !== undefined && { why }), next }
 }

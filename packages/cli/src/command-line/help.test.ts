@@ -12,7 +12,7 @@ const table: readonly CommandSpec[] = [
     path: ['sessions', 'find'],
     summary: 'Find sessions',
     description: 'Looks into everything that was ever said in any of them.\n\nIt is quick.',
-    positionals: [{ name: 'words', description: 'what to look for', required: true, many: true }],
+    positionals: [{ name: 'words', description: 'words to search for', required: true, many: true }],
     options: [
       { name: 'limit', short: 'n', value: 'count', description: 'no more than these', default: '20' },
       { name: 'secret', hidden: true, description: 'for ourselves' },
@@ -24,7 +24,7 @@ const table: readonly CommandSpec[] = [
 const page = (columns: number, ...path: string[]): string =>
   helpFor(path, { commands: table, output: { columns }, env: {} })
 
-test('the help of a command has its usage, its words and its examples, in the width of the terminal', () => {
+test('help for a command has its usage, description and examples, in the width of the terminal', () => {
   expect(page(50, 'sessions', 'find')).toBe(`Find sessions.
 
 Usage: tapetree sessions find [options] <words...>
@@ -35,14 +35,14 @@ them.
 It is quick.
 
 Arguments:
-  <words...>  what to look for
+  <words...>  words to search for
 
 Options:
   -n, --limit <count>  no more than these
                        (default: 20)
-      --json           print the result, and
-                       errors, as JSON
-  -h, --help           say how it is used
+      --json           print the result and any
+                       error as JSON
+  -h, --help           show help for this command
 
 Examples:
   tapetree sessions find lock
@@ -50,13 +50,13 @@ Examples:
 `)
 })
 
-test('a group and the beginning list the commands below them, and a wrong one is told', () => {
+test('help for a group and the top level lists commands, and an unknown command is an error', () => {
   expect(page(80, 'sessions')).toContain('sessions find  Find sessions')
   expect(page(80)).toMatch(/^Chat\.\n\nUsage: tapetree\n\nCommands:\n {2}sessions find/)
   expect(() => page(80, 'sesions')).toThrow('There is no command "sesions". Did you mean sessions?')
 })
 
-test('no line of any help is wider than the terminal, and every command says what it is for without a full stop', () => {
+test('no help line is wider than the terminal, and every command has a summary without a full stop', () => {
   for (const { path, summary } of commands) {
     expect(summary).not.toMatch(/\.$|^$/)
     const text = helpFor(path, { commands, output: { columns: 90 }, env: {} })

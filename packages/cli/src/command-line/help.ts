@@ -1,4 +1,4 @@
-import { stylesFor, type Styles } from './colour.ts'
+import { stylesFor, type Styles } from './color.ts'
 import type { CommandSpec } from './command.ts'
 import { optionForm, optionText, positionalForm, shownOptions, summaryOf, usageOf } from './command-usage.ts'
 import { didYouMean } from '../text/did-you-mean.ts'
@@ -14,7 +14,7 @@ export interface HelpOptions {
 const maxWidth = 100
 const widestForm = 30
 
-/** Of one command, of a group such as `sessions`, or of everything. Throws where there is no such command. */
+/** Help for one command, for a group such as `sessions`, or for everything. Throws if there is no such command. */
 export function helpFor(path: readonly string[], { commands, output, env }: HelpOptions): string {
   const page: Page = { width: Math.min(output.columns ?? 80, maxWidth), styles: stylesFor(output, env) }
   const below = commands.filter((each) => path.every((word, index) => each.path[index] === word))
@@ -23,7 +23,7 @@ export function helpFor(path: readonly string[], { commands, output, env }: Help
   const sections = own ? commandSections(own, page) : [`Usage: tapetree ${path.join(' ')} <command>`]
   const others = below.filter((each) => each !== own)
   if (others.length > 0) sections.splice(own ? 2 : 1, 0, commandList(others, page))
-  if (others.length > 0) sections.push(`\`tapetree help <command>\` says more, \`tapetree man\` says everything.`)
+  if (others.length > 0) sections.push(`Run \`tapetree help <command>\` for details, \`tapetree man\` for the manual.`)
   return `${sections.join('\n\n')}\n`
 }
 
@@ -67,7 +67,7 @@ function commandList(specs: readonly CommandSpec[], page: Page): string {
   )
 }
 
-/** Long names stand below each other whether they have a short one or not. */
+/** Aligns long names whether or not an option has a short one. */
 function indented(form: string): string {
   return form.startsWith('--') ? `    ${form}` : form
 }

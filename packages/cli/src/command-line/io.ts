@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { jsonText } from '../text/json-text.ts'
 import { createInterface } from 'node:readline'
 
-/** All that a command may touch of the process it runs in. Tests hand in their own. */
+/** Everything that a command may touch of its process. Tests pass their own. */
 export interface Io {
   readonly stdin: Input
   readonly stdout: Output
@@ -11,7 +11,7 @@ export interface Io {
   /** Absolute. */
   readonly cwd: string
   readonly home: string
-  /** Aborted by the first SIGINT or SIGTERM. The screen of the chat reads Ctrl-C as a key and is not told here. */
+  /** Aborted by the first SIGINT or SIGTERM. The chat screen reads Ctrl-C as a key, so it does not abort this. */
   readonly signal: AbortSignal
 }
 
@@ -24,23 +24,23 @@ export interface Output {
   readonly rows?: number
 }
 
-/** Resolves when the text has left, so that a slow reader slows the writer. Rejects with an `OutputError`. */
+/** Resolves when the text is written, so that a slow reader slows the writer. Rejects with an `OutputError`. */
 export function write(output: Output, text: string | Uint8Array): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   output.write(text, (error) => (error ? reject(new OutputError(error, { isTTY: output.isTTY === true })) : resolve()))
   return promise
 }
 
-/** Somebody sits before it who can be asked. */
+/** Whether a user at a terminal can answer questions. */
 export function isInteractive({ stdin, stdout }: Pick<Io, 'stdin' | 'stdout'>): boolean {
   return stdin.isTTY === true && stdout.isTTY === true
 }
 
-/** What we say cannot be written. */
+/** Output cannot be written. */
 export class OutputError extends Error {
   override readonly name = 'OutputError'
   readonly code: string
-  /** Whoever read it has gone: there is nobody to tell, and nothing is wrong. */
+  /** The reader closed the pipe: not an error. */
   readonly isUnread: boolean
 
   constructor(cause: Error, { isTTY }: { isTTY: boolean }) {
@@ -50,15 +50,15 @@ export class OutputError extends Error {
   }
 }
 
-/** A stream that was destroyed is one whose reader had gone at the write before. */
+/** A destroyed stream lost its reader at an earlier write. */
 const goneCodes = ['EPIPE', 'ECONNRESET', 'ERR_STREAM_DESTROYED']
 
-/** A result as a script reads it: one line. Its members are named in snake_case, as on disk and on the wire. */
+/** A result for scripts: one line. Members are in snake_case, as on disk and on the wire. */
 export async function printJson({ stdout }: Pick<Io, 'stdout'>, value: unknown): Promise<void> {
   await write(stdout, `${jsonText(value)}\n`)
 }
 
-/** Asks a person on the terminal, before any screen is drawn. An end of input is an empty answer. */
+/** Asks the user on the terminal, before any screen is drawn. End of input counts as an empty answer. */
 export async function askLine(
   { stdin, stderr, signal }: Pick<Io, 'stdin' | 'stderr' | 'signal'>,
   question: string,
@@ -79,7 +79,7 @@ export async function askLine(
   }
 }
 
-/** Asks on the terminal. Anything but yes is no, and so is the end of the input. */
+/** Asks on the terminal. Anything but yes, including end of input, is no. */
 export async function askYesNo({ stdin, stderr, signal }: Io, question: string): Promise<boolean> {
   await write(stderr, `${question} [y/N] `)
   const lines = createInterface({ input: stdin, signal })

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { commands } from '../cli.ts'
 import { manPage } from './man-page.ts'
 
-test('the manual has every command, every option and every exit code, and roff finds nothing wrong with it', async () => {
+test('the manual has every command, option and exit code, and roff reports no problem', async () => {
   const page = manPage(commands)
   for (const { path } of commands) expect(page).toContain(`tapetree ${path.join(' ')}`.trim())
   expect(page).toContain('\\-\\-model')
@@ -18,7 +18,7 @@ test('the manual has every command, every option and every exit code, and roff f
     const result = await groff.catch((error: NodeJS.ErrnoException) =>
       error.code === 'ENOENT' ? undefined : Promise.reject(error),
     )
-    // Where there is no groff only the text above is checked.
+    // Without groff, only the text above is checked.
     expect(result?.stderr ?? '').toBe('')
   } finally {
     await rm(folder, { recursive: true })

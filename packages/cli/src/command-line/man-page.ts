@@ -11,13 +11,13 @@ import {
 import { exitCodeMeanings } from './exit-code.ts'
 import { version } from './version.ts'
 
-/** Everything about the command, as source for `man`. */
+/** The man page, as roff source. */
 export function manPage(commands: readonly CommandSpec[]): string {
   const chat = commands.find(({ path }) => path.length === 0)
   return [
     `.TH TAPETREE 1 "" "tapetree ${version}" "User Commands"`,
     '.SH NAME',
-    'tapetree \\- a coding agent whose sessions cannot be lost',
+    'tapetree \\- a coding agent whose sessions survive crashes',
     '.SH SYNOPSIS',
     ...commands.flatMap((spec) => ['.br', escaped(usageOf(spec))]),
     ...(chat ? ['.SH DESCRIPTION', ...body(chat)] : []),
@@ -36,20 +36,20 @@ export function manPage(commands: readonly CommandSpec[]): string {
 }
 
 const environment: readonly (readonly [string, string])[] = [
-  ['TAPETREE_HOME', 'One folder for settings, sessions and everything else.'],
+  ['TAPETREE_HOME', 'One folder for settings, sessions and all other files.'],
   [
     'XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR',
-    'Where each kind of file goes otherwise.',
+    'Base folders for each kind of file if TAPETREE_HOME is not set.',
   ],
-  ['NO_COLOR, FORCE_COLOR', 'Whether there are colours.'],
-  ['VISUAL, EDITOR, PAGER', 'Programs to write and to read with.'],
-  ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'How providers are reached.'],
+  ['NO_COLOR, FORCE_COLOR', 'Turn color off or on.'],
+  ['VISUAL, EDITOR, PAGER', 'Programs to edit and to view text.'],
+  ['HTTPS_PROXY, HTTP_PROXY, NO_PROXY', 'Proxies for requests to providers.'],
 ]
 
 const files: readonly (readonly [string, string])[] = [
   ['~/.config/tapetree/settings.json', 'Settings; see `tapetree config show`.'],
-  ['~/.config/tapetree/credentials.json', 'Keys, where there is no keyring. Only its owner may read it.'],
-  ['~/.local/share/tapetree/sessions/', 'The sessions, a folder each.'],
+  ['~/.config/tapetree/credentials.json', 'Keys, if the system has no keyring. Only its owner can read it.'],
+  ['~/.local/share/tapetree/sessions/', 'Sessions, one folder each.'],
 ]
 
 function body(spec: CommandSpec): string[] {
@@ -72,7 +72,7 @@ function oneLine(text: string): string {
   return text.trim().replaceAll(/\s+/g, ' ')
 }
 
-/** A backslash, a dash and a line that begins with a dot or a quote mean something to roff; other letters have numbers there. */
+/** Escapes backslashes, dashes and leading dots or quotes for roff; other characters become numeric escapes. */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -41,7 +41,7 @@ function typed(...args: string[]): unknown {
   return { path: spec.path, values, positionals }
 }
 
-test('a command is found by its words, with its options, their values and what is left', () => {
+test('a command is found by its words, with its options, their values and the remaining arguments', () => {
   expect(typed('run', '-m', 'a/b', '--allow', 'x', 'do', '--allow=y', 'it', '--json')).toEqual({
     path: ['run'],
     values: { model: 'a/b', allow: ['x', 'y'], json: true },
@@ -55,7 +55,7 @@ test('a command is found by its words, with its options, their values and what i
   expect(typed('run', '--', '--model', '-h')).toMatchObject({ positionals: ['--model', '-h'] })
 })
 
-test('without a command it is the chat, and an option with an optional value may stand alone', () => {
+test('without a command it is the chat, and an option with an optional value may have none', () => {
   expect(typed()).toEqual({ path: [], values: {}, positionals: [] })
   expect(typed('explain this folder')).toMatchObject({ path: [], positionals: ['explain this folder'] })
   expect(typed('-r')).toMatchObject({ values: { resume: true } })
@@ -63,32 +63,32 @@ test('without a command it is the chat, and an option with an optional value may
   expect(typed('-r', 'abc')).toMatchObject({ values: { resume: 'abc' }, positionals: [] })
 })
 
-test('help is asked for anywhere, of a command and of a group', () => {
+test('help can be requested anywhere, for a command and for a group', () => {
   expect(typed('sessions', '--help')).toEqual({ help: ['sessions'] })
   expect(typed('-h', 'run')).toEqual({ help: ['run'] })
   expect(typed('run', '--nonsense', '-h')).toEqual({ help: ['run'] })
 })
 
 test.each([
-  [['rnu'], 'There is no command "rnu". Did you mean run? A prompt of one word goes behind --.'],
+  [['rnu'], 'There is no command "rnu". Did you mean run? To send a one-word prompt, put -- before it.'],
   [['sessions', 'lst'], 'There is no command sessions "lst". Did you mean list?'],
-  [['sessions'], 'tapetree sessions needs one of: list, show.'],
+  [['sessions'], 'tapetree sessions needs a subcommand: list, show.'],
   [['run', '--modle', 'x'], 'tapetree run has no option --modle. Did you mean --model?'],
   [['run', '--model'], '--model needs a value: --model <model>.'],
   [
     ['run', '--model', '--json'],
-    '--model needs a value, and --json looks like an option. If it is the value, write --model=--json.',
+    '--model needs a value, but --json looks like an option. If it is the value, write --model=--json.',
   ],
-  [['run', '--json=yes'], '--json takes no value, and was given "yes".'],
-  [['run', '--thinking', 'hihg'], '--thinking is off, low or high, not "hihg". Did you mean high?'],
+  [['run', '--json=yes'], '--json does not take a value, but got "yes".'],
+  [['run', '--thinking', 'hihg'], '--thinking must be off, low or high, not "hihg". Did you mean high?'],
   [['sessions', 'show'], 'tapetree sessions show needs <session>: its id.'],
-  [['sessions', 'list', 'x'], 'tapetree sessions list does not take "x".'],
+  [['sessions', 'list', 'x'], 'tapetree sessions list does not take the argument "x".'],
   [['explain', 'this'], 'A prompt is one argument: put it in quotes.'],
-])('%j is told as a mistake', (args, message) => {
+])('%j is a usage error', (args, message) => {
   expect(() => parse(args, table)).toThrow(expect.objectContaining({ code: exitCodes.usage, message }))
 })
 
-test('JSON is wanted even where the rest is wrong, but not behind --', () => {
+test('--json counts even if the rest is invalid, but not after --', () => {
   expect(wantsJson(['nonsense', '--json'])).toBe(true)
   expect(wantsJson(['run', '--', '--json'])).toBe(false)
 })

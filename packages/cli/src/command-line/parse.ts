@@ -8,7 +8,7 @@ export type Parsed =
   /** Of a command, or of a group of commands such as `sessions`. */
   | { type: 'help'; path: readonly string[] }
 
-/** What was typed, as one of the commands. Throws a `Failure` that says what is wrong with it. */
+/** Parses the arguments as one of the commands. Throws a `Failure` if they are invalid. */
 export function parse(args: readonly string[], commands: readonly CommandSpec[]): Parsed {
   const { path, rest } = splitPath(args, commands)
   if (beforeDashes(rest).some((arg) => arg === '--help' || arg === '-h')) return { type: 'help', path }
@@ -19,12 +19,12 @@ export function parse(args: readonly string[], commands: readonly CommandSpec[])
   return { type: 'run', invocation: { ...invocationOf(spec, rest), commands } }
 }
 
-/** Also where the rest of what was typed is wrong. */
+/** Set even if the rest of the command line is invalid. */
 export function wantsJson(args: readonly string[]): boolean {
   return beforeDashes(args).includes('--json')
 }
 
-/** `--json` and `--help` may stand before or between the words of a command. */
+/** `--json` and `--help` may come before or between the words of a command. */
 function splitPath(args: readonly string[], commands: readonly CommandSpec[]): { path: string[]; rest: string[] } {
   const path: string[] = []
   const flags: string[] = []
@@ -42,17 +42,17 @@ function incomplete(path: readonly string[], word: string | undefined, commands:
     .filter((each) => path.every((part, at) => each.path[at] === part))
     .map((each) => each.path[path.length] ?? '')
   const help = [`tapetree ${path.length === 0 ? '' : `${group} `}--help`]
-  if (word === undefined) return usageFailure(`tapetree ${group} needs one of: ${known.join(', ')}.`, help)
+  if (word === undefined) return usageFailure(`tapetree ${group} needs a subcommand: ${known.join(', ')}.`, help)
   return usageFailure(`There is no command ${group} ${JSON.stringify(word)}.${didYouMean(word, known)}`, help)
 }
 
-/** The chat takes a prompt; one word that is almost a command is more likely that command. */
+/** The chat takes a prompt, but a single word close to a command name is more likely that command. */
 function refuseMistyped(word: string, commands: readonly CommandSpec[]): void {
   if (/\s/.test(word)) return
   const nearest = nearestWord(word, [...new Set(commands.flatMap(({ path }) => path.slice(0, 1)))])
   if (nearest === undefined) return
   throw usageFailure(
-    `There is no command ${JSON.stringify(word)}. Did you mean ${nearest}? A prompt of one word goes behind --.`,
+    `There is no command ${JSON.stringify(word)}. Did you mean ${nearest}? To send a one-word prompt, put -- before it.`,
     [`tapetree ${nearest} --help`, `tapetree -- ${word}`],
   )
 }
@@ -92,7 +92,7 @@ function hasOption({ options = [] }: CommandSpec, wanted: string): boolean {
   return options.some(({ name }) => name === wanted)
 }
 
-/** Where a value may be missing, an empty one is put, because Node takes whatever follows. */
+/** Inserts an empty value if an optional one is missing, because Node would take the next argument. */
 function withoutOptionalGaps(args: readonly string[], options: readonly OptionSpec[]): string[] {
   const end = beforeDashes(args).length
   return args.map((arg, index) => {
@@ -116,17 +116,20 @@ function valueOf(option: OptionSpec, { rawName, value, inlineValue }: OptionToke
   const help = [`tapetree ${[...spec.path, '--help'].join(' ')}`]
   if (option.value === undefined) {
     if (value === undefined) return true
-    throw usageFailure(`${rawName} takes no value, and was given ${JSON.stringify(value)}.`, help)
+    throw usageFailure(`${rawName} does not take a value, but got ${JSON.stringify(value)}.`, help)
   }
   if (option.optionalValue && value === '') return true
   if (value === undefined) throw usageFailure(`${rawName} needs a value: ${rawName} <${option.value}>.`, help)
   if (inlineValue !== true && /^-./.test(value)) {
-    const message = `${rawName} needs a value, and ${value} looks like an option. If it is the value, write ${rawName}=${value}.`
+    const message = `${rawName} needs a value, but ${value} looks like an option. If it is the value, write ${rawName}=${value}.`
     throw usageFailure(message, help)
   }
   if (option.choices && !option.choices.includes(value)) {
     const all = `${option.choices.slice(0, -1).join(', ')} or ${option.choices.at(-1)}`
-    throw usageFailure(`${rawName} is ${all}, not ${JSON.stringify(value)}.${didYouMean(value, option.choices)}`, help)
+    throw usageFailure(
+      `${rawName} must be ${all}, not ${JSON.stringify(value)}.${didYouMean(value, option.choices)}`,
+      help,
+    )
   }
   return value
 }
@@ -148,7 +151,7 @@ function checkPositionals(spec: CommandSpec, given: readonly string[]): void {
   if (missing) throw usageFailure(`${command} needs <${missing.name}>: ${missing.description}.`, help)
   const extra = given[positionals.length]
   if (extra === undefined || positionals.at(-1)?.many === true) return
-  if (path.length > 0) throw usageFailure(`${command} does not take ${JSON.stringify(extra)}.`, help)
+  if (path.length > 0) throw usageFailure(`${command} does not take the argument ${JSON.stringify(extra)}.`, help)
   throw usageFailure(`A prompt is one argument: put it in quotes.`, [`tapetree "${given.join(' ')}"`])
 }
 

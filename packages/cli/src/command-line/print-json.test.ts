@@ -3,7 +3,7 @@ import { printJson } from './io.ts'
 import { snakeNames } from '../text/json-text.ts'
 import { testIo } from '../testing/test-io.ts'
 
-test('nothing in JSON means anything to a terminal, and it says the same', async () => {
+test('printed JSON is safe for a terminal and keeps its value', async () => {
   const io = testIo()
   const value = { text: 'a\u001b[31m\u009b31m\u202e\u2028b' }
   await printJson(io, value)
@@ -11,7 +11,7 @@ test('nothing in JSON means anything to a terminal, and it says the same', async
   expect(JSON.parse(io.out())).toEqual(value)
 })
 
-test('members are named as on disk, and what is not ours keeps its names', () => {
+test('members are named as on disk, and foreign data keeps its names', () => {
   expect(
     snakeNames({ messageCount: 1, hits: [{ entryId: 'a' }], input: { filePath: 'b' }, labels: { idA: 'c' } }),
   ).toEqual({

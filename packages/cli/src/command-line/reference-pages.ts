@@ -10,13 +10,14 @@ import {
 } from './command-usage.ts'
 import { exitCodeMeanings } from './exit-code.ts'
 
-/** `docs/reference/commands.md`. A test compares it with the file and writes it anew under `vitest -u`. */
+/** `docs/reference/commands.md`. A test compares the file with this; `vitest -u` updates it. */
 export function commandsPage(commands: readonly CommandSpec[]): string {
   return (
     [
       '# Commands',
-      'This page is made from the table of commands, as are `tapetree --help`, `tapetree man` and the completions of the shells. ' +
-        'Results go to standard output and everything else to standard error. The numbers that a command ends with are on a [page of their own](exit-codes.md).',
+      'This page is generated from the command table, like `tapetree --help`, `tapetree man` and the shell ' +
+        'completions. Results go to standard output, everything else to standard error. [Exit codes](exit-codes.md) ' +
+        'have their own page.',
       ...commands.map(sectionOf),
       '',
     ]
@@ -30,12 +31,13 @@ export function exitCodesPage(): string {
   return (
     [
       '# Exit codes',
-      'Every [command](commands.md) ends with one of these, and a number never changes its meaning.',
+      'Every [command](commands.md) ends with one of these codes. A code never changes its meaning.',
       table(
         ['Code', 'Meaning'],
         exitCodeMeanings.map(({ code, meaning }) => [String(code), meaning]),
       ),
-      'An error is said on standard error as what went wrong, why, and the command to try next. Under `--json` it is one line of JSON there:',
+      'An error on standard error says what failed, why, and which command to try next. Under `--json` it is one line ' +
+        'of JSON:',
       `\`\`\`json\n${exampleError}\n\`\`\``,
     ].join('\n\n') + '\n'
   )

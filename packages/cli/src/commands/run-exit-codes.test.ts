@@ -12,7 +12,7 @@ import { placesOf } from '../host/places.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 import { testIo, type TestIoOptions } from '../testing/test-io.ts'
 
-/** A busy machine is slow, not wrong. */
+/** Generous timeout for a busy machine. */
 const patiently = { timeout: 30_000 }
 
 let home: FakeHome
@@ -46,7 +46,7 @@ async function madeSession(): Promise<string> {
 
 const command = fileURLToPath(new URL('../../dist/bin/tapetree.js', import.meta.url))
 
-/** The command as it is installed, with nothing piped in. */
+/** The installed command, with nothing piped in. */
 function start(args: string[]): ChildProcessWithoutNullStreams {
   const child = spawn(process.execPath, [command, 'run', ...args], { cwd: home.cwd, env: home.env })
   child.stdin.end()
@@ -70,7 +70,7 @@ async function elapsed(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('run ends with', () => {
-  test('1 where the model cannot be made to answer', patiently, async () => {
+  test('1 if the model does not answer', patiently, async () => {
     home.provider.script({ type: 'failure', error: 'invalid-request', message: 'No such thing.' })
     const { code, out, err } = await run(['--json', 'go'])
     expect(code).toBe(1)
@@ -78,20 +78,20 @@ describe('run ends with', () => {
     expect(err).toContain('No such thing.')
   })
 
-  test('2 where the command line is wrong', async () => {
+  test('2 if the command line is invalid', async () => {
     expect(await run(['--modle', 'x', 'go'])).toMatchObject({ code: 2 })
     expect(await run([])).toMatchObject({ code: 2, err: expect.stringContaining('There is no prompt') as string })
     expect(await run(['--tools', 'hammer', 'go'])).toMatchObject({ code: 2 })
   })
 
-  test('3 where the settings cannot be read', async () => {
+  test('3 if the settings cannot be read', async () => {
     await writeFile(join(home.env['TAPETREE_HOME'] ?? '', 'settings.json'), '{ "model": ')
     const { code, err } = await run(['go'])
     expect(code).toBe(3)
     expect(err).toContain('tapetree config show --origin')
   })
 
-  test('4 where there is no such model, or a key is refused', patiently, async () => {
+  test('4 if the model does not exist or the key is refused', patiently, async () => {
     expect(await run(['--model', 'anthropic/claude-opus-99', 'go'])).toMatchObject({ code: 4 })
     const { code, err } = await run(['--model', 'nosuch', 'go'])
     expect({ code, err }).toEqual({
@@ -102,7 +102,7 @@ describe('run ends with', () => {
     expect(await run(['go'])).toMatchObject({ code: 4, err: expect.stringContaining('tapetree login') as string })
   })
 
-  test('4 where there is no key, with the two commands that help, and no trace of a session', patiently, async () => {
+  test('4 if there is no key, with the commands that help, and creates no session', patiently, async () => {
     await writeFile(join(home.env['TAPETREE_HOME'] ?? '', 'settings.json'), '{}')
     const { code, err } = await run(['go'])
     expect(code).toBe(4)
@@ -113,13 +113,13 @@ describe('run ends with', () => {
     await store.close()
   })
 
-  test('5 where there is no such session', async () => {
+  test('5 if the session does not exist', async () => {
     const { code, err } = await run(['--session', 'no-such-session', 'go'])
     expect({ code, err }).toMatchObject({ code: 5, err: expect.stringContaining('tapetree sessions list') as string })
     expect(await run(['-c', 'go'])).toMatchObject({ code: 5 })
   })
 
-  test('6 where another process owns the session and does not answer', patiently, async () => {
+  test('6 if another process owns the session and does not answer', patiently, async () => {
     const id = await madeSession()
     const { sessions } = placesOf(home)
     const script = `
@@ -141,7 +141,7 @@ describe('run ends with', () => {
     }
   })
 
-  test('7 where the log is damaged, until that was looked at', async () => {
+  test('7 if the log is damaged, until the damage is acknowledged', async () => {
     const id = await madeSession()
     const log = join(placesOf(home).sessions, id, 'events.jsonl')
     await appendFile(log, '{"type":"message","id":\n')
@@ -156,7 +156,7 @@ describe('run ends with', () => {
   test.each([
     ['--max-turns', '1', 'limit:turns'],
     ['--max-cost', '0.0005', 'limit:cost'],
-  ])('8 where %s is reached', patiently, async (option, value, type) => {
+  ])('8 if %s is reached', patiently, async (option, value, type) => {
     home.provider.script(calls('ls', { path: '.' }), say('never said'))
     const { code, out } = await run(['--json', option, value, 'go'])
     expect(code).toBe(8)
@@ -164,7 +164,7 @@ describe('run ends with', () => {
     expect(home.provider.requests).toHaveLength(1)
   })
 
-  test('8 where --timeout is over, and the run is stopped', patiently, async () => {
+  test('8 if --timeout has passed, and stops the run', patiently, async () => {
     home.provider.script({ type: 'hang' })
     const { code, out } = await run(['--json', '--timeout', '0.2', 'go'])
     expect(code).toBe(8)
@@ -172,7 +172,7 @@ describe('run ends with', () => {
   })
 
   test(
-    '9 where a permission is needed, with the rule that would give it; and with that rule it works',
+    '9 if a permission is required, with the rule that would allow it; with that rule it succeeds',
     patiently,
     async () => {
       const touch = calls('bash', { command: 'touch made.txt' })
@@ -187,14 +187,14 @@ describe('run ends with', () => {
     },
   )
 
-  test('0 where the agent only asks what nobody answers, and goes on by itself', patiently, async () => {
+  test('0 if the agent only asks a question without an answer, and continues', patiently, async () => {
     home.provider.script(calls('ask_user', { question: 'Which?', options: [] }), say('Then the first.'))
     const { code, out, err } = await run(['go'])
     expect({ code, out }).toEqual({ code: 0, out: 'Then the first.\n' })
-    expect(err).toContain('Nobody is here to answer: Which?')
+    expect(err).toContain('No user is present to answer: Which?')
   })
 
-  test('130 where it is interrupted, and what was said stays in the log', patiently, async () => {
+  test('130 if it is interrupted, and the log keeps everything so far', patiently, async () => {
     home.provider.script({
       type: 'answer',
       content: [
@@ -222,7 +222,7 @@ describe('run ends with', () => {
 })
 
 describe('a session that another process has open', () => {
-  test('is prompted there, and whoever sits there is asked', patiently, async () => {
+  test('is prompted there, and the user there is asked', patiently, async () => {
     const id = await madeSession()
     const store = await openStore(placesOf(home))
     await using host = await SessionHost.open({ io: home, store, owner: 'terminal' })
@@ -247,7 +247,7 @@ describe('the process', () => {
     await writeFile(join(home.env['TAPETREE_HOME'] ?? '', 'settings.json'), '{}')
     const bareMs = await elapsed(() => once(spawn(process.execPath, ['-e', '0']), 'close'))
     const ms = await elapsed(async () => expect(await ended(start(['go']))).toMatchObject({ code: 4, out: '' }))
-    // On a machine that is busy with other tests a second is longer.
+    // A machine that runs other tests is slower.
     expect(ms).toBeLessThan(Math.max(1000, 25 * bareMs))
   })
 

@@ -38,7 +38,7 @@ function start(...args: string[]): ChildProcessWithoutNullStreams {
   return child
 }
 
-/** Kills it as soon as it has printed such a line. Gives the id of its session. */
+/** Kills the process as soon as it has printed such a line. Returns the id of its session. */
 async function killedAt(child: ChildProcessWithoutNullStreams, type: string): Promise<string> {
   let id = ''
   for await (const text of createInterface({ input: child.stdout })) {
@@ -55,18 +55,18 @@ async function run(...args: string[]): Promise<{ code: number; out: string; err:
   return { code, out: io.out(), err: io.err() }
 }
 
-test('a run that was killed in the middle of a command is resumed before the prompt, and its result is the real one', async () => {
+test('a run killed during a command is resumed before the prompt, with the real result of the command', async () => {
   home.provider.script(bash('sleep 1; echo late | tee -a effect'), say('It is late.'), say('On we go.'))
   const id = await killedAt(start('--jsonl', 'go'), 'tool_start')
   const { code, out, err } = await run('--session', id, 'What next?')
   expect({ code, out }).toEqual({ code: 0, out: 'On we go.\n' })
-  expect(err).toContain('It is resumed first')
+  expect(err).toContain('Resuming it before the prompt')
   expect([isSent(1, '"late"'), isSent(1, 'What next?'), isSent(2, 'What next?')]).toEqual([true, false, true])
   expect(await readFile(join(home.cwd, 'effect'), 'utf8')).toBe('late\n')
   expect(await readdir(join(placesOf(home).sessions, id, 'spool'))).toEqual([])
 })
 
-test('a run that was interrupted while it waited for an answer is left alone, until whoever writes stdin can answer', async () => {
+test('a run interrupted while it waits for an answer stays untouched, until the writer of stdin can answer', async () => {
   home.provider.script(bash('touch made'))
   const store = await openStore(placesOf(home))
   const flags = { permissions: { mode: 'ask' } } as const
@@ -101,7 +101,7 @@ test('a run that was interrupted while it waited for an answer is left alone, un
   expect(await readdir(home.cwd)).toEqual(['made'])
 })
 
-test('who is waiting when the owner is killed owns the session next, and brings both runs to their end', async () => {
+test('when the owner is killed, a waiting process owns the session next and finishes both runs', async () => {
   home.provider.script(
     {
       type: 'answer',

@@ -23,13 +23,13 @@ const say = (words: string): FakeAnswer => ({
   content: [{ type: 'text', chunks: [words] }],
   usage: { input: 1000, output: 0 },
 })
-/** What a reader that has gone is noticed by is the next word. */
+/** The next word reveals that the reader has gone. */
 const speakLater: FakeAnswer = {
   type: 'answer',
   content: [{ type: 'tool_call', id: 'c1', name: 'bash', chunks: ['{"command":"sleep 1; echo word; sleep 60"}'] }],
 }
 
-/** A reader that takes nothing before it is told to. */
+/** A reader that takes nothing until told to. */
 class SlowReader implements Output {
   text = ''
   #waiting: (() => void)[] | undefined = []
@@ -48,7 +48,7 @@ class SlowReader implements Output {
   }
 }
 
-describe('a reader that is slower than the answers', () => {
+describe('a reader slower than the answers', () => {
   const stdin = ['a', 'b', 'c'].map((each) => `${JSON.stringify({ type: 'prompt', text: each })}\n`).join('')
 
   async function runSlowly(...args: string[]): Promise<string> {
@@ -76,7 +76,7 @@ describe('a reader that is slower than the answers', () => {
   })
 })
 
-describe('where the output ends', () => {
+describe('if the output ends', () => {
   function start(args: string[], stdout: 'pipe' | number = 'pipe'): ChildProcess {
     const { cwd, env } = home
     return spawn(process.execPath, [bundle, 'run', ...args], { cwd, env, stdio: ['ignore', stdout, 'pipe'] })
@@ -90,7 +90,7 @@ describe('where the output ends', () => {
     return { code, err }
   }
 
-  test('in the middle of a run, that run is ended in order and the exit code is not 0', async () => {
+  test('during a run, the run is stopped cleanly and the exit code is not 0', async () => {
     home.provider.script(speakLater)
     const child = start(['--jsonl', 'go'])
     let out = ''
@@ -107,20 +107,20 @@ describe('where the output ends', () => {
     await store.close()
   })
 
-  test('after the answer was known, all is well', async () => {
+  test('after the answer is known, the command succeeds', async () => {
     home.provider.script(say('x'.repeat(200_000)))
     const child = start(['go'])
     child.stdout?.once('data', () => child.stdout?.destroy())
     expect(await ended(child)).toMatchObject({ code: 0 })
   })
 
-  test('because the disk is full, it says so', async () => {
+  test('because the disk is full, it reports that', async () => {
     await using full = await open('/dev/full', 'w')
     home.provider.script(say('lost'))
     const { code, err } = await ended(start(['go'], full.fd))
     expect(code).toBe(3)
     expect(err).toContain('The output cannot be written.')
-    expect(err).toContain('no space left')
+    expect(err).toContain('disk is full')
     const version = spawn(process.execPath, [bundle, '--version'], { stdio: ['ignore', full.fd, 'pipe'] })
     expect(await ended(version)).toEqual({ code: 3, err: expect.stringMatching(/^tapetree: .*\n$/) as string })
   })

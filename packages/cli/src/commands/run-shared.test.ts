@@ -13,7 +13,7 @@ let home: FakeHome
 let host: SessionHost
 beforeEach(async () => {
   home = await fakeHome()
-  // As another run would be: nobody sits before it.
+  // Like another run, without a user.
   const store = await openStore(placesOf(home))
   host = await SessionHost.open({ io: home, store, owner: 'terminal', clientName: 'run' })
 })
@@ -27,7 +27,7 @@ const say = (words: string, gate?: string): FakeAnswer => ({
   content: [...(gate === undefined ? [] : [{ type: 'wait' as const, gate }]), { type: 'text', chunks: [words] }],
 })
 
-test('what another run asks for is not refused in its place', async () => {
+test('a run does not refuse requests of another run', async () => {
   home.provider.script(
     {
       type: 'answer',
@@ -47,7 +47,7 @@ test('what another run asks for is not refused in its place', async () => {
   expect(await ours).toMatchObject({ code: 0, stdout: 'Ours.\n' })
 })
 
-test('who owns the session stays until what others have asked for is done', async () => {
+test('the owner of the session stays until the prompts of others are done', async () => {
   home.provider.script(say('Ours.', 'first'), say('Theirs.', 'second'))
   const owner = spawn(process.execPath, [bundle, 'run', '--jsonl', 'ours'], { cwd: home.cwd, env: home.env })
   owner.stdin.end()
@@ -64,7 +64,7 @@ test('who owns the session stays until what others have asked for is done', asyn
   home.provider.release('first')
   await home.provider.request(2)
   await expect.poll(() => handle.transcript.lastRun?.outcome).toBe('completed')
-  await expect.poll(() => said).toContain('What others have asked for in this session is waited for')
+  await expect.poll(() => said).toContain('Waiting for the prompts of others in this session')
   home.provider.release('second')
   const [code] = await ended
   expect(code).toBe(0)

@@ -50,7 +50,7 @@ function sessionIn(err: string): string {
 }
 
 describe('run', () => {
-  test('prints only the answer on stdout, and what happened before it on stderr', async () => {
+  test('prints only the answer on stdout, and its progress on stderr', async () => {
     home.provider.script(
       calls({ type: 'text', chunks: ['Let me look.'] }, call('ls', { path: '.' })),
       say('There is ', 'nothing.'),
@@ -61,7 +61,7 @@ describe('run', () => {
     expect(sent(0)).toContain('What is here?')
   })
 
-  test('streams to a terminal, where no escape sequence of the model arrives', async () => {
+  test('streams to a terminal without escape sequences of the model', async () => {
     home.provider.script(say('red \u001b[31', 'm\u001b]0;title\u0007 end'))
     const { out } = await run(['hi'], { isTTY: true, stdin: '' })
     // oxlint-disable-next-line no-control-regex
@@ -69,7 +69,7 @@ describe('run', () => {
     expect(out).toMatch(/^red .* end\n$/)
   })
 
-  test('takes piped text, files and images into the prompt', async () => {
+  test('adds piped text, files and images to the prompt', async () => {
     await writeFile(join(home.cwd, 'note.txt'), 'buy milk')
     await writeFile(join(home.cwd, 'dot.png'), Buffer.from('\u0089PNG\r\n\u001a\n....', 'latin1'))
     home.provider.script(say('ok'))
@@ -93,7 +93,7 @@ describe('run', () => {
     expect(result['cost']).toBeCloseTo(0.004)
   })
 
-  test('prints the lines of the log with --jsonl, text on its way, and the result', async () => {
+  test('prints log lines, streamed text and the result with --jsonl', async () => {
     home.provider.script({
       type: 'answer',
       content: [
@@ -120,7 +120,7 @@ describe('run', () => {
     expect(seqs).toEqual(seqs.map((_, index) => index + 1))
   })
 
-  test('uses the system prompt, the tools and the words that it is given', async () => {
+  test('uses the given system prompt, tools and text', async () => {
     home.provider.script(say('ok'))
     await run([
       '--system-prompt',
@@ -139,7 +139,7 @@ describe('run', () => {
     expect(sent(0)).toContain('Rhyme.')
   })
 
-  test('goes on with a session by id, with the newest of the folder, and with another level', async () => {
+  test('continues a session by id or the newest of the folder, with another thinking level', async () => {
     home.provider.script(say('one'), say('two'), say('three'))
     const first = await run(['first words'])
     const id = sessionIn(first.err)
@@ -149,19 +149,19 @@ describe('run', () => {
   })
 })
 
-describe('where', () => {
-  test('a project was never trusted, its settings are not used, and that is said once', async () => {
+describe('if', () => {
+  test('a project is untrusted, its settings are ignored, with one notice', async () => {
     await mkdir(join(home.cwd, '.git'))
     await mkdir(join(home.cwd, '.tapetree'))
     await writeFile(join(home.cwd, '.tapetree/settings.json'), '{"systemPrompt":{"append":"Of the project."}}')
     home.provider.script(say('ok'))
     const { code, err } = await run(['go'])
     expect(code).toBe(0)
-    expect(err.match(/nobody has trusted/g)).toHaveLength(1)
+    expect(err.match(/you have not trusted/g)).toHaveLength(1)
     expect(sent(0)).not.toContain('Of the project.')
   })
 
-  test('nobody reads stdout any more, the run is stopped and that is no error to speak of', async () => {
+  test('the reader of stdout has gone, the run is stopped without an error message', async () => {
     home.provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['One'] }], ending: { type: 'hang' } })
     const io = testIo({ env: home.env, cwd: home.cwd, home: home.home })
     const stdout = {
@@ -174,7 +174,7 @@ describe('where', () => {
     expect(io.err()).not.toContain('EPIPE')
   })
 
-  test('the model says something in a session that begins again, it is streamed once', async () => {
+  test('the model answers in a continued session, the text is streamed once', async () => {
     home.provider.script(say('First.'), say('Sec', 'ond.'))
     await run(['one'])
     expect((await run(['-c', 'two'], { isTTY: true, stdin: '' })).out).toBe('Second.\n')
@@ -184,7 +184,7 @@ describe('where', () => {
 describe('an output schema', () => {
   const schema = '{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}'
 
-  test('is asked for a second time with the fault, and stdout is the JSON', async () => {
+  test('is requested again with the fault, and stdout is the JSON', async () => {
     home.provider.script(say('Sure: yes'), say('```json\n{"ok": true}\n```'))
     expect(await run(['--output-schema', schema, 'Well?'])).toMatchObject({ code: 0, out: '{"ok":true}\n' })
     expect(sent(0)).toContain('output_schema')
@@ -204,7 +204,7 @@ describe('an output schema', () => {
 describe('lines of JSON on stdin', () => {
   const lines = (...values: object[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('')
 
-  test('are prompts that are answered one after the other', async () => {
+  test('are prompts, answered one after the other', async () => {
     home.provider.script(say('one'), say('two'))
     const stdin = lines({ type: 'prompt', text: 'a' }, { type: 'follow_up', text: 'b' })
     expect(await run(['--input', 'jsonl'], { stdin })).toMatchObject({ code: 0, out: 'one\ntwo\n' })
@@ -215,8 +215,8 @@ describe('lines of JSON on stdin', () => {
     const stdin = new PassThrough()
     const io = { ...testIo({ env: home.env, cwd: home.cwd, home: home.home }), stdin }
     const ended = runCli(['run', '--input', 'jsonl', 'go'], io)
-    await expect.poll(() => io.err(), { timeout: 15_000 }).toContain('An answer is waited for')
-    const [, requestId = ''] = /waited for \((\S+)\)/.exec(io.err()) ?? []
+    await expect.poll(() => io.err(), { timeout: 15_000 }).toContain('Waiting for an answer')
+    const [, requestId = ''] = /for an answer \((\S+)\)/.exec(io.err()) ?? []
     stdin.end(lines({ type: 'answer', request_id: requestId, option_id: 'allow_once' }))
     expect(await ended).toBe(0)
     expect(io.out()).toBe('Made.\n')
@@ -240,13 +240,13 @@ describe('lines of JSON on stdin', () => {
     expect(JSON.parse(results[0] ?? '')).toMatchObject({ outcome: 'aborted', error: { type: 'run-aborted' } })
   })
 
-  test('leave a message that waits behind a run that failed, and end', async () => {
+  test('leave a message queued after a failed run, and end', async () => {
     home.provider.script({ type: 'failure', error: 'invalid-request' })
     const stdin = lines({ type: 'prompt', text: 'a' }, { type: 'follow_up', text: 'b' })
     expect(await run(['--input', 'jsonl'], { stdin })).toMatchObject({ code: 1 })
   })
 
-  test('that are wrong are named, and the others are carried out', async () => {
+  test('that are malformed are reported, and the others are executed', async () => {
     home.provider.script(say('one'))
     const stdin = `{"type":"promt"}\n${lines({ type: 'prompt', text: 'a' }, { type: 'answer', request_id: 'x' })}`
     const { code, out, err } = await run(['--input', 'jsonl'], { stdin })

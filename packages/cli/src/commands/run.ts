@@ -2,7 +2,7 @@ import type { CommandRun } from '../command-line/command.ts'
 import { checkSetup } from '../print/check-setup.ts'
 import { runOptionsOf } from '../print/run-options.ts'
 
-/** `tapetree run`: what can refuse does so before there is any trace of a session, and before more is loaded than that takes. */
+/** `tapetree run`. Checks what can fail before it creates a session and before it loads the rest. */
 export const runPrompt: CommandRun = async (invocation, io) => {
   const options = runOptionsOf(invocation)
   const { flags, model, toolNames } = options

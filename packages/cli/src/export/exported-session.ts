@@ -4,7 +4,7 @@ import { sessionTitle } from '../text/session-title.ts'
 import { segmentsOf, type Segment } from '../sessions/segments.ts'
 import type { RedactionTally } from './redaction-tally.ts'
 
-/** What a file for people is made of: everything redacted already. */
+/** The content of an export for people, already redacted. */
 export interface ExportedSession {
   id: string
   title: string
@@ -12,19 +12,19 @@ export interface ExportedSession {
   cwd: string | undefined
   cost: number
   tokens: number
-  /** The first is the path that the session is on. */
+  /** The first is the current path of the session. */
   segments: readonly Segment[]
-  /** How many there are in all, also of those that are left out. */
+  /** The number of all branches, including those left out. */
   branches: number
-  /** The names of tools, by call. */
+  /** Tool names by call. */
   callNames: ReadonlyMap<string, string>
-  /** The bytes of an image of the log; undefined where they are missing. */
+  /** The bytes of an image in the log; undefined if they are missing. */
   imageBytes(sha256: string): Promise<Uint8Array | undefined>
 }
 
 export interface ExportScope {
   tally: RedactionTally
-  /** Everything, or the path that the session is on. */
+  /** Everything, or only the current path. */
   scope: 'tree' | 'path'
 }
 

@@ -6,7 +6,7 @@ import { fitText } from '../text/display-width.ts'
 import { escapeHtml, markdownHtml } from './markdown-html.ts'
 import type { ExportedSession } from './exported-session.ts'
 
-/** One entry of the page. `after` stands at its end: ways to other branches. */
+/** One entry of the page. `after` goes at its end: links to other branches. */
 export async function entryHtml({ entry, label }: TreeNode, session: ExportedSession, after = ''): Promise<string> {
   const isFailed = entry.type === 'message' && (entry.message.error !== undefined || hasError(entry.message))
   const kind = entry.type === 'message' ? entry.message.role : entry.type
@@ -48,8 +48,8 @@ async function bodyHtml(entry: Entry, session: ExportedSession): Promise<string>
     }
     case 'compaction': {
       const { summary, tokensBefore, firstKeptEntryId } = entry.compaction
-      const kept = `<a href="#e-${escapeHtml(firstKeptEntryId)}">the first entry that stays</a>`
-      return `<p>Stands for everything before ${kept}; ${escapeHtml(tokensBefore)} tokens.</p>${markdownHtml(summary)}`
+      const kept = `<a href="#e-${escapeHtml(firstKeptEntryId)}">the first kept entry</a>`
+      return `<p>Replaces everything before ${kept}; ${escapeHtml(tokensBefore)} tokens.</p>${markdownHtml(summary)}`
     }
     case 'branch_summary':
       return markdownHtml(entry.branchSummary.summary)
@@ -114,7 +114,7 @@ function preHtml(text: string): string {
   return `<pre>${escapeHtml(clipped(text))}</pre>`
 }
 
-/** A page is to look at; the bundle has all of it. */
+/** The page is for viewing; the bundle has the full text. */
 const maxShown = 100_000
 
 function clipped(text: string): string {
@@ -125,13 +125,13 @@ function clipped(text: string): string {
 const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 const maxImageBytes = 8 * 1024 * 1024
 
-/** Only with its bytes inside: an address would be asked for by the browser. */
+/** Only embedded bytes: the browser would request a URL. */
 async function imageHtml(source: ImageSource, session: ExportedSession): Promise<string> {
   if (source.type === 'url') return `<p>Image at <code>${escapeHtml(source.data)}</code></p>`
   if (!imageTypes.has(source.mediaType)) return `<p>Image of type ${escapeHtml(source.mediaType)}</p>`
   const data = source.type === 'base64' ? source.data : await blobData(source.sha256, session)
-  if (data === undefined) return '<p>An image that is missing</p>'
-  if (data.length * 0.75 > maxImageBytes) return '<p>An image too large for this page</p>'
+  if (data === undefined) return '<p>Image missing</p>'
+  if (data.length * 0.75 > maxImageBytes) return '<p>Image too large for this page</p>'
   return `<img loading="lazy" alt="" src="data:${source.mediaType};base64,${escapeHtml(data)}">`
 }
 

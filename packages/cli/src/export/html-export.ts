@@ -9,8 +9,8 @@ import type { ExportedSession } from './exported-session.ts'
 import { anchorOf, entryHtml } from './html-entry.ts'
 
 /**
- * One page with the tree at its side: the path that the session is on, and every branch behind it. There is no script in it, and its policy
- * lets the browser load nothing but what is inside.
+ * One page with the tree at the side: the current path, and every branch behind it. It has no script, and its policy blocks all external
+ * requests.
  */
 export async function* htmlExport(session: ExportedSession): AsyncGenerator<string> {
   const policy = `default-src 'none'; style-src 'sha256-${hash('sha256', htmlStyle, 'base64')}'; img-src data:; base-uri 'none'; form-action 'none'`
@@ -37,7 +37,7 @@ export async function* htmlExport(session: ExportedSession): AsyncGenerator<stri
   yield '</main>\n</body>\n</html>\n'
 }
 
-/** Entries that are out of sight together: a browser looks at a few hundred parts and not at every entry. */
+/** Groups entries so that a browser lays out a few hundred parts instead of every entry. */
 const partSize = 50
 
 /** Columns, in the tree and before a branch. */
@@ -59,7 +59,7 @@ function aboutHtml({ id, created, cwd, cost, tokens, segments }: ExportedSession
     .join(' · ')
 }
 
-/** What people look for: what was asked, what was marked, where it branches. */
+/** What the tree lists: user messages, labels and branch points. */
 function* sidebar(segments: readonly Segment[]): Generator<string> {
   yield '<nav aria-label="Tree">\n<h2>Tree</h2>\n'
   for (const segment of segments) {
@@ -83,7 +83,7 @@ function sidebarItem(node: TreeNode): string {
 }
 
 function headingHtml(segment: Segment): string {
-  if (segment.number === 0) return segment.nodes.length === 0 ? '<p>The session stands before its first entry.</p>' : ''
+  if (segment.number === 0) return segment.nodes.length === 0 ? '<p>The session is before its first entry.</p>' : ''
   const { from } = segment
   const origin = from ? `<a href="#${anchorOf(from.entry)}">entry ${from.entry.seq}</a>` : 'the beginning'
   return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>`
@@ -103,7 +103,7 @@ function nameOf({ number, nodes }: Segment): string {
   return `Branch ${number} (${counted(nodes.length, 'entry', 'entries')})`
 }
 
-/** The only style of an exported page. Entries out of sight are not laid out, so that ten thousand of them open at once. */
+/** The style of an exported page. Entries out of sight are not laid out, so that a page with ten thousand of them opens at once. */
 const htmlStyle = `
 :root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --mark: #8a5a00 }
 @media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --mark: #f0c674 } }

@@ -4,7 +4,7 @@ import { describeEntry } from '../text/describe-entry.ts'
 import { harmless } from '../text/harmless.ts'
 import type { ExportedSession } from './exported-session.ts'
 
-/** The path that the session is on, as Markdown that may also go to a terminal. */
+/** The current path, as Markdown that is also safe for a terminal. */
 export function* markdownExport(session: ExportedSession): Generator<string> {
   for (const piece of piecesOf(session)) yield harmless(piece)
 }
@@ -14,7 +14,7 @@ function* piecesOf(session: ExportedSession): Generator<string> {
   const [path] = segments
   yield `# ${session.title.replaceAll('\n', ' ')}\n\n`
   yield `Session \`${session.id}\`, ${session.created}${session.cwd === undefined ? '' : `, in \`${session.cwd}\``}.\n`
-  if (branches > 0) yield `\n${counted(branches, 'other branch', 'other branches')} of it: not in this file.\n`
+  if (branches > 0) yield `\nNot in this file: ${counted(branches, 'other branch', 'other branches')}.\n`
   for (const { entry, label } of path?.nodes ?? []) {
     const text = entryText(entry, session)
     if (text === '') continue

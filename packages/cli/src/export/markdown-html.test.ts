@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { markdownHtml } from './markdown-html.ts'
 
-test('the common things of Markdown become HTML', () => {
+test('common Markdown becomes HTML', () => {
   const markdown = [
     '# Title',
     'Some **bold**, *soft* and `a < b` words',
@@ -28,7 +28,7 @@ test('the common things of Markdown become HTML', () => {
   )
 })
 
-test('no markup, no address with a script and no picture comes out of it', () => {
+test('foreign markup, script addresses and images are never emitted', () => {
   const hostile = [
     '<img src=x onerror=alert(1)>',
     '[x](javascript:alert(1)) [y](data:text/html,x) [z](https://a.example/"onmouseover="alert(1))',
@@ -43,7 +43,7 @@ test('no markup, no address with a script and no picture comes out of it', () =>
   )
 })
 
-test('a hostile text takes no longer than an honest one', () => {
+test('a hostile text takes no longer than an ordinary one', () => {
   const begin = performance.now()
   for (const piece of ['[', '`', '**', '*a', '> ', '```\n', '- ', '| |\n']) markdownHtml(piece.repeat(50_000))
   expect(performance.now() - begin).toBeLessThan(10_000)

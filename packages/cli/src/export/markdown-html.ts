@@ -1,6 +1,6 @@
 /**
- * The common things of Markdown as HTML. All text is escaped before anything is made of it, so that no markup comes from it but what is made
- * here. Pictures become links: the page asks nobody for anything.
+ * Common Markdown as HTML. Escapes all text first, so that only this module creates markup. Images become links: the page makes no
+ * requests.
  */
 export function markdownHtml(markdown: string): string {
   const lines = markdown.replaceAll('\r\n', '\n').split('\n')
@@ -15,7 +15,7 @@ export function markdownHtml(markdown: string): string {
 
 interface Block {
   html: string
-  /** How many it takes. */
+  /** The number of lines it takes. */
   lines: number
 }
 
@@ -33,7 +33,7 @@ function blockAt(lines: readonly string[], index: number): Block {
   if (fence.test(line)) return codeAt(lines, index)
   const [, marks, title = ''] = heading.exec(line) ?? []
   if (marks !== undefined) {
-    const level = Math.min(6, marks.length + 2) // the page has its own two above
+    const level = Math.min(6, marks.length + 2) // the page uses the first two heading levels itself
     return { html: `<h${level}>${inline(title)}</h${level}>`, lines: 1 }
   }
   if (rule.test(line)) return { html: '<hr>', lines: 1 }
@@ -47,13 +47,13 @@ function codeAt(lines: readonly string[], index: number): Block {
   const isEnd = (line: string): boolean =>
     line.trim().startsWith(open) && line.trim().replaceAll(open.charAt(0), '') === ''
   const body = takeWhile(lines, index + 1, (line) => !isEnd(line))
-  // Its two fences; a last one that is missing is beyond the end.
+  // Skips both fences; a missing last one is past the end.
   return { html: `<pre><code>${escapeHtml(body.join('\n'))}</code></pre>`, lines: body.length + 2 }
 }
 
 function quoteAt(lines: readonly string[], index: number): Block {
   const body = takeWhile(lines, index, (line) => quote.test(line))
-  // One level: a quote of a quote keeps its mark.
+  // One level only: a nested quote keeps its mark.
   const text = body.map((line) => inline(line.replace(quote, ''))).join('<br>')
   return { html: `<blockquote>${text}</blockquote>`, lines: body.length }
 }
@@ -69,7 +69,7 @@ function tableAt(lines: readonly string[], index: number): Block {
   return { html: `<table>${made}</table>`, lines: body.length }
 }
 
-/** One list; how far an item is moved in is its class. */
+/** One list; the indentation of an item becomes its class. */
 function listAt(lines: readonly string[], index: number): Block {
   const body = takeWhile(lines, index, (line) => listItem.test(line) || /^\s{2,}\S/.test(line))
   let items = ''
@@ -104,7 +104,7 @@ function takeWhile(
   return lines.slice(from, to)
 }
 
-/** Longer lines are no prose, and looking for pairs in them takes long. */
+/** Longer lines are not prose, and matching pairs in them is slow. */
 const maxInline = 4000
 
 function inline(text: string): string {
@@ -125,14 +125,14 @@ function dressed(text: string): string {
     .replaceAll(/~~([^~]{1,1000})~~/g, '<del>$1</del>')
 }
 
-/** Text and address are escaped already. */
+/** Text and address are already escaped. */
 function link(_: string, text: string, address: string): string {
   return `<a href="${address}" rel="noopener noreferrer nofollow">${text}</a>`
 }
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-/** For text and for attributes in quotes, whatever a log has in the place of a text. Characters that HTML does not allow, or that turn text around, are shown as a box. */
+/** Escapes text and quoted attributes, whatever value the log has. Shows characters that HTML forbids or that reverse text as a box. */
 export function escapeHtml(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '').replaceAll(unwanted, '\ufffd')

@@ -2,13 +2,13 @@ import { sealLine, type BlobReference, type DiskLine, type MovedValue } from '@t
 import { hash } from 'node:crypto'
 import type { RedactionTally } from './redaction-tally.ts'
 
-/** A pack with its secrets taken out. Lines and blobs without any stay as they are, byte for byte. */
+/** A pack with its secrets redacted. Lines and blobs without secrets stay identical, byte for byte. */
 export async function* redactedPack(
   pack: AsyncIterable<Uint8Array>,
   tally: RedactionTally,
 ): AsyncGenerator<Uint8Array> {
   const reader = new ByteReader(pack)
-  /** Those that are not what they were, by their old name. */
+  /** Redacted blobs by their old name. */
   const blobs = new Map<string, RedactedBlob>()
   let isLog = false
   for (let line = await reader.line(); line; line = await reader.line()) {
@@ -49,7 +49,7 @@ function redactLine(bytes: Buffer, blobs: ReadonlyMap<string, RedactedBlob>, tal
   return Buffer.from(sealLine(redacted, seq).text)
 }
 
-/** Undefined for a damaged line: sealed again, it would pass for a whole one. */
+/** Undefined for a damaged line: with a new checksum it would look intact. */
 function parsed(bytes: Buffer): DiskLine | undefined {
   try {
     const line = JSON.parse(bytes.toString()) as DiskLine | null
@@ -62,7 +62,7 @@ function parsed(bytes: Buffer): DiskLine | undefined {
   }
 }
 
-/** Names the blobs as they are called now, and shows the beginning of what they have now. */
+/** Updates blob names and the previews of their content. */
 function withBlobs(line: DiskLine, blobs: ReadonlyMap<string, RedactedBlob>): DiskLine {
   if (blobs.size === 0) return line
   const renamed = renameBlobs(line, blobs) as DiskLine
@@ -92,7 +92,7 @@ function renameBlobs(value: unknown, blobs: ReadonlyMap<string, RedactedBlob>): 
   return { ...Object.fromEntries(entries), ...(blob && { sha256: blob.sha256, size: blob.size }) }
 }
 
-/** The value with the string at a place changed; as it is where there is none. */
+/** Returns the value with the string at a path replaced, or unchanged if there is none. */
 function withString<T>(value: T, [key, ...rest]: readonly string[], change: (text: string) => string): T {
   if (key === undefined) return typeof value === 'string' ? (change(value) as T) : value
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return value
@@ -117,7 +117,7 @@ function withNewline(bytes: Uint8Array): Uint8Array {
 
 const newline = 0x0a
 
-/** Lines and stretches of bytes out of a stream. */
+/** Reads lines and byte ranges from a stream. */
 class ByteReader {
   readonly #chunks: AsyncIterator<Uint8Array>
   #rest: Buffer = Buffer.alloc(0)
@@ -136,7 +136,7 @@ class ByteReader {
     }
   }
 
-  /** So many bytes; fewer where there are not more. */
+  /** This many bytes, or fewer at the end of the stream. */
   async bytes(count: number): Promise<Buffer> {
     while (this.#rest.length < count && (await this.#more())) continue
     return this.#take(Math.min(count, this.#rest.length), 0)

@@ -1,19 +1,19 @@
 import type { Redactor } from '@tapetree/agent'
 import { counted } from '../text/amounts.ts'
 
-/** As it stands in JSON; inside of a text its quotes would be escaped. */
+/** Matches markers in JSON; inside a text their quotes would be escaped. */
 const imageMark = '"type":"image"'
 const marker = /\[redacted: ([\w-]+)\]/g
 
-/** A redactor that counts what it takes out, by kind. */
+/** A redactor that counts what it removes, by kind. */
 export class RedactionTally {
-  /** Itself, for what is counted elsewhere. */
+  /** The redactor alone, for callers that count elsewhere. */
   readonly redactor: Redactor
-  /** Taken out on the way to the file. */
+  /** Removed during the export. */
   readonly found = new Map<string, number>()
-  /** Taken out before, when it was recorded. */
+  /** Removed earlier, when the session was recorded. */
   readonly recorded = new Map<string, number>()
-  /** Pictures cannot be looked into. */
+  /** Images are not searched for secrets. */
   images = 0
 
   constructor(redactor: Redactor) {
@@ -26,7 +26,7 @@ export class RedactionTally {
     return redacted
   }
 
-  /** A value that is no JSON, such as a blob or a line that cannot be read. */
+  /** A value that is not JSON, such as a blob or an unreadable line. */
   bytes(bytes: Uint8Array): Uint8Array {
     const redacted = this.redactor.bytes(bytes)
     this.#count(asLatin1(bytes), redacted === bytes ? undefined : asLatin1(redacted))
@@ -42,13 +42,13 @@ export class RedactionTally {
   }
 }
 
-/** What a person is told before a file goes out. */
+/** What the user sees before the file is written. */
 export function redactionPreview({ found, recorded, images }: RedactionTally): string {
   const said = [
-    found.size === 0 ? 'No secret was found in it.' : `Taken out now: ${listed(found)}.`,
-    ...(recorded.size === 0 ? [] : [`Taken out when it was recorded: ${listed(recorded)}.`]),
-    ...(images === 0 ? [] : [`Goes out as it is: ${counted(images, 'image')}.`]),
-    'Words, names and paths stay. Read it before you share it.',
+    found.size === 0 ? 'No secrets found.' : `Removed now: ${listed(found)}.`,
+    ...(recorded.size === 0 ? [] : [`Removed when it was recorded: ${listed(recorded)}.`]),
+    ...(images === 0 ? [] : [`Included unchanged: ${counted(images, 'image')}.`]),
+    'Text, names and paths remain. Read the file before you share it.',
   ]
   return `${said.join('\n')}\n`
 }

@@ -7,7 +7,7 @@ import { placesOf } from './places.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 import { testIo } from '../testing/test-io.ts'
 
-test('the process that has a session open renames and labels it when it is asked to', async () => {
+test('the process that has a session open renames and labels it on request', async () => {
   await using home = await fakeHome()
   const sessionId = await newSession(home)
   await using owner = startChild(new URL('./testing/owner-process.ts', import.meta.url), [home.cwd, sessionId], home)

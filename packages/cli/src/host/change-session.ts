@@ -4,13 +4,13 @@ import { claimOrAttach } from './claim-or-attach.ts'
 import { ownedElsewhere } from './open-store.ts'
 
 export interface SessionChanges {
-  /** Where this process may write. */
+  /** If this process may write the session. */
   here: (session: Session) => Promise<unknown>
-  /** Where another one does, and answers. */
+  /** If another process writes it and answers. */
   there: (handle: SessionHandle) => Promise<unknown>
 }
 
-/** Changes a session, or has it changed by the process that has it open. */
+/** Changes a session here, or through the process that has it open. */
 export async function changeSession(store: SessionStore, sessionId: string, changes: SessionChanges): Promise<void> {
   const claim = (): Promise<Session> => store.open(sessionId)
   const found = await claimOrAttach({ claim, client: { name: 'tapetree sessions' } })

@@ -9,25 +9,25 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { transportFor } from './transport.ts'
 
 export interface ClaimOrAttachOptions {
-  /** Opens it for writing; where another process writes it, for reading. Asked again and again: its owner may end meanwhile. */
+  /** Opens the session for writing or, if another process writes it, for reading. Called repeatedly: the owner may exit meanwhile. */
   claim: () => Promise<Session>
   client?: { name?: string; kind?: string }
-  /** How many entries to begin with. */
+  /** How many entries to load first. */
   window?: number
-  /** How long an owner may take that does not answer yet. */
+  /** How long to wait for an owner that does not answer yet. */
   patienceMs?: number
 }
 
-/** Where a session is to be had. What is in it is open, and is closed by whoever asked. */
+/** Where a session is available. The caller closes what it contains. */
 export type FoundSession =
   | { type: 'here'; session: Session }
   | { type: 'there'; handle: RemoteSession; owner: Owner; address: ServerAddress; cwd: string | undefined }
-  /** Its owner does not answer, or this version cannot write it. */
+  /** The owner does not answer, or this version cannot write the session. */
   | { type: 'read-only'; session: Session }
 
 const knockEveryMs = 50
 
-/** A session that can be worked with: here, or through the socket of the process that writes it. */
+/** Opens a usable session: here, or through the socket of the process that writes it. */
 export async function claimOrAttach(options: ClaimOrAttachOptions): Promise<FoundSession> {
   const { claim, patienceMs = 2000 } = options
   const until = Date.now() + patienceMs
@@ -36,7 +36,7 @@ export async function claimOrAttach(options: ClaimOrAttachOptions): Promise<Foun
     if (session.readOnlyReason === undefined) return { type: 'here', session }
     const { owner } = session
     if (!owner || isOfAnotherMachine(owner)) return { type: 'read-only', session }
-    // The last look is taken when the time is over.
+    // Tries one last time when the timeout has passed.
     const isOver = Date.now() >= until
     const attached = await attachTo(owner, session.id, options)
     if (attached) {
@@ -54,7 +54,7 @@ function isOfAnotherMachine({ host }: Owner): boolean {
   return host !== undefined && host !== hostname()
 }
 
-/** Undefined where nobody answers just now. */
+/** Undefined if the owner does not answer now. */
 async function attachTo(
   { socket }: Owner,
   sessionId: string,
@@ -73,7 +73,7 @@ async function attachTo(
   return undefined
 }
 
-/** Somebody else's socket is not ours to knock at. */
+/** Only connects to sockets of the same user. */
 async function answers(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isSocket() || found.uid !== (process.getuid?.() ?? found.uid)) return false
@@ -82,23 +82,23 @@ async function answers(path: string): Promise<boolean> {
     await once(socket, 'connect')
     return true
   } catch {
-    return false // left behind by a process that was killed
+    return false // left behind by a killed process
   } finally {
     socket.destroy()
   }
 }
 
-/** One that answers and then says nothing is waited for no longer than this. */
+/** Timeout for an owner that accepts the connection but sends nothing. */
 const attachMs = 5000
 
-/** False as soon as the connection is cut: its owner may be another one by then. */
+/** False once the connection is cut: the owner may have changed. */
 async function becomesReady(handle: RemoteSession): Promise<boolean> {
   const { promise: isCut, resolve: cut } = Promise.withResolvers<false>()
   const stop = handle.subscribe(() => {
     if (handle.status.type === 'waiting') cut(false)
   })
   const isReady = handle.ready.then(
-    // Not the owner any more: it only watches the session itself.
+    // No longer the owner: it only watches the session itself.
     () => !handle.state('read_only'),
     () => false,
   )

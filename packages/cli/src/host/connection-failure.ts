@@ -3,7 +3,7 @@ import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 import { wrongCertificateCode } from './transport.ts'
 
-/** Why a server could not be spoken to: nobody answers there, or whoever does shows a certificate that nothing vouches for. */
+/** Why a connection to a server failed: no answer, or an untrusted certificate. */
 export function connectionFailure(url: string, cause: unknown): Failure {
   const shown = harmlessLine(url)
   const code = certificateCode(cause)
@@ -17,13 +17,13 @@ export function connectionFailure(url: string, cause: unknown): Failure {
   }
   return new Failure(exitCodes.configuration, `The certificate of ${shown} is not trusted (${code}).`, {
     type: 'untrusted-certificate',
-    why: 'Nothing was sent. Use the pairing link that the server prints: it names the certificate of a server that vouches for itself.',
+    why: 'Nothing was sent. For a self-signed certificate, use the pairing link that the server prints.',
     next: [`tapetree attach '${shown}/#pair=<code>&fingerprint=<fingerprint>'`],
     cause,
   })
 }
 
-/** Of the error, or of one behind it. */
+/** Of the error or one of its causes. */
 function certificateCode(error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     const { code } = each as NodeJS.ErrnoException
@@ -32,7 +32,7 @@ function certificateCode(error: unknown): string | undefined {
   return undefined
 }
 
-/** As OpenSSL and Node name them. */
+/** Named as in OpenSSL and Node. */
 const certificateCodes = new RegExp(
   `CERT|^UNABLE_TO_(?:VERIFY|GET_ISSUER|DECODE_ISSUER)|^(?:INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|PATH_LENGTH_EXCEEDED)$|^${wrongCertificateCode}$`,
 )

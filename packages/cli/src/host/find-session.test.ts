@@ -12,7 +12,7 @@ async function storeWith(...made: { id: string; name?: string; cwd?: string; say
   return store
 }
 
-test('a session is found by its id, the beginning of it, its name, or as the last of a folder', async () => {
+test('a session is found by id, id prefix, name, or as the last of a folder', async () => {
   const store = await storeWith(
     { id: 'aaaa1111', name: 'bbbb', cwd: '/one', says: 'first' },
     { id: 'bbbb2222', cwd: '/two', says: 'second' },
@@ -21,13 +21,13 @@ test('a session is found by its id, the beginning of it, its name, or as the las
     (await findSession(store, reference, cwd === undefined ? {} : { cwd })).id
   expect(await idOf('bbbb2222')).toBe('bbbb2222')
   expect(await idOf('aaaa')).toBe('aaaa1111')
-  // A name before the beginning of an id.
+  // A name takes precedence over an id prefix.
   expect(await idOf('bbbb')).toBe('aaaa1111')
   expect(await idOf('last')).toBe('bbbb2222')
   expect(await idOf('last', '/one')).toBe('aaaa1111')
 })
 
-test('what is not there is told with what was meant and where it is', async () => {
+test('a missing session is an error with suggestions and its location', async () => {
   const store = await storeWith({ id: 'aaaa1111', name: 'release notes' }, { id: 'cccc3333', name: 'old' })
   await store.archive('cccc3333')
   await expect(findSession(store, 'relese notes')).rejects.toMatchObject({
@@ -37,15 +37,15 @@ test('what is not there is told with what was meant and where it is', async () =
   })
   await expect(findSession(store, 'old')).rejects.toMatchObject({ next: ['tapetree sessions restore cccc3333'] })
   expect((await findSession(store, 'old', { place: 'archive' })).id).toBe('cccc3333')
-  // Three letters are too few for the beginning of an id.
+  // Three letters are too short for an id prefix.
   await expect(findSession(store, 'aaa')).rejects.toMatchObject({ code: 5 })
   await expect(findSession(memoryStore(), 'last', { cwd: '/empty' })).rejects.toMatchObject({ code: 5 })
 })
 
-test('what may be several is a mistake that lists them', async () => {
+test('an ambiguous reference is an error that lists the matches', async () => {
   const store = await storeWith({ id: 'aaaa1111', name: 'same' }, { id: 'aaaa2222', name: 'same' })
   for (const [reference, hint] of [
-    ['aaaa', 'it takes more of the id'],
+    ['aaaa', 'use more of the id'],
     ['same', 'Name one by its id'],
   ] as const) {
     await expect(findSession(store, reference)).rejects.toMatchObject({
@@ -59,12 +59,12 @@ test('what may be several is a mistake that lists them', async () => {
 interface MadeSession {
   cwd: '/here' | '/elsewhere'
   kind: 'person' | 'fork' | 'subagent'
-  /** What happens in it, each at a later time than everything before. */
+  /** Events of a session, each later than everything before. */
   life: 'said' | 'queued' | 'named' | 'empty'
   place: 'active' | 'archive' | 'trash'
 }
 
-test('`last` is the newest conversation of a person in this folder, whatever other sessions there are', async () => {
+test('`last` is the newest conversation of a user in this folder, whatever other sessions there are', async () => {
   const anySession: fc.Arbitrary<MadeSession> = fc.record({
     cwd: fc.constantFrom('/here', '/elsewhere'),
     kind: fc.constantFrom('person', 'fork', 'subagent'),
@@ -76,7 +76,7 @@ test('`last` is the newest conversation of a person in this folder, whatever oth
       let seconds = 0
       const store = memoryStore({ now: () => new Date(1_000_000 + ++seconds * 1000) })
       for (const [index, made] of all.entries()) await makeSession(store, `session-${index}`, made)
-      // A message makes a session newer than one that was made after it; a name does not.
+      // A message makes a session newer than one created after it; a name does not.
       const isMeant = ({ cwd, kind, life, place }: MadeSession): boolean =>
         cwd === '/here' && kind !== 'subagent' && life !== 'empty' && place === 'active'
       const meant = all.findLastIndex(isMeant)

@@ -15,28 +15,28 @@ import { harmlessLine } from '../text/harmless.ts'
 import { isEmptySession, sessionTitle, shortIds } from '../text/session-title.ts'
 
 export interface FindSessionOptions {
-  /** `last` is the newest conversation of this folder. Absent: of all folders. */
+  /** `last` is the newest conversation of this folder; if absent, of all folders. */
   cwd?: string
   /** Where to look. */
   place?: Place
 }
 
-/** A shorter beginning of an id says nothing: ids begin with the time. */
+/** A shorter id prefix is ambiguous: ids begin with the time. */
 const minPrefixLength = 4
 const maxListed = 8
 const newestPerPage = 20
-/** Names that are looked through for one that is almost the same. */
+/** How many names are compared to find a similar one. */
 const maxCompared = 1000
 
-/** Where sessions are looked for. */
+/** Where sessions are looked up. */
 export interface SearchedSessions extends ListedSessions {
-  /** One by its whole id, without a look at all of them. */
+  /** Looks up a full id without listing all sessions. */
   byId: (id: string) => Promise<SessionInfo | undefined>
-  /** The commands that list them and that bring one back, as they would be typed. */
+  /** The commands that list sessions and that restore one, as the user would type them. */
   commands: { list: string; restore?: (id: string) => string }
 }
 
-/** The session of this machine that was meant: by its id, the beginning of its id, its name, or `last`. */
+/** Finds a session on this machine by id, id prefix, name, or `last`. */
 export async function findSession(
   store: SessionStore,
   reference: string,
@@ -50,7 +50,7 @@ export async function findSession(
   return findSessionIn(sessions, reference, options)
 }
 
-/** The same, wherever they are. */
+/** The same for any place. */
 export async function findSessionIn(
   sessions: SearchedSessions,
   reference: string,
@@ -66,7 +66,7 @@ export async function findSessionIn(
   return only
 }
 
-/** The newest conversation of a person: a subagent's session, and one in which nothing was said, are skipped. */
+/** The newest conversation of a user. Skips sessions of subagents and sessions without messages. */
 async function newestSession(from: SearchedSessions, query: { cwd?: string; place: Place }): Promise<SessionInfo> {
   let cursor: string | undefined
   do {
@@ -82,7 +82,7 @@ async function newestSession(from: SearchedSessions, query: { cwd?: string; plac
   })
 }
 
-/** Reads one log instead of a list of all. */
+/** Reads one log instead of listing all. */
 async function sessionOfId(store: SessionStore, id: string): Promise<SessionInfo | undefined> {
   try {
     await using session = await store.open(id, { readOnly: true })
@@ -93,7 +93,7 @@ async function sessionOfId(store: SessionStore, id: string): Promise<SessionInfo
   }
 }
 
-/** An id before a name, a name before the beginning of an id. */
+/** An id takes precedence over a name, a name over an id prefix. */
 function sessionsMeant(all: readonly SessionInfo[], reference: string): SessionInfo[] {
   const byId = all.filter(({ id }) => id === reference)
   if (byId.length > 0) return byId
@@ -127,7 +127,7 @@ async function notFound(
   })
 }
 
-/** Those whose name is almost it, whose name or first words have it in them, or whose id begins as it does. */
+/** Sessions with a similar name, with the text in their name or first message, or with that id prefix. */
 function similar(all: readonly SessionInfo[], reference: string): SessionInfo[] {
   const wanted = reference.toLowerCase()
   const start = wanted.slice(0, 8)
@@ -148,15 +148,15 @@ function ambiguous(
   const listed = labelsOf(meant).slice(0, maxListed)
   const more = meant.length > maxListed ? ` and ${meant.length - maxListed} more` : ''
   const isName = meant.some(({ name }) => name === reference)
-  const hint = isName ? 'Name one by its id.' : 'Ids begin with the time of their session, so it takes more of the id.'
-  return new Failure(exitCodes.usage, `${JSON.stringify(harmlessLine(reference))} may be ${meant.length} sessions.`, {
+  const hint = isName ? 'Use an id.' : 'Ids begin with a time, so use more of the id.'
+  return new Failure(exitCodes.usage, `${JSON.stringify(harmlessLine(reference))} matches ${meant.length} sessions.`, {
     type: 'session-ambiguous',
     why: `They are ${listed.join(', ')}${more}. ${hint}`,
     next,
   })
 }
 
-/** What tells them apart: as much of their ids as it takes, and their titles. */
+/** The shortest distinct id prefixes, with titles. */
 function labelsOf(sessions: readonly SessionInfo[]): string[] {
   const ids = shortIds(sessions.map(({ id }) => id))
   return sessions.map((session) => {
@@ -166,7 +166,7 @@ function labelsOf(sessions: readonly SessionInfo[]): string[] {
   })
 }
 
-/** A store, or whatever else lists sessions page by page. */
+/** A store, or any other paged list of sessions. */
 interface ListedSessions {
   list(query: SessionQuery): Promise<SessionPage>
 }

@@ -4,21 +4,21 @@ import type { OpenedSession, SessionAccess } from '../session-source.ts'
 import { MovingSession } from './moving-session.ts'
 
 export interface FollowOptions {
-  /** Opens it wherever it is by now. */
+  /** Opens the session wherever it is now. */
   reopen: () => Promise<OpenedSession>
   signal: AbortSignal
 }
 
 export interface FollowedSession {
   opened: OpenedSession
-  /** Resolves when nobody looks after it any more: it is owned here, closed or gone. */
+  /** Resolves when the session needs no more watching: it is owned here, closed or gone. */
   done: Promise<void>
 }
 
-/** How often is looked whether somebody else owns it by now, or nobody. */
+/** How often to check for a change of owner. */
 const lookMs = 2000
 
-/** A session of another process, that goes on when that one ends: here, or at its next owner. */
+/** A session of another process. When that process exits, continues here or with the next owner. */
 export function followOwner(first: OpenedSession, options: FollowOptions): FollowedSession {
   const moving = new MovingSession(first.handle)
   let { access } = first
@@ -42,13 +42,13 @@ async function stayWithSession(moving: MovingSession, { reopen, signal, access, 
   while (!moving.isClosed && !signal.aborted && access().type !== 'owner') {
     await nextLook(moving, signal)
     const { status } = moving
-    // Its owner has put it away: nobody takes it up again.
+    // Its owner has archived or deleted it: no one reopens it.
     if (status.type === 'closed' && status.reason === 'gone') return moving.end('gone')
     const isFine = access().type === 'attached' && status.type === 'attached'
     if (isFine || moving.isClosed || signal.aborted) continue
     const place = await reopen().catch((error: unknown) => {
       if (error instanceof SessionError && error.code === 'session-not-found') return 'gone' as const
-      return undefined // what goes wrong now may go well at the next look
+      return undefined // the next attempt may succeed
     })
     if (!place) continue
     if (place === 'gone') return moving.end('gone')
@@ -63,7 +63,7 @@ async function stayWithSession(moving: MovingSession, { reopen, signal, access, 
   else moving.stay()
 }
 
-/** In a while, or as soon as the connection is cut. */
+/** After the interval, or as soon as the connection is cut. */
 async function nextLook(moving: MovingSession, signal: AbortSignal): Promise<void> {
   const cut = new AbortController()
   const stop = moving.subscribe(({ type }) => {

@@ -18,7 +18,7 @@ async function emptyFolder(): Promise<string> {
   return folder
 }
 
-test('servers that several processes remember and forget at once are all known, or all forgotten', async () => {
+test('servers that several processes add and forget concurrently are all known, or all forgotten', async () => {
   const state = await emptyFolder()
   const names = Array.from({ length: 12 }, (_, index) => `host-${index}`)
   await new KnownServers({ state }).remember(server('first'))
@@ -30,7 +30,7 @@ test('servers that several processes remember and forget at once are all known, 
   expect((await stat(join(state, 'servers.json'))).mode & 0o777).toBe(0o600)
 })
 
-test('a disk without room for the list leaves no file with a token behind', async () => {
+test('a full disk leaves no file with a token behind', async () => {
   const state = await emptyFolder()
   const module = new URL('./known-servers.ts', import.meta.url).href
   const program = `import { KnownServers } from ${JSON.stringify(module)}

@@ -8,18 +8,18 @@ import { Failure } from '../command-line/failure.ts'
 import type { Places } from './places.ts'
 
 const serverSchema = z.object({
-  /** Its origin. */
+  /** The origin. */
   url: z.string(),
   token: z.string(),
   pairedAt: z.string(),
-  /** Of a server that vouches for itself: the certificate that it must show. */
+  /** For a self-signed server: the certificate that it must present. */
   pinned: z.object({ certificate: z.string(), fingerprint: z.string() }).optional(),
 })
 const fileSchema = z.object({ version: z.literal(1), servers: z.array(serverSchema) })
 
 export type KnownServer = z.infer<typeof serverSchema>
 
-/** Servers that have let this device in, in a file that only its owner can read. */
+/** Servers paired with this device, in a file that only its owner can read. */
 export class KnownServers {
   readonly #file: string
 
@@ -38,7 +38,7 @@ export class KnownServers {
     if (parsed.success) return parsed.data.servers
     throw new Failure(exitCodes.configuration, `${this.#file} is not a list of servers.`, {
       type: 'unreadable-file',
-      why: 'Remove it, and pair with your servers again.',
+      why: 'Delete it and pair with your servers again.',
     })
   }
 
@@ -50,7 +50,7 @@ export class KnownServers {
     await this.#change((servers) => [...servers.filter(({ url }) => url !== server.url), server])
   }
 
-  /** False where it was not known. */
+  /** False if the server was not known. */
   async forget(url: string): Promise<boolean> {
     let isKnown = false
     await this.#change((servers) => {
@@ -60,7 +60,7 @@ export class KnownServers {
     return isKnown
   }
 
-  /** Under a lock: other processes pair and forget too. Nothing is written if `change` gives undefined. */
+  /** Holds a lock, because other processes also pair and forget. Writes nothing if `change` returns undefined. */
   async #change(change: (servers: KnownServer[]) => KnownServer[] | undefined): Promise<void> {
     await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
     await withFileLock(this.#file, async () => {
@@ -74,6 +74,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // no list of servers: the schema says so
+    return undefined // not a list of servers: the schema rejects it
   }
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { fakeHome } from '../testing/fake-home.ts'
 import { listFiles } from './list-files.ts'
 
-test('what git ignores is left out, and without ripgrep what is always left out', async () => {
+test('files that git ignores are skipped; without ripgrep, generated folders are skipped', async () => {
   await using home = await fakeHome()
   const { cwd } = home
   for (const folder of ['.git', 'src/deep', 'build', 'node_modules'])

@@ -4,23 +4,23 @@ import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface ListFilesOptions {
-  /** The one that comes with this package, unless a test says otherwise. */
+  /** Defaults to the bundled one; tests may pass another. */
   ripgrep?: string
 }
 
-/** A folder with more in it is not looked through to its end. */
+/** Folders with more entries are not read completely. */
 const maxListed = 100_000
 /** Without ripgrep it takes longer. */
 const maxWalked = 20_000
 const listMs = 10_000
 
-/** Folders that are full of what nobody wrote, also where no `.gitignore` says so. */
+/** Folders of generated files, skipped even without a `.gitignore`. */
 const leftOut = ['.git', 'node_modules', 'target', '__pycache__']
 
-/** Ignore files count also where there is no repository, as they do for the tools of the agent. */
+/** Ignore files also apply outside a repository, as for the agent's tools. */
 const fixedArguments = ['--no-config', '--no-messages', '--no-require-git', '--files', '--hidden', '--null']
 
-/** The paths below a folder, but for what its `.gitignore` leaves out; folders end with `/`. Links are not followed. */
+/** The paths below a folder, except those that `.gitignore` excludes. Folders end with `/`. Does not follow links. */
 export async function listFiles(root: string, options: ListFilesOptions = {}): Promise<string[]> {
   try {
     const program = options.ripgrep ?? (await import('@vscode/ripgrep')).rgPath
@@ -65,12 +65,12 @@ function foldersOf(files: readonly string[]): Set<string> {
   return folders
 }
 
-/** Breadth first: what lies near is found although there is too much. */
+/** Breadth first, so that nearby files are found even if the limit is reached. */
 async function walk(root: string): Promise<string[]> {
   const found: string[] = []
   const folders = ['']
   for (let folder = folders.shift(); folder !== undefined && found.length < maxWalked; folder = folders.shift()) {
-    // One that cannot be read has nothing to offer.
+    // An unreadable folder adds no paths.
     const entries = await opendir(join(root, folder)).catch(() => undefined)
     if (!entries) continue
     for await (const entry of entries) {
@@ -86,10 +86,10 @@ async function walk(root: string): Promise<string[]> {
 }
 
 const maxFound = 50
-/** A list is used again while somebody types. */
+/** Reuses a list while the user types. */
 const freshMs = 5000
 
-/** The paths below a folder that match what was typed. What begins with a dot is left out unless a dot was typed. */
+/** The paths below a folder that match the typed text. Skips hidden files unless the text begins with a dot. */
 export class FileMatches {
   readonly #root: string
   #seen: Promise<string[]> | undefined
@@ -125,7 +125,7 @@ export class FileMatches {
   }
 }
 
-/** The beginning of the path, then of the name, then a part of it, then the same letters in order. */
+/** Ranks matches: start of the path, start of the name, substring, then subsequence. */
 function rankOf(path: string, wanted: string): number {
   if (path.startsWith(wanted)) return 0
   const name = path.slice(path.lastIndexOf('/', path.length - 2) + 1)

@@ -8,7 +8,7 @@ import { openStore } from './open-store.ts'
 import { SessionHost } from './session-host.ts'
 import { surroundingsOf } from './surroundings.ts'
 
-test('the sessions of this machine are made, listed, searched, forked and shown as a tree', async () => {
+test('local sessions are created, listed, searched, forked and shown as a tree', async () => {
   await using home = await fakeHome()
   const store = await openStore(placesOf(home))
   const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
@@ -45,7 +45,7 @@ test('the sessions of this machine are made, listed, searched, forked and shown 
   await store.close()
 })
 
-test('other sessions are renamed and put away, and one that somebody is at is not', async () => {
+test('other sessions are renamed, archived and deleted, unless they are in use', async () => {
   await using home = await fakeHome()
   const store = await openStore(placesOf(home))
   const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
@@ -68,7 +68,7 @@ test('other sessions are renamed and put away, and one that somebody is at is no
   await store.close()
 })
 
-test('files are offered by the beginning of their path or name, a part of it, or its letters in order', async () => {
+test('files match by start of path or name, substring, or letters in order', async () => {
   await using home = await fakeHome()
   for (const folder of ['src/parts', 'node_modules/parts', '.hidden'])
     await mkdir(join(home.cwd, folder), { recursive: true })

@@ -8,9 +8,9 @@ import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/age
 export interface LocalSourceOptions {
   host: SessionHost
   store: SessionStore
-  /** Where new sessions work. */
+  /** The working folder of new sessions. */
   cwd: string
-  /** That new sessions begin with, if it was chosen for them. */
+  /** The model of new sessions, if one was chosen. */
   model?: ModelReference | undefined
   models: () => Promise<OfferedModel[]>
 }
@@ -20,7 +20,7 @@ export interface LocalSource extends SessionSource {
   readonly made: readonly string[]
 }
 
-/** The sessions of this user on this machine, whoever owns them. */
+/** The sessions of this user on this machine, including those that other processes own. */
 export function localSource({ host, store, cwd, model, models }: LocalSourceOptions): LocalSource {
   const files = new FileMatches(cwd)
   const made: string[] = []
@@ -60,7 +60,7 @@ export function localSource({ host, store, cwd, model, models }: LocalSourceOpti
   }
 }
 
-/** All that can be chosen, those of servers on this machine with them. */
+/** All available models, including those of servers on this machine. */
 export async function offeredModels(registry: ModelRegistry): Promise<OfferedModel[]> {
   await registry.discover()
   return (await registry.list()).map(offered)

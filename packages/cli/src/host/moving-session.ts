@@ -16,17 +16,17 @@ import {
 import { newId, type Transcript } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 
-/** One session for a screen, wherever it is just now: at its owner, and here when that one has gone. */
+/** One session for a screen, wherever it runs: at its owner, and here once the owner has exited. */
 export class MovingSession extends SessionCommands implements SessionHandle {
   readonly sessionId: string
-  /** A screen that throws is reported, and the session goes on. */
+  /** Reports an error thrown by the screen; the session continues. */
   readonly #listeners = new Listeners<SessionChange>((error) => process.emitWarning(error as Error))
   #current: SessionHandle
   #stop: () => void
   #presence: PresenceNews | undefined
-  /** Set where it is over for the screen, whatever the handle says. */
+  /** Set when the session is over for the screen, whatever the handle says. */
   #ended: ClosedReason | undefined
-  /** While somebody looks for the next place of it. */
+  /** Set while the session is being reopened elsewhere. */
   #mayMove = true
   #moved = Promise.withResolvers<void>()
 
@@ -57,10 +57,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     return this.#listeners.add(listener)
   }
 
-  /**
-   * What its owner has not answered when it ends is given to the next one, under the same id: where the first one did it after all, it
-   * is not done again.
-   */
+  /** If the owner exits before it answers, the next owner receives the command under the same id, so that it is not executed twice. */
   async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
     const id = options.id ?? newId()
     for (;;) {
@@ -88,7 +85,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     this.#current.present(presence)
   }
 
-  /** The screen goes on with this one. What the one before has not answered is given to it. */
+  /** Switches the screen to this handle and resends unanswered commands. */
   async moveTo(next: SessionHandle): Promise<void> {
     if (this.isClosed) return next.close()
     const before = this.#current
@@ -98,7 +95,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     if (this.#presence) next.present(this.#presence)
     this.#moved.resolve()
     this.#moved = Promise.withResolvers<void>()
-    // Before anybody is told: what was asked for earlier comes first.
+    // Before any notification, so that earlier commands keep their order.
     const closed = before.close()
     this.#tell({ type: 'status' })
     this.#tell({ type: 'transcript' })
@@ -106,13 +103,13 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     await closed
   }
 
-  /** Nobody looks for another place of it any more. */
+  /** Stops looking for another owner. */
   stay(): void {
     this.#mayMove = false
     this.#moved.resolve()
   }
 
-  /** It is over: what has no answer is rejected. */
+  /** The session is over: rejects unanswered commands. */
   async end(reason: ClosedReason): Promise<void> {
     if (this.isClosed) return
     this.#ended = reason
@@ -131,7 +128,7 @@ export class MovingSession extends SessionCommands implements SessionHandle {
   }
 }
 
-/** Whether nobody knows what came of it, or nobody began with it. */
+/** Whether the outcome is unknown or the command was never started. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof ProblemError && (error.type === 'closed' || error.type === 'shutting-down')
 }

@@ -5,7 +5,7 @@ import type { Places } from './places.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 
-/** The sessions of this user, as files. Whoever opens it closes it. */
+/** The sessions of this user, as files. The caller closes it. */
 export async function openStore({ sessions }: Pick<Places, 'sessions'>): Promise<SessionStore> {
   await mkdir(sessions, { recursive: true, mode: 0o700 })
   return openFileStore({ folder: sessions })

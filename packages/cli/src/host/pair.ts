@@ -8,7 +8,7 @@ import { connectionFailure } from './connection-failure.ts'
 import type { KnownServer } from './known-servers.ts'
 import { transportFor, type Way } from './transport.ts'
 
-/** An address as it is typed or pasted. The code and the fingerprint stand behind the `#`. */
+/** A typed or pasted address. The code and the fingerprint follow the `#`. */
 export interface ServerLink {
   /** The origin. */
   url: string
@@ -24,23 +24,23 @@ export function parseServerLink(text: string): ServerLink | undefined {
   return { url: url.origin, ...(code !== null && { code }), ...(fingerprint !== null && { fingerprint }) }
 }
 
-/** Throws where the token would travel in clear, or where the link promises a certificate that nobody would look at. */
+/** Throws if the token would be sent unencrypted, or if the link has a fingerprint but http presents no certificate. */
 export function requireSafe({ url, fingerprint }: ServerLink, { allowInsecure }: { allowInsecure: boolean }): void {
   const { protocol, host, hostname: name } = new URL(url)
   if (protocol === 'https:') return
   const shown = harmlessLine(url)
   const next = [`tapetree attach https://${harmlessLine(host)}`]
   if (fingerprint !== undefined) {
-    throw new Failure(exitCodes.usage, `${shown} names the fingerprint of a certificate, and http shows none.`, {
+    throw new Failure(exitCodes.usage, `${shown} includes a certificate fingerprint, but http has no certificate.`, {
       type: 'insecure-link',
-      why: 'Somebody may have changed the link. Use it as the server prints it.',
+      why: 'The link may have been changed. Use it as the server prints it.',
       next,
     })
   }
   if (allowInsecure || isThisMachine(name)) return
-  throw new Failure(exitCodes.usage, `${shown} is on another machine, and http encrypts nothing.`, {
+  throw new Failure(exitCodes.usage, `${shown} is on another machine, and http is not encrypted.`, {
     type: 'insecure-link',
-    why: 'Everyone on the way would read the token.',
+    why: 'Anyone on the network could read the token.',
     next: [...next, `tapetree attach ${shown} --allow-insecure`],
   })
 }
@@ -64,9 +64,9 @@ export async function pair({ url, code = '', fingerprint }: ServerLink): Promise
   const paired = answer.ok ? pairedSchema.safeParse(await answer.json()).data : undefined
   const token = paired && 'token' in paired ? paired.token : undefined
   if (typeof token !== 'string') {
-    throw new Failure(exitCodes.noModel, 'The link does not let anybody in any more.', {
+    throw new Failure(exitCodes.noModel, 'This pairing link has expired or was already used.', {
       type: 'link-used-up',
-      why: 'A link is good once, and for five minutes. The server prints another one when Enter is pressed there.',
+      why: 'A link works once, within five minutes. Press Enter in the terminal of the server to print another one.',
     })
   }
   return { url, token, pairedAt: new Date().toISOString(), ...(pinned && { pinned }) }
@@ -82,7 +82,7 @@ function wayTo({ pinned }: Pick<KnownServer, 'pinned'>): Way {
   return pinned ? { type: 'pinned', ...pinned } : { type: 'network' }
 }
 
-/** The certificate that the server shows, if it is the one that the link names. Nothing is sent to any other. */
+/** The certificate that the server presents, if the link names it. Sends nothing to any other server. */
 async function pinnedCertificate(url: string, fingerprint: string): Promise<NonNullable<KnownServer['pinned']>> {
   const { hostname: host, port } = new URL(url)
   const { promise, resolve, reject } = Promise.withResolvers<{ raw: Buffer; fingerprint256: string }>()
@@ -97,11 +97,15 @@ async function pinnedCertificate(url: string, fingerprint: string): Promise<NonN
       throw connectionFailure(url, cause)
     })
     if (shown.fingerprint256 === fingerprint) return { certificate: pemOf(shown.raw), fingerprint }
-    throw new Failure(exitCodes.configuration, `${harmlessLine(url)} shows another certificate than its link names.`, {
-      type: 'wrong-certificate',
-      why: 'Somebody may be in between. Nothing was sent.',
-      next: ['tapetree serve --self-signed'],
-    })
+    throw new Failure(
+      exitCodes.configuration,
+      `The certificate of ${harmlessLine(url)} does not match its pairing link.`,
+      {
+        type: 'wrong-certificate',
+        why: 'The connection may be intercepted. Nothing was sent.',
+        next: ['tapetree serve --self-signed'],
+      },
+    )
   } finally {
     socket.destroy()
   }

@@ -3,7 +3,7 @@ import { placesOf } from './places.ts'
 
 const home = '/home/ada'
 
-test('everything lies where XDG says', () => {
+test('files are in the XDG folders', () => {
   const env = { XDG_CONFIG_HOME: '/c', XDG_DATA_HOME: '/d', XDG_STATE_HOME: '/s', XDG_RUNTIME_DIR: '/run/user/1' }
   expect(placesOf({ home, env })).toEqual({
     config: '/c/tapetree',
@@ -13,7 +13,7 @@ test('everything lies where XDG says', () => {
   })
 })
 
-test('without these variables, and with relative ones, below the home folder', () => {
+test('without these variables, or with relative ones, files are below the home folder', () => {
   expect(placesOf({ home, env: { XDG_DATA_HOME: 'data' } })).toMatchObject({
     config: '/home/ada/.config/tapetree',
     sessions: '/home/ada/.local/share/tapetree/sessions',
@@ -21,7 +21,7 @@ test('without these variables, and with relative ones, below the home folder', (
   })
 })
 
-test('TAPETREE_HOME puts all of it into one folder', () => {
+test('TAPETREE_HOME puts all files in one folder', () => {
   expect(placesOf({ home, env: { TAPETREE_HOME: '/t' } })).toMatchObject({
     config: '/t',
     sessions: '/t/sessions',

@@ -3,15 +3,15 @@ import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Io } from '../command-line/io.ts'
 
-/** Where everything of the user's lies. `TAPETREE_HOME` puts all of it into one folder; otherwise each goes where XDG says. */
+/** Where the user's files are. `TAPETREE_HOME` puts all of them in one folder; otherwise XDG decides. */
 export interface Places {
   /** Settings, credentials, grants. */
   config: string
   /** The sessions. */
   sessions: string
-  /** History of the composer, tokens of the server, certificates. */
+  /** Composer history, server tokens, certificates. */
   state: string
-  /** Sockets. Short, because the path of a socket has about 100 bytes. */
+  /** Sockets. Short, because a socket path is limited to about 100 bytes. */
   runtime: string
 }
 
@@ -27,7 +27,7 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
   return { config, sessions: join(data, 'tapetree', 'sessions'), state: join(state, 'tapetree'), runtime }
 }
 
-/** A relative path in a variable would mean another folder each time. */
+/** Ignores relative paths in variables: they would depend on the working folder. */
 function absoluteOr(path: string | undefined, otherwise: string): string {
   return path !== undefined && isAbsolute(path) ? path : otherwise
 }

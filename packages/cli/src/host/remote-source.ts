@@ -27,9 +27,9 @@ import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '
 
 export interface RemoteSourceOptions {
   address: ServerAddress & { connect: Connect }
-  /** The server, for people. */
+  /** The server, as shown to people. */
   where: string
-  /** How many entries a screen begins with. */
+  /** How many entries a screen loads first. */
   window?: number
   clientName?: string
 }
@@ -37,7 +37,7 @@ export interface RemoteSourceOptions {
 /** The sessions of a server. */
 export function remoteSource({ address, where, window = 200, clientName }: RemoteSourceOptions): SessionSource {
   const rest = new RestClient(address)
-  /** The files of a server are those of a session's folder. */
+  /** On a server, files are those of the session's folder. */
   let current: string | undefined
   const open = async (sessionId: string, cwd?: string): Promise<OpenedSession> => {
     const handle = await RemoteSession.open({
@@ -100,7 +100,7 @@ async function firstRoot(address: ServerAddress): Promise<string> {
   throw new ProblemError({ type: 'folder-not-found', title: 'Folder not found', status: 404, detail })
 }
 
-/** For the few routes that the client has no method for. */
+/** For the few routes without a client method. */
 async function ask<T>(
   { baseUrl, token, fetch = globalThis.fetch }: ServerAddress,
   path: string,
@@ -172,10 +172,10 @@ async function* entriesOf(rest: RestClient, sessionId: string): AsyncGenerator<E
   }
 }
 
-/** The most that a server gives at once. */
+/** The largest page that a server returns. */
 const maxListed = 200
 
-/** Sessions of a server, as a store lists its own. */
+/** Lists sessions of a server as a store lists its own. */
 export async function sessionPage(rest: RestClient, query: SessionQuery): Promise<SessionPage> {
   const { sessions, cursor } = await rest.sessions(queryOf(query))
   return { sessions: sessions.map(infoOf), ...(cursor !== undefined && { cursor }) }

@@ -4,22 +4,26 @@ import { join } from 'node:path'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 
-/** A place in this folder for the socket of this process. The folder is made, and must be ours alone. */
+/** The socket path of this process in this folder. Creates the folder, which must belong to this user alone. */
 export async function socketPathIn(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const found = await lstat(folder)
   const isOurs = found.isDirectory() && found.uid === (process.getuid?.() ?? found.uid)
   if (!isOurs) {
-    throw new Failure(exitCodes.configuration, `${folder} belongs to somebody else, so no socket is put there.`, {
-      type: 'foreign-folder',
-      next: ['tapetree doctor'],
-    })
+    throw new Failure(
+      exitCodes.configuration,
+      `${folder} belongs to another user, so tapetree creates no socket there.`,
+      {
+        type: 'foreign-folder',
+        next: ['tapetree doctor'],
+      },
+    )
   }
   if ((found.mode & 0o077) !== 0) await chmod(folder, 0o700)
   return join(folder, `${process.pid}-${randomBytes(3).toString('hex')}.sock`)
 }
 
-/** Takes away what processes left behind that were killed. */
+/** Removes the sockets of killed processes. */
 export async function removeStaleSockets(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const [, process] = /^(\d+)-[0-9a-f]+\.sock$/.exec(name) ?? []

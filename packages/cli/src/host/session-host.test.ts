@@ -70,7 +70,7 @@ describe('a session host', () => {
     expect((await store.list()).sessions).toEqual([])
   })
 
-  test('owns a session that it makes, and runs it in its folder', async () => {
+  test('owns a session that it creates, and runs it in its folder', async () => {
     const { home, host } = await here()
     saying(home, 'Hello.')
     const { handle, access, cwd } = await host.open(await host.create({ cwd: home.cwd }))
@@ -80,7 +80,7 @@ describe('a session host', () => {
     expect(answersIn(handle)).toEqual(['Hello.'])
   })
 
-  test('attaches to the process that owns a session, and takes it over when that one is killed', async () => {
+  test('attaches to the process that owns a session, and takes over when that process is killed', async () => {
     const { home, host, owner } = await here()
     saying(home, 'From the owner.', 'From here.')
     const { process: other, sessionId } = await owner('new')
@@ -91,7 +91,7 @@ describe('a session host', () => {
     const image = await host.keepImage(sessionId, { bytes: pixel, mediaType: 'image/png' })
     expect(image).toMatch(/^[0-9a-f]{64}$/)
 
-    // What the owner does not answer any more is carried out by the next one.
+    // The next owner executes what the previous one did not answer.
     other.kill('SIGSTOP')
     const unanswered = opened.handle.prompt('two')
     other.kill('SIGKILL')
@@ -101,7 +101,7 @@ describe('a session host', () => {
     expect(answersIn(opened.handle)).toEqual(['From the owner.', 'From here.'])
   })
 
-  test('does not do again what an owner did and did not answer', async () => {
+  test('does not repeat a command that an owner executed without answering', async () => {
     const { home, host } = await here()
     saying(home, 'Once.', 'Twice.')
     const sessionId = await host.create({ cwd: home.cwd })
@@ -118,7 +118,7 @@ describe('a session host', () => {
     await expect(moving.prompt('two')).rejects.toMatchObject({ type: 'closed' })
   })
 
-  test('lets another process attach to a session of its own', async () => {
+  test('lets another process attach to its session', async () => {
     const { home, host, owner } = await here()
     const sessionId = await host.create({ cwd: home.cwd })
     const { handle } = await host.open(sessionId)
@@ -131,7 +131,7 @@ describe('a session host', () => {
     expect(await host.isInUse(sessionId)).toBe(true)
   })
 
-  test('is told when a session of another one is gone for good', async () => {
+  test('learns when a session of another process is gone for good', async () => {
     const { home, host, store } = await here()
     const sessionId = await host.create({ cwd: home.cwd })
     await host.open(sessionId)
@@ -148,7 +148,7 @@ describe('a session host', () => {
     expect(handle.status).toEqual({ type: 'closed', reason: 'gone' })
   })
 
-  test('only reads where the owner does not answer, and says who it is', async () => {
+  test('opens read-only if the owner does not answer, and names the owner', async () => {
     const { host, owner } = await here()
     const { process: other, sessionId } = await owner('new', 'silent')
     const { handle, access } = await host.open(sessionId)
@@ -159,7 +159,7 @@ describe('a session host', () => {
     await expect(handle.prompt('hi')).rejects.toMatchObject({ type: 'session-owned' })
   })
 
-  test('takes over from an owner that ends while it is waited for', async () => {
+  test('takes over from an owner that exits during the wait', async () => {
     const { host, owner, store } = await here()
     const child = await owner('new', 'silent')
     const open = store.open.bind(store)
@@ -172,7 +172,7 @@ describe('a session host', () => {
     expect((await host.open(child.sessionId)).access).toEqual({ type: 'owner' })
   })
 
-  test('opens what a killed process has left, with its run to be resumed', async () => {
+  test('opens the session of a killed process, with its run to be resumed', async () => {
     const { home, host, owner, store } = await here()
     home.provider.script({
       type: 'answer',
@@ -195,7 +195,7 @@ describe('a session host', () => {
     expect(handle.state('run')?.waitingFor).toMatchObject({ type: 'resume' })
   })
 
-  test('puts its socket only where nobody else can, and clears away those of the dead', async () => {
+  test('creates its socket only in a private folder, and removes stale sockets', async () => {
     const { home, host } = await here()
     const { runtime } = placesOf(home)
     await writeFile(join(runtime, '999999999-abcdef.sock'), '')
@@ -212,7 +212,7 @@ describe('a session host', () => {
   })
 })
 
-/** A handle whose answers get lost on the way, until it is closed. */
+/** A handle whose answers are lost until it is closed. */
 function unheard(handle: SessionHandle): SessionHandle {
   const cut = Promise.withResolvers<never>()
   cut.promise.catch(() => undefined)

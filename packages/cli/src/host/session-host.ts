@@ -28,29 +28,26 @@ import { socketPathIn } from './runtime-folder.ts'
 export interface SessionHostOptions {
   io: Pick<Io, 'env' | 'home'>
   store: SessionStore
-  /** What hosts the sessions: runs that it leaves in the middle are taken up by the same kind. */
+  /** The kind of host: only a host of the same kind resumes its interrupted runs. */
   owner: 'terminal' | 'server'
-  /** What was said on the command line. */
+  /** Choices from the command line. */
   flags?: SettingsInput
-  /** What only a run says: a system prompt of its own, and which tools there are. */
+  /** Options of `tapetree run` only: its own system prompt and the list of tools. */
   agent?: Pick<CodingAgentOptions, 'systemPrompt' | 'toolNames'>
   whenNobodyAnswers?: 'wait' | 'deny'
-  /** That of the system, unless it is said otherwise. */
+  /** Defaults to the system clock. */
   keyring?: Keyring
-  /** What went wrong beside the conversation, a sentence each. */
+  /** Problems outside the conversation, a sentence each. */
   onProblem?: (problem: { source: string; message: string }) => void
-  /** Rejects where a session must not work in a folder. */
+  /** Rejects if a session must not work in a folder. */
   checkFolder?: (cwd: string) => Promise<unknown>
   observers?: LiveSessionsOptions['observers']
-  /** How many entries a screen begins with. */
+  /** How many entries a screen loads first. */
   window?: number
   clientName?: string
 }
 
-/**
- * The sessions that this process owns, and the way to those that others own. Its socket is announced with every session, and opened
- * by `listen`.
- */
+/** The sessions that this process owns, and access to those of others. Announces its socket with every session; `listen` opens it. */
 export class SessionHost implements AsyncDisposable {
   readonly sessions: LiveSessions
   readonly socketPath: string | undefined
@@ -59,7 +56,7 @@ export class SessionHost implements AsyncDisposable {
   readonly #closing = new AbortController()
   /** Sessions that this process has opened for writing before. */
   readonly #openedBefore = new Set<string>()
-  /** Sessions of others that are looked after until they are closed. */
+  /** Sessions of others that are followed until they are closed. */
   readonly #followed = new Set<Promise<void>>()
   #server: Promise<SocketServer> | undefined
 
@@ -70,7 +67,7 @@ export class SessionHost implements AsyncDisposable {
     this.sessions = new LiveSessions({
       store,
       openDriver: async (sessionId) => {
-        // The first to open a session in this process says where it answers; the driver shares what was opened.
+        // The first to open a session in this process sets its address; the driver shares open sessions.
         await using _announced = await this.#claim(sessionId)
         return await openCodingDriver(sessionId, this.#driverOptions(sessionId))
       },
@@ -83,7 +80,7 @@ export class SessionHost implements AsyncDisposable {
 
   static async open(options: SessionHostOptions): Promise<SessionHost> {
     const { runtime } = placesOf(options.io)
-    // Without a socket nobody else can attach; that is no reason not to work.
+    // Without a socket, other screens cannot attach, but everything else works.
     const socketPath = await socketPathIn(runtime).catch((error: unknown) => {
       options.onProblem?.({ source: 'socket', message: messageOf(error) })
       return undefined
@@ -91,12 +88,12 @@ export class SessionHost implements AsyncDisposable {
     return new SessionHost(options, socketPath)
   }
 
-  /** Makes a session and gives its id. */
+  /** Creates a session and returns its id. */
   async create(newSession: NewSession): Promise<string> {
     return this.sessions.create(newSession)
   }
 
-  /** Makes a session and opens it. If it cannot be opened, as for want of a key, it goes to the trash. */
+  /** Creates a session and opens it. If opening fails, for example without a key, moves it to the trash. */
   async openNew(newSession: NewSession): Promise<OpenedSession> {
     const sessionId = await this.create(newSession)
     try {
@@ -107,7 +104,7 @@ export class SessionHost implements AsyncDisposable {
     }
   }
 
-  /** Opens a session: here, at the process that owns it, or to be read where that one does not answer. */
+  /** Opens a session: here, through the process that owns it, or read-only if that process does not answer. */
   async open(sessionId: string): Promise<OpenedSession> {
     const place = await this.#openWhereItIs(sessionId)
     if (place.access.type === 'owner') return place
@@ -118,7 +115,7 @@ export class SessionHost implements AsyncDisposable {
     return opened
   }
 
-  /** Lets other processes attach. Costs nothing to a screen that is painted before. */
+  /** Lets other processes attach. Call it after the first frame. */
   async listen(): Promise<void> {
     const { socketPath: path, sessions } = this
     if (path === undefined || this.#closing.signal.aborted) return
@@ -128,23 +125,23 @@ export class SessionHost implements AsyncDisposable {
     )
   }
 
-  /** Whether a session of this process is at work, or somebody else looks at it. */
+  /** Whether a session of this process is running or open on another screen. */
   async isInUse(sessionId: string): Promise<boolean> {
     const live = await this.sessions.peek(sessionId)
     return live !== undefined && !live.isIdle
   }
 
-  /** Into the archive or the trash, where nobody is at it. */
+  /** Moves a session to the archive or the trash, unless it is in use. */
   async putAway(sessionId: string, place: 'archive' | 'trash'): Promise<void> {
     if (await this.isInUse(sessionId)) {
-      throw new SessionError('session-busy', `Session ${sessionId} is open, and is put away when it is closed.`)
+      throw new SessionError('session-busy', `Session ${sessionId} is open. Close it first.`)
     }
     await this.sessions.release(sessionId)
     await (place === 'archive' ? this.#options.store.archive(sessionId) : this.#options.store.delete(sessionId))
     this.sessions.changed(sessionId)
   }
 
-  /** Keeps an image where the session is. */
+  /** Stores an image where the session is. */
   async keepImage(sessionId: string, image: { bytes: Uint8Array; mediaType: string }): Promise<string> {
     const address = this.#attached.get(sessionId)
     if (address) {
@@ -155,7 +152,7 @@ export class SessionHost implements AsyncDisposable {
     return (await live.session.putBlob(image.bytes)).sha256
   }
 
-  /** Runs that go on are left open in the log, to be resumed. */
+  /** Leaves active runs open in the log, to be resumed. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all(this.#followed)
@@ -187,7 +184,7 @@ export class SessionHost implements AsyncDisposable {
   }
 
   async #openHere(session: Session): Promise<OpenedSession> {
-    // Held until the driver has it too: nobody can take it in between.
+    // Held until the driver has it too, so that no other process can claim it in between.
     await using held = session
     const { id: sessionId } = held
     const handle = await LocalSession.open({ sessions: this.sessions, sessionId, ...this.#screen() }).catch(asProblem)
@@ -200,7 +197,7 @@ export class SessionHost implements AsyncDisposable {
     return this.#options.store.open(sessionId, socket === undefined ? {} : { socket })
   }
 
-  /** The mode of the command line is for the first time only: after that the user may have chosen another one. */
+  /** Applies the mode from the command line only once: the user may change it later. */
   #flagsFor(sessionId: string): SettingsInput | undefined {
     const { flags } = this.#options
     const isFirst = !this.#openedBefore.has(sessionId)
@@ -255,7 +252,7 @@ async function readOnly(
   return { handle, access: { type: 'read-only', reason }, cwd: session.header?.cwd }
 }
 
-/** Problems of live sessions, as every handle tells them. */
+/** Problems of live sessions, as every handle reports them. */
 function asProblem(error: unknown): never {
   throw error instanceof ServerProblem ? new ProblemError(error.problem, { cause: error }) : error
 }
@@ -264,8 +261,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Names the command that helps. */
+/** Adds the command that helps. */
 function withCommand({ source, message, changedServer }: AgentProblem): { source: string; message: string } {
   if (changedServer === undefined) return { source, message }
-  return { source, message: `${message} To see the change and accept it: tapetree mcp accept ${changedServer}` }
+  return { source, message: `${message} To review and accept the change: tapetree mcp accept ${changedServer}` }
 }

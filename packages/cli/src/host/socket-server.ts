@@ -2,9 +2,9 @@ import { defaultTenant, startServer, type LiveSessions, type SocketServer } from
 import { dirname } from 'node:path'
 import { removeStaleSockets } from './runtime-folder.ts'
 
-/** Lets other processes of the same user in, to the sessions of this one. */
+/** Lets other processes of the same user open the sessions of this process. */
 export async function serveSocket(sessions: LiveSessions, path: string): Promise<SocketServer> {
   const server = await startServer({ port: null, unixSocket: path, tenants: new Map([[defaultTenant, sessions]]) })
-  await removeStaleSockets(dirname(path)).catch(() => undefined) // they are only in the way of who looks there
+  await removeStaleSockets(dirname(path)).catch(() => undefined) // stale sockets only clutter the folder
   return server
 }

@@ -15,7 +15,7 @@ import {
 } from '@tapetree/agent'
 import type { Io } from '../command-line/io.ts'
 
-/** What lies around the sessions of a folder. */
+/** The environment of sessions in a folder. */
 export interface Surroundings {
   readonly trust: ProjectTrust
   readonly settings: LoadedSettings
@@ -23,7 +23,7 @@ export interface Surroundings {
   readonly credentials: Credentials
 }
 
-/** Settings and models as they hold in a folder, with nothing of a repository that was not trusted before. */
+/** Settings and models that apply in a folder. Ignores untrusted repository settings. */
 export async function surroundingsOf(
   { home, env }: Pick<Io, 'home' | 'env'>,
   { cwd, flags, trust: settled }: { cwd: string; flags?: SettingsInput; trust?: ProjectTrust },

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.unstubAllEnvs()
 })
 
-test('another certificate than the pinned one is refused, whatever the environment says about certificates', async () => {
+test('any certificate except the pinned one is rejected, whatever the environment says', async () => {
   await using home = await fakeHome()
   const sessions = new LiveSessions({
     store: memoryStore(),

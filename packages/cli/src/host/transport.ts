@@ -9,11 +9,11 @@ import { WebSocket } from 'ws'
 /** How a server is reached. */
 export type Way =
   | { type: 'network' }
-  /** Over TLS with this certificate and no other, whatever name it is for. */
+  /** Over TLS with exactly this certificate, for any host name. */
   | { type: 'pinned'; certificate: string; fingerprint: string }
   | { type: 'unix-socket'; path: string }
 
-/** What the client needs to reach a server that the platform's own `fetch` and `WebSocket` cannot. */
+/** What the client needs to reach a server that the platform's `fetch` and `WebSocket` cannot. */
 export interface Transport {
   fetch: typeof globalThis.fetch
   connect: Connect
@@ -26,13 +26,13 @@ export function transportFor(way: Way): Transport {
 }
 
 function socketOptions(way: Way): WebSocket.ClientOptions {
-  // Frames are small and many: compressing them costs more than it saves.
+  // Frames are small and many: compression costs more than it saves.
   const common = { perMessageDeflate: false, handshakeTimeout: 10_000 }
   switch (way.type) {
     case 'network':
       return common
     case 'pinned':
-      // The types of `ws` have another idea of what the check gives.
+      // The types of `ws` declare another return type for this check.
       return { ...common, ...(pinnedTo(way) as object) }
     case 'unix-socket':
       return { ...common, createConnection: () => connectSocket(way.path) }
@@ -42,8 +42,8 @@ function socketOptions(way: Way): WebSocket.ClientOptions {
 }
 
 /**
- * The certificate is its own authority, so the handshake itself refuses another one: nothing is sent before. That it refuses is said
- * here, because the environment can turn it off for whoever says nothing.
+ * The certificate is its own authority, so the handshake rejects any other before anything is sent. Sets the rejection explicitly, because
+ * an environment variable can change the default.
  */
 function pinnedTo({ certificate, fingerprint }: Extract<Way, { type: 'pinned' }>): {
   ca: string
@@ -61,7 +61,7 @@ function pinnedTo({ certificate, fingerprint }: Extract<Way, { type: 'pinned' }>
 export const wrongCertificateCode = 'ANOTHER_CERTIFICATE'
 
 function wrongCertificate(): Error {
-  return Object.assign(new Error('The server shows another certificate.'), { code: wrongCertificateCode })
+  return Object.assign(new Error('The server presents another certificate.'), { code: wrongCertificateCode })
 }
 
 async function fetchBy(way: Exclude<Way, { type: 'network' }>, asked: Request): Promise<Response> {

@@ -22,7 +22,7 @@ const keys: Record<string, PlayAction> = {
   '\u001bOD': { type: 'seek', events: -seekEvents },
 }
 
-/** What was typed, several keys at a time perhaps. */
+/** Typed input, perhaps several keys at a time. */
 export function actionsIn(typed: string): PlayAction[] {
   // oxlint-disable-next-line no-control-regex
   const pressed = typed.match(/\u001b(?:\[[0-9;]*|O)?[A-Za-z~]|[^]/gu) ?? []
@@ -31,7 +31,7 @@ export function actionsIn(typed: string): PlayAction[] {
 
 const speeds = [0.25, 0.5, 1, 2, 5, 10, 20, 50, Infinity]
 
-/** The next one up or down. */
+/** The next speed up or down. */
 export function nextSpeed(speed: number, by: 1 | -1): number {
   const next = by > 0 ? speeds.find((each) => each > speed) : speeds.findLast((each) => each < speed)
   return next ?? speed

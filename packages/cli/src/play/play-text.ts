@@ -1,13 +1,13 @@
 import type { PlaybackEvent } from '@tapetree/session'
 import { callArgument, contentText } from '../text/content-text.ts'
-import type { Styles } from '../command-line/colour.ts'
+import type { Styles } from '../command-line/color.ts'
 import { counted } from '../text/amounts.ts'
 import { harmless } from '../text/harmless.ts'
 
 const maxOutputLines = 20
 const maxThoughtLines = 10
 
-/** An event for a terminal: when, who, what. Long output is cut; the session has all of it. */
+/** An event for a terminal: time, author, content. Cuts long output; the session has all of it. */
 export function eventText(event: PlaybackEvent, styles: Styles): string {
   const { dim, bold, cyan, green, red, yellow } = styles
   const time = dim(clockOf(event.timestamp))
@@ -47,7 +47,7 @@ export function eventText(event: PlaybackEvent, styles: Styles): string {
   }
 }
 
-/** As the clock on the wall had it. */
+/** In local time. */
 export function clockOf(timestamp: string): string {
   const time = new Date(timestamp)
   return Number.isNaN(time.getTime()) ? '--:--:--' : time.toTimeString().slice(0, 8)

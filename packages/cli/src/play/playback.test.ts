@@ -12,7 +12,7 @@ async function playerOf(count: number): Promise<Player> {
   return await session.play()
 }
 
-/** Waits that are written down, and end when the test says so. */
+/** Records waits, and ends them when the test says so. */
 class TestClock implements PlayerClock {
   readonly waits: number[] = []
   #let = Promise.withResolvers<void>()
@@ -43,7 +43,7 @@ interface Played {
   shown: string[]
   states: PlaybackState[]
   clock: TestClock
-  /** Resolves when playback has stopped for a person. */
+  /** Resolves when playback has paused for the user. */
   paused: () => Promise<void>
 }
 
@@ -73,7 +73,7 @@ async function playing(count: number, signal = new AbortController().signal): Pr
   return { playback, shown, states, clock, paused: () => pause.promise }
 }
 
-test('it can be paused, stepped, sped up and sought, and goes on to the end', async () => {
+test('playback can be paused, stepped, sped up and moved, and plays to the end', async () => {
   const { playback, shown, states, clock, paused } = await playing(15)
   let waiting = clock.waiting()
   const done = playback.run()
@@ -101,7 +101,7 @@ test('it can be paused, stepped, sped up and sought, and goes on to the end', as
   expect(shown.slice(2)).toEqual(['event 12', 'event 13', 'event 14', 'event 15'])
 })
 
-test('it ends when it is told to, and throws when it is interrupted', async () => {
+test('playback ends on request, and throws when it is interrupted', async () => {
   const first = await playing(5)
   let waiting = first.clock.waiting()
   const done = first.playback.run()
@@ -118,7 +118,7 @@ test('it ends when it is told to, and throws when it is interrupted', async () =
   await expect(running).rejects.toThrow('aborted')
 })
 
-test('keys are told apart however they arrive', () => {
+test('keys are recognized however they arrive', () => {
   expect(actionsIn(' .\u001b[C\u001bOD+-xq\u0003').map(({ type }) => type)).toEqual([
     ...['pause', 'step', 'seek', 'seek', 'speed', 'speed', 'quit', 'interrupt'],
   ])

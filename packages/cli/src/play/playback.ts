@@ -6,7 +6,7 @@ export interface PlaybackOptions {
   speed: number
   maxGapMs: number
   show: (event: PlaybackEvent) => Promise<void>
-  /** Told after every change that a person makes, and before each wait. */
+  /** Called after every change by the user, and before each wait. */
   status?: (state: PlaybackState) => void
   signal: AbortSignal
   clock?: PlayerClock
@@ -17,21 +17,21 @@ export interface PlaybackState {
   length: number
   speed: number
   isPaused: boolean
-  /** The event that comes next. */
+  /** The next event. */
   next: PlaybackEvent | undefined
 }
 
 type PlaybackAction = Exclude<PlayAction, { type: 'interrupt' }>
 
-/** Plays to the end, and does what it is told meanwhile. */
+/** Plays to the end and handles commands meanwhile. */
 export class Playback {
   readonly #options: PlaybackOptions
   #speed: number
   #isPaused = false
   #hasQuit = false
-  /** Ends the wait for the next event: something has changed. */
+  /** Ends the wait for the next event because something has changed. */
   #wake = new AbortController()
-  /** What was asked for and not done yet: it is never done between an event and its text. */
+  /** Pending commands. They never run between an event and its text. */
   readonly #actions: PlaybackAction[] = []
 
   constructor(options: PlaybackOptions) {
@@ -57,7 +57,7 @@ export class Playback {
     }
   }
 
-  /** True at the end; false where something has changed. */
+  /** True at the end; false if something has changed. */
   async #playOn(): Promise<boolean> {
     const { player, maxGapMs, signal, show, clock } = this.#options
     const wake = this.#wake.signal

@@ -9,23 +9,23 @@ import { z } from 'zod'
 interface InputOptions {
   session: PrintSession
   stdin: Input
-  /** Sent before anything is read. */
+  /** Sent before any line is read. */
   first?: { text: string; imageIds: string[] }
-  /** Told of each run once, when it is over. */
+  /** Called once for each run, when it has ended. */
   onEnded: (ended: Ended) => Promise<void>
-  /** Of a line that could not be carried out. */
+  /** Called for a line that could not be executed. */
   onProblem: (sentence: string) => Promise<void>
-  /** Nobody can answer any more. */
+  /** No more answers can arrive. */
   onEndOfInput: () => void
 }
 
-/** Carries out lines of JSON until there are no more and nothing waits. Gives the first failure, if any. */
+/** Executes lines of JSON until there are no more and nothing is pending. Returns the first failure, if any. */
 export async function answerInput(options: InputOptions): Promise<Failure | undefined> {
   const { stdin, session, first, onEndOfInput, onProblem } = options
   const { signal } = session
   const reports = new Reports(options)
   if (first) reports.add((await session.send('prompt', first.text, first.imageIds)).ended)
-  // Nothing may be awaited between this and the loop: lines that come before it are lost.
+  // Do not await anything between this and the loop: lines that arrive earlier would be lost.
   const lines = createInterface({ input: stdin, crlfDelay: Infinity })
   const stop = (): void => lines.close()
   signal.addEventListener('abort', stop, { once: true })
@@ -39,10 +39,10 @@ export async function answerInput(options: InputOptions): Promise<Failure | unde
     const problem = typeof line === 'string' ? malformed(line) : await carryOut(line, session, reports)
     if (problem === undefined) continue
     refused ??= problem
-    await onProblem(`Line ${number} of stdin was not carried out. ${problem.message}`)
+    await onProblem(`Line ${number} of stdin failed. ${problem.message}`)
   }
   signal.removeEventListener('abort', stop)
-  // What was not read any more was not carried out either.
+  // Unread lines were not executed either.
   const cut = session.stopFailure
   onEndOfInput()
   return (await reports.failure()) ?? refused ?? cut
@@ -52,7 +52,7 @@ function malformed(message: string): Failure {
   return usageFailure(message, ['tapetree run --help'])
 }
 
-/** What it failed with, where it could not be done. */
+/** The failure, if there is one. */
 async function carryOut(line: InputLine, session: PrintSession, reports: Reports): Promise<Failure | undefined> {
   try {
     switch (line.type) {
@@ -81,14 +81,14 @@ async function carryOut(line: InputLine, session: PrintSession, reports: Reports
   }
 }
 
-/** The line was right: that it was refused is no wrong use. */
+/** The line was valid; a refusal is not a usage error. */
 function refusal({ code, message, type, why, next, cause }: Failure): Failure {
   const isElsewhere = code === exitCodes.ownedElsewhere || code === exitCodes.interrupted
   const details = { type, next, cause, ...(why !== undefined && { why }) }
   return new Failure(isElsewhere ? code : exitCodes.runFailed, message, details)
 }
 
-/** Tells of runs in their order, and of each once: a steer is answered by the run it came into. */
+/** Reports runs in order and each once: the run that received a steer also answers it. */
 class Reports {
   readonly #options: InputOptions
   readonly #told = new Set<string>()
@@ -105,7 +105,7 @@ class Reports {
     this.#ended.push(told)
   }
 
-  /** The first of all. */
+  /** The first failure. */
   async failure(): Promise<Failure | undefined> {
     const failures = await Promise.all(this.#ended)
     return failures.find((failure) => failure !== undefined)
@@ -138,16 +138,16 @@ const inputLine = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel') }),
 ])
 
-/** What may be said on stdin with `--input jsonl`, a line each. */
+/** The lines that stdin may have with `--input jsonl`. */
 type InputLine = z.output<typeof inputLine>
 
-/** The line, or a sentence on what is wrong with it. */
+/** The line, or a sentence about what is wrong with it. */
 function readInputLine(line: string): InputLine | string {
   let value: unknown
   try {
     value = JSON.parse(line)
   } catch {
-    return 'It is no JSON.'
+    return 'It is not JSON.'
   }
   const { data, error } = inputLine.safeParse(value)
   return data ?? z.prettifyError(error).replaceAll(/\s*\n\s*/g, ' ')

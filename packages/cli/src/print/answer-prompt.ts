@@ -6,11 +6,11 @@ import type { Ended, PrintSession } from './print-session.ts'
 import { inAll } from './run-account.ts'
 
 export interface AnsweredPrompt extends Ended {
-  /** Where a schema was asked for, and the answer fits. */
+  /** Set if a schema was given and the answer matches it. */
   output?: unknown
 }
 
-/** One prompt from beginning to end. An answer that does not fit its schema is asked for once more. */
+/** Sends one prompt and waits for its end. Asks once more if the answer does not match the schema. */
 export async function answerPrompt(
   session: PrintSession,
   { text, imageIds }: { text: string; imageIds: string[] },
@@ -46,9 +46,13 @@ function withOutput({ checked, ...ended }: Asked): AnsweredPrompt {
 }
 
 function notFitting(fault: string, sessionId: string): Failure {
-  return new Failure(exitCodes.runFailed, 'The answer does not fit the schema, and the second try does not either.', {
-    type: 'output-invalid',
-    why: harmless(fault),
-    next: [`tapetree sessions show ${sessionId}`],
-  })
+  return new Failure(
+    exitCodes.runFailed,
+    'The answer does not match the schema, and neither does the second attempt.',
+    {
+      type: 'output-invalid',
+      why: harmless(fault),
+      next: [`tapetree sessions show ${sessionId}`],
+    },
+  )
 }

@@ -8,21 +8,21 @@ import type { Io } from '../command-line/io.ts'
 interface SetupQuestion {
   io: Pick<Io, 'cwd' | 'home' | 'env'>
   flags: SettingsInput
-  /** As it was typed. */
+  /** As typed. */
   model: string | undefined
   toolNames: readonly string[] | undefined
-  /** False: the session has a model already. */
+  /** False if the session already has a model. */
   isNew: boolean
 }
 
 export interface Setup {
-  /** The one that was typed, found. */
+  /** The resolved model. */
   model?: { provider: string; modelId: string }
   /** A sentence each. */
   notices: string[]
 }
 
-/** Whether a run can begin, before there is any trace of it: settings that can be read, a model and its key. Asks nobody over the network. */
+/** Checks that a run can start before anything is created: readable settings, a model and its key. Uses no network. */
 export async function checkSetup(question: SetupQuestion): Promise<Setup> {
   const { io, flags, toolNames, isNew, model: typed } = question
   const { trust, settings, registry } = await surroundingsOf(io, { cwd: io.cwd, flags })
@@ -31,11 +31,9 @@ export async function checkSetup(question: SetupQuestion): Promise<Setup> {
   if (toolNames) checkToolNames(toolNames, { hasOthers: hasForeignTools(settings) })
   const isTrusted = trust.state === 'trusted' || trust.state === 'nothing-to-trust'
   const root = harmlessLine(trust.project.root)
-  const notices = isTrusted
-    ? []
-    : [`What ${root} says about how to work in it is not used, because nobody has trusted it.`]
+  const notices = isTrusted ? [] : [`Ignoring the project settings of ${root}, because you have not trusted them.`]
   const wanted = typed ?? (isNew ? (values.model ?? 'any') : undefined)
-  // Extensions may bring models of their own, and are not started for this: what is not found here may be theirs.
+  // Extensions may add models and are not started for this: an unknown model may be theirs.
   const model = await usableModel(registry, wanted, values.modelCycle).catch((error: unknown) => {
     if (values.extensions.length === 0) throw error
     return typed === undefined ? undefined : splitReference(typed)
@@ -53,7 +51,7 @@ function refuseMalformed({ problems }: LoadedSettings): void {
   if (!malformed) return
   throw new Failure(exitCodes.configuration, harmlessLine(malformed.message), {
     type: 'settings-malformed',
-    why: 'Without this file it is not known what may happen without asking.',
+    why: 'This file defines the permissions, so tapetree does not run without it.',
     next: ['tapetree config show --origin', 'tapetree doctor'],
   })
 }
@@ -66,7 +64,7 @@ function checkToolNames(names: readonly string[], { hasOthers }: { hasOthers: bo
   const known = [...allTools().map(({ name }) => name), 'task']
   const unknown = names.find((name) => !name.endsWith('*') && !known.includes(name))
   if (unknown === undefined || hasOthers) return
-  throw usageFailure(`There is no tool ${JSON.stringify(harmlessLine(unknown))}. There are ${known.join(', ')}.`, [
+  throw usageFailure(`There is no tool ${JSON.stringify(harmlessLine(unknown))}. Known tools: ${known.join(', ')}.`, [
     'tapetree run --help',
   ])
 }
@@ -82,7 +80,7 @@ async function usableModel(
   if (key.type !== 'missing') return { provider, modelId: id }
   throw new Failure(exitCodes.noModel, `There is no key for ${provider}.`, {
     type: 'missing-key',
-    why: `The model ${harmlessLine(`${provider}/${id}`)} needs one. It may also be in the environment variable ${key.variable}.`,
+    why: `The model ${harmlessLine(`${provider}/${id}`)} needs one. You can also set the environment variable ${key.variable}.`,
     next: [`tapetree login ${provider}`, 'tapetree tour'],
   })
 }

@@ -23,34 +23,34 @@ describe('a prompt', () => {
     expect(notices).toEqual([])
   })
 
-  test('has images attached, and leaves alone what it cannot put in', async () => {
+  test('has images attached, and leaves unusable references as typed', async () => {
     const { text, images, notices } = await compose('@dot.png @raw.bin @gone.txt @alice a@b.c')
     expect(text).toBe('@dot.png @raw.bin @gone.txt @alice a@b.c')
     expect(images.map(({ mediaType }) => mediaType)).toEqual(['image/png'])
     expect(notices).toEqual([
-      '@raw.bin stays as it was typed. It is neither text nor an image.',
-      '@gone.txt stays as it was typed. There is no such file.',
+      '@raw.bin is left as typed. It is neither text nor an image.',
+      '@gone.txt is left as typed. The file does not exist.',
     ])
   })
 
-  test('does not wait for a pipe that nobody writes to', async () => {
+  test('does not wait for a silent pipe', async () => {
     execFileSync('mkfifo', [join(cwd, 'pipe')])
     expect(await compose('Look at @./pipe')).toMatchObject({
       text: 'Look at @./pipe',
-      notices: ['@./pipe stays as it was typed. It is no file.'],
+      notices: ['@./pipe is left as typed. It is not a regular file.'],
     })
   })
 
-  test('takes what is piped in as it is: an @ in it names no file', async () => {
+  test('takes piped text literally: an @ in it names no file', async () => {
     expect(await compose('Sum up', 'see @a.txt\n')).toMatchObject({ text: 'Sum up\n\n<stdin>\nsee @a.txt\n</stdin>' })
     expect(await compose('', 'see @a.txt')).toMatchObject({ text: 'see @a.txt' })
   })
 
-  test('that is empty is a mistake', async () => {
+  test('that is empty is an error', async () => {
     await expect(compose(' ', '\n')).rejects.toMatchObject({ code: 2 })
   })
 
-  test('names files behind an @ that begins a word, with blanks in quotes', () => {
+  test('names files after an @ that begins a word, with spaces in quotes', () => {
     expect(mentionsIn('(@a.ts), @"b c.ts" and me@d.ts; @a.ts')).toEqual(['a.ts', 'b c.ts'])
   })
 })

@@ -7,24 +7,24 @@ import type { Input, Io } from '../command-line/io.ts'
 export interface ComposedPrompt {
   text: string
   images: { mediaType: string; bytes: Uint8Array }[]
-  /** What was left as it was typed, a sentence each. */
+  /** References left as typed, a sentence each. */
   notices: string[]
 }
 
 interface PromptParts {
-  /** The words of the command line. Only here does `@` mean a file: what is piped in was written by somebody else. */
+  /** The prompt from the command line. Only here does `@` mean a file: piped text may come from someone else. */
   typed: string
-  /** What came on stdin. */
+  /** The text from stdin. */
   piped: string
   cwd: string
   home: string
   signal?: AbortSignal
 }
 
-/** One prompt from what was typed, the files it names and what was piped in. */
+/** Combines the typed prompt, the files it names and the piped text into one prompt. */
 export async function composePrompt({ typed, piped, ...place }: PromptParts): Promise<ComposedPrompt> {
   if (typed.trim() === '' && piped.trim() === '') {
-    throw usageFailure('There is no prompt. Give one behind run, or pipe one in.', [
+    throw usageFailure('There is no prompt. Pass one to run, or pipe one in.', [
       'tapetree run "What is in this folder?"',
       'tapetree run --help',
     ])
@@ -36,7 +36,7 @@ export async function composePrompt({ typed, piped, ...place }: PromptParts): Pr
     text: typed.trim() === '' ? piped : [typed, ...blocks, ...pipedBlock(piped)].join('\n\n'),
     images: found.flatMap((file) => (file.type === 'image' ? [{ mediaType: file.mediaType, bytes: file.bytes }] : [])),
     notices: found.flatMap((file) =>
-      file.type === 'left' ? [`@${harmlessLine(file.path)} stays as it was typed. ${file.why}`] : [],
+      file.type === 'left' ? [`@${harmlessLine(file.path)} is left as typed. ${file.why}`] : [],
     ),
   }
 }
@@ -49,7 +49,7 @@ function pipedBlock(piped: string): string[] {
   return piped.trim() === '' ? [] : [tagged('stdin', '', piped)]
 }
 
-/** The text stays as it is, but for an end tag of this name: it cannot reach beyond its own end. */
+/** Escapes closing tags of this name, so that the text cannot end its element early. */
 function tagged(tag: string, attributes: string, text: string): string {
   const inside = text.replaceAll(new RegExp(`<(?=/${tag})`, 'gi'), '&lt;')
   return `<${tag}${attributes}>\n${inside.replace(/\n$/, '')}\n</${tag}>`
@@ -60,17 +60,17 @@ function attribute(text: string): string {
   return escaped.replaceAll(/\s+/g, ' ')
 }
 
-/** A file that was named behind an `@`, or why it is left as it was typed. */
+/** A file named after an `@`, or why the reference is left as typed. */
 type MentionedFile =
   | { type: 'text'; path: string; text: string }
   | { type: 'image'; path: string; mediaType: string; bytes: Uint8Array }
   | { type: 'left'; path: string; why: string }
 
-/** More of it in a prompt would push everything else out of the context. The agent can read a file in parts. */
+/** A larger file would crowd out the rest of the context. The agent can read a file in parts. */
 const maxTextBytes = 256 * 1024
 const maxImageBytes = 10 * 1024 * 1024
 
-/** Paths behind an `@` that begins a word: `@src/a.ts`, `@"a b.txt"`. A full stop or comma at the end belongs to the sentence. */
+/** Paths after an `@` that begins a word: `@src/a.ts`, `@"a b.txt"`. A final full stop or comma belongs to the sentence. */
 export function mentionsIn(prompt: string): string[] {
   const found = [...prompt.matchAll(/(?<![^\s(])@(?:"([^"\n]+)"|([^\s"@]+))/g)]
   return [...new Set(found.map(([, quoted, plain = '']) => quoted ?? plain.replace(/[),.:;!?]+$/, '')))].filter(
@@ -78,7 +78,7 @@ export function mentionsIn(prompt: string): string[] {
   )
 }
 
-/** Undefined where there is no such file and it does not even look like a path: `@alice` is somebody. */
+/** Undefined if the file does not exist and does not look like a path, such as `@alice`. */
 async function readMentioned(
   path: string,
   { cwd, home, signal }: { cwd: string; home: string; signal?: AbortSignal },
@@ -89,11 +89,11 @@ async function readMentioned(
     case 'read':
       return kindOf(path, file.bytes)
     case 'not-found':
-      return /[./]/.test(path) ? { type: 'left', path, why: 'There is no such file.' } : undefined
+      return /[./]/.test(path) ? { type: 'left', path, why: 'The file does not exist.' } : undefined
     case 'unreadable':
       return { type: 'left', path, why: 'It cannot be read.' }
     case 'no-file':
-      return { type: 'left', path, why: 'It is no file.' }
+      return { type: 'left', path, why: 'It is not a regular file.' }
     case 'too-large':
       return { type: 'left', path, why: tooLarge(file.size, maxImageBytes) }
     default:
@@ -110,10 +110,10 @@ function kindOf(path: string, bytes: Buffer): MentionedFile {
 }
 
 function tooLarge(bytes: number, limit: number): string {
-  return `It has ${bytes} bytes, and at most ${limit} are put in. The agent can read it in parts.`
+  return `It has ${bytes} bytes; the limit is ${limit}. The agent can read it in parts.`
 }
 
-/** The kinds of image that models take, by how their bytes begin. */
+/** Image types that models accept, by their first bytes. */
 function imageTypeOf(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, 12).toString('latin1')
   if (head.startsWith('\u0089PNG\r\n\u001a\n')) return 'image/png'
@@ -122,9 +122,9 @@ function imageTypeOf(bytes: Buffer): string | undefined {
   return head.startsWith('RIFF') && head.slice(8) === 'WEBP' ? 'image/webp' : undefined
 }
 
-/** More does not fit into the context of any model. */
+/** More does not fit in the context of any model. */
 const maxBytes = 10 * 1024 * 1024
-/** After this long without a byte it is said what is waited for. */
+/** After this long without a byte, a notice says what the command waits for. */
 const patienceMs = 3000
 
 interface StdinOptions {
@@ -133,7 +133,7 @@ interface StdinOptions {
   onWaiting: () => void
 }
 
-/** All that is piped in; nothing where a person sits before it. */
+/** All piped input; empty on a terminal. */
 export async function readStdin(stdin: Io['stdin'], { signal, onTooLong, onWaiting }: StdinOptions): Promise<string> {
   if (stdin.isTTY) return ''
   const chunks: Buffer[] = []

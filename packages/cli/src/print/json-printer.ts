@@ -3,7 +3,7 @@ import type { RunResult, RunPrinter } from './run-result.ts'
 import type { InFlightItem, Session, Transcript } from '@tapetree/session'
 import { harmlessJson, jsonText } from '../text/json-text.ts'
 
-/** One object at the end, about the last prompt. */
+/** One object at the end, for the last prompt. */
 export class JsonPrinter implements RunPrinter {
   readonly #stdout: Io['stdout']
   #last: RunResult | undefined
@@ -25,17 +25,17 @@ export class JsonPrinter implements RunPrinter {
 
 interface JsonlPrinterOptions {
   stdout: Io['stdout']
-  /** The same session, opened to be read: its lines are printed as they are in the log. */
+  /** The same session, opened read-only: prints its lines as they are in the log. */
   session: Session
   /** The last line that is not printed. The header always is. */
   after: number
 }
 
-/** Every line of the log when it is durable, and between them the text that is on its way. */
+/** Prints every line of the log once it is durable, and streamed text in between. */
 export class JsonlPrinter implements RunPrinter {
   readonly #options: JsonlPrinterOptions
   #seq = 0
-  /** How much is printed of each part on its way. */
+  /** How much of each streamed part is printed. */
   #printed = new Map<string, number>()
 
   constructor(options: JsonlPrinterOptions) {

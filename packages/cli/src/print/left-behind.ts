@@ -3,24 +3,24 @@ import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 
-/** The run that a process left in the middle, and that nobody works on. */
+/** An interrupted run that no process is working on. */
 export function leftBehindIn(handle: SessionHandle): string | undefined {
   const { waitingFor } = handle.state('run') ?? {}
   return waitingFor?.type === 'resume' ? waitingFor.runId : undefined
 }
 
-/** Has it gone on with. Rejects where a person has to decide about it. */
+/** Resumes it. Rejects if a user has to decide. */
 export async function takeUp(handle: SessionHandle): Promise<void> {
   try {
     await handle.run('resume', { by_person: false })
   } catch (error) {
-    // Somebody else may have been first.
+    // Another process may have resumed it first.
     if (leftBehindIn(handle) !== undefined) throw needsPerson(handle.sessionId, error)
   }
   await untilTaken(handle)
 }
 
-/** The state is told beside the log, and may come after it. */
+/** The state arrives separately from the log, and may come later. */
 function untilTaken(handle: SessionHandle): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const look = (): void => {

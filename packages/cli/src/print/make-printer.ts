@@ -12,10 +12,10 @@ interface PrinterOptions {
   store: SessionStore
   sessionId: string
   format: RunOptions['format']
-  /** What is on stdout already: nothing of a new session. */
+  /** The last line already printed; none for a new session. */
   transcript: Transcript
   isNew: boolean
-  /** Only the answer as a whole is printed, because it has to fit a schema. */
+  /** Prints only the complete answer, because it must match a schema. */
   isWhole: boolean
 }
 
@@ -25,7 +25,7 @@ export interface Printers {
   close: () => Promise<void>
 }
 
-/** What prints a run on stdout, and what tells of it on stderr. */
+/** Prints a run on stdout, and its progress on stderr. */
 export async function makePrinters(options: PrinterOptions): Promise<Printers> {
   const { io, store, sessionId, format, transcript, isNew, isWhole } = options
   const after = transcript.seq
@@ -44,11 +44,11 @@ export async function makePrinters(options: PrinterOptions): Promise<Printers> {
 
 interface PacedPrinterOptions {
   print: (transcript: Transcript) => Promise<void>
-  /** Nothing more can be printed. */
+  /** Output is no longer possible. */
   onFailure: () => void
 }
 
-/** Prints a transcript as it grows. A slow reader is told less often, and never less. */
+/** Prints a transcript as it grows. A slow reader gets larger chunks but misses nothing. */
 export class PacedPrinter {
   readonly #handle: SessionHandle
   readonly #options: PacedPrinterOptions
@@ -65,7 +65,7 @@ export class PacedPrinter {
     })
   }
 
-  /** Resolves when everything up to now is printed. Rejects where it cannot be. */
+  /** Resolves when everything so far is printed. Rejects if printing fails. */
   async settled(): Promise<void> {
     this.#wake()
     await this.#printing

@@ -11,11 +11,11 @@ export interface OpenRunOptions {
   io: Io
   store: SessionStore
   options: RunOptions
-  /** Absent: a new session is made. */
+  /** If absent, creates a session. */
   meant: SessionInfo | undefined
-  /** The one that was asked for. */
+  /** The requested model. */
   model: { provider: string; modelId: string } | undefined
-  /** A sentence on what went wrong beside the conversation. */
+  /** Called with problems outside the conversation, a sentence each. */
   onProblem: (sentence: string) => void
 }
 
@@ -24,10 +24,10 @@ export interface OpenRun {
   opened: OpenedSession
 }
 
-/** By which other screens, and other runs, know that nobody sits here. */
+/** Tells other screens and runs that no user is present here. */
 export const runClientName = 'run'
 
-/** Opens the session of a run: here, or at the process that owns it. */
+/** Opens the session of a run: here, or through the process that owns it. */
 export async function openRun(wanted: OpenRunOptions): Promise<OpenRun> {
   const { io, options, meant, model } = wanted
   const host = await openHost(wanted)
@@ -61,11 +61,11 @@ async function openHost({ io, store, options, onProblem }: OpenRunOptions): Prom
   })
 }
 
-/** What only the process that owns a session can keep to is not silently left out. */
+/** Refuses options that only the owner of a session can apply, instead of ignoring them. */
 function checkAccess({ access, handle }: OpenedSession, { ownerOptions }: RunOptions): void {
   const { sessionId } = handle
   if (access.type === 'read-only') {
-    throw new Failure(exitCodes.ownedElsewhere, `Session ${sessionId} cannot be prompted.`, {
+    throw new Failure(exitCodes.ownedElsewhere, `Session ${sessionId} does not accept prompts.`, {
       type: 'session-owned',
       why: harmlessLine(access.reason),
       next: [`tapetree sessions show ${sessionId}`, `tapetree sessions fork ${sessionId}`],
@@ -73,14 +73,14 @@ function checkAccess({ access, handle }: OpenedSession, { ownerOptions }: RunOpt
   }
   if (access.type === 'attached' && ownerOptions.length > 0) {
     const names = ownerOptions.join(' and ')
-    throw usageFailure(`${names} cannot be kept to, because session ${sessionId} is open in ${access.where}.`, [
+    throw usageFailure(`${names} cannot be applied, because session ${sessionId} is open in ${access.where}.`, [
       `tapetree run --session ${sessionId} "…"`,
       `tapetree sessions fork ${sessionId}`,
     ])
   }
 }
 
-/** A session goes on with the model and the level it had, unless others are asked for. */
+/** A session keeps its model and thinking level unless the command line names others. */
 async function choose({ handle }: OpenedSession, { options, model }: OpenRunOptions): Promise<void> {
   const { thinkingLevel } = options
   if (model || thinkingLevel !== undefined) {

@@ -2,7 +2,7 @@ import { memoryStore, text } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { outcomeInLog } from './outcome-in-log.ts'
 
-test('what became of a command is found by its id: a run that it began, a message that waits, or nothing', async () => {
+test('the outcome of a command is found by its id: a run, a queued message, or nothing', async () => {
   const store = memoryStore()
   const session = await store.create({ id: 's1' })
   await session.appendMessage('user', [text('one')], { with: { runId: 'r1' }, cause: { cmd: 'c1' } })

@@ -5,11 +5,11 @@ interface Sought {
   sessionId: string
   /** The id of the command. */
   command: string
-  /** The last line from before it was sent. */
+  /** The last line before it was sent. */
   after: number
 }
 
-/** What became of a prompt whose answer was lost with the process that took it: the log says of a line which command it is the effect of. */
+/** Finds the outcome of a prompt whose answer was lost when its process exited: log lines name the command that caused them. */
 export async function outcomeInLog(
   store: SessionStore,
   { sessionId, command, after }: Sought,

@@ -5,16 +5,16 @@ import { Failure, usageFailure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 import { readRegularFile } from '../util/read-regular-file.ts'
 
-/** What an answer has to be: JSON that fits a schema. */
+/** The required form of an answer: JSON that matches a schema. */
 export interface OutputSchema {
-  /** Added to the prompt. */
+  /** Appended to the prompt. */
   readonly instructions: string
   readonly check: (answer: string) => CheckedAnswer
 }
 
 export type CheckedAnswer = { type: 'valid'; value: unknown } | { type: 'invalid'; fault: string }
 
-/** Reads `--output-schema`: a file, or the schema itself where it begins with a brace. */
+/** Reads `--output-schema`: a file, or the schema itself if it begins with a brace. */
 export async function readOutputSchema(
   given: string,
   { cwd, signal }: { cwd: string; signal?: AbortSignal },
@@ -23,12 +23,12 @@ export async function readOutputSchema(
   return outputSchemaOf(isInline ? given : await readSchemaFile(resolve(cwd, given), signal))
 }
 
-/** Said once more to a model whose answer did not fit. */
+/** Sent to a model whose answer did not match. */
 export function askAgain(fault: string): string {
   return `Your answer does not fit the schema. ${fault}\n\nAnswer again with the whole JSON value and nothing else.`
 }
 
-/** A schema goes into the prompt, and a larger one would fill it. */
+/** The schema is part of the prompt, and a larger one would fill it. */
 const maxBytes = 256 * 1024
 
 async function readSchemaFile(path: string, signal: AbortSignal | undefined): Promise<string> {
@@ -38,8 +38,8 @@ async function readSchemaFile(path: string, signal: AbortSignal | undefined): Pr
   const isTooLarge = file.type === 'too-large'
   throw new Failure(exitCodes.notFound, `The schema ${shown} ${isTooLarge ? 'is too large' : 'cannot be read'}.`, {
     type: 'schema-not-found',
-    ...(isTooLarge && { why: `It has ${file.size} bytes, and at most ${maxBytes} are read.` }),
-    ...(file.type === 'no-file' && { why: 'It is no file.' }),
+    ...(isTooLarge && { why: `It has ${file.size} bytes; the limit is ${maxBytes}.` }),
+    ...(file.type === 'no-file' && { why: 'It is not a regular file.' }),
     ...(file.type === 'unreadable' && { cause: file.cause }),
   })
 }
@@ -63,21 +63,21 @@ function outputSchemaOf(text: string): OutputSchema {
 function parsedSchema(text: string): { json: object; type: z.ZodType } {
   try {
     const json: unknown = JSON.parse(text)
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new TypeError('It is no object.')
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new TypeError('It is not an object.')
     return { json, type: z.fromJSONSchema(json as Parameters<typeof z.fromJSONSchema>[0]) }
   } catch (error) {
     const why = error instanceof Error ? harmlessLine(error.message) : ''
-    throw usageFailure(`--output-schema is no JSON Schema that can be used. ${why}`, ['tapetree run --help'])
+    throw usageFailure(`--output-schema is not a usable JSON Schema. ${why}`, ['tapetree run --help'])
   }
 }
 
-/** Models like to put a fence around it, whatever they are told. */
+/** Models often add a code fence in spite of the instructions. */
 function parseAnswer(answer: string): CheckedAnswer {
   const trimmed = answer.trim()
   const [, fenced] = /^```(?:json)?\s*\n([^]*?)\n\s*```$/.exec(trimmed) ?? []
   try {
     return { type: 'valid', value: JSON.parse(fenced ?? trimmed) as unknown }
   } catch (error) {
-    return { type: 'invalid', fault: `It is no JSON: ${error instanceof Error ? error.message : String(error)}` }
+    return { type: 'invalid', fault: `It is not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }
 }

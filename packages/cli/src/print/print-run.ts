@@ -13,7 +13,7 @@ import { PrintedRun } from './printed-run.ts'
 import type { RunOptions } from './run-options.ts'
 import { findSession } from '../host/find-session.ts'
 
-/** From the options to the exit code. `setup` is there where it was looked at before, as for a new session. */
+/** From the options to the exit code. `setup` is present if it was already checked, as for a new session. */
 export async function printRun(
   options: RunOptions,
   { io, setup: known }: { io: Io; setup: Setup | undefined },
@@ -41,22 +41,24 @@ export async function printRun(
   }
 }
 
-/** A session works in its own folder, and has its model already. */
+/** An existing session has its own folder and model. */
 async function setupOf(meant: SessionInfo | undefined, options: RunOptions, io: Io): Promise<Setup> {
   const { flags, model, toolNames } = options
   return checkSetup({ io: { ...io, cwd: meant?.cwd ?? io.cwd }, flags, model, toolNames, isNew: !meant })
 }
 
-/** Undefined where prompts come as lines. */
+/** Undefined if prompts arrive as lines. */
 async function promptFrom({ prompt: typed, input }: RunOptions, io: Io): Promise<ComposedPrompt | undefined> {
   const { cwd, home, stdin, stderr, signal } = io
   if (input === 'jsonl') return typed.trim() === '' ? undefined : composePrompt({ typed, piped: '', cwd, home, signal })
   const piped = await readStdin(stdin, {
     signal,
     onTooLong: () => {
-      throw usageFailure('More was piped in than fits into a prompt. The agent can read a file in parts: name one.')
+      throw usageFailure(
+        'The piped input is too large for a prompt. Name a file instead: the agent can read it in parts.',
+      )
     },
-    onWaiting: () => stderr.write('! Waiting for the end of stdin. Where nothing is piped in, add < /dev/null.\n'),
+    onWaiting: () => stderr.write('! Waiting for the end of stdin. If you pipe nothing in, add < /dev/null.\n'),
   })
   return composePrompt({ typed, piped, cwd, home, signal })
 }
@@ -75,7 +77,7 @@ function inputFailure(
   })
 }
 
-/** The session to go on with. One whose log has lost something that nobody has looked at yet is not gone on with by a script. */
+/** The session to continue. Refuses a log with unacknowledged damage, because a script cannot judge it. */
 async function meantSession(store: SessionStore, reference: string, cwd: string): Promise<SessionInfo> {
   const found = await findSession(store, reference, reference === 'last' ? { cwd } : {})
   await using session = await store.open(found.id, { readOnly: true })
@@ -83,7 +85,7 @@ async function meantSession(store: SessionStore, reference: string, cwd: string)
   if (lost.length === 0) return found
   throw new Failure(exitCodes.damaged, `The log of session ${found.id} is damaged.`, {
     type: 'log-damaged',
-    why: `${lost.length === 1 ? 'One place' : `${lost.length} places`} in it cannot be read. What can be read is still there.`,
+    why: `${lost.length === 1 ? 'One place' : `${lost.length} places`} in it cannot be read. Everything else is intact.`,
     next: [`tapetree log verify ${found.id}`, `tapetree log repair ${found.id}`],
   })
 }

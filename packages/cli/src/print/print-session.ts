@@ -9,29 +9,29 @@ import { RunWatch, type PromptEnd, type WatchedEnd } from './run-watch.ts'
 
 type Way = 'prompt' | 'steer' | 'follow_up'
 
-/** How it came out. */
+/** The outcome. */
 export interface Ended {
   end: PromptEnd
   account: RunAccount
-  /** Absent: it went well. */
+  /** Absent on success. */
   failure: Failure | undefined
 }
 
 interface PrintSessionOptions {
   handle: SessionHandle
   isOwner: () => boolean
-  /** What was refused to a run because nobody was there. */
+  /** Permissions refused because no user was present. */
   refusalsTo: (runId: string) => readonly Refusal[]
-  /** Of a command that was carried out by a process that did not live to say so. */
+  /** The outcome of a command whose process exited before it could answer. */
   findOutcome: (sought: { sessionId: string; command: string; after: number }) => Promise<PromptOutcome | undefined>
-  /** A prompt was taken, so that there may be one more run of ours. */
+  /** A prompt was accepted, so one more run may be ours. */
   onTaken: () => void
 }
 
-/** How long an ended run may take to say so. */
+/** How long a finished run may take to report its end. */
 const stopMs = 5000
 
-/** Prompts to one session, until their runs are over or are stopped. */
+/** Prompts to one session, until their runs end or are stopped. */
 export class PrintSession {
   readonly handle: SessionHandle
   readonly #options: PrintSessionOptions
@@ -48,26 +48,26 @@ export class PrintSession {
     this.handle = options.handle
     this.#options = options
     this.#watch = new RunWatch(options.handle, options)
-    // Nobody need be waiting when it is given up.
+    // Avoids an unhandled rejection if nothing awaits it.
     this.#gaveUp.promise.catch(() => undefined)
   }
 
-  /** Aborted when it is stopped. */
+  /** Aborted when the run is stopped. */
   get signal(): AbortSignal {
     return this.#stopping.signal
   }
 
-  /** What it ends with where it was stopped. */
+  /** The result if it was stopped. */
   get stopFailure(): Failure | undefined {
     return this.#stopped && stoppedFailure(this.handle.sessionId, this.#stopped)
   }
 
-  /** A run that was begun from here, or taken up. */
+  /** A run that this process started or resumed. */
   isOwn(runId: string): boolean {
     return this.#resumed.has(runId) || [...this.#taken].some((outcome) => this.#watch.runBegunBy(outcome) === runId)
   }
 
-  /** Resolves when it is taken, with the promise of how it ends. */
+  /** Resolves when the prompt is accepted, with a promise of its outcome. */
   async send(way: Way, text: string, imageIds: string[] = []): Promise<{ ended: Promise<Ended> }> {
     this.#throwIfStopped()
     const outcome = await this.#command(way, text, imageIds)
@@ -75,13 +75,13 @@ export class PrintSession {
     this.#underWay.add(outcome)
     if (this.signal.aborted) this.#cancel(outcome)
     const ended = this.#ended(this.#watch.end(outcome)).finally(() => this.#underWay.delete(outcome))
-    // It is waited for later, and may fail before.
+    // It is awaited later, and may fail before.
     ended.catch(() => undefined)
     this.#options.onTaken()
     return { ended }
   }
 
-  /** Goes on with a run that was left behind. One that is stopped meanwhile stays open, to be resumed again. */
+  /** Resumes an interrupted run. If it is stopped meanwhile, it stays open and can be resumed again. */
   async resume(runId: string): Promise<{ ended: Promise<Ended> }> {
     this.#throwIfStopped()
     this.#resumed.add(runId)
@@ -91,7 +91,7 @@ export class PrintSession {
     return { ended }
   }
 
-  /** Ends what runs. What was said stays in the log. */
+  /** Stops active runs. The log keeps everything so far. */
   stop(reason: StopReason): void {
     if (this.#stopped) return
     this.#stopped = reason
@@ -121,7 +121,7 @@ export class PrintSession {
     const args = { text, ...(imageIds.length > 0 && { image_ids: imageIds }) }
     const outcome = (await handle.run(way, args, { id })) as PromptOutcome | undefined
     const found = outcome ?? (await this.#options.findOutcome({ sessionId: handle.sessionId, command: id, after }))
-    if (!found) throw new Error('The session took the prompt, and did not say what became of it.')
+    if (!found) throw new Error('The session accepted the prompt, but its outcome is unknown.')
     return found
   }
 
@@ -133,7 +133,7 @@ export class PrintSession {
     return { end, account, failure }
   }
 
-  /** Only what is ours: a session of another process may be at work for somebody else. */
+  /** Only our own runs: a session of another process may be working for another user. */
   #cancel(outcome: PromptOutcome): void {
     const runId = this.#watch.runBegunBy(outcome)
     const { handle } = this

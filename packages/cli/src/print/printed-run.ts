@@ -14,11 +14,11 @@ import type { PermissionRequest } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 
 interface PrintedRunOptions extends Omit<OpenRunOptions, 'onProblem'> {
-  /** Only the answer as a whole is printed, because it has to fit a schema. */
+  /** Prints only the complete answer, because it must match a schema. */
   isWhole: boolean
 }
 
-/** The session of a run with all that prints it, answers for it and stops it. */
+/** The session of a run with everything that prints it, answers for it and stops it. */
 export class PrintedRun implements AsyncDisposable {
   readonly session: PrintSession
   readonly #open: OpenRun
@@ -26,7 +26,7 @@ export class PrintedRun implements AsyncDisposable {
   readonly #paced: PacedPrinter
   readonly #refuser: RequestRefuser
   readonly #stops: (() => void)[] = []
-  /** Whoever writes stdin can answer. */
+  /** The writer of stdin can answer. */
   #isInputOpen: boolean
   #retry = ''
 
@@ -39,8 +39,8 @@ export class PrintedRun implements AsyncDisposable {
       handle,
       isOurs: (runId) => this.#isOurs(runId),
       isSomebodyThere: () => this.#isSomebodyThere(),
-      onWaiting: ({ title, requestId }) => this.#say(`An answer is waited for (${requestId}): ${title}`),
-      onUnanswered: ({ title }) => this.#say(`Nobody is here to answer: ${title}`),
+      onWaiting: ({ title, requestId }) => this.#say(`Waiting for an answer (${requestId}): ${title}`),
+      onUnanswered: ({ title }) => this.#say(`No user is present to answer: ${title}`),
     })
     this.session = new PrintSession({
       handle,
@@ -54,7 +54,7 @@ export class PrintedRun implements AsyncDisposable {
         await printers.printer.print(transcript)
         await printers.progress.print(transcript)
       },
-      // Nobody reads any more, so nobody wants the rest.
+      // The reader of stdout has gone, so the rest is not needed.
       onFailure: () => this.session.stop('unread'),
     })
     this.#stops.push(handle.subscribe((change) => this.#tellOfRetry(change, handle)))
@@ -84,7 +84,7 @@ export class PrintedRun implements AsyncDisposable {
     return Promise.all(images.map((image) => this.#open.host.keepImage(sessionId, image)))
   }
 
-  /** Lets other screens in, beside the work. */
+  /** Lets other screens attach in the background. */
   letOthersIn(): void {
     this.#open.host.listen().catch((error: unknown) => this.#say(String(error)))
   }
@@ -93,17 +93,17 @@ export class PrintedRun implements AsyncDisposable {
     await this.#printers.progress.notice(sentence)
   }
 
-  /** Before the first prompt: what an earlier process left in the middle comes to its end. */
+  /** Before the first prompt: finishes a run that an earlier process left interrupted. */
   async resumeFirst(): Promise<void> {
     await resumeFirst(this.session, {
       isSomebodyThere: this.#isSomebodyThere(),
-      // Whoever writes stdin may have to answer for it.
+      // The writer of stdin may have to answer for it.
       goesOn: this.#isInputOpen,
       say: (sentence) => this.notice(sentence),
     })
   }
 
-  /** Prints how it came out. Gives the failure, if it is one. */
+  /** Prints the outcome. Returns the failure, if there is one. */
   async report({ end, account, failure, output }: AnsweredPrompt): Promise<Failure | undefined> {
     const { sessionId } = this.session.handle
     const result = resultOf({ sessionId, end, account, failure, ...(output !== undefined && { output }) })
@@ -114,20 +114,20 @@ export class PrintedRun implements AsyncDisposable {
     return failure
   }
 
-  /** From here on nobody can answer. */
+  /** From now on no answers can arrive. */
   endInput(): void {
     this.#isInputOpen = false
     this.#refuser.look()
   }
 
-  /** Nothing more is printed. Who owns a session does not leave in the middle of what others have asked for. */
+  /** Prints nothing more. The owner of a session waits for the prompts of others before it exits. */
   async end(): Promise<void> {
     this.#paced.close()
     await unlessUnread(() => this.#printers.printer.end())
     if (!this.#isOwner) return
     await untilIdle(this.session.handle, {
       signal: this.session.signal,
-      onWaiting: () => this.#say('The prompt is answered. What others have asked for in this session is waited for.'),
+      onWaiting: () => this.#say('The prompt is answered. Waiting for the prompts of others in this session.'),
     })
   }
 
@@ -145,7 +145,7 @@ export class PrintedRun implements AsyncDisposable {
     return this.#open.opened.access.type === 'owner'
   }
 
-  /** A run of another is for that one to answer for, as long as it is there. A run that was left behind waits for more than an answer. */
+  /** Leaves a run of another client to that client while it is connected. An interrupted run needs more than an answer. */
   #isOurs(runId: string): boolean {
     const { handle } = this.session
     if (leftBehindIn(handle) !== undefined) return false
@@ -153,7 +153,7 @@ export class PrintedRun implements AsyncDisposable {
     return this.session.isOwn(runId) || (this.#isOwner && isAlone)
   }
 
-  /** The owner of a session that is not ours may have a screen, and others may watch ours. Another run is nobody to ask. */
+  /** The owner of a remote session may have a screen, and other screens may watch ours. Another `tapetree run` cannot answer. */
   #isSomebodyThere(): boolean {
     const present = this.#open.opened.handle.state('presence') ?? []
     return this.#isInputOpen || present.some(({ name }) => name !== runClientName)
@@ -162,7 +162,7 @@ export class PrintedRun implements AsyncDisposable {
   #stopWith(signal: AbortSignal, timeoutMs: number | undefined): void {
     const { sessionId } = this.session.handle
     const interrupt = (): void => {
-      this.#say(`Interrupted. What was said stays: tapetree run --session ${sessionId} "Go on"`)
+      this.#say(`Interrupted. To continue: tapetree run --session ${sessionId} "Go on"`)
       this.session.stop('interrupted')
     }
     if (signal.aborted) interrupt()
@@ -180,16 +180,16 @@ export class PrintedRun implements AsyncDisposable {
     const { runId, attempt, delayMs, error } = waiting
     if (this.#retry === `${runId}/${attempt}`) return
     this.#retry = `${runId}/${attempt}`
-    this.#say(`${error.message} It is tried again in ${Math.ceil(delayMs / 1000)} s.`)
+    this.#say(`${error.message} Retrying in ${Math.ceil(delayMs / 1000)} s.`)
   }
 
   #say(sentence: string): void {
-    // Where stderr cannot be written to, there is nobody to tell.
+    // If stderr fails, there is no other way to report it.
     this.notice(sentence).catch(() => undefined)
   }
 }
 
-/** Where nobody reads any more, nobody misses the rest; how it came out is told by the exit code. */
+/** Ignores EPIPE: the reader has gone and the exit code reports the outcome. */
 async function unlessUnread(printing: () => Promise<void>): Promise<void> {
   try {
     await printing()
@@ -199,14 +199,14 @@ async function unlessUnread(printing: () => Promise<void>): Promise<void> {
 }
 
 interface ResumeOptions {
-  /** Somebody who could answer what the run waits for. */
+  /** A client that can answer what the run waits for. */
   isSomebodyThere: boolean
-  /** Whether what is said next can wait its turn behind the run. Otherwise its end is waited for. */
+  /** Whether the next prompt can be queued behind the run. Otherwise waits for its end. */
   goesOn: boolean
   say: (sentence: string) => Promise<void>
 }
 
-/** Goes on with a run that was interrupted, before anything else is said: a prompt would close it, with calls that nobody has waited for. */
+/** Resumes an interrupted run before any prompt: a prompt would close the run and drop its pending calls. */
 async function resumeFirst(session: PrintSession, options: ResumeOptions): Promise<void> {
   const { isSomebodyThere, goesOn, say } = options
   const { handle } = session
@@ -214,10 +214,10 @@ async function resumeFirst(session: PrintSession, options: ResumeOptions): Promi
   if (runId === undefined) return
   const [open] = handle.transcript.permissions
   if (open && !isSomebodyThere) throw waitsForAnswer(handle.sessionId, open)
-  await say('A run was interrupted in this session. It is resumed first, and the prompt follows it.')
+  await say('A run was interrupted in this session. Resuming it before the prompt.')
   const { ended } = await session.resume(runId)
   const told = ended.then(({ failure }) => say(`The interrupted run has ended. ${failure?.message ?? ''}`.trim()))
-  // Whoever stops it knows that it has not ended.
+  // If it was stopped, it has not ended.
   if (goesOn) told.catch(() => undefined)
   else await told
 }
@@ -226,7 +226,7 @@ function waitsForAnswer(sessionId: string, { title }: PermissionRequest): Failur
   const message = `A run was interrupted in this session while it waited for an answer: ${harmlessLine(title)}`
   return new Failure(exitCodes.permissionNeeded, message, {
     type: 'run-interrupted',
-    why: 'Nobody is here to give it, and a prompt would leave that run unfinished.',
+    why: 'No user is present to answer, and a prompt would leave that run unfinished.',
     next: [`tapetree --session ${sessionId}`],
   })
 }
@@ -234,11 +234,11 @@ function waitsForAnswer(sessionId: string, { title }: PermissionRequest): Failur
 interface IdleOptions {
   /** Ends the waiting. */
   signal: AbortSignal
-  /** Told once, when there is a run to wait for. */
+  /** Called once, if there is a run to wait for. */
   onWaiting: () => void
 }
 
-/** Resolves when nothing goes on in a session, and nothing that waits goes out by itself. */
+/** Resolves when the session is idle and no queued message will start by itself. */
 function untilIdle(handle: SessionHandle, { signal, onWaiting }: IdleOptions): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const isIdle = (): boolean => !isAtWork(handle) || handle.status.type === 'closed' || signal.aborted
@@ -258,7 +258,7 @@ function untilIdle(handle: SessionHandle, { signal, onWaiting }: IdleOptions): P
   })
 }
 
-/** The log and the state are told side by side: either may be the first to know. */
+/** The log and the state arrive separately: either may be first. */
 function isAtWork(handle: SessionHandle): boolean {
   const { run } = handle.transcript
   return handle.state('run')?.isBusy === true || (run !== null && leftBehindIn(handle) !== run.runId)

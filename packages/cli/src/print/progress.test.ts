@@ -17,7 +17,7 @@ const result = (id: string, content: string): object => ({
   content: [{ type: 'tool_result', tool_result: { tool_use_id: id, is_error: true, content } }],
 })
 
-test('each call is said once when it is made, and once more when it fails, however often is looked', async () => {
+test('each call is printed once when it is made, and once more when it fails', async () => {
   const io = testIo()
   const progress = new Progress({ io, after: 1, showsWords: true, endLine: async () => undefined })
   const lines = [

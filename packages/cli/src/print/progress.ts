@@ -1,5 +1,5 @@
 import type { Transcript, TranscriptItem, ToolCallPart } from '@tapetree/session'
-import { stylesFor, type Styles } from '../command-line/colour.ts'
+import { stylesFor, type Styles } from '../command-line/color.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import { write, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'
@@ -9,18 +9,18 @@ import { fitText } from '../text/display-width.ts'
 interface ProgressOptions {
   io: Pick<Io, 'stderr' | 'env'>
   after: number
-  /** Whether what the model says between its calls is shown here; otherwise it is on stdout already. */
+  /** Whether text between calls is shown here; otherwise it is already on stdout. */
   showsWords: boolean
-  /** Called before something is written. */
+  /** Called before each write. */
   endLine: () => Promise<void>
 }
 
-/** What happens on the way, on stderr: each call on a line, and each one that failed. */
+/** Progress on stderr: a line for each call, and for each failed one. */
 export class Progress {
   readonly #options: ProgressOptions
   readonly #styles: Styles
   readonly #columns: number
-  /** Of the last item that was looked at; calls of that one may still fail. */
+  /** The last item examined; its calls may still fail. */
   #seq: number
   readonly #failed = new Set<string>()
   #openFrom: number
@@ -34,12 +34,12 @@ export class Progress {
     this.#openFrom = options.after
   }
 
-  /** Something to know. */
+  /** A notice. */
   async remark(sentence: string): Promise<void> {
     await this.#line('·', harmlessLine(sentence))
   }
 
-  /** Something that is not as it should be. */
+  /** A warning. */
   async notice(sentence: string): Promise<void> {
     await this.#line(this.#styles.yellow('!'), harmlessLine(sentence))
   }
@@ -82,17 +82,17 @@ export class Progress {
       await this.#options.endLine()
       await write(this.#options.io.stderr, `${mark} ${text}\n`)
     } catch {
-      // Where stderr cannot be written to there is nobody to tell, and the work goes on. Of stdout its printer hears.
+      // If stderr fails, the work continues without progress. The printer handles errors of stdout.
     }
   }
 }
 
-/** A call on one line: the tool and what it is about. */
+/** A call on one line: the tool and its main argument. */
 export function toolLine(call: Pick<ToolCallPart, 'name' | 'input'>, columns = 100): string {
   return fitText(harmlessLine(`${call.name} ${callArgument(call)}`.trim()), columns)
 }
 
-/** The first line of what a call that failed had to say. */
+/** The first line of the output of a failed call. */
 function failedLine({ name, result }: Pick<ToolCallPart, 'name' | 'result'>, columns = 100): string {
   const lines = contentText(result?.content ?? '').split('\n')
   const first = lines.find((line) => line.trim() !== '') ?? ''

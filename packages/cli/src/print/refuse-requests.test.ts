@@ -32,14 +32,14 @@ function look(permissions: PermissionRequest[], { isOurs = true } = {}) {
   return { refusals: refuser.to('r1').map(({ title }) => title), answered, unanswered }
 }
 
-test('a permission is refused, and counts for the run that asked, also where it has no options', () => {
+test('a permission is refused and counted for its run, even without options', () => {
   expect(look([request('bash')])).toEqual({ refusals: ['Use bash?'], answered: ['bash'], unanswered: [] })
 })
 
-test('a question that nobody answers is no refusal', () => {
+test('an unanswered question is not a refusal', () => {
   expect(look([request('ask_user')])).toEqual({ refusals: [], answered: ['ask_user'], unanswered: ['ask_user'] })
 })
 
-test('what the run of another asks is left to that one', () => {
+test('requests of another run are left to that run', () => {
   expect(look([request('bash')], { isOurs: false })).toEqual({ refusals: [], answered: [], unanswered: [] })
 })

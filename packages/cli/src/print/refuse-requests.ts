@@ -3,29 +3,29 @@ import { isQuestion, type SessionHandle } from '@tapetree/client'
 import type { PermissionRequest } from '@tapetree/session'
 import { ruleText } from './run-options.ts'
 
-/** A permission that was asked for and refused, because nobody was there to give it. */
+/** A permission that was refused because no user was present. */
 export interface Refusal {
   title: string
-  /** What would have allowed it, as it is typed behind `--allow`; none where it is asked every time. */
+  /** The rule that would have allowed it, as typed after `--allow`; undefined if it always asks. */
   rules: readonly string[]
 }
 
 interface RefuseOptions {
   handle: SessionHandle
-  /** Whether what this run asks is for us to answer. */
+  /** Whether this client answers requests of this run. */
   isOurs: (runId: string) => boolean
-  /** Whether somebody may still answer, such as whoever writes stdin. */
+  /** Whether another client, such as the writer of stdin, may still answer. */
   isSomebodyThere: () => boolean
-  /** Told once of each question that waits for somebody. */
+  /** Called once for each question that waits for an answer. */
   onWaiting: (request: PermissionRequest) => void
-  /** Told of a question of the agent's that nobody answers. */
+  /** Called for a question of the agent that no client can answer. */
   onUnanswered: (request: PermissionRequest) => void
 }
 
-const nobody =
-  'Nobody is here to be asked, because this is a run without a screen. Go on without it as far as that is possible.'
+const noUserPresent =
+  'No user is present, because this is a run without a screen. Continue without it as far as possible.'
 
-/** Answers in the place of a person who is not there. Any other screen that is attached may answer first. */
+/** Refuses requests when no user is present. Any attached screen may answer first. */
 export class RequestRefuser {
   readonly #refusals = new Map<string, Refusal[]>()
   readonly #options: RefuseOptions
@@ -40,11 +40,11 @@ export class RequestRefuser {
     })
   }
 
-  /** Called too when somebody has left. */
+  /** Also called when a client has left. */
   look(): void {
     const { handle, isOurs, isSomebodyThere, onWaiting } = this.#options
     const { run, permissions } = handle.transcript
-    // What is asked, also by a subagent, is asked for the one run that goes on.
+    // All requests, including those of subagents, belong to the active run.
     if (!run || !isOurs(run.runId)) return
     for (const request of permissions) {
       const { requestId } = request
@@ -57,7 +57,7 @@ export class RequestRefuser {
     }
   }
 
-  /** What was refused to a run. */
+  /** Permissions refused to a run. */
   to(runId: string): readonly Refusal[] {
     return this.#refusals.get(runId) ?? []
   }
@@ -72,12 +72,12 @@ export class RequestRefuser {
     this.#answered.add(requestId)
     if (isQuestion(request)) onUnanswered(request)
     else this.#refusals.set(runId, [...this.to(runId), { title, rules: rulesOf(request) }])
-    // Somebody else was first: then there is nothing to refuse.
-    handle.answer(requestId, { outcome: 'rejected', text: nobody }).catch(() => undefined)
+    // Another client answered first: nothing to refuse.
+    handle.answer(requestId, { outcome: 'rejected', text: noUserPresent }).catch(() => undefined)
   }
 }
 
-/** The log keeps with each option what choosing it would leave in force. */
+/** The log stores with each option the rules that choosing it would add. */
 function rulesOf({ options }: PermissionRequest): string[] {
   const always = options.find(({ kind }) => kind === 'allow_always') as { grant?: { rules?: unknown } } | undefined
   const rules: unknown = always?.grant?.rules

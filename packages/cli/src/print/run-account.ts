@@ -1,8 +1,8 @@
 import type { AssistantItem, Transcript, TranscriptError, Usage } from '@tapetree/session'
 
-/** What a run said and used, as it stood when the run ended: by the time it is told, the next one may be at work. */
+/** The answer and usage of a run, recorded when it ended: the next run may have started before it is reported. */
 export interface RunAccount {
-  /** Of the last message. It is the answer where the run is over: no call follows it. */
+  /** The text of the last message. It is the answer once the run is over: no call follows it. */
   readonly text: string
   readonly usage: Readonly<Required<Usage>>
   readonly turns: number
@@ -10,7 +10,7 @@ export interface RunAccount {
   readonly error: TranscriptError | null
 }
 
-/** Where a session stood when a run began. */
+/** The state of a session when a run started. */
 export interface RunBeginning {
   readonly seq: number
   readonly usage: Transcript['usage']
@@ -30,7 +30,7 @@ export function accountOf(transcript: Transcript, beginning: RunBeginning, now: 
   }
 }
 
-/** Two runs for one prompt: the words are those of the second. */
+/** Combines two runs for one prompt: the text is that of the second. */
 export function inAll(first: RunAccount, second: RunAccount): RunAccount {
   return {
     ...second,
@@ -44,7 +44,7 @@ export function textIn({ parts }: AssistantItem): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** The newest first. */
+/** Newest first. */
 function answersSince({ path: { items } }: Transcript, seq: number): AssistantItem[] {
   const found: AssistantItem[] = []
   for (let index = items.length - 1; index >= 0; index--) {

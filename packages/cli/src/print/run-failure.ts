@@ -6,22 +6,22 @@ import { harmless, harmlessLine } from '../text/harmless.ts'
 import type { Refusal } from './refuse-requests.ts'
 import type { PromptEnd } from './run-watch.ts'
 
-/** All that decides what a script is told of a run. */
+/** Everything that determines the result of a run for a script. */
 interface RunEnding {
   sessionId: string
   end: PromptEnd
-  /** Of the session, at the end. */
+  /** The state of the session at the end. */
   error: TranscriptError | null
-  /** What was asked and refused because nobody was there. */
+  /** Permissions refused because no user was present. */
   refusals: readonly Refusal[]
-  /** What we ended it for. */
+  /** Why this process stopped it. */
   stopped: StopReason | undefined
 }
 
-/** What a run was ended for by whoever began it. `unread`: what it prints cannot be written any more. */
+/** Why the run was stopped by its caller. `unread`: its output can no longer be written. */
 export type StopReason = 'interrupted' | 'timeout' | 'unread'
 
-/** Undefined: it went well. */
+/** Undefined on success. */
 export function failureOfRun({ sessionId, end, error, refusals, stopped }: RunEnding): Failure | undefined {
   const goOn = [goOnWith(sessionId)]
   if (stopped) return stoppedFailure(sessionId, stopped)
@@ -36,7 +36,7 @@ export function failureOfRun({ sessionId, end, error, refusals, stopped }: RunEn
   if (end.type === 'handled') return undefined
   const { outcome, reason } = end.end
   if (reason?.startsWith('limit:')) {
-    return new Failure(exitCodes.limitReached, said(error, 'The run has reached a limit.'), {
+    return new Failure(exitCodes.limitReached, said(error, 'The run reached a limit.'), {
       type: reason,
       next: goOn,
     })
@@ -53,24 +53,24 @@ export function failureOfRun({ sessionId, end, error, refusals, stopped }: RunEn
         next: goOn,
       })
     case 'abandoned':
-      return new Failure(exitCodes.runFailed, 'The run was given up.', { type: 'run-abandoned', next: goOn })
+      return new Failure(exitCodes.runFailed, 'The run was abandoned.', { type: 'run-abandoned', next: goOn })
     default:
       return outcome satisfies never
   }
 }
 
 export function stoppedFailure(sessionId: string, reason: StopReason): Failure {
-  const details = { why: `What was said stays in session ${sessionId}.`, next: [goOnWith(sessionId)] }
+  const details = { why: `Everything so far is saved in session ${sessionId}.`, next: [goOnWith(sessionId)] }
   switch (reason) {
     case 'interrupted':
       return new Failure(exitCodes.interrupted, 'Interrupted.', { type: 'interrupted', ...details })
     case 'unread':
-      return new Failure(exitCodes.interrupted, 'Nobody reads the output any more, so the run was stopped.', {
+      return new Failure(exitCodes.interrupted, 'The reader of the output has gone, so the run was stopped.', {
         type: 'output-closed',
         ...details,
       })
     case 'timeout':
-      return new Failure(exitCodes.limitReached, 'The run took longer than --timeout allows, and was stopped.', {
+      return new Failure(exitCodes.limitReached, 'The run exceeded --timeout and was stopped.', {
         type: 'limit:timeout',
         ...details,
       })
@@ -93,7 +93,7 @@ function said(error: TranscriptError | null, otherwise: string): string {
   return error && error.message !== '' ? harmless(error.message) : otherwise
 }
 
-/** Names what was asked, and the rules that would have allowed it. */
+/** Names the requests, and the rules that would have allowed them. */
 function permissionNeeded(sessionId: string, refusals: readonly Refusal[]): Failure {
   const asked = [...new Set(refusals.map(({ title }) => harmlessLine(title)))]
   const rules = [...new Set(refusals.flatMap((refusal) => refusal.rules))]
@@ -101,19 +101,23 @@ function permissionNeeded(sessionId: string, refusals: readonly Refusal[]): Fail
   const isCovered = refusals.every((refusal) => refusal.rules.length > 0)
   const why = [
     ...asked.slice(1),
-    ...(isCovered ? [] : ['Not all of it can be allowed by a rule: a person has to be asked, as in tapetree attach.']),
+    ...(isCovered ? [] : ['A rule cannot allow all of it: use tapetree attach to answer.']),
   ]
-  return new Failure(exitCodes.permissionNeeded, `A permission is needed, and nobody is here to ask: ${asked[0]}`, {
-    type: 'permission-needed',
-    ...(why.length > 0 && { why: why.join('\n') }),
-    next:
-      allow.length > 0
-        ? [`tapetree run --session ${sessionId} ${allow.join(' ')} "Go on"`]
-        : [`tapetree --session ${sessionId}`],
-  })
+  return new Failure(
+    exitCodes.permissionNeeded,
+    `A permission is required, and no user is present to grant it: ${asked[0]}`,
+    {
+      type: 'permission-needed',
+      ...(why.length > 0 && { why: why.join('\n') }),
+      next:
+        allow.length > 0
+          ? [`tapetree run --session ${sessionId} ${allow.join(' ')} "Go on"`]
+          : [`tapetree --session ${sessionId}`],
+    },
+  )
 }
 
-/** A text as one word of a shell, for commands that are shown to be copied. */
+/** Quotes a text as one shell word, for commands that users copy. */
 function shellWord(text: string): string {
   return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

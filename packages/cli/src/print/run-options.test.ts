@@ -11,7 +11,7 @@ function optionsOf(...args: string[]): RunOptions {
 }
 
 describe('the options of run', () => {
-  test('become settings that hold for this run', () => {
+  test('become settings for this run', () => {
     const options = optionsOf(
       ...['--allow', 'command npm test', '--allow', '{"type":"command","match":["git","commit","-m","a b"]}'],
       ...['--deny', 'write ~/notes', '--permission-mode', 'accept-edits', '--thinking', 'low'],
@@ -41,22 +41,22 @@ describe('the options of run', () => {
   test.each([
     [['--json', '--jsonl', 'x'], '--jsonl'],
     [['-c', '--session', 'last', 'x'], '--continue'],
-    [['--allow', 'everything', 'x'], 'is no rule'],
-    [['--allow', 'read src', 'x'], 'is no rule'],
+    [['--allow', 'everything', 'x'], 'is not a rule'],
+    [['--allow', 'read src', 'x'], 'is not a rule'],
     [['--max-turns', '1.5', 'x'], 'whole number'],
     [['--timeout', 'soon', 'x'], '--timeout'],
     [['--input', 'jsonl', '--output-schema', '{}'], '--output-schema'],
-  ])('that cannot be are refused: %j', (args, words) => {
+  ])('that are invalid are refused: %j', (args, words) => {
     expect(() => optionsOf(...args)).toThrow(words)
   })
 
-  test('offer every mode and every level that there is', () => {
+  test('offer every mode and level', () => {
     const choicesOf = (wanted: string) => runCommands[0]?.options?.find(({ name }) => name === wanted)?.choices
     expect(choicesOf('permission-mode')).toEqual(permissionModes)
     expect(choicesOf('thinking')).toEqual(thinkingLevels)
   })
 
-  test('write a rule as it can be typed again', () => {
+  test('write a rule in the form that can be typed again', () => {
     const rules = [['git', 'log', '*'], ['echo', 'a b'], 'npm test'].map((match) =>
       ruleSchema.parse({ effect: 'allow', type: 'command', match }),
     )

@@ -10,24 +10,24 @@ import { flag, listOption, textOption, numberOption, type Invocation } from '../
 import { usageFailure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 
-/** What was asked for on the command line of `run`. */
+/** The command line options of `run`. */
 export interface RunOptions {
   format: 'text' | 'json' | 'jsonl'
-  /** Empty where the prompt comes from stdin alone. */
+  /** Empty if the prompt comes from stdin alone. */
   prompt: string
   input: 'text' | 'jsonl'
-  /** The session to go on with; absent: a new one. */
+  /** The session to continue; if absent, a new one. */
   session?: string
   model?: string
   thinkingLevel?: ThinkingLevel
-  /** What holds for a session that this process opens, over all other settings. */
+  /** Applies to a session that this process opens, overriding all other settings. */
   flags: SettingsInput
   systemPrompt?: string
   toolNames?: readonly string[]
   timeoutMs?: number
   /** A file, or the JSON Schema itself. */
   outputSchema?: string
-  /** Those given that only the process that opens a session can keep to. */
+  /** The given options that only the process that opens a session can apply. */
   ownerOptions: readonly string[]
 }
 
@@ -42,7 +42,7 @@ const onlyForOwner = [
   'max-cost',
 ]
 
-/** Timers of Node go no further: 24 days. */
+/** The longest timer in Node: 24 days. */
 const longestTimeoutMs = 2 ** 31 - 1
 
 export function runOptionsOf(invocation: Invocation): RunOptions {
@@ -56,7 +56,9 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
   const outputSchema = textOption(invocation, 'output-schema')
   const input = textOption(invocation, 'input') === 'jsonl' ? 'jsonl' : 'text'
   if (input === 'jsonl' && outputSchema !== undefined) {
-    throw usageFailure('--output-schema is about one answer, and --input jsonl may bring many. Use one of them.')
+    throw usageFailure(
+      '--output-schema applies to one answer, but --input jsonl may have many prompts. Use only one of them.',
+    )
   }
   return {
     format: formatOf(invocation),
@@ -77,7 +79,7 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
 function formatOf(invocation: Invocation): RunOptions['format'] {
   const [json, jsonl] = [flag(invocation, 'json'), flag(invocation, 'jsonl')]
   if (json && jsonl)
-    throw usageFailure('--json prints one object at the end and --jsonl a line for each event. Use one of them.')
+    throw usageFailure('--json prints one object at the end, --jsonl a line for each event. Use only one of them.')
   return jsonl ? 'jsonl' : json ? 'json' : 'text'
 }
 
@@ -85,13 +87,13 @@ function sessionOption(invocation: Invocation): string | undefined {
   const session = textOption(invocation, 'session')
   if (!flag(invocation, 'continue')) return session
   if (session !== undefined)
-    throw usageFailure('--continue means the newest session of this folder, and --session another one.')
+    throw usageFailure('--continue and --session name different sessions. Use only one of them.')
   return 'last'
 }
 
 function flagsOf(invocation: Invocation): SettingsInput {
   const turns = numberOption(invocation, 'max-turns')
-  if (turns !== undefined && !Number.isInteger(turns)) throw usageFailure('--max-turns is a whole number.')
+  if (turns !== undefined && !Number.isInteger(turns)) throw usageFailure('--max-turns must be a whole number.')
   const cost = numberOption(invocation, 'max-cost')
   const append = textOption(invocation, 'append-system-prompt')
   const allow = listOption(invocation, 'allow').map((rule) => ruleOption(rule, 'allow'))
@@ -117,18 +119,18 @@ function namesIn(tools: string): string[] {
   return names.filter((name) => name !== '')
 }
 
-/** A rule as it is typed behind `--allow` and `--deny`: `command npm run *`, or JSON where the words have blanks in them. */
+/** A rule as typed after `--allow` and `--deny`: `command npm run *`, or JSON if words contain spaces. */
 type WrittenRule = string | { type: string; match: string | string[] }
 
 const forms =
   'A rule is "command <words>", "read <place>", "write <place>", "fetch <host>" or "tool <name>"; a place begins with /, ~/, ./ or **/.'
 
-/** What was typed, once it is known to be a rule. */
+/** The typed text, validated as a rule. */
 function ruleOption(typed: string, effect: Exclude<Effect, 'ask'>): WrittenRule {
   const written = typed.trimStart().startsWith('{') ? fromJson(typed) : fromWords(typed)
   const parsed = ruleSchema.safeParse({ effect, ...written })
   if (!parsed.success) {
-    throw usageFailure(`--${effect} ${JSON.stringify(harmlessLine(typed))} is no rule. ${forms}`, [
+    throw usageFailure(`--${effect} ${JSON.stringify(harmlessLine(typed))} is not a rule. ${forms}`, [
       'tapetree run --help',
     ])
   }
@@ -136,7 +138,7 @@ function ruleOption(typed: string, effect: Exclude<Effect, 'ask'>): WrittenRule 
   return { type, match }
 }
 
-/** The other way round: what to type for a rule. */
+/** The reverse: what to type for a rule. */
 export function ruleText({ type, match }: Pick<Rule, 'type' | 'match'>): string {
   if (typeof match === 'string') return `${type} ${match}`
   const isPlain = match.every((word) => /^\S+$/.test(word))
@@ -153,7 +155,7 @@ function fromJson(typed: string): object {
     const value: unknown = JSON.parse(typed)
     return typeof value === 'object' && value !== null ? value : {}
   } catch {
-    // What cannot be read is no rule, and is said so.
+    // Unreadable text is not a rule and is reported as such.
     return {}
   }
 }

@@ -4,13 +4,13 @@ import { snakeNames } from '../text/json-text.ts'
 import type { RunAccount } from './run-account.ts'
 import type { PromptEnd } from './run-watch.ts'
 
-/** What of a run goes to stdout, and how. */
+/** What a run prints on stdout, and how. */
 export interface RunPrinter {
-  /** Prints what is new since it was last called. */
+  /** Prints what is new since the last call. */
   print(transcript: Transcript): Promise<void>
   /** A prompt has its answer, or will not get one. */
   answered(result: RunResult): Promise<void>
-  /** Nothing more comes. */
+  /** Nothing more follows. */
   end(): Promise<void>
 }
 
@@ -19,9 +19,9 @@ export interface RunResult {
   session_id: string
   run_id: string | null
   outcome: RunOutcome | 'handled' | 'held'
-  /** Of the last message, where it says anything. */
+  /** The text of the last message, if it has any. */
   text: string
-  /** What the answer is as JSON, where a schema was asked for and it fits. */
+  /** The answer as JSON, if a schema was given and the answer matches it. */
   output?: unknown
   usage: Record<string, number>
   /** In US dollars. */

@@ -7,24 +7,24 @@ import { accountOf, type RunAccount, type RunBeginning } from './run-account.ts'
 
 type RunEnd = RunEndRecord['runEnd']
 
-/** How it came out with a prompt. */
+/** The outcome of a prompt. */
 export type PromptEnd =
   | { type: 'run'; end: RunEnd }
-  /** A command of an extension, which needs no model. */
+  /** An extension command, which needs no model. */
   | { type: 'handled'; say: string }
-  /** It waits, and nothing will send it by itself: a person has to. */
+  /** The message stays queued until a user releases it. */
   | { type: 'held'; reason: string }
 
-/** With what it said and used. */
+/** With its answer and usage. */
 export type WatchedEnd = PromptEnd & { account: RunAccount }
 
-/** Remembers of a session which runs have ended, so that none is missed however fast they follow each other. */
+/** Records which runs of a session have ended, so that none is missed however fast they follow each other. */
 export class RunWatch {
   readonly #handle: SessionHandle
   readonly #isOwner: () => boolean
   readonly #began = new Map<string, RunBeginning>()
   readonly #ended = new Map<string, Extract<WatchedEnd, { type: 'run' }>>()
-  /** The run that a waiting message began. */
+  /** The run that a queued message started. */
   readonly #runOf = new Map<string, string>()
   readonly #seenWaiting = new Set<string>()
   readonly #stop: () => void
@@ -41,7 +41,7 @@ export class RunWatch {
     })
   }
 
-  /** Resolves when what the prompt began is over. Rejects where the session is lost. */
+  /** Resolves when the run of the prompt has ended. Rejects if the session is lost. */
   async end(outcome: PromptOutcome): Promise<WatchedEnd> {
     const sent = { seq: this.#before.seq, usage: this.#before.usage, at: Date.now() }
     const untold = (): RunAccount => accountOf(this.#handle.transcript, sent, Date.now())
@@ -62,7 +62,7 @@ export class RunWatch {
     }
   }
 
-  /** A run that its process leaves in the middle is taken up by whoever owns the session next: here, that is us. */
+  /** Resumes a run whose process exited, if this process is the next owner of the session. */
   async endOf(runId: string): Promise<WatchedEnd> {
     for (;;) {
       const found = await this.#until(() => this.#ended.get(runId) ?? this.#standstill(runId))
@@ -72,13 +72,13 @@ export class RunWatch {
     }
   }
 
-  /** Goes on with the run that was left behind. */
+  /** Resumes the interrupted run. */
   takeUp(): Promise<void> {
     this.#takingUp ??= takeUp(this.#handle).finally(() => (this.#takingUp = undefined))
     return this.#takingUp
   }
 
-  /** The run that the prompt began; undefined as long as it waits for its turn, and where it went into the run of another. */
+  /** The run that the prompt started; undefined while the prompt is queued, and if another run received it. */
   runBegunBy(outcome: PromptOutcome): string | undefined {
     this.#take(this.#handle.transcript)
     if (outcome.outcome === 'handled') return undefined
@@ -102,14 +102,14 @@ export class RunWatch {
         }
         return isWaiting || isDelivered(transcript, messageId)
           ? undefined
-          : { type: 'held', reason: 'The message was taken out of the queue.' }
+          : { type: 'held', reason: 'The message was removed from the queue.' }
       })
       if (found !== 'left-behind') return found
       await this.takeUp()
     }
   }
 
-  /** `passed`: it was open, and by the next that was seen of the session it had ended and so had another. */
+  /** `passed`: it was open, and at the next update it and another run had already ended. */
   #standstill(runId: string): 'left-behind' | 'passed' | undefined {
     if (this.#isForUs()) return 'left-behind'
     const isOpen = this.#handle.transcript.run?.runId === runId
@@ -150,15 +150,15 @@ export class RunWatch {
   }
 }
 
-/** Between its line and that of the run it begins there is a moment in which it neither waits nor runs. */
+/** Between the line of the message and that of its run, it is neither queued nor running. */
 function isDelivered({ path }: Transcript, messageId: string): boolean {
   return path.items.slice(-10).some((item) => item.type === 'user' && item.submissionId === messageId)
 }
 
 function lost({ sessionId }: SessionHandle): Failure {
-  return new Failure(exitCodes.ownedElsewhere, 'The process that owns the session is not reachable any more.', {
+  return new Failure(exitCodes.ownedElsewhere, 'The process that owns the session is no longer reachable.', {
     type: 'connection-lost',
-    why: 'Whether the prompt was answered is in the log of the session.',
+    why: 'The log of the session shows whether the prompt was answered.',
     next: [`tapetree sessions show ${sessionId}`, `tapetree run --session ${sessionId} "Go on"`],
   })
 }

@@ -5,16 +5,16 @@ import { textIn } from './run-account.ts'
 import type { RunPrinter, RunResult } from './run-result.ts'
 
 /**
- * The answer as text. Only when no call follows is a text the answer: so a program gets it when the run is over, and a person sees all
- * that the model says while it is said.
+ * The answer as text. Only text that no call follows is the answer, so a program receives it when the run is over. A person sees all text
+ * as it is streamed.
  */
 export class TextPrinter implements RunPrinter {
   readonly #stdout: Io['stdout']
-  /** Only JSON that fits its schema is an answer. */
+  /** Only JSON that matches the schema is an answer. */
   readonly #isWhole: boolean
-  /** Whether words are printed as they come. */
+  /** Whether text is printed as it is streamed. */
   readonly streams: boolean
-  /** Of the item on its way: how much of each of its parts is printed. */
+  /** How much of each part of the streamed item is printed. */
   #printed = new Map<string, number>()
   #seq: number
   #isMidLine = false
@@ -26,7 +26,7 @@ export class TextPrinter implements RunPrinter {
     this.streams = !isWhole && stdout.isTTY === true
   }
 
-  /** Ends the line, before something else is written on the same screen. */
+  /** Ends the line before other output on the same screen. */
   async endLine(): Promise<void> {
     if (this.#isMidLine) await this.#write('\n')
   }
@@ -78,7 +78,7 @@ export class TextPrinter implements RunPrinter {
   }
 }
 
-/** The oldest first. */
+/** Oldest first. */
 function newAnswers({ path: { items } }: Transcript, seq: number): AssistantItem[] {
   const found: AssistantItem[] = []
   for (let index = items.length - 1; index >= 0; index--) {

@@ -1,11 +1,11 @@
 import type { CompactionEntry, Context, Entry, Session } from '@tapetree/session'
 import { segmentsOf } from './segments.ts'
 
-/** What the path has that the model is not shown as it stands. */
+/** What the path contains and the model does not see as it is. */
 export interface ContextGaps {
-  /** The compaction in force and the entries that its summary stands for. */
+  /** The active compaction and the entries that its summary replaces. */
   replaced?: { compactionId: string; entries: Entry[] }
-  /** Messages behind it that are not sent. */
+  /** Messages after it that are not sent. */
   leftOut: Entry[]
   /** Every entry of the path, by id. */
   entries: ReadonlyMap<string, Entry>
@@ -16,7 +16,7 @@ export async function contextGaps(session: Session, leafId: string | null, conte
   const entries = path?.nodes.map(({ entry }) => entry) ?? []
   const compaction = compactionIn(context, entries)
   const firstKept = compaction ? entries.findIndex(({ id }) => id === compaction.compaction.firstKeptEntryId) : 0
-  // Without its first entry nothing is kept but what follows the summary.
+  // If its first kept entry is missing, only what follows the summary is kept.
   const from = firstKept === -1 ? entries.findIndex(({ id }) => id === compaction?.id) : firstKept
   const sent = new Set(context.messages.map(({ entryId }) => entryId))
   return {

@@ -1,10 +1,10 @@
 import type { Content, Context, ContextMessage, Entry, ToolDefinition } from '@tapetree/session'
-import type { Styles } from '../command-line/colour.ts'
+import type { Styles } from '../command-line/color.ts'
 import { counted } from '../text/amounts.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import type { ContextGaps } from './context-path.ts'
 
-/** A context as people read it: what is sent, in order, each with where it comes from. */
+/** A context for people: what is sent, in order, each with its source. */
 export function* contextText(context: Context, gaps: ContextGaps, { bold, dim }: Styles): Generator<string> {
   const { system, provenance, messages, repairs } = context
   const heading = (words: string): string => `\n${bold(`── ${harmlessLine(words)}`)}\n`
@@ -24,12 +24,12 @@ export function* contextText(context: Context, gaps: ContextGaps, { bold, dim }:
     yield heading(`not sent: ${counted(gaps.leftOut.length, 'message')} of the path`)
     for (const entry of gaps.leftOut) yield dim(`${placeOf(entry.id, gaps)}: ${leftOutBecause(entry)}\n`)
   }
-  if (repairs.length > 0) yield heading('mended, so that a provider accepts it')
+  if (repairs.length > 0) yield heading('repaired so that a provider accepts it')
   for (const repair of repairs) yield `${harmlessLine(repair)}\n`
 }
 
 export function placeOf(entryId: string | null, { entries }: Pick<ContextGaps, 'entries'>): string {
-  if (entryId === null) return 'from nowhere'
+  if (entryId === null) return 'without a source'
   const seq = entries.get(entryId)?.seq
   return seq === undefined ? `entry ${entryId}` : `entry ${seq} (${entryId})`
 }
@@ -37,10 +37,10 @@ export function placeOf(entryId: string | null, { entries }: Pick<ContextGaps, '
 function whyOf({ made, message }: ContextMessage, { replaced }: ContextGaps): string {
   switch (made) {
     case 'summary':
-      if (message.role === 'branchSummary') return ': sums up a branch that was left'
-      return `: stands for ${rangeOf(replaced?.entries ?? [])}`
+      if (message.role === 'branchSummary') return ': summarizes an abandoned branch'
+      return `: replaces ${rangeOf(replaced?.entries ?? [])}`
     case 'missing-result':
-      return ': made up, because the call has no result on this branch'
+      return ': synthetic, because the call has no result on this branch'
     case 'orphan-result':
       return ': a result whose call is not in the context'
     case undefined:

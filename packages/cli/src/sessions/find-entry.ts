@@ -5,17 +5,17 @@ import { harmlessLine } from '../text/harmless.ts'
 
 const minPrefixLength = 4
 
-/** The id of the entry that was meant: by its number in the log, its id, the beginning of it, or its label. */
+/** The id of the entry with this number, id, id prefix, or label. */
 export async function findEntry(session: Session, reference: string): Promise<string> {
   if (await isEntry(session, reference)) return reference
-  const labelled = [...session.getLabels()].filter(([, label]) => label === reference)
-  const found = labelled.length > 0 ? labelled.map(([id]) => id) : await entriesMeant(session, reference)
+  const labeled = [...session.getLabels()].filter(([, label]) => label === reference)
+  const found = labeled.length > 0 ? labeled.map(([id]) => id) : await entriesMeant(session, reference)
   const [only, ...others] = found
   if (only === undefined) throw notFound(session.id, reference)
   if (others.length > 0) {
-    throw new Failure(exitCodes.usage, `${shown(reference)} may be ${found.length} entries of this session.`, {
+    throw new Failure(exitCodes.usage, `${shown(reference)} matches ${found.length} entries of this session.`, {
       type: 'entry-ambiguous',
-      why: 'Entries made at the same moment begin alike.',
+      why: 'Ids of entries from the same moment begin alike.',
       next: [`tapetree sessions show ${session.id} --tree`],
     })
   }

@@ -6,7 +6,7 @@ import { write } from '../command-line/io.ts'
 import { testIo } from '../testing/test-io.ts'
 import { paged } from './paged.ts'
 
-test('on a terminal the pager gets the output, and may be left before the end', async () => {
+test('on a terminal the pager gets the output, and may quit before the end', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-pager-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   const kept = join(folder, 'out')
@@ -19,7 +19,7 @@ test('on a terminal the pager gets the output, and may be left before the end', 
   })
 })
 
-test('without a terminal or a pager it is written as it comes', async () => {
+test('without a terminal or a pager the output is written directly', async () => {
   for (const io of [testIo({ env: { PAGER: 'false' } }), testIo({ isTTY: true })]) {
     await paged(io, (output) => write(output, 'all of it'))
     expect(io.out()).toBe('all of it')

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { isInteractive, type Io, type Output } from '../command-line/io.ts'
 
-/** Writes long output through what `PAGER` names, where somebody sits before it; otherwise as it comes. */
+/** Pipes long output through `PAGER` on a terminal; otherwise writes it directly. */
 export async function paged(io: Io, work: (output: Output) => Promise<void>): Promise<void> {
   const { PAGER: pager = '' } = io.env
   if (!isInteractive(io) || pager.trim() === '') return work(io.stdout)
-  // Short output needs no key to leave, and our colours stay colours.
+  // Short output exits without a key, and the pager passes our color codes through.
   const env = { LESS: 'FRX', ...io.env }
   const child = spawn('/bin/sh', ['-c', pager], { stdio: ['pipe', 'inherit', 'inherit'], env })
-  child.stdin.on('error', () => undefined) // whoever writes is told
+  child.stdin.on('error', () => undefined) // the writer receives the error
   const closed = once(child, 'close')
   const { columns, rows } = io.stdout
   try {
@@ -20,7 +20,7 @@ export async function paged(io: Io, work: (output: Output) => Promise<void>): Pr
       ...(rows !== undefined && { rows }),
     })
   } catch (error) {
-    // Who leaves the pager has seen enough.
+    // Quitting the pager is not an error.
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
   } finally {
     child.stdin.end()

@@ -4,7 +4,7 @@ import { Progress } from './progress.ts'
 
 afterEach(() => vi.useRealTimers())
 
-test('after a second a terminal is told what takes so long, and the line is taken away at the end', () => {
+test('after a second a terminal shows the activity, and the line is erased at the end', () => {
   vi.useFakeTimers()
   const [terminal, file] = [testIo({ isTTY: true }), testIo()]
   {

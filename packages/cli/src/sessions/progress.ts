@@ -4,13 +4,13 @@ import type { Output } from '../command-line/io.ts'
 const quietMs = 1000
 const stepMs = 250
 
-/** Says on a terminal what takes longer than a second, and for how long already; anywhere else nothing. Erases itself. */
+/** Shows on a terminal what takes longer than a second, and for how long; prints nothing elsewhere. Erases itself. */
 export class Progress implements Disposable {
   readonly #output: Output
   readonly #begin = performance.now()
   #timer: NodeJS.Timeout | undefined
   #isShown = false
-  /** What is being done. Harmless already. */
+  /** The current activity. Already harmless. */
   words: string
 
   constructor(output: Output, words: string) {
@@ -25,7 +25,7 @@ export class Progress implements Disposable {
     this.#timer = setTimeout(() => this.#show(), stepMs).unref()
   }
 
-  /** Before anything else is written to the same terminal. It comes back. */
+  /** Call before writing anything else to the same terminal. The line comes back. */
   erase(): void {
     if (this.#isShown) this.#output.write('\r\u001b[K')
     this.#isShown = false

@@ -1,22 +1,22 @@
 import type { TreeNode } from '@tapetree/session'
 
-/** A part of the tree that goes on without a choice. */
+/** A part of the tree without branch points. */
 export interface Segment {
-  /** 0 is the path that the session is on. */
+  /** 0 is the current path. */
   number: number
-  /** How many times one has to turn off to get here. */
+  /** How many branch points lead here. */
   depth: number
   nodes: TreeNode[]
-  /** The entry that it branches off from; null where that is before the first one. */
+  /** The entry that it branches off from; null if that is before the first entry. */
   from: TreeNode | null
 }
 
-/** The tree as segments: first the path to the leaf, then the branches. Notes are left out. */
+/** The tree as segments: first the path to the leaf, then the branches. Leaves out notes. */
 export function segmentsOf(roots: readonly TreeNode[], leafId: string | null): Segment[] {
   const path = pathTo(roots, leafId)
   const segments: Segment[] = []
   const starts: { first: TreeNode; from: TreeNode | null; depth: number }[] = []
-  /** The one that the segment goes on with; each of the others begins a segment. Behind the leaf nothing goes on. */
+  /** The child that continues the segment; each other child begins a new one. Nothing continues after the leaf. */
   const goOn = (children: readonly TreeNode[], from: TreeNode | null, depth: number): TreeNode | undefined => {
     const isLeaf = (from?.entry.id ?? null) === leafId
     const next = children.find((child) => path.has(child)) ?? (isLeaf ? undefined : children.at(-1))
@@ -29,12 +29,12 @@ export function segmentsOf(roots: readonly TreeNode[], leafId: string | null): S
     for (let node = first; node; node = goOn(node.children.filter(isShown), node, depth)) nodes.push(node)
   }
   grow(goOn(roots.filter(isShown), null, 0), null, 0)
-  // Growing one may find more.
+  // Growing a segment may add more.
   for (const { first, from, depth } of starts) grow(first, from, depth)
   return segments
 }
 
-/** Notes hang beside the path, except in files of others, where what follows may hang on them. */
+/** Notes hang beside the path, except in imported files, in which entries may follow them. */
 function isShown({ entry, children }: TreeNode): boolean {
   return (entry.type !== 'label' && entry.type !== 'session_info') || children.length > 0
 }

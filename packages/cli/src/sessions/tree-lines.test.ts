@@ -8,7 +8,7 @@ async function drawn(session: Session, subagents = new Map<string, string[]>()):
   return [...treeLines(await session.getTree(), { leafId: session.leafId, subagents, width: 60 })]
 }
 
-test('branches are moved in under the entry they leave, the path stays at the left', async () => {
+test('branches are indented below their entry, and the path stays at the left', async () => {
   await using session = await memoryStore().create()
   const first = await user(session, 'first')
   const left = await assistant(session, 'left answer')
@@ -27,7 +27,7 @@ test('branches are moved in under the entry they leave, the path stays at the le
   ])
 })
 
-test('behind the leaf and before the first entry everything is a branch', async () => {
+test('after the leaf and before the first entry everything is a branch', async () => {
   await using session = await memoryStore().create()
   const first = await user(session, 'first')
   await assistant(session, 'answer')

@@ -11,7 +11,7 @@ export interface TreeDrawing {
   width: number
 }
 
-/** The tree, a line an entry: what the session is on stands at the left, branches are moved in. */
+/** The tree, one line per entry: the current path is at the left, branches are indented. */
 export function* treeLines(roots: readonly TreeNode[], drawing: TreeDrawing): Generator<string> {
   const segments = segmentsOf(roots, drawing.leafId)
   const branches = Map.groupBy(segments.slice(1), ({ from }) => from)
@@ -39,7 +39,7 @@ export function* treeLines(roots: readonly TreeNode[], drawing: TreeDrawing): Ge
 interface Frame {
   segment: Segment
   index: number
-  /** Before its first line, and before the others. */
+  /** The indentation of its first line, and of the others. */
   lead: string
   prefix: string
 }
@@ -53,7 +53,7 @@ function lineOf({ entry, label }: TreeNode, { segment, prefix }: Frame, drawing:
   ]
   const start = [`${mark} ${entry.seq}`, ...tags, kind].join(' ')
   const columns = Math.max(minColumns, drawing.width - prefix.length)
-  // Cut roughly first: a long text takes long to be made harmless.
+  // Cuts roughly first: sanitizing a long text is slow.
   return fitText(`${start}  ${harmlessLine(words.slice(0, columns * 16))}`, columns)
 }
 

@@ -1,19 +1,19 @@
 import type { DiskLine } from '@tapetree/session'
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** What a log says of model calls, as far as it counts. */
+/** A model call in a log, as far as usage needs it. */
 export type UsageLine =
   | { type: 'folder'; cwd: string }
   | {
       type: 'call'
-      /** Of the line: the same in a fork. */
+      /** The id of the line: the same in a fork. */
       id: string
       timestamp: string
       model: string
       usage: CallUsage
     }
 
-/** The names of the log. */
+/** Named as in the log. */
 export interface CallUsage {
   input_tokens?: number
   output_tokens?: number
@@ -23,8 +23,8 @@ export interface CallUsage {
 }
 
 /**
- * The folder and the calls of a log. Only lines that have counts are parsed, and the file is read without waiting in between: a thousand logs
- * take less than a second.
+ * The folder and the model calls of a log. Parses only lines with token counts and reads synchronously: a thousand logs take less than a
+ * second.
  */
 export function* usageIn(path: string): Generator<UsageLine> {
   const file = openSync(path, 'r')
@@ -43,7 +43,7 @@ export function* usageIn(path: string): Generator<UsageLine> {
       if (end > 0) yield* callsIn(bytes.subarray(0, end))
       isFirst &&= end === 0
       kept = bytes.length - end
-      // A line that is longer than the buffer needs a larger one.
+      // A line longer than the buffer needs a larger one.
       const next = kept < buffer.length ? buffer : Buffer.alloc(buffer.length * 2)
       bytes.copy(next, 0, end)
       buffer = next
@@ -53,12 +53,12 @@ export function* usageIn(path: string): Generator<UsageLine> {
   }
 }
 
-/** Nobody reads two logs at the same time: a reader that stops in the middle has lost its place. */
+/** Shared by all reads: reading is synchronous, so two logs are never read at the same time. */
 const shared = Buffer.alloc(1024 * 1024)
 const newline = 0x0a
 const mark = Buffer.from('"usage":')
 
-/** It is in the header, which is the first line. */
+/** In the header, which is the first line. */
 function folderIn(bytes: Buffer): UsageLine[] {
   const cwd = parsed(bytes.toString('utf8', 0, bytes.indexOf(newline)))?.['cwd']
   return typeof cwd === 'string' ? [{ type: 'folder', cwd }] : []
@@ -97,6 +97,6 @@ function parsed(text: string): DiskLine | undefined {
   try {
     return JSON.parse(text) as DiskLine
   } catch {
-    return undefined // a damaged line counts nothing; `log verify` names it
+    return undefined // a damaged line counts nothing; `log verify` reports it
   }
 }

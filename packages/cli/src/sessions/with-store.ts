@@ -3,7 +3,7 @@ import { openStore, ownedElsewhere } from '../host/open-store.ts'
 import type { Io } from '../command-line/io.ts'
 import { placesOf } from '../host/places.ts'
 
-/** Does something with the sessions of this user and closes them, whatever came of it. */
+/** Calls a function with the sessions of this user, and always closes them. */
 export async function withStore<T>(io: Io, work: (store: SessionStore) => Promise<T>): Promise<T> {
   const store = await openStore(placesOf(io))
   try {
@@ -13,7 +13,7 @@ export async function withStore<T>(io: Io, work: (store: SessionStore) => Promis
   }
 }
 
-/** A session that this process may write. Where another one does, says who, and how to get there. */
+/** A session that this process may write. If another process owns it, throws an error that names the owner and how to attach. */
 export async function openForWriting(store: SessionStore, sessionId: string): Promise<Session> {
   const session = await store.open(sessionId)
   const { readOnlyReason: why, owner } = session

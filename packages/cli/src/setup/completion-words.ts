@@ -7,7 +7,7 @@ import { placesOf } from '../host/places.ts'
 
 const maxSessions = 200
 
-/** One word a line, with what it is behind a tab. A shell waits for it, and whatever fails offers nothing. */
+/** One word per line, with its description after a tab. On failure prints nothing, because a shell waits for it. */
 export async function completionWords(kind: string, io: Io): Promise<string> {
   const words = await wordsOf(kind, io).catch(() => [])
   return words.map(([word, about]) => `${word}\t${harmlessLine(about)}\n`).join('')

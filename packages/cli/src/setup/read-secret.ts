@@ -4,7 +4,7 @@ import { write, type Io } from '../command-line/io.ts'
 
 const maxBytes = 64 * 1024
 
-/** Asks on the terminal without showing what is typed; without a terminal it is what standard input has. */
+/** Asks on the terminal without echo; without a terminal, reads standard input. */
 export async function readSecret(question: string, io: Io): Promise<string> {
   if (io.stdin.isTTY !== true) return (await readAll(io)).trim()
   try {
@@ -20,7 +20,7 @@ async function readAll({ stdin }: Io): Promise<string> {
   for await (const chunk of stdin) {
     const bytes = Buffer.from(chunk as Uint8Array)
     length += bytes.length
-    if (length > maxBytes) throw usageFailure('What stands on standard input is too long for a key.')
+    if (length > maxBytes) throw usageFailure('The text on standard input is too long for a key.')
     chunks.push(bytes)
   }
   return Buffer.concat(chunks).toString()
@@ -29,7 +29,7 @@ async function readAll({ stdin }: Io): Promise<string> {
 interface Typing {
   type: 'typing' | 'done' | 'stopped'
   text: string
-  /** The beginning of an escape sequence whose end has not come yet. */
+  /** The start of an incomplete escape sequence. */
   begun: string
 }
 
@@ -43,12 +43,12 @@ async function readHidden(question: string, { stdin, stderr, signal }: Io): Prom
     if (typing.type === 'stopped') reject(interrupted())
   }
   const stop = (): void => reject(interrupted())
-  // Before the question: whoever answers at once is not shown either.
+  // Before the prompt, so that fast typing is not echoed.
   terminal.setRawMode?.(true)
   signal.addEventListener('abort', stop, { once: true })
   stdin.on('data', take)
   stdin.once('end', stop)
-  // Also while the question is on its way it may be answered or stopped.
+  // The user may answer or interrupt while the prompt is being written.
   promise.catch(() => undefined)
   try {
     await write(stderr, question)
@@ -62,7 +62,9 @@ async function readHidden(question: string, { stdin, stderr, signal }: Io): Prom
   }
 }
 
-/** Enter ends it, Ctrl-C and Ctrl-D stop it, Backspace takes back, Ctrl-U takes back all. Arrows, other keys and marks of a paste are no text. */
+/**
+ * Enter submits, Ctrl-C and Ctrl-D cancel, Backspace deletes a character, Ctrl-U deletes all. Ignores arrows, other keys and paste markers.
+ */
 export function afterKeys({ text, begun }: Typing, keys: string): Typing {
   const left = (begun + keys).replaceAll(wholeSequence, '')
   const [unfinished = ''] = unfinishedSequence.exec(left) ?? []
@@ -78,12 +80,12 @@ export function afterKeys({ text, begun }: Typing, keys: string): Typing {
 }
 
 // oxlint-disable no-control-regex
-/** What a key sends that is more than a character, or a terminal that was asked something. */
+/** Escape sequences of keys, and replies of the terminal. */
 const wholeSequence =
   /\u001b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[\]P^_X][^\u0000-\u001f]*(?:\u0007|\u001b\\)|(?![[O\]P^_X])[ -~])/g
 const unfinishedSequence = /\u001b(?:\[[0-?]*[ -/]*|O|[\]P^_X][^\u0000-\u001f]*\u001b?)?$/
 // oxlint-enable no-control-regex
 
 function interrupted(): Failure {
-  return new Failure(exitCodes.interrupted, 'Interrupted. No key was kept.', { type: 'interrupted' })
+  return new Failure(exitCodes.interrupted, 'Interrupted. The key was not stored.', { type: 'interrupted' })
 }

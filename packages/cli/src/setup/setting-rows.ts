@@ -7,15 +7,15 @@ import {
   type Rule,
 } from '@tapetree/agent'
 
-/** One setting as it holds now. */
+/** One setting and its current value. */
 export interface SettingInForce {
   key: string
-  /** Absent: nobody has set it, and it has no default. What may be secret is taken out. */
+  /** Absent if it is not set and has no default. Possible secrets are removed. */
   value?: unknown
   origin?: Origin
 }
 
-/** Every setting of the schema, in its order; where names are the user's own, one row for each name. */
+/** Every setting of the schema, in order; for user-defined names, one row for each name. */
 export function settingRows(
   settings: LoadedSettings,
   env: Readonly<Record<string, string | undefined>>,
@@ -26,7 +26,7 @@ export function settingRows(
     .map((row) => ('value' in row ? { ...row, value: redactor.json(withoutSecrets(row.value)) } : row))
 }
 
-/** Where a value comes from, in words. */
+/** The source of a value, as text. */
 export function originText(origin: Origin | undefined): string {
   if (origin === undefined) return 'default'
   const { layer, file, line, variable } = origin
@@ -44,7 +44,7 @@ function rowsFor(key: string, { values, origins }: LoadedSettings): SettingInFor
 }
 
 function rowOf(key: string, value: unknown, origins: LoadedSettings['origins']): SettingInForce {
-  // Of a list that is joined, each item knows its own.
+  // Each item of a merged list has its own source.
   const origin = origins.get(key) ?? origins.get(`${key}.0`)
   return { key, ...(value !== undefined && { value }), ...(origin && { origin }) }
 }
@@ -71,7 +71,7 @@ function valueAt(values: object, path: readonly string[]): unknown {
 
 const secretPlaces = new Set(['headers', 'clientSecret'])
 
-/** Whatever stands in a header, in a variable for a program, in a client secret or behind an argument called so may be one. */
+/** Values that may be secret: headers, environment variables of programs, client secrets, and arguments with such names. */
 function withoutSecrets(value: unknown, name = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item))
   if (typeof value !== 'object' || value === null) return value

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { FakeHome } from './fake-home.ts'
 
-/** The bundle, as it is published. The tests build it before they begin. */
+/** The bundle as published. The tests build it first. */
 export const bundle = fileURLToPath(new URL('../../dist/bin/tapetree.js', import.meta.url))
 
 export interface CommandEnd {
@@ -13,7 +13,7 @@ export interface CommandEnd {
   stderr: string
 }
 
-/** Runs the command in a process of its own, without a terminal, as a script would. */
+/** Runs the command in its own process, without a terminal, as a script would. */
 export async function runBundle(
   { cwd, env }: Pick<FakeHome, 'cwd' | 'env'>,
   args: readonly string[],

@@ -1,4 +1,4 @@
-// An MCP server for tests, run as a program of its own. Its one tool is described as the file in its first argument says.
+// An MCP server for tests, as its own program. The file in its first argument describes its only tool.
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 

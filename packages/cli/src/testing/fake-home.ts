@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 export interface FakeHome extends AsyncDisposable {
   readonly provider: FakeProvider
-  /** An empty folder to work in. */
+  /** An empty working folder. */
   readonly cwd: string
   readonly home: string
   /** The environment of a command: its own `TAPETREE_HOME`, the path and the compile cache of this process, and nothing else. */
@@ -17,10 +17,10 @@ export interface FakeHomeOptions {
   settings?: Record<string, unknown>
 }
 
-/** The model of a fake home, as it is written on a command line. */
+/** The model of a fake home, as written on a command line. */
 export const fakeModel = 'fake/model-1'
 
-/** A home whose settings name a scripted provider as the model to use. Everything else is as on a machine of a user. */
+/** A home whose settings use a scripted provider. Everything else is as on a user's machine. */
 export async function fakeHome({ settings = {} }: FakeHomeOptions = {}): Promise<FakeHome> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'tapetree-home-')))
   const provider = await startFakeProvider()

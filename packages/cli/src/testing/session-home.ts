@@ -34,7 +34,7 @@ export class SessionHome implements AsyncDisposable {
     return new SessionHome(root)
   }
 
-  /** Makes a session of the working folder, and gives its id. */
+  /** Creates a session in the working folder and returns its id. */
   async session(fill: (session: Session) => Promise<unknown>, options: { cwd?: string } = {}): Promise<string> {
     await using session = await this.store.create({ cwd: options.cwd ?? this.cwd })
     await fill(session)

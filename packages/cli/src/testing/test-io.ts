@@ -7,12 +7,12 @@ export interface TestIoOptions {
   cwd?: string
   home?: string
   signal?: AbortSignal
-  /** Both, as if somebody sat before it. */
+  /** Both are terminals, as if a user were present. */
   isTTY?: boolean
   columns?: number
 }
 
-/** An `Io` that keeps what is written. */
+/** An `Io` that records what is written. */
 export interface TestIo extends Io {
   readonly out: () => string
   readonly err: () => string

@@ -7,6 +7,6 @@ test('an age is one short word', () => {
   expect(ages.map((time) => ageOf(time, now))).toEqual(['now', '5m', '11h', '14d', '6y', '?'])
 })
 
-test('a time that something takes has its two largest units', () => {
+test('a duration has its two largest units', () => {
   expect([4999, 200_000, 7_500_000].map(elapsedText)).toEqual(['4 s', '3 min 20 s', '2 h 5 min'])
 })

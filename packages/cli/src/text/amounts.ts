@@ -13,7 +13,7 @@ export function ageOf(time: string, now: number): string {
   return `${Math.floor(seconds / (365 * day))}y`
 }
 
-/** US dollars, to the cent: more digits say nothing to people. */
+/** US dollars, to the cent. */
 export function costText(cost: number): string {
   if (cost === 0) return '$0'
   return cost < 0.01 ? '< $0.01' : `$${cost.toFixed(2)}`
@@ -28,7 +28,7 @@ function numberText(count: number): string {
   return count < 1000 ? String(count) : count.toLocaleString('en')
 }
 
-/** A time as people say it: `4 s`, `3 min 20 s`, `2 h 5 min`. */
+/** A duration for people: `4 s`, `3 min 20 s`, `2 h 5 min`. */
 export function elapsedText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   if (seconds < 60) return `${seconds} s`
@@ -37,7 +37,7 @@ export function elapsedText(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** How much a model takes, in as few letters as a list has room for: `900`, `128k`, `1M`. */
+/** The size of a context window, short enough for a list: `900`, `128k`, `1M`. */
 export function tokenText(count: number): string {
   if (count < 1000) return String(count)
   const thousands = Math.round(count / 1000)

@@ -1,7 +1,7 @@
 import { getImageDimensions } from '@earendil-works/pi-tui'
 import type { Content, ImageSource } from '@tapetree/session'
 
-/** What a message or a result says, as text. It is not harmless yet. */
+/** The text of a message or a result. Not yet harmless. */
 export function contentText(content: string | readonly Content[]): string {
   if (typeof content === 'string') return content
   return content
@@ -12,7 +12,7 @@ export function contentText(content: string | readonly Content[]): string {
     .join('\n')
 }
 
-/** `[image 1200×800 png]`. It is not harmless yet. */
+/** `[image 1200×800 png]`. Not yet harmless. */
 export function imageText(source: ImageSource): string {
   const kind = source.mediaType.replace(/^image\//, '').slice(0, 40)
   switch (source.type) {
@@ -30,7 +30,7 @@ export function imageText(source: ImageSource): string {
   }
 }
 
-/** The size stands at the beginning of a file; of a photograph, behind what its camera noted. */
+/** The size is at the beginning of a file; in a photograph, after the camera metadata. */
 const headCharacters = 256 * 1024
 
 function sizeOf({ data, mediaType }: { data: string; mediaType: string }): string | undefined {
@@ -38,7 +38,7 @@ function sizeOf({ data, mediaType }: { data: string; mediaType: string }): strin
     const size = getImageDimensions(data.slice(0, headCharacters), mediaType)
     return size ? `${size.widthPx}×${size.heightPx}` : undefined
   } catch {
-    // Whatever it is, it is no whole image.
+    // Not a complete image.
     return undefined
   }
 }
@@ -48,7 +48,7 @@ interface Call {
   input: Record<string, unknown>
 }
 
-/** What tells most about a call, such as the command or the path. It is not harmless yet. */
+/** The most informative argument of a call, such as the command or the path. Not yet harmless. */
 export function callArgument({ name, input }: Call): string {
   if (name === 'todo_write') return ''
   for (const member of telling) {
@@ -60,7 +60,7 @@ export function callArgument({ name, input }: Call): string {
   return only === undefined ? '' : JSON.stringify(input).slice(0, longestJson)
 }
 
-/** Members of the input of any tool, the one that tells most first. */
+/** Argument names of any tool, the most informative first. */
 const telling = ['command', 'pattern', 'path', 'url', 'description', 'question', 'query', 'prompt', 'jobId']
 const longestJson = 1000
 

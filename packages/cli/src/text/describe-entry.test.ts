@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { callArgument } from './content-text.ts'
 import { describeEntry } from './describe-entry.ts'
 
-test('an entry is told in the words of the glossary, and by what it is about', async () => {
+test('an entry is described in the terms of the glossary, and by its subject', async () => {
   await using session = await memoryStore().create({})
   await user(session, ' go on\n')
   await assistant(
@@ -34,7 +34,7 @@ test('an entry is told in the words of the glossary, and by what it is about', a
   ])
 })
 
-test('a call is about its command, path or job, and otherwise about all that it was given', () => {
+test('a call is described by its command, path or job, and otherwise by all arguments', () => {
   const argument = (input: Record<string, unknown>): string => callArgument({ name: 'any', input })
   expect(
     [{ content: 'x', path: 'a' }, { jobId: 'j1', wait: 5 }, { only: 'this' }, { a: 1, b: 'c' }, {}].map(argument),

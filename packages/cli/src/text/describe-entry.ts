@@ -3,13 +3,13 @@ import { callArgument, contentText } from './content-text.ts'
 import { counted } from './amounts.ts'
 
 export interface EntryDescription {
-  /** Who speaks, or what it is, in the words of the glossary. */
+  /** The author or kind, in the terms of the glossary. */
   kind: string
-  /** What is in it, as it was said: not yet fit for a terminal, and of any length. */
+  /** The content as recorded: not yet safe for a terminal, and of any length. */
   words: string
 }
 
-/** An entry in a line. */
+/** An entry in one line. */
 export function describeEntry(entry: Entry): EntryDescription {
   switch (entry.type) {
     case 'message':
@@ -33,7 +33,7 @@ export function describeEntry(entry: Entry): EntryDescription {
     case 'gap':
       return { kind: 'gap', words: entry.gap.reason }
     case 'unknown':
-      return { kind: 'unknown', words: `${entry.unknown.type}, of a newer version` }
+      return { kind: 'unknown', words: `${entry.unknown.type}, from a newer version` }
     default:
       return entry satisfies never
   }

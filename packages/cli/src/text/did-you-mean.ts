@@ -1,6 +1,6 @@
 import { editDistance } from '@tapetree/agent/util/edit-distance'
 
-/** The known word that was probably meant, if one is near enough. */
+/** The known word that was probably meant, if one is close enough. */
 export function nearestWord(typed: string, known: readonly string[]): string | undefined {
   const lower = typed.toLowerCase()
   const [best] = known
@@ -10,7 +10,7 @@ export function nearestWord(typed: string, known: readonly string[]): string | u
   return best?.word
 }
 
-/** As a sentence to put behind another, or nothing. */
+/** As a sentence to append to another, or an empty string. */
 export function didYouMean(typed: string, known: readonly string[]): string {
   const nearest = nearestWord(typed, known)
   return nearest === undefined ? '' : ` Did you mean ${nearest}?`

@@ -13,7 +13,7 @@ test.each([
   expect(displayWidth(text)).toBe(width)
 })
 
-test('what does not fit is cut before a whole character', () => {
+test('text that does not fit is cut before a whole character', () => {
   expect(fitText('漢字漢字', 5)).toBe('漢字…')
   expect(fitText('漢字漢字', 6)).toBe('漢字…')
   expect(fitText('漢字', 4)).toBe('漢字')

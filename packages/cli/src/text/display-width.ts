@@ -1,35 +1,35 @@
 import { visibleWidth } from '@earendil-works/pi-tui'
 
-/** Letters and our own signs, one column each: most lines are made of these, and to divide them into graphemes is slow. */
+/** Letters and our own symbols, one column each: most lines contain only these, and splitting text into graphemes is slow. */
 const simple = /^[ -~…·│├─▸▲▼●○◆⤷›✓–“”▏]*$/
 // oxlint-disable-next-line no-control-regex
-const ownColours = /\u001b\[[0-9;]*m/g
+const ownColors = /\u001b\[[0-9;]*m/g
 
-/** Columns that a line takes in a terminal, our own colours not counted. */
+/** The columns that a line takes in a terminal, not counting our color codes. */
 export function displayWidth(line: string): number {
-  const bare = line.includes('\u001b') ? line.replaceAll(ownColours, '') : line
+  const bare = line.includes('\u001b') ? line.replaceAll(ownColors, '') : line
   return simple.test(bare) ? bare.length : visibleWidth(bare)
 }
 
-/** The start of a line without colours that fits, with `…` where something was left out. */
+/** The start of an uncolored line that fits, with `…` if it was cut. */
 export function fitText(line: string, columns: number): string {
   if (columns <= 0) return ''
-  // A line may be a megabyte long, and only its start is looked at.
+  // A line may be a megabyte long; only its start is examined.
   const start = line.length > columns * mostUnits ? line.slice(0, columns * mostUnits).toWellFormed() : line
   const isWhole = start.length === line.length
   if (isWhole && displayWidth(start) <= columns) return line
   return `${start.slice(0, endOf(start, columns - 1)).trimEnd()}…`
 }
 
-/** With spaces behind it up to the column; colours are not counted. */
+/** Pads with spaces up to the column; color codes do not count. */
 export function padded(line: string, columns: number): string {
   return line + ' '.repeat(Math.max(0, columns - displayWidth(line)))
 }
 
-/** UTF-16 units that a column may take, at most, of what people write. */
+/** The most UTF-16 units per column in ordinary text. */
 const mostUnits = 16
 
-/** Where what fits ends. */
+/** The index at which the fitting part ends. */
 function endOf(line: string, columns: number): number {
   if (simple.test(line)) return columns
   let used = 0
@@ -51,7 +51,7 @@ export interface Grapheme {
   width: number
 }
 
-/** Calls back for each character as a person sees it. Only what is not plain Latin is looked at closely: that is slow. */
+/** Calls back for each grapheme. Segments only text outside plain Latin, because that is slow. */
 export function forEachGrapheme(text: string, visit: (grapheme: Grapheme) => void): void {
   let index = 0
   while (index < text.length) {
@@ -70,7 +70,7 @@ export function forEachGrapheme(text: string, visit: (grapheme: Grapheme) => voi
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-/** One column, and nothing that could belong to its neighbour. The end of the text counts as such. */
+/** One column, and cannot combine with its neighbor. True at the end of the text. */
 function isSimple(text: string, index: number): boolean {
   if (index >= text.length) return true
   const code = text.charCodeAt(index)

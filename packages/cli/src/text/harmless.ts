@@ -1,25 +1,25 @@
 /**
- * Text of models, tools, files and titles, as it may go to a terminal. No byte of it can begin an escape sequence, however it was cut:
- * whole sequences that only dress text are taken out, and what is left of control characters is shown as a picture of itself.
+ * Makes text of models, tools, files and titles safe for a terminal. No byte of the result can start an escape sequence, however it is cut:
+ * removes complete styling sequences and shows all other control characters as visible symbols.
  */
 export function harmless(text: string): string {
   return text.replaceAll(dressing, '').replaceAll(crlf, '\n').replaceAll(dangerous, pictureOf)
 }
 
-/** The same on one line, as for a title or a file name. */
+/** The same on one line, for a title or a file name. */
 export function harmlessLine(text: string): string {
   return harmless(text)
     .replaceAll(/\s*\n\s*/g, ' ')
     .replaceAll('\t', ' ')
 }
 
-/** Colours and links that programs print: CSI … m and OSC 8. */
+/** Colors and links that programs print: CSI … m and OSC 8. */
 // oxlint-disable-next-line no-control-regex
 const dressing = /\u001b\[[0-9;:]*m|\u001b\]8;[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\)/g
 
 const crlf = /\r\n/g
 
-/** C0 but tab and newline, DEL, C1, and characters that turn the direction of text or hide in it. */
+/** C0 except tab and newline, DEL, C1, and characters that change the text direction or are invisible. */
 // oxlint-disable-next-line no-control-regex, no-misleading-character-class
 const dangerous =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/g

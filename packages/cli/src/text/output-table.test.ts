@@ -3,7 +3,7 @@ import { outputTable } from './output-table.ts'
 
 const columns = [{ title: 'ID' }, { title: 'COST', align: 'right' as const }, { title: 'NAME', flexible: true }]
 
-test('columns are aligned by what characters take', () => {
+test('columns are aligned by display width', () => {
   expect(
     outputTable(columns, [
       ['a1', '0.10', '漢字'],
@@ -12,7 +12,7 @@ test('columns are aligned by what characters take', () => {
   ).toBe('ID   COST  NAME\na1   0.10  漢字\nb   12.00  x\n')
 })
 
-test('the flexible column gives way where the terminal is narrow', () => {
+test('the flexible column shrinks on a narrow terminal', () => {
   expect(outputTable(columns, [['a1', '0.10', 'a name that is too long']], 20)).toBe(
     'ID  COST  NAME\na1  0.10  a name th…\n',
   )

@@ -3,11 +3,11 @@ import { displayWidth, fitText } from './display-width.ts'
 export interface Column {
   title: string
   align?: 'left' | 'right'
-  /** The one that gives way where the terminal is narrow. */
+  /** The column that shrinks on a narrow terminal. */
   flexible?: boolean
 }
 
-/** Rows under their titles, aligned. Cells are harmless already and have no colours. Without a width nothing is cut. */
+/** Aligned rows with a header. Cells must be harmless and without color codes. Without a width nothing is cut. */
 export function outputTable(columns: readonly Column[], rows: readonly (readonly string[])[], width?: number): string {
   const cells = [columns.map(({ title }) => title), ...rows]
   const widths = columns.map((_, index) => Math.max(...cells.map((row) => displayWidth(row[index] ?? ''))))

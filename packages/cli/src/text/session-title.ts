@@ -1,20 +1,20 @@
 import type { SessionInfo } from '@tapetree/session'
 import { harmlessLine } from './harmless.ts'
 
-/** Its name, or how it began; empty where nobody said anything yet. Marks the session of a subagent. Harmless, and on one line. */
+/** Its name or first message; empty if there are no messages. Marks the session of a subagent. Harmless, and on one line. */
 export function sessionTitle({ name, firstText = '', subagent }: SessionInfo): string {
   const title = harmlessLine(name || firstText)
   return subagent ? `subagent: ${title}` : title
 }
 
-/** Nothing was said in it, nothing waits in it, and nobody named it. */
+/** A session without messages, queued messages or name. */
 export function isEmptySession({ messageCount, queueLength, name, damaged }: SessionInfo): boolean {
   return messageCount === 0 && queueLength === 0 && name === '' && !damaged
 }
 
 const minLength = 8
 
-/** For each id the shortest beginning that none of the others has. Ids begin with the time, so eight characters may be shared. */
+/** The shortest distinct prefix of each id. Ids begin with the time, so eight characters may be shared. */
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...new Set(ids)].sort()
   return new Map(

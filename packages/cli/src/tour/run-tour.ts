@@ -12,14 +12,14 @@ import type { Storyteller } from './storyteller.ts'
 import { tests, tourPrompt } from './tour-script.ts'
 
 export interface TourOptions {
-  /** Empty, and removed by whoever made it. */
+  /** Empty; the caller removes it. */
   folder: string
   isFast: boolean
   story: Storyteller
   io: Pick<Io, 'env' | 'signal'>
 }
 
-/** A session from its first word to its end, with a death in the middle. */
+/** A session from start to end, with a crash in the middle. */
 export async function runTour({ folder, isFast, story, io }: TourOptions): Promise<void> {
   const task: TourTask = {
     sessions: join(folder, 'sessions'),
@@ -27,32 +27,32 @@ export async function runTour({ folder, isFast, story, io }: TourOptions): Promi
     pace: isFast ? { wordMs: 0, testSeconds: 0.2 } : { wordMs: 60, testSeconds: 1.2 },
   }
   await mkdir(task.cwd)
-  await story.chapter('A session begins', [
+  await story.chapter('A session starts', [
     'The model of this tour is scripted: it needs no key and no network. Everything else is real: the agent,',
     `its tools, the log, and the folder they work in, ${folder}.`,
   ])
   await story.user(tourPrompt)
   const sessionId = await untilSecondTest(task, { story, io })
 
-  await story.chapter('Nobody is there', [
-    'The agent is dead, as after a crash or a power cut. Every line that it had written is in the log. And the',
-    'command goes on, because it never was a child of the agent.',
+  await story.chapter('The agent crashes', [
+    'The agent is gone, as after a crash or a power cut. Every line that it wrote is in the log, and the',
+    'command keeps running, because it is not a child process of the agent.',
   ])
   await lastTestOf(task.cwd, io)
-  await story.tell(`The last test has just written its line, with no agent to see it.`)
+  await story.tell(`The last test has just written its line, without an agent to see it.`)
 
-  await story.chapter('Another process goes on', [
-    'It finds the open call in the log, finds the command, and takes its real result. Nothing is run twice.',
+  await story.chapter('Another process resumes', [
+    'It finds the open call in the log, finds the command, and takes its real result. Nothing runs twice.',
   ])
   await toTheEnd({ ...task, sessionId }, { story, io })
 
   const store = openFileStore({ folder: task.sessions })
   const report = await store.verify(sessionId)
   await store.close()
-  if (!report.isIntact) throw brokenTour('the log is not whole')
-  await story.chapter('What is left', [
-    `The log has ${report.lines} lines. Each was checked just now by its checksum, and none is missing.`,
-    'Any moment in it can be branched, and all of it can be played again.',
+  if (!report.isIntact) throw brokenTour('the log is damaged')
+  await story.chapter('The result', [
+    `The log has ${report.lines} lines. The checksum of each is correct, and none is missing.`,
+    'You can branch from any point in it, and replay all of it.',
   ])
 }
 
@@ -61,7 +61,7 @@ interface Surroundings {
   io: Pick<Io, 'env' | 'signal'>
 }
 
-/** Lets the agent work until its tests run, and kills it. */
+/** Lets the agent work until its tests run, then kills it. */
 async function untilSecondTest(task: TourTask, { story, io }: Surroundings): Promise<string> {
   const agent = startTourAgent(task, io.env)
   const stop = stopWith(io.signal, agent)
@@ -112,7 +112,7 @@ async function lastTestOf(cwd: string, { signal }: Pick<Io, 'signal'>): Promise<
     if (text.includes(`test ${tests} of ${tests}`)) return
     await wait(50, undefined, { signal })
   }
-  throw brokenTour('the command did not go on by itself')
+  throw brokenTour('the command did not keep running')
 }
 
 function stopWith(signal: AbortSignal, agent: TourAgent): () => void {
@@ -122,7 +122,7 @@ function stopWith(signal: AbortSignal, agent: TourAgent): () => void {
 }
 
 function brokenTour(why: string): Failure {
-  return new Failure(exitCodes.runFailed, `The tour did not go as it should: ${why}.`, {
+  return new Failure(exitCodes.runFailed, `The tour failed: ${why}.`, {
     type: 'tour-failed',
     next: ['tapetree doctor'],
   })

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { stylesFor, type Styles } from '../command-line/colour.ts'
+import { stylesFor, type Styles } from '../command-line/color.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import { write, type Io } from '../command-line/io.ts'
 import type { TourNews } from './tour-news.ts'
 
-/** Tells the tour at the pace of a reader. */
+/** Prints the tour at reading pace. */
 export class Storyteller {
   readonly #io: Pick<Io, 'stdout' | 'env' | 'signal'>
   readonly #styles: Styles
@@ -35,7 +35,7 @@ export class Storyteller {
     await this.#pause(1000)
   }
 
-  /** Something that is done to the agent. */
+  /** An action on the agent. */
   async command(command: string): Promise<void> {
     await this.#line(this.#styles.red(`\n  $ ${command}`))
     await this.#pause(2000)

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url'
 import type { TourNews } from './tour-news.ts'
 import type { TourTask } from './tour-process.ts'
 
-/** The process of the agent, as the tour sees it. */
+/** The agent process, as the tour sees it. */
 export interface TourAgent {
   readonly pid: number
   readonly news: AsyncIterable<TourNews>
-  /** As `kill -9` does. Resolves when it is gone. */
+  /** Like `kill -9`. Resolves when the process is gone. */
   kill(): Promise<void>
 }
 

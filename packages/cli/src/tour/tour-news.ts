@@ -1,6 +1,6 @@
 import type { AgentEvent } from '@tapetree/agent'
 
-/** What the process of the agent tells the tour, one JSON object a line. */
+/** What the agent process reports to the tour, one JSON object per line. */
 export type TourNews =
   | { type: 'session'; sessionId: string }
   | { type: 'text'; text: string }

@@ -1,4 +1,4 @@
-// The agent of the tour, in a process of its own that is made to be killed. It begins a session, or goes on with one.
+// The agent of the tour, in its own process so that it can be killed. Starts a session or resumes one.
 import { AgentSession, onlyModel, type Run } from '@tapetree/agent'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { newsOf, type TourNews } from './tour-news.ts'
@@ -9,7 +9,7 @@ export interface TourTask {
   sessions: string
   cwd: string
   pace: TourPace
-  /** Absent: a new one. */
+  /** If absent, a new one. */
   sessionId?: string
 }
 

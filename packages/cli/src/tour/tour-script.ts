@@ -3,17 +3,17 @@ import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testi
 
 export const tourPrompt = 'Write a program that greets, and test it.'
 
-/** The tests print one line each. The process of the agent is killed after the second. */
+/** The tests print one line each. The agent process is killed after the second. */
 export const tests = 5
 
 export interface TourPace {
-  /** Between the words of the model. */
+  /** Delay between the words of the model. */
   wordMs: number
-  /** Between the tests. */
+  /** Delay between the tests. */
   testSeconds: number
 }
 
-/** A model that knows its part by heart. It answers by what it is shown alone, so that a resumed run goes the same way. */
+/** A scripted model. Its answer depends only on its context, so that a resumed run takes the same path. */
 export function tourModel(pace: TourPace): Model {
   const answer = ({ messages }: ModelRequest): ScriptBuilder => {
     const results = messages.filter(({ role }) => role === 'tool').length
@@ -26,11 +26,13 @@ const program = `name=\${1:-world}\necho "Hello, $name."\n`
 
 const steps: readonly ((pace: TourPace) => ScriptBuilder)[] = [
   (pace) =>
-    said('I write the program first.', pace).toolCall('call-write', 'write', { path: 'greet.sh', content: program }),
+    said('First I write the program.', pace).toolCall('call-write', 'write', { path: 'greet.sh', content: program }),
   (pace) =>
-    said('Now I test it. That takes some seconds.', pace).toolCall('call-test', 'bash', { command: testCommand(pace) }),
+    said('Now I test it. That takes a few seconds.', pace).toolCall('call-test', 'bash', {
+      command: testCommand(pace),
+    }),
   (pace) =>
-    said('The tests are through. I look at what they left.', pace).toolCall('call-read', 'read', { path: 'tests.txt' }),
+    said('The tests are done. I check their output.', pace).toolCall('call-read', 'read', { path: 'tests.txt' }),
 ]
 
 function lastWords(pace: TourPace): ScriptBuilder {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { startChat } from './testing/chat-driver.ts'
 import type { ScriptedSource } from './testing/scripted-source.ts'
 
-test('whatever goes wrong, the terminal is given back before it is reported', async () => {
+test('after any error, the terminal is restored before the error is reported', async () => {
   const program = fileURLToPath(import.meta.resolve('./testing/crashing-chat.ts'))
   const chat = spawn(process.execPath, ['-C', '@tapetree/source', program], { cols: 80, rows: 24 })
   let bytes = ''
@@ -28,7 +28,7 @@ test('whatever goes wrong, the terminal is given back before it is reported', as
 }, 20_000)
 
 test.each(['drawn', 'plain'])(
-  'a %s chat whose terminal goes away closes in order, also without a signal',
+  'a %s chat whose terminal disappears shuts down cleanly, even without a signal',
   async (look) => {
     const program = fileURLToPath(import.meta.resolve('./testing/left-alone-chat.ts'))
     const chat = spawn(process.execPath, ['-C', '@tapetree/source', program, look], { cols: 80, rows: 24 })
@@ -36,7 +36,7 @@ test.each(['drawn', 'plain'])(
     let bytes = ''
     chat.onData((data) => {
       bytes += data
-      // Closes our end of it; node-pty has no other way to do that, and does not tell of this one.
+      // Closes our end of it; node-pty has no other way to do that, and does not document this one.
       if (/Enter sends|Type a message/.test(bytes)) (chat as unknown as { destroy(): void }).destroy()
     })
     expect(await code).toBe(7)
@@ -44,7 +44,7 @@ test.each(['drawn', 'plain'])(
   20_000,
 )
 
-test('the composer stands before the session is open, and what is sent meanwhile goes out then', async () => {
+test('the composer appears before the session is open, and messages sent meanwhile go out then', async () => {
   const opening = Promise.withResolvers<ReturnType<ScriptedSource['opened']>>()
   await using chat = startChat({ first: opening.promise })
   const { terminal, source } = chat
@@ -59,13 +59,13 @@ test('the composer stands before the session is open, and what is sent meanwhile
   expect(opened.handle.calls).toEqual([{ op: 'prompt', args: { text: 'early' } }])
 })
 
-test('a session that cannot be opened ends the chat with the reason, and the terminal is given back', async () => {
+test('a session that cannot be opened ends the chat with the reason, and the terminal is restored', async () => {
   const chat = startChat({ first: Promise.reject(new Error('It is owned elsewhere.')) })
   await expect(chat.ended).rejects.toThrow('It is owned elsewhere.')
   expect(chat.terminal.isStarted).toBe(false)
 })
 
-test('the process being asked to end closes the chat as if the user had', async () => {
+test('a request to end the process closes the chat as if the user had', async () => {
   const controller = new AbortController()
   const chat = startChat({ signal: controller.signal })
   await chat.terminal.waitFor('Enter sends')

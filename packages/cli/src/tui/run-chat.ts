@@ -3,12 +3,12 @@ import { ChatApp } from './app/chat-app.ts'
 import type { PlainChat } from './screen-reader/plain-chat.ts'
 import type { ChatEnd, ChatOptions } from './chat-options.ts'
 
-/** Shows a session and lets one talk to it, until the user leaves. Afterwards the terminal is as it was. */
+/** Shows a session until the user quits, then restores the terminal. */
 export async function runChat(options: ChatOptions): Promise<ChatEnd> {
   if (options.terminal) return runOn(options, options.terminal)
   const gone = watchTerminal()
   const signal = options.signal ? AbortSignal.any([options.signal, gone]) : gone
-  // Windows has no such signals.
+  // Windows does not have these signals.
   const canSuspend = process.platform !== 'win32'
   let chat: ChatApp | PlainChat | undefined
   const suspension = canSuspend ? suspendable({ pause: () => chat?.pause(), resume: () => chat?.resume() }) : undefined
@@ -35,18 +35,15 @@ async function runOn(
   }
 }
 
-/** Loaded only for those who hear the screen. */
+/** Loaded only for screen readers. */
 async function plainChat(options: ChatOptions, terminal: Terminal): Promise<PlainChat> {
   const { PlainChat: Chat } = await import('./screen-reader/plain-chat.ts')
   return new Chat(options, terminal)
 }
 
-/**
- * Whatever ends the process, the terminal is given back first: an error that nobody caught, or an exit in the middle. Gives a function that
- * takes the watch off again.
- */
+/** Restores the terminal on an uncaught error or an early exit. Returns a function that removes the handlers. */
 function restoreOnDeath(restore: () => void): () => void {
-  // A monitor sees an error before whoever reports it, and does not count as having handled it.
+  // A monitor sees the error before its handler, and does not count as a handler.
   process.on('uncaughtExceptionMonitor', restore)
   process.on('exit', restore)
   return () => {
@@ -56,19 +53,19 @@ function restoreOnDeath(restore: () => void): () => void {
 }
 
 /**
- * Aborted when the terminal of this process has gone away: its window was closed, or the connection to it broke. Not every system and not
- * every shell tells of that with a signal. What is written to it afterwards fails, and nobody is left who could be told.
+ * Aborted when the terminal of this process is gone: its window was closed, or its connection was lost. Not every system and shell sends a
+ * signal then. Later writes fail and are ignored.
  */
 function watchTerminal(): AbortSignal {
   const controller = new AbortController()
   const gone = (): void => controller.abort()
   for (const event of ['end', 'close', 'error']) process.stdin.on(event, gone)
-  // The listeners stay: also giving the terminal back fails then, and an error that nobody takes would end the process in disorder.
+  // The listeners stay: restoring the terminal fails too, and an unhandled error would end the process abruptly.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', gone)
   return controller.signal
 }
 
-/** What gives the terminal to the shell, and what takes it back. */
+/** Hands the terminal to the shell, and takes it back. */
 interface Suspendable {
   pause: () => void
   resume: () => void
@@ -81,14 +78,14 @@ interface Suspension {
 }
 
 /**
- * If the signal has no effect, no signal to continue comes either: it is ignored if there is no shell to return to. While the process is
- * stopped, its timers are too.
+ * Timeout in case the stop signal has no effect, as without a shell to return to: then no SIGCONT follows. Timers do not run while the
+ * process is stopped.
  */
 const ignoredAfterMs = 200
 
 /**
- * Lets a chat be suspended: by its own key, and by SIGTSTP from outside. The terminal is the shell's meanwhile, and is taken back and drawn
- * again on SIGCONT, also after a SIGSTOP that nobody can see coming.
+ * Lets a chat be suspended: by its own key, and by SIGTSTP from outside. The shell has the terminal meanwhile. On SIGCONT, also after a
+ * SIGSTOP, takes it back and redraws.
  */
 function suspendable({ pause, resume }: Suspendable): Suspension {
   let isPaused = false

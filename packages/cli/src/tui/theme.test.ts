@@ -18,21 +18,21 @@ function leftOpen(text: string): string[] {
     const [first = ''] = codes.split(';')
     if (Object.values(closers).includes(first)) for (const code of codes.split(';')) open.delete(code)
     else
-      for (const code of codes.replaceAll(/[34]8;5;\d+/g, (colour) => colour.slice(0, 2)).split(';'))
+      for (const code of codes.replaceAll(/[34]8;5;\d+/g, (color) => color.slice(0, 2)).split(';'))
         open.add(closers[code] ?? '39')
   }
   return [...open]
 }
 
 test.each(['dark', 'light', 'high-contrast'] as const)('every style of the theme %s closes what it opens', (name) => {
-  const { syntax, ...styles } = themeFor({ theme: name, colour: true })
+  const { syntax, ...styles } = themeFor({ theme: name, color: true })
   const all: [string, Style][] = [...Object.entries(styles), ...Object.entries(syntax)]
   expect(all.filter(([, style]) => leftOpen(style('text')).length > 0).map(([style]) => style)).toEqual([])
   expect(all.filter(([, style]) => style('') !== '').map(([style]) => style)).toEqual([])
 })
 
-test('without colour no style adds anything', () => {
-  const { syntax, ...styles } = themeFor({ theme: 'light', colour: false })
+test('without color no style adds anything', () => {
+  const { syntax, ...styles } = themeFor({ theme: 'light', color: false })
   expect(Object.values(styles).map((style) => style('text'))).toEqual(Object.keys(styles).map(() => 'text'))
   expect(syntax).toEqual({})
 })

@@ -1,13 +1,13 @@
 export type ThemeName = 'dark' | 'light' | 'high-contrast'
 
-/** Dresses text in one of our own colours. The text is harmless already. */
+/** Styles text in one of our colors. The text must be harmless. */
 export type Style = (text: string) => string
 
-/** What there is to dress, by what it means. Nothing else in the screen knows a colour. */
+/** Styles by meaning. Nothing else on the screen knows a color. */
 export interface Theme {
-  /** Names, the prompt sign, what is selected. */
+  /** Names, the prompt symbol, the selection. */
   accent: Style
-  /** What may be overlooked. */
+  /** Secondary text. */
   muted: Style
   strong: Style
   emphasis: Style
@@ -15,9 +15,9 @@ export interface Theme {
   success: Style
   warning: Style
   error: Style
-  /** The background of what the user said. */
+  /** The background of user messages. */
   userMessage: Style
-  /** The line that keys act on, in lists and trees. */
+  /** The selected line in lists and trees. */
   selected: Style
   border: Style
   heading: Style
@@ -27,18 +27,18 @@ export interface Theme {
   diffAdded: Style
   diffRemoved: Style
   diffPlace: Style
-  /** Of highlighted code, by the scope that the highlighter names, such as `keyword`. */
+  /** Styles of highlighted code by scope, such as `keyword`. */
   syntax: Readonly<Record<string, Style>>
 }
 
-export function themeFor({ theme, colour }: { theme: ThemeName; colour: boolean }): Theme {
-  return colour ? themes[theme] : plain
+export function themeFor({ theme, color }: { theme: ThemeName; color: boolean }): Theme {
+  return color ? themes[theme] : plain
 }
 
 type Code = readonly [open: string, close: string]
 
-const foreground = (colour: string): Code => [`38;5;${colour}`, '39']
-const background = (colour: string): Code => [`48;5;${colour}`, '49']
+const foreground = (color: string): Code => [`38;5;${color}`, '39']
+const background = (color: string): Code => [`48;5;${color}`, '49']
 const bold: Code = ['1', '22']
 const italic: Code = ['3', '23']
 const underline: Code = ['4', '24']
@@ -51,8 +51,8 @@ function styled(...codes: readonly Code[]): Style {
   return (text) => (text === '' ? '' : `${open}${text}${close}`)
 }
 
-function syntaxOf(colours: Record<string, string>): Record<string, Style> {
-  return Object.fromEntries(Object.entries(colours).map(([scope, colour]) => [scope, styled(foreground(colour))]))
+function syntaxOf(colors: Record<string, string>): Record<string, Style> {
+  return Object.fromEntries(Object.entries(colors).map(([scope, color]) => [scope, styled(foreground(color))]))
 }
 
 const dark: Theme = {
@@ -129,7 +129,7 @@ const light: Theme = {
   }),
 }
 
-/** Only the sixteen colours that a terminal lets its user choose, and nothing dimmed. */
+/** Only the terminal's own 16 colors, and nothing dimmed. */
 const highContrast: Theme = {
   ...dark,
   accent: styled(bold, ['96', '39']),
@@ -152,7 +152,7 @@ const highContrast: Theme = {
 
 const none: Style = (text) => text
 
-/** Without colour; what is selected is still to be told, by the sign before it. */
+/** Without color; a marker still shows the selection. */
 const plain: Theme = {
   accent: none,
   muted: none,

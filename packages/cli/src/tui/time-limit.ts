@@ -2,16 +2,15 @@ import { createContext, Script, type Context } from 'node:vm'
 
 const call = new Script('work()')
 let context: Context | undefined
-/** How texts begin that took too long. */
+/** Prefixes of texts that took too long. */
 const slow = new Set<string>()
-/** How often each parser was called: until it is warm it is slow by itself. */
+/** How often each parser was called: it is slow until it is warm. */
 const calls = new Map<string, number>()
 
 /**
- * What the work makes of a text, or undefined if it takes longer than a text of this length may. For parsers of others, whose regular
- * expressions take minutes on hostile text: a script with a timeout is the only thing that can stop them in this thread. What is stopped
- * may leave its own objects in any state. A text that begins as one that took too long is not tried again: it is the same text, which
- * has grown.
+ * The result of the work on a text, or undefined if it exceeds the time limit for this length. For third-party parsers whose regular
+ * expressions take minutes on hostile text: only a script with a timeout can stop them in this thread. Stopped work may leave its own
+ * objects in any state. Does not retry a text with the same prefix as one that took too long: it is the same text, grown.
  */
 export function withinTime<T>({ parser, text }: { parser: string; text: string }, work: () => T): T | undefined {
   const start = `${parser} ${text.slice(0, startLength)}`
@@ -19,7 +18,7 @@ export function withinTime<T>({ parser, text }: { parser: string; text: string }
   const count = calls.get(parser) ?? 0
   calls.set(parser, count + 1)
   const budgetMs = (count < callsUntilWarm ? coldMs : warmMs) + text.length * msPerCharacter
-  // The timeout counts time on the clock. On a busy machine most of that may have gone to other processes: then it is tried again.
+  // The timeout measures wall-clock time. On a busy machine other processes may have used most of it: then it retries.
   for (let timeoutMs = budgetMs; timeoutMs <= budgetMs * mostPatience; timeoutMs *= 4) {
     const before = cpuMs()
     const result = stoppedAfter(timeoutMs, work)
@@ -44,7 +43,7 @@ function stoppedAfter<T>(timeoutMs: number, work: () => T): { value: T } | undef
   }
 }
 
-/** Processor time of this thread, in milliseconds. */
+/** CPU time of this thread, in milliseconds. */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 
-/** What stands in a file, or why it cannot be used. Of anything else, such as a pipe or a device, nothing is read. */
+/** The content of a regular file, or why it cannot be used. Never reads anything else, such as a pipe or a device. */
 export type RegularFile =
   | { type: 'read'; bytes: Buffer }
   | { type: 'not-found' }
@@ -9,7 +9,7 @@ export type RegularFile =
   | { type: 'no-file' }
   | { type: 'too-large'; size: number }
 
-/** Never waits for somebody to write, and reads no more than this. */
+/** Never blocks on a pipe, and reads at most this many bytes. */
 export async function readRegularFile(
   path: string,
   { maxBytes, signal }: { maxBytes: number; signal?: AbortSignal },

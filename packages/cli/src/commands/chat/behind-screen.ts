@@ -11,14 +11,14 @@ import { closeChat, openWanted, sayGoodbye, sessionWanted } from './session.ts'
 
 export interface ChatBehindScreen {
   source: SessionSource
-  /** Undefined: one is chosen from a list. */
+  /** If undefined, the user chooses from a list. */
   opened: OpenedSession | undefined
   listen: () => Promise<void>
-  /** Closes all of it, and says how to go on. */
+  /** Closes everything and prints how to continue. */
   leave: (last: string | undefined) => Promise<void>
 }
 
-/** What is behind a chat, for a screen that stands already: nothing is asked. */
+/** The runtime behind a chat whose screen is already drawn: asks no questions. */
 export async function openBehindScreen(
   invocation: Invocation,
   { io, problems }: { io: Io; problems: Pick<ChatProblems, 'add'> },

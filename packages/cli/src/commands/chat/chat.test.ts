@@ -24,7 +24,7 @@ function invoked(...args: string[]): Invocation {
 }
 
 describe('the chat', () => {
-  test('without a terminal names the command that needs none', async () => {
+  test('without a terminal names a command that needs none', async () => {
     await using home = await fakeHome()
     await expect(chat(invoked('hello there'), testIo({ ...home }))).rejects.toMatchObject({
       code: 2,
@@ -32,7 +32,7 @@ describe('the chat', () => {
     })
   })
 
-  test('begins with the session that its options name, and with one of them alone', async () => {
+  test('starts with the session that its options name, and accepts only one of them', async () => {
     const store = memoryStore()
     await using session = await store.create({ id: 'aaaa1111', cwd: '/here' })
     await session.appendMessage('user', [text('hi')])
@@ -47,7 +47,7 @@ describe('the chat', () => {
     await expect(sessionWanted(invoked('-c'), { store, cwd: '/elsewhere' })).rejects.toMatchObject({ code: 5 })
   })
 
-  test('a session in which nothing was said does not stay in the list', async () => {
+  test('a session without messages does not stay in the list', async () => {
     const store = memoryStore()
     for (const [id, says] of [
       ['unused', undefined],
@@ -60,7 +60,7 @@ describe('the chat', () => {
     expect((await store.list()).sessions.map(({ id }) => id)).toEqual(['used'])
   })
 
-  test('one that somebody else has open, or in which a command was started, is left where it is', async () => {
+  test('keeps a session that another process has open or in which a command was started', async () => {
     await using home = await fakeHome()
     const store = await openStore(placesOf(home))
     await using held = await store.create({ id: 'held' })
@@ -68,11 +68,11 @@ describe('the chat', () => {
     await mkdir(join(commanded.localFolder ?? '', 'spool', 'job-1'), { recursive: true })
     await commanded.close()
     for (const id of [held.id, 'commanded']) expect(await discardUnused(store, id)).toBe(false)
-    expect(await discardUnused(store, 'put-away-by-somebody')).toBe(true)
+    expect(await discardUnused(store, 'discarded-elsewhere')).toBe(true)
     expect((await store.list()).sessions).toHaveLength(2)
   })
 
-  test('asks about a repository that has something to trust, and no answer is a no', async () => {
+  test('asks whether to trust a repository with settings, and no answer means no', async () => {
     await using home = await fakeHome()
     await mkdir(join(home.cwd, '.tapetree'))
     await writeFile(join(home.cwd, '.tapetree', 'settings.json'), '{"systemPrompt":{"append":"Speak Latin."}}')
@@ -90,7 +90,7 @@ describe('the chat', () => {
     expect(again.err()).toBe('')
   })
 
-  test('asks again about a repository that has changed, and shows in full what would now run and be allowed', async () => {
+  test('asks again about a changed repository, and shows in full what would now run and be allowed', async () => {
     await using home = await fakeHome()
     await mkdir(join(home.cwd, '.tapetree'))
     const asked = async (settings: object): Promise<string> => {
@@ -110,7 +110,7 @@ describe('the chat', () => {
     expect(question).toContain('allows without asking: command curl *')
   })
 
-  test('without a key offers a tour, a model of this machine, and says where a key goes', async () => {
+  test('without a key offers a tour and a local model, and shows how to add a key', async () => {
     await using home = await fakeHome({ settings: { model: 'anthropic/claude-sonnet-5', providers: {} } })
     const answered = async (stdin: string): Promise<{ way: unknown; said: string }> => {
       const io = testIo({ ...home, stdin, isTTY: true })
@@ -131,7 +131,7 @@ describe('the chat', () => {
     expect((await answered('\n')).way).toEqual({ type: 'leave', code: 4 })
   })
 
-  test('begins at once where the last one had nothing to ask, until settings, keys or the folder change', async () => {
+  test('starts at once if the last start had no questions, until settings, keys or the folder change', async () => {
     await using home = await fakeHome({ settings: { terminal: { theme: 'light' } } })
     const io = testIo({ ...home, isTTY: true })
     const { settings, trust } = await surroundingsOf(io, { cwd: home.cwd })
@@ -146,7 +146,7 @@ describe('the chat', () => {
     expect(await readStart(io)).toBeUndefined()
   })
 
-  test('asks nothing where there is a model and its key', async () => {
+  test('asks nothing if there is a model and its key', async () => {
     await using home = await fakeHome()
     const io = testIo({ ...home, isTTY: true })
     expect(await offerWaysIn(await surroundingsOf(io, { cwd: home.cwd }), invoked(), io)).toEqual({ type: 'chat' })

@@ -8,17 +8,17 @@ import type { OpenedSession, SessionSource } from '../../session-source.ts'
 import { ChatProblems } from './problems.ts'
 import { lookOf, showChat } from './screen.ts'
 
-/** The chat. Where nothing has to be asked, its screen stands before all that is behind it is loaded. */
+/** The chat. If there is nothing to ask, draws the screen before it loads the runtime. */
 export async function chat(invocation: Invocation, io: Io): Promise<ExitCode> {
   if (!isInteractive(io)) {
-    throw usageFailure('The chat needs a terminal to read from and to draw on.', ['tapetree run "<prompt>"'])
+    throw usageFailure('The chat needs a terminal for input and output.', ['tapetree run "<prompt>"'])
   }
   const start = needsAnswers(invocation) ? undefined : await readStart(io)
   if (start) return chatAtOnce({ invocation, io, terminal: start.terminal })
   return (await import('./here.ts')).chatHere(invocation, io)
 }
 
-/** A session that is named may be one of another folder, and a model that is named has to be found. */
+/** A named session may belong to another folder, and a named model must be looked up. */
 function needsAnswers({ values }: Invocation): boolean {
   const isNamed = ['fork', 'session', 'model'].some((name) => values[name] !== undefined)
   return isNamed || typeof values['resume'] === 'string'
@@ -27,13 +27,13 @@ function needsAnswers({ values }: Invocation): boolean {
 interface ChatAtOnceOptions {
   invocation: Invocation
   io: Io
-  terminal: Omit<ChatLook, 'colour'>
+  terminal: Omit<ChatLook, 'color'>
 }
 
-/** Loading blocks the process: the first frame is out before. */
+/** Loading blocks the process, so the first frame is drawn before. */
 const loadAfterMs = 30
 
-/** A chat whose screen stands before anything behind it is loaded. What goes wrong now went well the last time: then all is asked again. */
+/** Draws the screen before it loads the runtime, as the last start succeeded without questions. On failure, falls back to a full start. */
 async function chatAtOnce({ invocation, io, terminal }: ChatAtOnceOptions): Promise<ExitCode> {
   const problems = new ChatProblems()
   const loading = Promise.withResolvers<void>()
@@ -44,7 +44,7 @@ async function chatAtOnce({ invocation, io, terminal }: ChatAtOnceOptions): Prom
   const isPicked = invocation.values['resume'] === true
   const first = behind.then(({ opened }) => opened as OpenedSession)
   first.catch(() => undefined)
-  // Where there is nothing behind the screen, nobody can attach either.
+  // Without a runtime, other screens cannot attach either.
   const host = { listen: () => behind.then(({ listen }) => listen()).catch(() => undefined) }
   const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
   const look = lookOf(invocation, terminal, io)
@@ -69,9 +69,9 @@ async function chatAtOnce({ invocation, io, terminal }: ChatAtOnceOptions): Prom
   }
 }
 
-/** A source that is still being made: whoever asks waits for it. */
+/** A source that is still loading: callers wait for it. */
 function lateSource(source: Promise<SessionSource>): SessionSource {
-  // Who asks is told what went wrong; nobody else has to be.
+  // Callers receive the error; this only avoids an unhandled rejection.
   source.catch(() => undefined)
   return {
     open: async (sessionId) => (await source).open(sessionId),

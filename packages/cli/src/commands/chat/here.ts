@@ -24,9 +24,9 @@ import {
 } from '@tapetree/agent'
 import { harmlessLine, harmless } from '../../text/harmless.ts'
 import type { OpenedSession } from '../../session-source.ts'
-import { stylesFor } from '../../command-line/colour.ts'
+import { stylesFor } from '../../command-line/color.ts'
 
-/** The chat in this folder, or in that of the session it goes on with. Whoever has to be asked something is asked first. */
+/** The chat in this folder, or in the folder of the session it continues. Asks its questions before it draws the screen. */
 export async function chatHere(invocation: Invocation, io: Io): Promise<ExitCode> {
   const store = await openStore(placesOf(io))
   try {
@@ -41,11 +41,11 @@ interface ChatParts {
   store: Awaited<ReturnType<typeof openStore>>
   invocation: Invocation
   io: Io
-  /** Empty: nothing is said yet. */
+  /** If empty, no prompt is sent. */
   prompt: string
 }
 
-/** Also for `attach`, which names a session and nothing else. */
+/** Also for `attach`, which only names a session. */
 export async function chatWith(wanted: WantedSession, { store, invocation, io, prompt }: ChatParts): Promise<ExitCode> {
   const cwd = ('session' in wanted ? wanted.session.cwd : undefined) ?? io.cwd
   const trust = await askTrust(cwd, io)
@@ -91,15 +91,15 @@ interface Noticed {
   first: OpenedSession | undefined
   settings: LoadedSettings
   trust?: ProjectTrust
-  /** What went wrong so far, a sentence each. */
+  /** Problems so far, a sentence each. */
   problems?: readonly string[]
 }
 
-/** What stands above the conversation, each once. Who owns the session may change while the chat runs. */
+/** Notices above the conversation, each once. The owner of the session may change while the chat runs. */
 export function noticesOf({ first, settings, trust, problems = [] }: Noticed): Notice[] {
   const lasting = [...settings.problems.map(({ message }) => message), ...problems]
   if (trust?.state === 'untrusted' || trust?.state === 'changed') {
-    lasting.push(`What ${trust.project.root} says about how to work in it is not used, because it is not trusted.`)
+    lasting.push(`Ignoring the project settings of ${trust.project.root}, because the folder is not trusted.`)
   }
   const notices: Notice[] = [...new Set(lasting.map(harmlessLine))].map((text) => ({ text }))
   const owner = first && ownerNotice(first)
@@ -109,15 +109,13 @@ export function noticesOf({ first, settings, trust, problems = [] }: Noticed): N
 }
 
 function ownerNotice({ access, handle }: OpenedSession): string | undefined {
-  if (access.type === 'attached') return `The session runs at ${access.where}; this is one of its screens.`
+  if (access.type === 'attached') return `The session runs in ${access.where}; this is one of its screens.`
   if (access.type !== 'read-only') return undefined
   const isOwned = handle.state('read_only')?.owner !== undefined
-  return isOwned
-    ? `${access.reason} You can watch it here, and write as soon as that process has closed it.`
-    : access.reason
+  return isOwned ? `${access.reason} You can watch it here. You can write when that process closes it.` : access.reason
 }
 
-/** Asks about a repository that would have something done, before anything of it holds. No answer is a no. */
+/** Asks whether to trust a repository with settings that take effect, before any of them apply. No answer means no. */
 export async function askTrust(cwd: string, io: Io): Promise<ProjectTrust> {
   const project = await inspectProject(await findProjectRoot(cwd), cwd)
   return settleTrust(project, new TrustStore(configFolder(io)), async (trust) => {
@@ -127,19 +125,19 @@ export async function askTrust(cwd: string, io: Io): Promise<ProjectTrust> {
   })
 }
 
-/** Who trusts it again sees what changed, and all that it would do now: whatever of it is new stands there in full. */
+/** When a trusted repository changes, shows the changes and everything it would do now; new text is shown in full. */
 function summaryOf(trust: ProjectTrust, { stderr, env }: Pick<Io, 'stderr' | 'env'>): string {
   const { bold, yellow } = stylesFor(stderr, env)
   const { project } = trust
   const root = harmlessLine(project.root)
   const all = project.summary.map((line) => `  ${harmless(line)}`)
   if (trust.state !== 'changed') {
-    return [`${bold(root)} has settings of its own, and nobody has trusted them yet:`, ...all].join('\n')
+    return [`${bold(root)} has project settings that you have not trusted yet:`, ...all].join('\n')
   }
   const changes = trust.changes.map(({ change, what, name }) => `  ${yellow(change)} ${what} ${harmlessLine(name)}`)
   return [
-    `${bold(root)} was trusted, and is not the same any more:`,
+    `${bold(root)} has changed since you trusted it:`,
     ...changes,
-    ...(all.length > 0 ? ['This is all that it would do now:', ...all] : []),
+    ...(all.length > 0 ? ['Everything it would do now:', ...all] : []),
   ].join('\n')
 }

@@ -13,7 +13,7 @@ export interface ChatHostOptions {
   problems: Pick<ChatProblems, 'add'>
 }
 
-/** Sessions that this terminal owns, and the way to those that others own. */
+/** Sessions that this terminal owns, and access to those of other processes. */
 export function openChatHost({ io, store, flags, problems }: ChatHostOptions): Promise<SessionHost> {
   return SessionHost.open({
     io,
@@ -22,19 +22,19 @@ export function openChatHost({ io, store, flags, problems }: ChatHostOptions): P
     flags,
     window: 200,
     clientName: 'terminal',
-    // The notices name the problems of the settings as they are, without a source: the same sentence is shown once.
+    // Notices describe setting problems without a source, so that the same sentence appears once.
     onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),
   })
 }
 
-/** What was said on the command line, but for the model: that has to be found. */
+/** Choices from the command line, except for the model, which must be looked up. */
 export function flagsOf(invocation: Invocation): SettingsInput {
   const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
   const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
   return { ...(mode && { permissions: { mode } }), ...(thinkingLevel && { thinkingLevel }) }
 }
 
-/** The same for a session that has made its choices already. */
+/** The same, for a session that already has its own choices. */
 export function choiceOf({ thinkingLevel, permissions }: SettingsInput): Choice {
   return { ...(thinkingLevel && { thinkingLevel }), ...(permissions?.mode && { mode: permissions.mode }) }
 }

@@ -8,7 +8,7 @@ import { openChatHost } from './host.ts'
 import { noticesOf } from './here.ts'
 import { ChatProblems } from './problems.ts'
 
-test('a misspelt setting is reported once', async () => {
+test('a misspelled setting is reported once', async () => {
   await using home = await fakeHome({ settings: { thinkingLevle: 'high' } })
   const io = testIo({ ...home, isTTY: true })
   const { settings } = await surroundingsOf(io, { cwd: home.cwd })

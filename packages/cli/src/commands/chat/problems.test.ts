@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ChatProblems } from './problems.ts'
 
-test('what goes wrong beside a conversation is told once, above it or while it runs, and never to nobody', () => {
+test('a problem outside a conversation is shown once, above it or while it runs, and is never lost', () => {
   const problems = new ChatProblems()
   problems.add('github: does not start')
   problems.add('github: does not start')

@@ -1,4 +1,4 @@
-/** What goes wrong beside a conversation, a sentence each and each once: kept until a screen stands that shows it. */
+/** Problems outside a conversation, a sentence each, without duplicates. Kept until a screen can show them. */
 export class ChatProblems {
   readonly #seen = new Set<string>()
   #kept: string[] = []
@@ -6,21 +6,21 @@ export class ChatProblems {
 
   add(sentence: string): void {
     if (this.#seen.has(sentence)) return
-    // One that comes again and again is said once; nobody keeps a list for ever.
+    // Remembers a limited number of sentences to suppress repeats.
     if (this.#seen.size >= maxSeen) this.#seen.clear()
     this.#seen.add(sentence)
     if (this.#tell) this.#tell(sentence)
     else this.#kept.push(sentence)
   }
 
-  /** Those that nobody was told of, for whoever tells them now. */
+  /** Returns problems that have not been shown yet. */
   take(): string[] {
     const taken = this.#kept
     this.#kept = []
     return taken
   }
 
-  /** From here on they are told as they come. */
+  /** From now on, passes problems on as they occur. */
   listen(tell: (sentence: string) => void): void {
     this.#tell = tell
     for (const sentence of this.take()) tell(sentence)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { hasColour } from '../../command-line/colour.ts'
+import { hasColor } from '../../command-line/color.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -7,15 +7,15 @@ import type { ChatEnd, ChatLook, ChatOptions } from '../../tui/chat-options.ts'
 
 export interface ShownChat extends Pick<ChatOptions, 'source' | 'first' | 'look' | 'notices' | 'remarks'> {
   io: Io
-  /** Where the session works, if it is not here. */
+  /** The working folder of the session, if it is not this one. */
   cwd?: string | undefined
-  /** Empty: nothing is said yet. */
+  /** If empty, no prompt is sent. */
   prompt?: string
-  /** Lets others attach once the screen stands. */
+  /** Lets other screens attach once this one is drawn. */
   host?: { listen: () => Promise<void> }
 }
 
-/** The socket for others is opened this long after the screen, which it must not slow down. */
+/** Delay in ms before the socket for other screens opens, so that it does not slow down the first frame. */
 const listenAfterMs = 300
 
 export async function showChat({ io, cwd = io.cwd, prompt = '', host, ...chat }: ShownChat): Promise<ChatEnd> {
@@ -39,14 +39,14 @@ export async function showChat({ io, cwd = io.cwd, prompt = '', host, ...chat }:
   }
 }
 
-/** What was said on the command line, over the settings. */
-export function lookOf(invocation: Invocation, terminal: Omit<ChatLook, 'colour'>, { stdout, env }: Io): ChatLook {
+/** Choices from the command line, which override the settings. */
+export function lookOf(invocation: Invocation, terminal: Omit<ChatLook, 'color'>, { stdout, env }: Io): ChatLook {
   const theme = textOption(invocation, 'theme') as ChatLook['theme'] | undefined
   return {
     theme: theme ?? terminal.theme,
     vim: flag(invocation, 'vim') || terminal.vim,
     screenReader: flag(invocation, 'screen-reader') || terminal.screenReader,
     altScreen: !flag(invocation, 'no-alt-screen') && terminal.altScreen,
-    colour: hasColour(stdout, env),
+    color: hasColor(stdout, env),
   }
 }

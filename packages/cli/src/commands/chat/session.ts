@@ -10,7 +10,7 @@ import { write, type Io } from '../../command-line/io.ts'
 import type { OpenedSession, SessionSource } from '../../session-source.ts'
 import { isEmptySession } from '../../text/session-title.ts'
 
-/** Which session the chat begins with. */
+/** The session that the chat starts with. */
 export type WantedSession =
   | { type: 'new' }
   | { type: 'pick' }
@@ -25,7 +25,9 @@ export async function sessionWanted(
 ): Promise<WantedSession> {
   const given = ways.filter((name) => invocation.values[name] !== undefined)
   if (given.length > 1) {
-    throw usageFailure(`${given.map((name) => `--${name}`).join(' and ')} name different sessions. Use one of them.`)
+    throw usageFailure(
+      `${given.map((name) => `--${name}`).join(' and ')} name different sessions. Use only one of them.`,
+    )
   }
   const find = (reference: string): Promise<SessionInfo> => findSession(store, reference, { cwd })
   const [way] = given
@@ -42,7 +44,7 @@ export async function sessionWanted(
       return { type: 'fork', session: await find(textOption(invocation, way) ?? 'last') }
     case 'session': {
       const named = textOption(invocation, way)
-      if (named === undefined || flag(invocation, way)) throw usageFailure('--session needs the name of one.')
+      if (named === undefined || flag(invocation, way)) throw usageFailure('--session needs the name of a session.')
       return { type: 'open', session: await find(named) }
     }
     default:
@@ -50,7 +52,7 @@ export async function sessionWanted(
   }
 }
 
-/** Undefined where a list is to be shown first. */
+/** Undefined if a list is shown first. */
 export async function openWanted(wanted: WantedSession, source: SessionSource): Promise<OpenedSession | undefined> {
   switch (wanted.type) {
     case 'new':
@@ -66,7 +68,7 @@ export async function openWanted(wanted: WantedSession, source: SessionSource): 
   }
 }
 
-/** Closes the sessions of a chat. Those that it made and that nobody used go to the trash; gives their ids. */
+/** Closes the sessions of a chat. Moves the ones it created but never used to the trash and returns their ids. */
 export async function closeChat(
   source: LocalSource,
   { host, store }: { host: SessionHost; store: SessionStore },
@@ -79,17 +81,17 @@ export async function closeChat(
   return discarded
 }
 
-/** When the screen has gone: what to type to go on. */
+/** What to type to continue, printed after the screen closes. */
 export async function sayGoodbye(
   last: string | undefined,
   discarded: ReadonlySet<string>,
   io: Pick<Io, 'stderr'>,
 ): Promise<void> {
   if (last === undefined || discarded.has(last)) return
-  await write(io.stderr, `Session ${last}. To go on with it: tapetree -c\n`)
+  await write(io.stderr, `To continue session ${last}: tapetree -c\n`)
 }
 
-/** A session in which nothing was said or done is of no use to anybody: it goes to the trash. Says whether it is gone. */
+/** Moves a session without messages or commands to the trash. Returns whether it is gone. */
 export async function discardUnused(store: SessionStore, sessionId: string): Promise<boolean> {
   try {
     if (await isUsed(store, sessionId)) return false
@@ -97,7 +99,7 @@ export async function discardUnused(store: SessionStore, sessionId: string): Pro
     return true
   } catch (error) {
     if (!(error instanceof SessionError)) throw error
-    if (error.code === 'session-owned') return false // somebody else goes on with it
+    if (error.code === 'session-owned') return false // another process has continued it
     if (error.code === 'session-not-found') return true
     throw error
   }
@@ -108,7 +110,7 @@ async function isUsed(store: SessionStore, sessionId: string): Promise<boolean> 
   return !isEmptySession(session.info) || (await hasCommands(session.localFolder))
 }
 
-/** A command that was started and is not in the log yet: it may still be at work, and its output is there. */
+/** A command that was started and is not in the log yet: it may still be running, and its output is there. */
 async function hasCommands(localFolder: string | undefined): Promise<boolean> {
   if (localFolder === undefined) return false
   const commands = await readdir(join(localFolder, 'spool')).catch(() => [])

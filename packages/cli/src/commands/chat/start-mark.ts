@@ -5,25 +5,25 @@ import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import type { ChatLook } from '../../tui/chat-options.ts'
 
-/** How the last chat began without a question, so that the next one can show its screen before it has looked at anything. */
+/** Remembers that the last chat started without questions, so that the next one can draw its screen first. */
 export interface Start {
-  terminal: Omit<ChatLook, 'colour'>
+  terminal: Omit<ChatLook, 'color'>
 }
 
 const fileName = 'chat-start.json'
 
-/** Undefined where something may have to be asked: this is the first chat, settings or keys have changed, or there is something to trust. */
+/** Undefined if there may be questions: this is the first chat, settings or keys have changed, or a folder needs trust. */
 export async function readStart(io: Io): Promise<Start | undefined> {
   try {
     const mark = JSON.parse(await readFile(join(placesOf(io).state, fileName), 'utf8')) as Start & { stamp?: unknown }
     const isTheSame = mark.stamp === (await stampOf(io)) && !(await mayHaveToBeTrusted(io.cwd))
     return isTheSame ? { terminal: mark.terminal } : undefined
   } catch {
-    return undefined // there is none, or none that can be read
+    return undefined // missing or unreadable
   }
 }
 
-/** Called when a chat has begun: it is remembered only where nothing is wrong and nothing was asked. */
+/** Called when a chat has started. Remembers the start only if it had no problems and no questions. */
 export async function rememberStart(
   io: Io,
   { settings, trust }: { settings: LoadedSettings; trust: ProjectTrust },
@@ -35,7 +35,7 @@ export async function rememberStart(
     await mkdir(state, { recursive: true, mode: 0o700 })
     await writeFile(join(state, fileName), `${JSON.stringify(mark)}\n`, { mode: 0o600 })
   } catch {
-    // The next chat begins a little later: that is all it is for.
+    // Only the next start is a little slower.
   }
 }
 
@@ -43,7 +43,7 @@ export async function forgetStart(io: Io): Promise<void> {
   await rm(join(placesOf(io).state, fileName), { force: true })
 }
 
-/** Of all that decides whether there is a model: the user's files, and the variables that we or providers read. */
+/** Hashes everything that decides whether a model is usable: the user's files, and the environment variables that we or providers read. */
 async function stampOf(io: Io): Promise<number> {
   const { config } = placesOf(io)
   const names = ['settings.json', 'settings.yaml', 'settings.yml', 'credentials.json']
@@ -55,14 +55,14 @@ async function stampOf(io: Io): Promise<number> {
   return fingerprintOf(JSON.stringify(seen))
 }
 
-/** FNV-1a: nothing of the keys can be told from it, and nothing has to be loaded for it. */
+/** FNV-1a: does not reveal keys, and needs no import. */
 function fingerprintOf(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   return hash >>> 0
 }
 
-/** Whether a repository around this folder may say something. */
+/** Whether a repository around this folder may have settings. */
 async function mayHaveToBeTrusted(cwd: string): Promise<boolean> {
   for (let folder = cwd; ; folder = dirname(folder)) {
     for (const name of ['.tapetree', '.agents']) {

@@ -1,25 +1,25 @@
 import { registryModels, RegistryError } from '@tapetree/agent'
-import { stylesFor } from '../../command-line/colour.ts'
+import { stylesFor } from '../../command-line/color.ts'
 import type { Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { askLine, write, type Io } from '../../command-line/io.ts'
 import type { Surroundings } from '../../host/surroundings.ts'
 
-/** How somebody without a key goes on. */
+/** How a user without a key continues. */
 export type WayIn =
-  /** `model`: one of this machine, chosen just now. */
+  /** `model`: a local model, just chosen. */
   { type: 'chat'; model?: string } | { type: 'leave'; code: ExitCode }
 
 const maxOffered = 20
 
-/** Asks only where no model can be used: nobody ends at a message that a key is missing. */
+/** Asks only if no model is usable, instead of failing because of a missing key. */
 export async function offerWaysIn(around: Surroundings, invocation: Invocation, io: Io): Promise<WayIn> {
   const problem = await whyNoModel(around)
   if (problem === undefined) return { type: 'chat' }
   const local = await localModels(around)
   await write(io.stderr, menu(problem, local, io))
-  switch (await askLine(io, 'Which one? [1-3, Enter to leave] ')) {
+  switch (await askLine(io, 'Which one? [1-3, Enter to quit] ')) {
     case '1': {
       const { tour } = await import('../setup/tour.ts')
       return { type: 'leave', code: await tour({ ...invocation, values: {}, positionals: [] }, io) }
@@ -34,10 +34,10 @@ export async function offerWaysIn(around: Surroundings, invocation: Invocation, 
   }
 }
 
-/** Undefined where the model that a new session would have can be opened. */
+/** Undefined if the model of a new session can be opened. */
 async function whyNoModel({ settings, registry }: Surroundings): Promise<string | undefined> {
   const { model, modelCycle: cycle, extensions } = settings.values
-  // Extensions may bring models of their own, and are not started for this.
+  // Extensions may add models, but are not started for this.
   if (extensions.length > 0) return undefined
   try {
     if (model === undefined) await registryModels({ registry, cycle }).choices()
@@ -63,9 +63,9 @@ function menu(problem: string, local: readonly string[], { stderr, env }: Pick<I
   return [
     harmlessLine(problem),
     '',
-    `  ${bold('1')}  a tour of 60 seconds ${dim('(no key, no network: real tools in a temporary folder)')}`,
-    `  ${bold('2')}  a model of this machine ${dim(`(${found})`)}`,
-    `  ${bold('3')}  where to put a key`,
+    `  ${bold('1')}  take a 60-second tour ${dim('(no key, no network: real tools in a temporary folder)')}`,
+    `  ${bold('2')}  use a model on this machine ${dim(`(${found})`)}`,
+    `  ${bold('3')}  show how to add a key`,
     '',
   ].join('\n')
 }
@@ -81,8 +81,9 @@ async function chooseLocal(local: readonly string[], io: Io): Promise<WayIn> {
 async function sayHowToServe(io: Io): Promise<WayIn> {
   await write(
     io.stderr,
-    'No server of models answers on this machine. Start Ollama (port 11434), LM Studio (port 1234) or llama.cpp (port 8080), or name\n' +
-      'any other that speaks Chat Completions: tapetree --model http://127.0.0.1:8000/v1#<model>\n',
+    'No model server answers on this machine. Start Ollama (port 11434), LM Studio (port 1234) or llama.cpp (port ' +
+      '8080), or name\n' +
+      'any other Chat Completions server: tapetree --model http://127.0.0.1:8000/v1#<model>\n',
   )
   return { type: 'leave', code: exitCodes.noModel }
 }
@@ -90,6 +91,6 @@ async function sayHowToServe(io: Io): Promise<WayIn> {
 function whereToPutKeys({ registry }: Surroundings): string {
   const lines = registry.providers
     .filter(({ keyVariables }) => keyVariables.length > 0)
-    .map(({ id, keyVariables }) => `  ${`tapetree login ${id}`.padEnd(26)}  or the variable ${keyVariables[0]}\n`)
-  return `A key is kept by the keyring of the system, or in a file that only you can read:\n${lines.join('')}`
+    .map(({ id, keyVariables }) => `  ${`tapetree login ${id}`.padEnd(26)}  or set ${keyVariables[0]}\n`)
+  return `Keys are stored in the system keyring, or in a file that only you can read:\n${lines.join('')}`
 }

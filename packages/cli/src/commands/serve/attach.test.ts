@@ -15,7 +15,7 @@ async function run(args: readonly string[], options: TestIoOptions): Promise<Tes
   return io
 }
 
-test('known servers are listed without their tokens, and forgotten', async () => {
+test('known servers are listed without their tokens, and can be forgotten', async () => {
   await using home = await fakeHome()
   const servers = new KnownServers(placesOf(home))
   await servers.remember({
@@ -33,7 +33,7 @@ test('known servers are listed without their tokens, and forgotten', async () =>
   await expect(run(['--forget', 'https://tape.example:8787'], home)).rejects.toMatchObject({ code: 5 })
 })
 
-test('what cannot be attached to is said with what would help', async () => {
+test('a failed attach says what would help', async () => {
   await using home = await fakeHome()
   const terminal = { ...home, isTTY: true }
   await expect(run([], terminal)).rejects.toMatchObject({ code: 2 })
@@ -46,7 +46,7 @@ test('what cannot be attached to is said with what would help', async () => {
   })
 })
 
-test('a token is not sent to another machine in clear, nor where a fingerprint would not be looked at', async () => {
+test('a token is never sent to another machine unencrypted or without checking the fingerprint', async () => {
   await using home = await fakeHome()
   const terminal = { ...home, isTTY: true }
   const attached = (...args: string[]): Promise<TestIo> => run(['--token', 't', ...args], terminal)

@@ -30,7 +30,7 @@ export async function attach(invocation: Invocation, io: Io): Promise<ExitCode> 
     ])
   }
   if (!isInteractive(io)) {
-    throw usageFailure('The chat needs a terminal to read from and to draw on.', [
+    throw usageFailure('The chat needs a terminal for input and output.', [
       'tapetree run --session <session> "<prompt>"',
     ])
   }
@@ -40,7 +40,7 @@ export async function attach(invocation: Invocation, io: Io): Promise<ExitCode> 
     return attachServer({ link, session, servers, invocation, io })
   }
   if (session !== undefined)
-    throw usageFailure('A session of this machine is named by one word.', [`tapetree attach ${where}`])
+    throw usageFailure('A session on this machine is a single argument.', [`tapetree attach ${where}`])
   const store = await openStore(placesOf(io))
   try {
     const found = await findSession(store, where, { cwd: io.cwd })
@@ -52,7 +52,7 @@ export async function attach(invocation: Invocation, io: Io): Promise<ExitCode> 
 
 async function listServers(servers: KnownServers, invocation: Invocation, io: Io): Promise<ExitCode> {
   const known = await servers.list()
-  // The tokens are nobody's business.
+  // Tokens are not printed.
   const rows = known.map(({ url, pairedAt, pinned }) => ({
     url,
     paired_at: pairedAt,
@@ -60,7 +60,7 @@ async function listServers(servers: KnownServers, invocation: Invocation, io: Io
   }))
   if (flag(invocation, 'json')) await printJson(io, { servers: rows })
   else if (rows.length === 0)
-    await write(io.stderr, 'No server is known yet. `tapetree serve` prints a link for one.\n')
+    await write(io.stderr, 'There are no known servers. `tapetree serve` prints a pairing link.\n')
   else {
     const cells = rows.map(({ url, paired_at: pairedAt }) => [harmlessLine(url), pairedAt.slice(0, 10)])
     await write(
@@ -79,13 +79,13 @@ async function forget(text: string, servers: KnownServers, io: Io): Promise<Exit
       next: ['tapetree attach --list'],
     })
   }
-  await write(io.stderr, `${harmlessLine(url)} is forgotten. Its token is good until the server revokes it.\n`)
+  await write(io.stderr, `Forgot ${harmlessLine(url)}. Its token stays valid until the server revokes it.\n`)
   return exitCodes.ok
 }
 
 interface AttachServerOptions {
   link: ServerLink
-  /** Id, name or `last`; absent: there is a list. */
+  /** Id, name or `last`; if absent, the user chooses from a list. */
   session: string | undefined
   servers: KnownServers
   invocation: Invocation
@@ -106,7 +106,7 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
     const look = lookOf(invocation, settings.values.terminal, io)
     const end = await showChat({ io, cwd: first?.cwd, source, first, look, notices: noticesOf({ first, settings }) })
     if (end.sessionId !== undefined) {
-      await write(io.stderr, `To go on with it: tapetree attach ${server.url} ${end.sessionId}\n`)
+      await write(io.stderr, `To continue: tapetree attach ${server.url} ${end.sessionId}\n`)
     }
     return exitCodes.ok
   } finally {
@@ -114,7 +114,7 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
   }
 }
 
-/** A code counts for more than a token, and a token that was given for more than one that is remembered. */
+/** A pairing code takes precedence over a token, and a given token over a remembered one. */
 async function serverFor({ link, servers, invocation, io }: AttachServerOptions): Promise<KnownServer> {
   if (link.code !== undefined) {
     const paired = await pair(link)
@@ -125,9 +125,9 @@ async function serverFor({ link, servers, invocation, io }: AttachServerOptions)
   const token = textOption(invocation, 'token') ?? io.env['TAPETREE_TOKEN']
   if (token !== undefined && token !== '') return { ...known, url: link.url, token, pairedAt: '' }
   if (known) return known
-  throw new Failure(exitCodes.noModel, `${harmlessLine(link.url)} has not let this device in yet.`, {
+  throw new Failure(exitCodes.noModel, `This device is not paired with ${harmlessLine(link.url)}.`, {
     type: 'not-paired',
-    why: 'Use the link that the server prints, or a token of it.',
+    why: 'Use the pairing link that the server prints, or one of its tokens.',
     next: [
       `tapetree attach '${harmlessLine(link.url)}/#pair=<code>'`,
       `tapetree attach ${harmlessLine(link.url)} --token <token>`,
@@ -135,7 +135,7 @@ async function serverFor({ link, servers, invocation, io }: AttachServerOptions)
   })
 }
 
-/** Asked before any screen is drawn: a server that does not let us in is told in a sentence. */
+/** Connects before it draws the screen, so that a refused connection is one error message. */
 async function requireServer(rest: RestClient, { url }: KnownServer): Promise<void> {
   await rest.sessions({ limit: 1 }).catch((error: unknown) => {
     if (error instanceof ProblemError && error.type === 'unreachable') throw connectionFailure(url, error.cause)

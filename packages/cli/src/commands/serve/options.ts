@@ -9,11 +9,11 @@ import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import { readRegularFile, type RegularFile } from '../../util/read-regular-file.ts'
 
-/** What was asked for on the command line of `serve`. */
+/** The command line options of `serve`. */
 export interface ServeOptions {
   /** Real and absolute. */
   roots: readonly string[]
-  /** Rejects outside of the roots. */
+  /** Rejects paths outside the roots. */
   checkFolder: (cwd: string) => Promise<unknown>
   server: Pick<ServerOptions, 'host' | 'port' | 'tls' | 'allowInsecure' | 'allowedHosts' | 'recovery'> & {
     host: string
@@ -22,7 +22,7 @@ export interface ServeOptions {
   reach: Reach
 }
 
-/** Who can get at it, which decides what a phone still needs. */
+/** Who can reach the server, which decides what a phone still needs. */
 export type Reach = 'this-machine' | 'network' | 'insecure-network'
 
 export async function serveOptions(invocation: Invocation, io: Io): Promise<ServeOptions> {
@@ -53,7 +53,7 @@ function portOf(invocation: Invocation): number {
   const given = textOption(invocation, 'port')
   const port = given === undefined ? defaultPort : Number(given)
   if (given !== undefined && (!/^\d+$/.test(given) || port > 65_535)) {
-    throw usageFailure(`--port is a number from 0 to 65535, not ${JSON.stringify(harmlessLine(given))}.`)
+    throw usageFailure(`--port must be a number from 0 to 65535, not ${JSON.stringify(harmlessLine(given))}.`)
   }
   return port
 }
@@ -62,21 +62,21 @@ async function tlsOf(invocation: Invocation, io: Io): Promise<TlsOptions | undef
   const [cert, key] = [textOption(invocation, 'tls-cert'), textOption(invocation, 'tls-key')]
   const selfSigned = flag(invocation, 'self-signed')
   if (selfSigned && (cert !== undefined || key !== undefined)) {
-    throw usageFailure('--self-signed makes a certificate, and --tls-cert names another one. Use one of them.')
+    throw usageFailure('--self-signed creates a certificate and --tls-cert names one. Use only one of them.')
   }
   if (selfSigned) return { selfSigned: { folder: join(placesOf(io).state, 'tls') } }
   if (cert === undefined && key === undefined) return undefined
-  if (cert === undefined || key === undefined) throw usageFailure('--tls-cert and --tls-key belong together.')
+  if (cert === undefined || key === undefined) throw usageFailure('--tls-cert and --tls-key must be used together.')
   return { cert: await readPem(cert, io), key: await readPem(key, io) }
 }
 
-/** Much more than any chain of certificates has. */
+/** Far larger than any certificate chain. */
 const maxPemBytes = 1024 * 1024
 
 async function readPem(path: string, { cwd, signal }: Io): Promise<Buffer> {
   const file = await readRegularFile(resolve(cwd, path), { maxBytes: maxPemBytes, signal })
   if (file.type === 'read') return file.bytes
-  throw new Failure(exitCodes.configuration, `${harmlessLine(path)} cannot be used as a certificate or key.`, {
+  throw new Failure(exitCodes.configuration, `Cannot use ${harmlessLine(path)} as a certificate or key.`, {
     type: 'unreadable-file',
     why: whyNot(file),
     next: ['tapetree serve --self-signed'],
@@ -86,11 +86,11 @@ async function readPem(path: string, { cwd, signal }: Io): Promise<Buffer> {
 function whyNot(file: Exclude<RegularFile, { type: 'read' }>): string {
   switch (file.type) {
     case 'not-found':
-      return 'There is no such file.'
+      return 'The file does not exist.'
     case 'no-file':
-      return 'It is no file.'
+      return 'It is not a regular file.'
     case 'too-large':
-      return `It has ${file.size} bytes, and at most ${maxPemBytes} are read.`
+      return `It has ${file.size} bytes; the limit is ${maxPemBytes}.`
     case 'unreadable':
       return file.cause.message
     default:
@@ -99,19 +99,15 @@ function whyNot(file: Exclude<RegularFile, { type: 'read' }>): string {
 }
 
 function withoutTls(host: string): Failure {
-  return new Failure(
-    exitCodes.usage,
-    `${harmlessLine(host)} can be reached from other machines, and there is no TLS.`,
-    {
-      type: 'no-tls',
-      why: 'Everyone on the way would read the tokens.',
-      next: [
-        `tapetree serve --host ${harmlessLine(host)} --self-signed`,
-        `tapetree serve --host ${harmlessLine(host)} --tls-cert <file> --tls-key <file>`,
-        'tapetree serve',
-      ],
-    },
-  )
+  return new Failure(exitCodes.usage, `${harmlessLine(host)} is reachable from other machines, and TLS is off.`, {
+    type: 'no-tls',
+    why: 'Anyone on the network could read the tokens.',
+    next: [
+      `tapetree serve --host ${harmlessLine(host)} --self-signed`,
+      `tapetree serve --host ${harmlessLine(host)} --tls-cert <file> --tls-key <file>`,
+      'tapetree serve',
+    ],
+  })
 }
 
 async function rootsOf(invocation: Invocation, { cwd }: Io): Promise<string[]> {

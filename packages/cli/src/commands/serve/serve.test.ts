@@ -47,7 +47,7 @@ async function until(handle: SessionHandle, holds: () => boolean): Promise<void>
 }
 
 describe('serve', () => {
-  test('lets a paired screen in over TLS with the certificate of its link, and goes down in order', async () => {
+  test('admits a paired screen over TLS with the certificate of its link, and shuts down cleanly', async () => {
     const { home, child, link } = await start('--self-signed')
     const wrong = { ...link, fingerprint: link.fingerprint?.replace(/^../, '00') ?? '' }
     await expect(pair(wrong)).rejects.toMatchObject({ code: 3, type: 'wrong-certificate' })
@@ -65,7 +65,7 @@ describe('serve', () => {
       if (parsed.type !== 'run') throw new Error(parsed.type)
       return attach(parsed.invocation, testIo({ ...home, isTTY: true }))
     }
-    // All of it is said before a screen is drawn.
+    // All errors appear before a screen is drawn.
     await expect(attached(link.url, '--token', 'wrong')).rejects.toMatchObject({ type: 'not-signed-in' })
     await expect(attached(link.url, 'last')).rejects.toMatchObject({ code: 5, type: 'session-not-found' })
     await servers.forget(link.url)
@@ -105,7 +105,7 @@ describe('serve', () => {
     expect(await child.ended).toBe(0)
   })
 
-  test('says in one sentence what is wrong with where it should listen', async () => {
+  test('reports an invalid address or port in one sentence', async () => {
     const home = await fakeHome()
     cleanUps.push(() => home[Symbol.asyncDispose]())
     const blocker = createServer().listen(0, '127.0.0.1')
@@ -127,7 +127,7 @@ describe('serve', () => {
     await expect(run('--tls-cert', 'cert.pem')).rejects.toMatchObject({ code: 2 })
   })
 
-  test('knows no session outside of its roots, and leaves a run there alone that it would resume inside', async () => {
+  test('hides sessions outside its roots and does not resume their runs', async () => {
     const home = await fakeHome()
     cleanUps.push(() => home[Symbol.asyncDispose]())
     const [inside, outside] = [join(home.cwd, 'inside'), join(home.cwd, 'outside')]
@@ -177,7 +177,7 @@ describe('serve', () => {
     expect(await readFile(join(places.sessions, 'elsewhere', 'events.jsonl'), 'utf8')).toBe(before)
   })
 
-  test('works inside of its roots alone', async () => {
+  test('works only inside its roots', async () => {
     const home = await fakeHome()
     cleanUps.push(() => home[Symbol.asyncDispose]())
     await mkdir(join(home.cwd, 'inside'))
@@ -189,7 +189,7 @@ describe('serve', () => {
     await expect(checkFolder(home.cwd)).rejects.toMatchObject({ problem: { type: 'outside-roots' } })
   })
 
-  test('prints address, link, code and what a phone needs', () => {
+  test('prints address, link, code and instructions for a phone', () => {
     const printed = serveText({
       url: 'http://localhost:8787',
       fingerprint: undefined,

@@ -87,13 +87,13 @@ async function announce(
     serveText({ url, fingerprint, link: newLink(), reach: options.reach, isTerminal: io.stdout.isTTY === true }),
   )
   if (io.stdin.isTTY !== true) return
-  await write(io.stderr, 'Enter makes another link, Ctrl-C ends the server.\n')
+  await write(io.stderr, 'Press Enter for another link, Ctrl-C to stop the server.\n')
   const lines = createInterface({ input: io.stdin, terminal: false })
   lines.on('line', () => void write(io.stdout, `${newLink()}\n`))
   io.signal.addEventListener('abort', () => lines.close(), { once: true })
 }
 
-/** What the routes of the server know beside sessions: read anew each time, so that a key that was added is seen. */
+/** What the routes need besides sessions. Read each time, so that a new key takes effect. */
 function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<ServerOptions['api']> {
   const around = (cwd: string | undefined): ReturnType<typeof surroundingsOf> =>
     surroundingsOf(io, { cwd: cwd ?? roots[0] ?? io.cwd })
@@ -112,27 +112,27 @@ function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<S
   }
 }
 
-/** Why it cannot listen, with what to try. */
+/** Why the server cannot listen, with commands to try. */
 function serveFailure(cause: unknown, { server }: Pick<ServeOptions, 'server'>): Failure {
   const { code } = cause as NodeJS.ErrnoException
   const { host, port } = server
   switch (code) {
     case 'EADDRINUSE':
-      return new Failure(exitCodes.configuration, `Port ${port} of ${host} is taken.`, {
+      return new Failure(exitCodes.configuration, `Port ${port} on ${host} is already in use.`, {
         type: 'port-taken',
-        why: 'Another program listens there; it may be a server of yours.',
+        why: 'Another program, perhaps another tapetree server, listens there.',
         next: ['tapetree serve --port 0', `tapetree attach http://localhost:${port}`],
         cause,
       })
     case 'EACCES':
-      return new Failure(exitCodes.configuration, `Port ${port} is not for you to listen on.`, {
+      return new Failure(exitCodes.configuration, `You do not have permission to listen on port ${port}.`, {
         type: 'port-forbidden',
         next: ['tapetree serve --port 8787'],
         cause,
       })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new Failure(exitCodes.configuration, `${host} is no address of this machine.`, {
+      return new Failure(exitCodes.configuration, `${host} is not an address of this machine.`, {
         type: 'no-such-address',
         next: ['tapetree serve', 'tapetree serve --host 0.0.0.0 --self-signed'],
         cause,
@@ -147,17 +147,17 @@ interface ServedAddress {
   fingerprint: string | undefined
   link: string
   reach: Reach
-  /** Only a person has a use for the code. */
+  /** Only a person can use the code. */
   isTerminal: boolean
 }
 
-/** What a person has to know of a server that has just begun. */
+/** What the user needs to know about a server that has just started. */
 export function serveText({ url, fingerprint, link, reach, isTerminal }: ServedAddress): string {
   return [
     `Serving at ${url}`,
     ...(fingerprint === undefined ? [] : [`Fingerprint ${fingerprint}`]),
     '',
-    'This link lets one device in, once and within five minutes:',
+    'This link pairs one device and expires after five minutes:',
     `  ${link}`,
     ...(isTerminal ? ['', renderUnicodeCompact(link)] : []),
     '',
@@ -168,12 +168,16 @@ export function serveText({ url, fingerprint, link, reach, isTerminal }: ServedA
 
 const forPhones: Record<Reach, string> = {
   'this-machine':
-    'Only this machine can reach it. A phone needs a tunnel to this port (such as ssh -L or one that does TLS), or in a private\n' +
-    'network: tapetree serve --host <address of this machine> --self-signed',
+    'Only this machine can reach the server. A phone needs a tunnel to this port (such as ssh -L, or one with TLS). ' +
+    'In a private\n' +
+    'network, use: tapetree serve --host <address of this machine> --self-signed',
   network:
-    'A phone in the same network opens the link. From elsewhere it needs a private network (VPN) or a tunnel to this port. A\n' +
-    'certificate of our own making is not known to browsers: compare the fingerprint before you accept it.',
+    'On a phone in the same network, open the link. From elsewhere the phone needs a private network (VPN) or a ' +
+    'tunnel to this\n' +
+    'port. Browsers do not know a self-signed certificate: compare the fingerprint before you ' +
+    'accept it.',
   'insecure-network':
-    'There is no TLS here: put a proxy before it that does it, and give the phone the address of the proxy. Without one everyone\n' +
-    'in the network can read the tokens.',
+    'TLS is off. Put a TLS proxy in front of the server and give the phone the address of the proxy. Otherwise ' +
+    'anyone in the\n' +
+    'network can read the tokens.',
 }

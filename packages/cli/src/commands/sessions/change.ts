@@ -16,17 +16,17 @@ export function runSessionsArchive(invocation: Invocation, io: Io): Promise<Exit
     place: 'archive',
     find: (store, reference) => findSession(store, reference, { cwd: io.cwd }),
     move: (store, id) => store.archive(id),
-    says: (id) => `Session ${id} is in the archive. To get it back: tapetree sessions restore ${id}`,
+    says: (id) => `Archived session ${id}. To restore it: tapetree sessions restore ${id}`,
   })
 }
 
-/** To the trash: nothing is deleted by itself. */
+/** Moves it to the trash: nothing is deleted automatically. */
 export function runSessionsDelete(invocation: Invocation, io: Io): Promise<ExitCode> {
   return moveSession(invocation, io, {
     place: 'trash',
     find: (store, reference) => findSession(store, reference, { cwd: io.cwd }),
     move: (store, id) => store.delete(id),
-    says: (id) => `Session ${id} is in the trash. To get it back: tapetree sessions restore ${id}`,
+    says: (id) => `Moved session ${id} to the trash. To restore it: tapetree sessions restore ${id}`,
   })
 }
 
@@ -35,7 +35,7 @@ export function runSessionsRestore(invocation: Invocation, io: Io): Promise<Exit
     place: 'active',
     find: findPutAway,
     move: (store, id) => store.restore(id),
-    says: (id) => `Session ${id} is back.`,
+    says: (id) => `Restored session ${id}.`,
   })
 }
 
@@ -52,7 +52,7 @@ async function moveSession(invocation: Invocation, io: Io, { place, find, move, 
     const found = await find(store, reference)
     await move(store, found.id).catch((error: unknown) => {
       if (!(error instanceof SessionError) || error.code !== 'session-owned') throw error
-      throw ownedElsewhere(found.id, 'It runs, or somebody looks at it. It can be moved when it is closed there.')
+      throw ownedElsewhere(found.id, 'It is running or open on a screen. Close it there first.')
     })
     return found
   })
@@ -89,8 +89,8 @@ export async function runSessionsLabel(invocation: Invocation, io: Io): Promise<
     return { id: found.id, entryId }
   })
   if (flag(invocation, 'json')) await printJson(io, { id: done.id, entry_id: done.entryId, label })
-  else if (label === '') await write(io.stderr, `Entry ${done.entryId} has no label any more.\n`)
-  else await write(io.stderr, `Entry ${done.entryId} is labelled ${JSON.stringify(label)}.\n`)
+  else if (label === '') await write(io.stderr, `Removed the label of entry ${done.entryId}.\n`)
+  else await write(io.stderr, `Labeled entry ${done.entryId} ${JSON.stringify(label)}.\n`)
   return exitCodes.ok
 }
 
@@ -111,6 +111,6 @@ export async function runSessionsRename(invocation: Invocation, io: Io): Promise
     return found.id
   })
   if (flag(invocation, 'json')) await printJson(io, { id, name })
-  else await write(io.stderr, `Session ${id} is now called ${JSON.stringify(name)}.\n`)
+  else await write(io.stderr, `Renamed session ${id} to ${JSON.stringify(name)}.\n`)
   return exitCodes.ok
 }

@@ -8,7 +8,7 @@ import { SessionHome } from '../../testing/session-home.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 
-test('every message is shown with its entry, and what a compaction stands for', async () => {
+test('every message is shown with its entry, and with what a compaction replaced', async () => {
   await using home = await SessionHome.make()
   const id = await home.session(async (session) => {
     await session.append({
@@ -29,18 +29,18 @@ test('every message is shown with its entry, and what a compaction stands for', 
   expect(headings.map((line) => line.replace(/ \([^)]*\)/, ''))).toEqual([
     '── system prompt, entry 3',
     '── 1 tool, entry 3',
-    '── 1. compactionSummary, entry 7: stands for 3 entries, 3 to 5',
+    '── 1. compactionSummary, entry 7: replaces 3 entries, 3 to 5',
     '── 2. user, entry 6',
     '── 3. assistant, entry 9',
-    '── 4. tool, entry 9: made up, because the call has no result on this branch',
+    '── 4. tool, entry 9: synthetic, because the call has no result on this branch',
     '── not sent: 1 message of the path',
-    '── mended, so that a provider accepts it',
+    '── repaired so that a provider accepts it',
   ])
   const before = await home.json('sessions', 'context', id, '--at', '5')
   expect(before).toMatchObject({ request: null, replaced: null, context: { messages: [{}, {}] } })
 })
 
-test('at an answer it is what the answer was made from, and made again it is the same', async () => {
+test('at an answer it shows the context of the answer, and the rebuilt request is identical', async () => {
   await using home = await fakeHome()
   home.provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['Hello.'] }] })
   const store = openFileStore({ folder: join(home.env['TAPETREE_HOME'] ?? '', 'sessions') })
@@ -52,7 +52,7 @@ test('at an answer it is what the answer was made from, and made again it is the
   await store.close()
   const io = testIo({ cwd: home.cwd, home: home.home, env: { ...home.env, FAKE_API_KEY: undefined } })
   expect(await runCli(['sessions', 'context', sessionId, '--at', String(leafId)], io)).toBe(0)
-  expect(io.out()).toContain(`(${String(leafId)}) was made from`)
+  expect(io.out()).toMatch(new RegExp(`the context of answer \\d+ \\(${String(leafId)}\\)`))
   expect(io.out()).toMatch(/request {4}sha256 [0-9a-f]{64} by /)
-  expect(io.out()).toContain('made again it is the same, byte for byte.')
+  expect(io.out()).toContain('rebuilt    identical, byte for byte.')
 })

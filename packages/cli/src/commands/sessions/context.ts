@@ -6,7 +6,7 @@ import {
   type MessageEntry,
   type RequestReference,
 } from '@tapetree/session'
-import { stylesFor } from '../../command-line/colour.ts'
+import { stylesFor } from '../../command-line/color.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
@@ -72,20 +72,20 @@ function headerText({ id, source, context, gaps, check }: Header): string {
   const rows = [
     ['session', id],
     ['ends with', leafId === null ? 'nothing: before the first entry' : placeOf(leafId, gaps)],
-    ['is', answer ? `what answer ${answer.seq} (${answer.id}) was made from` : 'what the model is sent next'],
+    ['is', answer ? `the context of answer ${answer.seq} (${answer.id})` : 'what the model receives next'],
     ...(model ? [['model', `${model.provider}/${model.modelId}, ${placeOf(provenance.modelId, gaps)}`]] : []),
     ...(thinkingLevel === null ? [] : [['thinking', `${thinkingLevel}, ${placeOf(provenance.thinkingLevelId, gaps)}`]]),
     ...(answer ? [['request', `sha256 ${answer.request.sha256} by ${answer.request.adapter}`]] : []),
-    ...(check ? [['made again', `${outcomes[check.outcome]}${check.why === undefined ? '' : ` ${check.why}`}`]] : []),
+    ...(check ? [['rebuilt', `${outcomes[check.outcome]}${check.why === undefined ? '' : ` ${check.why}`}`]] : []),
   ]
   return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${harmlessLine(value)}\n`).join('')
 }
 
 const outcomes: Record<CheckedRequest['outcome'], string> = {
-  same: 'it is the same, byte for byte.',
-  different: 'it is different: the provider, its adapter or the images are not what they were.',
-  changed: 'it cannot be: an extension had changed what was sent.',
-  'unknown-model': 'it cannot be: the model is not known here.',
+  same: 'identical, byte for byte.',
+  different: 'different: the provider, its adapter or the images have changed.',
+  changed: 'not possible: an extension had changed the request.',
+  'unknown-model': 'not possible: the model is not known here.',
 }
 
 function requestJson({ answer }: ContextSource, check: CheckedRequest | undefined): unknown {
@@ -103,11 +103,11 @@ function gapsJson({ replaced, leftOut }: ContextGaps): Record<string, unknown> {
 
 interface CheckedRequest {
   outcome: RequestCheck['outcome']
-  /** Why it could not be made again. */
+  /** Why the request could not be rebuilt. */
   why?: string
 }
 
-/** Makes the request of an answer again and compares. Nothing is sent, and no key is looked for. */
+/** Rebuilds the request of an answer and compares. Sends nothing and reads no key. */
 async function checkAgain(
   session: Session,
   answer: NonNullable<ContextSource['answer']>,
@@ -132,15 +132,15 @@ async function checkAgain(
   return { outcome, ...(why !== undefined && { why }) }
 }
 
-/** Which moment a context is of. */
+/** The point that a context belongs to. */
 interface ContextSource {
-  /** The entry that the context ends with; null is before the first one. */
+  /** The last entry of the context; null is before the first one. */
   leafId: string | null
-  /** The answer whose request this is, where it was sent. */
+  /** The answer to this request, if it was sent. */
   answer?: MessageEntry & { request: RequestReference }
 }
 
-/** At an answer it is what the answer was made from; anywhere else what would be sent next. */
+/** At an answer, the context of that answer; anywhere else, what would be sent next. */
 async function contextSourceOf(session: Session, at: string | undefined): Promise<ContextSource> {
   if (at !== undefined) {
     const entry = await session.getEntry(at)
@@ -151,7 +151,7 @@ async function contextSourceOf(session: Session, at: string | undefined): Promis
   return answer ? { leafId, answer } : { leafId }
 }
 
-/** The first answer that was asked for from there. */
+/** The first answer requested from there. */
 async function answerFrom(session: Session, leafId: string | null): Promise<ContextSource['answer']> {
   for await (const stored of session.lines()) {
     if (stored.type === 'lost' || !stored.text.includes('"request"')) continue

@@ -19,7 +19,7 @@ import { redactedPack } from '../../export/redacted-pack.ts'
 import { randomBytes } from 'node:crypto'
 import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent'
 
-/** Everything is made first, beside its place: what is shown and asked about is what is in the file. */
+/** Writes the whole export to a temporary file first: the user confirms exactly what the final file contains. */
 export async function runSessionsExport(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference = 'last'] = invocation.positionals
   const isJson = flag(invocation, 'json')
@@ -51,7 +51,7 @@ export async function runSessionsExport(invocation: Invocation, io: Io): Promise
 
 interface Target {
   format: ExportFormat
-  /** Absent: stdout. */
+  /** Stdout if absent. */
   file?: string
 }
 
@@ -60,9 +60,9 @@ function targetOf(invocation: Invocation, io: Io, id: string): Target {
   const chosen = textOption(invocation, 'format') as ExportFormat | undefined
   const format = chosen ?? (output === undefined ? undefined : formatOfFile(output)) ?? 'bundle'
   const isJson = flag(invocation, 'json')
-  if (output === '-' && isJson) throw usageFailure('With --json the result is on stdout, so --output must be a file.')
+  if (output === '-' && isJson) throw usageFailure('With --json the result goes to stdout, so --output must be a file.')
   if (output === '-' && io.stdout.isTTY && format === 'bundle') {
-    throw usageFailure('A bundle is not for reading: write it to a file, or into a pipe.')
+    throw usageFailure('A bundle is not readable text. Write it to a file or a pipe.')
   }
   if (output === '-' || (output === undefined && !isJson && !io.stdout.isTTY)) return { format }
   return { format, file: resolve(io.cwd, output ?? `session-${id}${exportEndings[format]}`) }
@@ -74,9 +74,9 @@ async function refuseExisting(file: string): Promise<void> {
     () => false,
   )
   if (!isThere) return
-  throw new Failure(exitCodes.usage, `${harmlessLine(basename(file))} is there already.`, {
+  throw new Failure(exitCodes.usage, `${harmlessLine(basename(file))} already exists.`, {
     type: 'file-exists',
-    why: 'With --yes it is replaced.',
+    why: 'Use --yes to overwrite it.',
     next: ['tapetree sessions export <session> --output <another file>'],
   })
 }
@@ -110,14 +110,14 @@ type ExportFormat = 'bundle' | 'markdown' | 'html'
 
 const exportEndings: Record<ExportFormat, string> = { bundle: '.tapetree', markdown: '.md', html: '.html' }
 
-/** What the name of a file says. */
+/** The format by file extension. */
 function formatOfFile(file: string): ExportFormat | undefined {
   const ending = extname(file).toLowerCase()
   if (ending === '.htm') return 'html'
   return (Object.keys(exportEndings) as ExportFormat[]).find((format) => exportEndings[format] === ending)
 }
 
-/** The session as it goes out, piece by piece, without secrets. */
+/** The exported session in chunks, without secrets. */
 async function* exportOf(
   format: ExportFormat,
   { store, session, tally }: { store: SessionStore; session: Session; tally: RedactionTally },
@@ -137,7 +137,7 @@ async function* exportOf(
   }
 }
 
-/** A file beside another one, for its owner only, that is gone at the end unless somebody moved it. */
+/** A temporary file beside another one, readable by its owner only. Removed at the end unless it was moved. */
 class PrivateFile implements AsyncDisposable {
   readonly path: string
   readonly #file: FileHandle
@@ -157,7 +157,7 @@ class PrivateFile implements AsyncDisposable {
     return this.#size
   }
 
-  /** Small pieces are written together. */
+  /** Writes small chunks together. */
   async writeAll(pieces: AsyncIterable<string | Uint8Array>, signal: AbortSignal): Promise<void> {
     let waiting: Uint8Array[] = []
     let waitingBytes = 0
@@ -186,7 +186,7 @@ class PrivateFile implements AsyncDisposable {
 
 const flushBytes = 256 * 1024
 
-/** The same that a session is recorded with. What a project says does not count. */
+/** The redaction that sessions are recorded with. Project settings do not apply. */
 async function redactorOf({ cwd, home, env }: Io): Promise<Redactor> {
   const { values } = await loadSettings({ cwd, home, env })
   return createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow })

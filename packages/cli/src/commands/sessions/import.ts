@@ -24,7 +24,7 @@ export async function runSessionsImport(invocation: Invocation, io: Io): Promise
   else {
     await write(
       io.stderr,
-      `Imported ${counted(made.messageCount, 'message')}. It belongs to no folder: sessions list --all shows it.\n`,
+      `Imported ${counted(made.messageCount, 'message')}. The session belongs to no folder: sessions list --all shows it.\n`,
     )
     await write(io.stdout, `${made.id}\n`)
   }

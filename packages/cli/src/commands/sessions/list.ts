@@ -24,15 +24,15 @@ export async function runSessionsList(invocation: Invocation, io: Io): Promise<E
     return exitCodes.ok
   }
   if (sessions.length === 0) {
-    const more = query.cwd === undefined ? '' : ' `tapetree sessions list --all` looks in all folders.'
-    await write(io.stderr, `There are no such sessions.${more}\n`)
+    const more = query.cwd === undefined ? '' : ' `tapetree sessions list --all` searches all folders.'
+    await write(io.stderr, `No sessions found.${more}\n`)
     return exitCodes.ok
   }
   await write(
     io.stdout,
     sessionTable(sessions, { now: Date.now(), hasFolders: query.cwd === undefined, width: io.stdout.columns }),
   )
-  if (cursor !== undefined) await write(io.stderr, 'There are more: use --limit.\n')
+  if (cursor !== undefined) await write(io.stderr, 'There are more sessions: use --limit.\n')
   return exitCodes.ok
 }
 
@@ -66,7 +66,7 @@ const folderColumn: Column = { title: 'FOLDER' }
 
 interface SessionTableOptions {
   now: number
-  /** Sessions of several folders say which. */
+  /** Shows the folder if there are sessions of several. */
   hasFolders: boolean
   width: number | undefined
 }

@@ -13,7 +13,7 @@ import { harmlessLine } from '../../text/harmless.ts'
 export async function runLogVerify(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference] = invocation.positionals
   if ((reference === undefined) === !flag(invocation, 'all')) {
-    throw usageFailure('Name one session, or use --all for every one.', [
+    throw usageFailure('Name one session, or use --all for every session.', [
       'tapetree log verify last',
       'tapetree log verify --all',
     ])
@@ -29,7 +29,7 @@ export async function runLogVerify(invocation: Invocation, io: Io): Promise<Exit
       const report = await verified(store, sessionId)
       if (!report) continue
       reports.push({ sessionId, ...report })
-      // With many, only what is wrong is worth a line.
+      // For many logs, prints only the damaged ones.
       if (isJson || (report.isIntact && ids.length > 1)) continue
       progress.erase()
       await write(io.stdout, verifyText(sessionId, report))
@@ -47,7 +47,7 @@ async function idsOf(store: SessionStore, reference: string | undefined, io: Io)
   return (await allSessions(store, 'active')).map(({ id }) => id)
 }
 
-/** Undefined where it was moved away since. */
+/** Undefined if the session was moved in the meantime. */
 async function verified(store: SessionStore, sessionId: string): Promise<VerifyReport | undefined> {
   return store.verify(sessionId).catch((error: unknown) => {
     if (error instanceof SessionError && error.code === 'session-not-found') return undefined
@@ -58,10 +58,10 @@ async function verified(store: SessionStore, sessionId: string): Promise<VerifyR
 function conclusion(count: number, damaged: readonly { sessionId: string }[]): string {
   const [first] = damaged
   if (!first) return `${counted(count, 'log is', 'logs are')} intact.\n`
-  return `${damaged.length} of ${count} damaged. Everything else can be read. To note it: tapetree log repair ${first.sessionId}\n`
+  return `${damaged.length} of ${count} damaged. Everything else is readable. To acknowledge the damage: tapetree log repair ${first.sessionId}\n`
 }
 
-/** Says what is wrong, lets the store mend the end of the log, and notes the rest as seen. */
+/** Reports the damage, lets the store repair the end of the log, and acknowledges the rest. */
 export async function runLogRepair(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference = 'last'] = invocation.positionals
   using progress = new Progress(io.stderr, 'Reading the log')
@@ -69,7 +69,7 @@ export async function runLogRepair(invocation: Invocation, io: Io): Promise<Exit
     const { id } = await findSession(store, reference, { cwd: io.cwd })
     const before = await store.verify(id)
     await using session = await openForWriting(store, id)
-    // Opening may begin at a checkpoint; damage before it is only found by reading everything.
+    // Opening may start at a checkpoint; only a full read finds damage before it.
     await session.getTree()
     const noted = await session.repair()
     const after = await store.verify(id)
@@ -96,21 +96,21 @@ function done(work: { noted: number; tornBytes: number; isIntact: boolean; missi
   const said = [
     ...(tornBytes > 0
       ? [
-          `${tornBytes} bytes of a line that was never finished were taken off the end of the log; unless they were a whole line, they are kept beside it.`,
+          `Removed ${tornBytes} bytes of an unfinished line from the end of the log. Unless they were a whole line, they are kept beside the log.`,
         ]
       : []),
     ...(noted > 0
       ? [
-          `A record was appended that names ${counted(noted, 'place')}. Nothing was cut out or rewritten; the session goes on with what can be read.`,
+          `Appended a record that names ${counted(noted, 'damaged place')}. Nothing was removed or rewritten; the session continues with what is readable.`,
         ]
       : []),
     ...(missing > 0 ? [`Missing: ${counted(missing, 'blob')}. Only a copy of the session has them.`] : []),
   ]
   if (said.length > 0) return `${said.join('\n')}\n`
-  return isIntact ? 'Nothing is wrong with this log.\n' : 'All of this was noted before. Nothing was changed.\n'
+  return isIntact ? 'This log is intact.\n' : 'This damage was already acknowledged. Nothing was changed.\n'
 }
 
-/** A verdict on one log, and a line for each fault. */
+/** The result for one log, and a line for each fault. */
 function verifyText(id: string, report: VerifyReport): string {
   if (report.isIntact) return `${id}  ok, ${report.lines} lines\n`
   const { damage, damageCount, missingBlobs, unfinishedBytes, lines, lostLines } = report
@@ -120,7 +120,7 @@ function verifyText(id: string, report: VerifyReport): string {
         `line ${seq} at byte ${at} (${size} bytes${count > 0 ? `, ${count} lost` : ''}): ${harmlessLine(reason)}`,
     ),
     ...(damageCount > damage.length ? [`${damageCount - damage.length} more places`] : []),
-    ...(unfinishedBytes > 0 ? [`${unfinishedBytes} bytes behind the last line: being written, or torn`] : []),
+    ...(unfinishedBytes > 0 ? [`${unfinishedBytes} bytes after the last line: being written, or torn`] : []),
     ...missingBlobs.map((sha256) => `blob ${sha256} is missing`),
   ]
   const head = `${id}  DAMAGED, ${lines} lines read, ${lostLines} lost\n`

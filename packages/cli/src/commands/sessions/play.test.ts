@@ -21,7 +21,7 @@ function withoutTimes(out: string): string[] {
   return out.split('\n').map((line) => line.replace(/^\d\d:\d\d:\d\d /, ''))
 }
 
-test('without a terminal every event is a line or some, at once', async () => {
+test('without a terminal every event is printed at once, on one or more lines', async () => {
   const { out, code } = await home.run(['play', id])
   expect(code).toBe(0)
   const lines = withoutTimes(out)
@@ -36,7 +36,7 @@ test('without a terminal every event is a line or some, at once', async () => {
   expect(lines.slice(-3)).toEqual(['         … 11 more lines', 'agent done', ''])
 })
 
-test('it begins at a number, an id or a time', async () => {
+test('playback starts at a number, an id or a time', async () => {
   const events = (await home.run(['play', id, '--json'])).out
     .trim()
     .split('\n')
@@ -50,7 +50,7 @@ test('it begins at a number, an id or a time', async () => {
   expect((await home.run(['play', id, '--speed', 'quick'])).code).toBe(2)
 })
 
-test('on a terminal it says where it stands, and keys move it', async () => {
+test('on a terminal it shows its position, and keys move it', async () => {
   const { out, code } = await home.run(['play', id, '--speed', '2'], { isTTY: true, columns: 80, stdin: '+++++++' })
   expect(code).toBe(0)
   expect(out).toContain('▶ 0/6')

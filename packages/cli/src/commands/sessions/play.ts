@@ -1,5 +1,5 @@
 import type { Player, PlaybackEvent, PlayerPosition } from '@tapetree/session'
-import { stylesFor, type Styles } from '../../command-line/colour.ts'
+import { stylesFor, type Styles } from '../../command-line/color.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { usageFailure, Failure } from '../../command-line/failure.ts'
@@ -47,7 +47,7 @@ function speedOf(value: string | undefined, otherwise: number): number {
   if (value === 'max') return Infinity
   const speed = Number(value.replace(/[x×]$/, ''))
   if (value !== '' && Number.isFinite(speed) && speed > 0) return speed
-  throw usageFailure(`--speed is a number such as 1, 2 or 10, or max, not ${JSON.stringify(value)}.`)
+  throw usageFailure(`--speed must be a number such as 1, 2 or 10, or max, not ${JSON.stringify(value)}.`)
 }
 
 async function playOnScreen(
@@ -81,7 +81,7 @@ async function playOnScreen(
   }
 }
 
-/** Each key as it is pressed, without echo, until it is disposed. */
+/** Each key as it is pressed, without echo, until disposed. */
 function readKeys(stdin: Input, listener: (typed: string) => void): Disposable {
   const terminal = stdin as Input & { setRawMode?: (isRaw: boolean) => void }
   const hear = (typed: Buffer | string): void => listener(String(typed))
@@ -98,7 +98,7 @@ function readKeys(stdin: Input, listener: (typed: string) => void): Disposable {
 
 const minPrefixLength = 4
 
-/** Where `--from` is: the number of an entry, its id or how that begins, or a time. */
+/** Resolves `--from`: the number of an entry, its id or an id prefix, or a time. */
 function positionOf(from: string, player: Player): PlayerPosition {
   if (/^#?\d{1,9}$/.test(from)) return { seq: Number(from.replace('#', '')) }
   if (from.length >= minPrefixLength) {
@@ -106,17 +106,21 @@ function positionOf(from: string, player: Player): PlayerPosition {
     if (event) return { seq: event.seq }
   }
   if (/^\d{4}-\d{2}-\d{2}/.test(from) && !Number.isNaN(Date.parse(from))) return { time: from }
-  throw new Failure(exitCodes.notFound, `There is nothing at ${JSON.stringify(harmlessLine(from))} in this session.`, {
-    type: 'entry-not-found',
-    why: 'A place is the number of an entry, its id, or a time such as 2026-11-15T12:00.',
-    next: ['tapetree sessions show <session> --tree'],
-  })
+  throw new Failure(
+    exitCodes.notFound,
+    `There is no entry or time ${JSON.stringify(harmlessLine(from))} in this session.`,
+    {
+      type: 'entry-not-found',
+      why: 'Use the number of an entry, its id, or a time such as 2026-11-15T12:00.',
+      next: ['tapetree sessions show <session> --tree'],
+    },
+  )
 }
 
 const eraseLine = '\r\u001b[K'
 const defaultColumns = 80
 
-/** Events as lines, and under them one that says where playback stands. */
+/** Events as lines, and below them a status line with the position. */
 class PlayScreen {
   readonly #io: Io
   readonly #styles: Styles

@@ -22,7 +22,7 @@ export async function runSessionsSearch(invocation: Invocation, io: Io): Promise
     return exitCodes.ok
   }
   if (hits.length === 0) {
-    await write(io.stderr, `Nobody said ${JSON.stringify(harmlessLine(text))} in any session.\n`)
+    await write(io.stderr, `No message in any session contains ${JSON.stringify(harmlessLine(text))}.\n`)
     return exitCodes.ok
   }
   const ids = shortIds([...new Set(hits.map(({ sessionId }) => sessionId))])

@@ -10,7 +10,7 @@ beforeEach(async () => {
 
 afterEach(() => home[Symbol.asyncDispose]())
 
-test('a list has the sessions of this folder, newest first, and what a name says stays a name', async () => {
+test('a list has the sessions of this folder, newest first, and a hostile name stays a name', async () => {
   const first = await home.session((session) => user(session, 'the \u001b[2Jfirst words\nof it'))
   const second = await home.session(async (session) => {
     await user(session, 'hello')
@@ -36,7 +36,7 @@ test('a list has the sessions of this folder, newest first, and what a name says
   expect((await home.run(['sessions', 'list', '--limit', '0'])).code).toBe(2)
 })
 
-test('a search says who said it and in which entry', async () => {
+test('a search shows the author and the entry of each match', async () => {
   const id = await home.session(async (session) => {
     await user(session, 'where is the flaky test')
     await assistant(session, 'the flaky one is here')
@@ -46,7 +46,9 @@ test('a search says who said it and in which entry', async () => {
   expect(await home.json('sessions', 'search', 'flaky')).toMatchObject({
     hits: [{ session_id: id }, { session_id: id }],
   })
-  expect((await home.run(['sessions', 'search', 'nowhere'])).err).toContain('Nobody said "nowhere"')
+  expect((await home.run(['sessions', 'search', 'nowhere'])).err).toContain(
+    'No message in any session contains "nowhere"',
+  )
 })
 
 test('a session is shown with its totals and branches, and its tree on request', async () => {
@@ -71,7 +73,7 @@ test('a session is shown with its totals and branches, and its tree on request',
   expect(shown['tree']).toHaveLength(4)
 })
 
-test('names and labels are given, and an entry is found by number, label or id', async () => {
+test('sessions are renamed, and entries are labeled by number, label or id', async () => {
   const id = await home.session((session) => user(session, 'hello'))
   expect(await home.json('sessions', 'rename', id, 'a', 'better', 'name')).toEqual({ id, name: 'a better name' })
   const { entry_id: entryId } = await home.json('sessions', 'label', 'a better name', '3', 'the start')
@@ -83,12 +85,12 @@ test('names and labels are given, and an entry is found by number, label or id',
     name: 'a better name',
     labels: { [String(entryId)]: 'renamed' },
   })
-  expect((await home.run(['sessions', 'label', id, 'renamed'])).err).toContain('no label any more')
+  expect((await home.run(['sessions', 'label', id, 'renamed'])).err).toContain('Removed the label')
   const { code, err } = await home.run(['sessions', 'label', id, '99', 'x'])
   expect([code, err]).toEqual([5, expect.stringContaining('There is no entry "99"')])
 })
 
-test('a fork has everything, or what came before an entry', async () => {
+test('a fork has everything, or everything before an entry', async () => {
   const id = await home.session(async (session) => {
     await user(session, 'one')
     await assistant(session, 'two')
@@ -103,7 +105,7 @@ test('a fork has everything, or what came before an entry', async () => {
   expect(await home.json('sessions', 'show', String(part['id']))).toMatchObject({ message_count: 1, cwd: home.cwd })
 })
 
-test('a session goes to the archive and the trash, and comes back', async () => {
+test('a session is archived, deleted and restored', async () => {
   const id = await home.session((session) => user(session, 'hello'))
   for (const [verb, place] of [
     ['archive', '--archive'],
@@ -119,7 +121,7 @@ test('a session goes to the archive and the trash, and comes back', async () => 
   expect((await home.run(['sessions', 'restore', id])).code).toBe(5)
 })
 
-test('a session that is open elsewhere is not moved, and changed only where somebody answers', async () => {
+test('a session that is open elsewhere is not moved, and is changed only if its owner answers', async () => {
   await using session = await home.store.create({ cwd: home.cwd })
   for (const args of [
     ['delete', session.id],

@@ -77,17 +77,17 @@ function description(session: Session, { tree, spent }: { tree: readonly TreeNod
     ['session', id],
     ['name', name],
     ['folder', cwd ?? ''],
-    ['made from', parentSession ?? ''],
+    ['forked from', parentSession ?? ''],
     ['created', created],
     ['last message', `${modified} (${ageOf(modified, now)})`],
     ['status', queueLength > 0 ? `${status}, ${queueLength} waiting` : status],
-    ['messages', `${messageCount}, of them ${counted(turns, 'answer')} with ${counted(toolCalls, 'tool call')}`],
+    ['messages', `${messageCount}, including ${counted(turns, 'answer')} with ${counted(toolCalls, 'tool call')}`],
     ['run time', elapsedText(runMs)],
     ['tokens', spentText({ tokens, cost }, spent)],
     ['path', counted(path?.nodes.length ?? 0, 'entry', 'entries')],
     ['branches', branches.length === 0 ? 'none' : branchText(branches)],
     ['labels', [...session.getLabels().values()].join(', ')],
-    ['lies in', session.path ?? ''],
+    ['stored in', session.path ?? ''],
   ]
   const lines = rows
     .filter(([, value]) => value !== '')
@@ -95,7 +95,7 @@ function description(session: Session, { tree, spent }: { tree: readonly TreeNod
   return lines.join('') + damageText(session)
 }
 
-/** With what subagents used, and how much of it that is. */
+/** Includes the usage of subagents and names their share. */
 function spentText(own: { tokens: number; cost: number }, { count, tokens, cost }: SubagentTotals): string {
   const all = `${own.tokens + tokens}, ${costText(own.cost + cost)}`
   return count === 0 ? all : `${all}; of these ${tokens}, ${costText(cost)} by ${counted(count, 'subagent')}`
@@ -110,7 +110,7 @@ function branchText(branches: readonly { from: TreeNode | null; nodes: readonly 
 function damageText({ damage, id }: Session): string {
   if (damage.length === 0) return ''
   const isNew = damage.some((each) => each.isNew)
-  const next = isNew ? `tapetree log verify ${id}` : `seen; tapetree log verify ${id}`
+  const next = isNew ? `tapetree log verify ${id}` : `acknowledged; tapetree log verify ${id}`
   return `damage        ${counted(damage.length, 'place')} (${next})\n`
 }
 
@@ -121,7 +121,7 @@ interface SubagentTotals {
   cost: number
 }
 
-/** What the subagents used. One whose session is gone, or cannot be read, counts as nothing. */
+/** The usage of subagents. A missing or unreadable session counts as zero. */
 async function subagentTotals(
   store: SessionStore,
   subagents: ReadonlyMap<string, readonly string[]>,
@@ -140,14 +140,14 @@ async function subagentTotals(
   return totals
 }
 
-/** The sessions that subagents of this one work in, by the entry that called them. */
+/** The sessions of this session's subagents, by the entry that called them. */
 async function subagentsOf(session: Session): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
   for await (const stored of session.lines()) {
     if (stored.type === 'lost' || !stored.text.includes('"child_session"')) continue
     const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
     if (line.type !== 'tool_start') continue
-    // The codec does not look at values, and the line may be anybody's.
+    // The codec does not check values, and the line may come from anywhere.
     const { entryId = '', childSession } = (line.toolStart as Partial<typeof line.toolStart> | undefined) ?? {}
     if (typeof childSession !== 'string') continue
     const children = found.get(entryId) ?? []
@@ -157,14 +157,14 @@ async function subagentsOf(session: Session): Promise<Map<string, string[]>> {
 }
 
 interface TreeRow {
-  /** With the names that it has in the log. */
+  /** With the member names of the log. */
   entry: Record<string, unknown>
   parent_id: string | null
   label?: string
   subagents?: readonly string[]
 }
 
-/** The tree as a list, parents before children: a long session as nested objects is too deep for most readers of JSON. */
+/** The tree as a list, parents before children: nested objects of a long session are too deep for most JSON parsers. */
 function treeJson(roots: readonly TreeNode[], subagents: ReadonlyMap<string, readonly string[]>): TreeRow[] {
   const rows: TreeRow[] = []
   const open = roots.map((node) => ({ node, parentId: null as string | null })).toReversed()

@@ -16,9 +16,9 @@ function answer(session: Session, model: string, cost: number, words = 'ok'): Pr
   return session.appendMessage('assistant', [text(words)], { with: { provider: 'fake', model, usage } })
 }
 
-test('tokens and cost are added up by model, folder and day, a fork counting once', async () => {
+test('tokens and cost are summed by model, folder and day, and a fork counts once', async () => {
   const first = await home.session(async (session) => {
-    // Longer than what is read at once.
+    // Longer than the read buffer.
     await session.appendMessage('user', [text('"usage": "é"'.repeat(100_000))])
     await answer(session, 'small', 0.25)
     await answer(session, 'large', 1)
@@ -51,7 +51,7 @@ test('tokens and cost are added up by model, folder and day, a fork counting onc
   )
 })
 
-test('what was before a day does not count', async () => {
+test('usage before the first day does not count', async () => {
   await home.session((session) => answer(session, 'small', 1))
   expect(await home.json('usage', '--since', '1d')).toMatchObject({ total: { calls: 1 } })
   expect(await home.json('usage', '--since', '2999-01-01')).toMatchObject({ rows: [], total: { calls: 0 } })

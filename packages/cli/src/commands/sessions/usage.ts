@@ -34,7 +34,7 @@ export async function runUsage(invocation: Invocation, io: Io): Promise<ExitCode
   return exitCodes.ok
 }
 
-/** Read before anything else has its turn. */
+/** Reads it synchronously, without interruption. */
 const logsAtOnce = 20
 
 function addLog({ sum, since, path }: { sum: UsageSum; since: string | undefined; path: string }): void {
@@ -46,7 +46,7 @@ function addLog({ sum, since, path }: { sum: UsageSum; since: string | undefined
       else sum.add(line, folder)
     }
   } catch (error) {
-    // It is no session, or it was moved in the meantime.
+    // Not a session, or moved in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
@@ -57,7 +57,7 @@ function sinceDay(value: string | undefined, now: Date): string | undefined {
   if (days !== undefined) return dayOf(new Date(now.getFullYear(), now.getMonth(), now.getDate() - Number(days) + 1))
   if (/^\d{4}-\d{2}-\d{2}$/.test(value) && !Number.isNaN(Date.parse(value))) return value
   throw usageFailure(
-    `--since is a day such as 2026-11-01 or a number of days such as 7d, not ${JSON.stringify(value)}.`,
+    `--since must be a day such as 2026-11-01 or a number of days such as 7d, not ${JSON.stringify(value)}.`,
   )
 }
 
@@ -90,7 +90,7 @@ interface UsageRow {
   cost: number
 }
 
-/** Adds up by day, model or folder. What a fork copied counts once. */
+/** Sums up by day, model or folder. Counts what a fork copied once. */
 class UsageSum {
   readonly total = emptyRow('total')
   readonly #rows = new Map<string, UsageRow>()
@@ -98,7 +98,7 @@ class UsageSum {
   readonly #by: UsageKey
   readonly #since: string
 
-  /** `since` is a day, the first that counts. */
+  /** `since` is the first day that counts. */
   constructor({ by, since = '' }: { by: UsageKey; since?: string }) {
     this.#by = by
     this.#since = since
@@ -114,7 +114,7 @@ class UsageSum {
     for (const each of [row, this.total]) addTo(each, used.usage)
   }
 
-  /** Days in their order, anything else by what it cost. */
+  /** Days in order, anything else by cost. */
   rows(): UsageRow[] {
     const rows = [...this.#rows.values()]
     if (this.#by === 'day') return rows.sort((left, right) => (left.key < right.key ? -1 : 1))
@@ -122,7 +122,7 @@ class UsageSum {
   }
 }
 
-/** As the clock on the wall has it. */
+/** In local time. */
 function dayOf(time: Date): string {
   if (Number.isNaN(time.getTime())) return '(unknown)'
   const two = (number: number): string => String(number).padStart(2, '0')

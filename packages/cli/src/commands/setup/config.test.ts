@@ -17,7 +17,7 @@ const secretSettings = {
   },
 }
 
-test('every setting is shown with its value and where it comes from, and no secret', async () => {
+test('every setting is shown with its value and origin, and without secrets', async () => {
   await using home = await fakeHome({ settings: secretSettings })
   const io = testIo({ ...home, env: { ...home.env, TAPETREE_RETRY_MAX_RETRIES: '7' } })
   expect(await runCli(['config', 'show', '--origin'], io)).toBe(exitCodes.ok)
@@ -31,7 +31,7 @@ test('every setting is shown with its value and where it comes from, and no secr
   expect(io.out()).not.toContain('hush-hush')
 })
 
-test('what is wrong is said with its file and line, the rest is shown, and the exit code is 3', async () => {
+test('problems are reported with file and line, the rest is shown, and the exit code is 3', async () => {
   await using home = await fakeHome()
   const file = join(String(home.env['TAPETREE_HOME']), 'settings.json')
   await writeFile(file, '{\n  "permissions": {\n    "mode": "yolo"\n  }\n}\n')
@@ -41,7 +41,7 @@ test('what is wrong is said with its file and line, the rest is shown, and the e
   expect(io.out()).toMatch(/^permissions\.mode +"ask"$/m)
 })
 
-test('the places of everything are told', async () => {
+test('all file locations are shown', async () => {
   await using home = await fakeHome()
   const io = testIo(home)
   expect(await runCli(['config', 'path', '--json'], io)).toBe(exitCodes.ok)

@@ -9,7 +9,7 @@ import { outputTable } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
 import { originText, settingRows } from '../../setup/setting-rows.ts'
 
-/** With something wrong in the settings it ends with 3, so that a script can tell. */
+/** The exit code is 3 if the settings have a problem, so that a script can tell. */
 export const configShow: CommandRun = async (invocation, { stdout, stderr, ...io }) => {
   const { settings } = await surroundingsOf(io, { cwd: io.cwd })
   const { problems } = settings
@@ -42,7 +42,7 @@ export const configPath: CommandRun = async (invocation, io) => {
   return exitCodes.ok
 }
 
-/** The one that is read, or the one to make. */
+/** The file that is read, or the one to create. */
 async function settingsFile(folder: string): Promise<string> {
   for (const name of ['settings.json', 'settings.yaml', 'settings.yml']) {
     const path = join(folder, name)

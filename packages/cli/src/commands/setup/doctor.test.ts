@@ -21,7 +21,7 @@ async function doctor(home: FakeHome, ...args: string[]): Promise<Told & { code:
   return { code, ...(JSON.parse(io.out()) as Told) }
 }
 
-test('on a machine where all is well every check says so, and no key is shown', async () => {
+test('on a healthy machine every check passes, and no key is shown', async () => {
   await using home = await fakeHome()
   const { code, checks } = await doctor(home)
   expect(code).toBe(exitCodes.ok)
@@ -43,7 +43,7 @@ test('on a machine where all is well every check says so, and no key is shown', 
   expect(JSON.stringify(checks)).not.toContain('no-secret')
 })
 
-test('open modes, a dead socket and a broken index are found, and --fix mends them', async () => {
+test('open file modes, a stale socket and a broken index are found, and --fix fixes them', async () => {
   await using home = await fakeHome()
   const root = String(home.env['TAPETREE_HOME'])
   const sessions = join(root, 'sessions')
@@ -75,7 +75,7 @@ test('open modes, a dead socket and a broken index are found, and --fix mends th
   expect((await stat(join(root, 'credentials.json'))).mode & 0o777).toBe(0o600)
 })
 
-test('what is wrong with the settings and a damaged session are told, with the command that helps', async () => {
+test('invalid settings and a damaged session are reported, with a helpful command', async () => {
   await using home = await fakeHome({ settings: { thinkingLevel: 'enormous' } })
   const session = join(String(home.env['TAPETREE_HOME']), 'sessions', '01K00000000000000000000000')
   await mkdir(session, { recursive: true, mode: 0o700 })
@@ -86,7 +86,7 @@ test('what is wrong with the settings and a damaged session are told, with the c
   expect(io.out()).toMatch(/^warning {2}sessions: 1 of 1 are damaged.*\n +tapetree log verify 01K0+$/m)
 })
 
-/** The socket of a process that was killed. */
+/** The socket of a killed process. */
 async function leaveSocket(path: string): Promise<void> {
   const program = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('listening'))`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })

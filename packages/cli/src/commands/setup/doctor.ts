@@ -1,4 +1,4 @@
-import { stylesFor, hasColour, type Styles } from '../../command-line/colour.ts'
+import { stylesFor, hasColor, type Styles } from '../../command-line/color.ts'
 import { flag, type CommandRun } from '../../command-line/command.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
@@ -13,7 +13,7 @@ import { snakeNames } from '../../text/json-text.ts'
 import { referenceOf } from '@tapetree/agent'
 import { keyHelp } from '../../command-line/failure-of.ts'
 
-/** Looks at everything, mends what may be mended if asked, and looks again at what it mended. */
+/** Runs all checks, fixes what it may if requested, and repeats the checks that it fixed. */
 export const doctor: CommandRun = async (invocation, io) => {
   const mended: string[] = []
   let checks = await allChecks(io)
@@ -29,7 +29,7 @@ export const doctor: CommandRun = async (invocation, io) => {
     const styles = stylesFor(io.stdout, io.env)
     for (const sentence of mended) await write(io.stdout, `${styles.green('mended')}   ${harmlessLine(sentence)}\n`)
     await write(io.stdout, checks.map((check) => lineOf(check, styles)).join(''))
-    if (checks.some(({ mend }) => mend)) await write(io.stderr, 'Some of it can be mended: tapetree doctor --fix\n')
+    if (checks.some(({ mend }) => mend)) await write(io.stderr, 'Some problems can be fixed: tapetree doctor --fix\n')
   }
   return hasFailed ? exitCodes.configuration : exitCodes.ok
 }
@@ -51,7 +51,7 @@ function lineOf({ name, status, says, fix }: Check, { green, yellow, red, dim }:
   return `${mark}  ${harmlessLine(name)}: ${harmlessLine(says)}\n${next}`
 }
 
-/** Settings, keys and models. No key is ever shown, and no provider is asked. */
+/** Settings, keys and models. Never shows a key or contacts a provider. */
 async function modelChecks({ settings, registry }: Surroundings, { signal }: Pick<Io, 'signal'>): Promise<Check[]> {
   const { problems, values } = settings
   const servers = await registry.discover(signal)
@@ -60,10 +60,12 @@ async function modelChecks({ settings, registry }: Surroundings, { signal }: Pic
   const found = [...keys].flatMap(([provider, key]) => (key.type === 'found' ? [[provider, key.origin] as const] : []))
   const usable = models.filter(({ key }) => key.type !== 'missing')
   return [
-    ...(problems.length === 0 ? [ok('settings', 'Nothing is wrong with them.')] : []),
+    ...(problems.length === 0 ? [ok('settings', 'The settings are valid.')] : []),
     ...problems.map(({ message }) => failed('settings', message, 'tapetree config show --origin')),
     ...found.map(([provider, origin]) => ok('keys', `There is a key for ${provider}, from ${origin}.`)),
-    ...servers.map(({ name, models: served }) => ok('local models', `${name} serves ${served.length} models here.`)),
+    ...servers.map(({ name, models: served }) =>
+      ok('local models', `${name} serves ${served.length} models on this machine.`),
+    ),
     ...(usable.length === 0
       ? [warning('keys', 'There is no key for any provider, and no model on this machine.', keyHelp.join(' or '))]
       : []),
@@ -73,32 +75,29 @@ async function modelChecks({ settings, registry }: Surroundings, { signal }: Pic
   function checkModel(reference: string): Check {
     const model = models.find((each) => referenceOf(each) === reference)
     if (model === undefined)
-      return warning('model', `The model of the settings, ${reference}, is not in the list.`, 'tapetree models')
-    if (model.key.type !== 'missing') return ok('model', `New sessions begin with ${reference}.`)
+      return warning('model', `The model in the settings, ${reference}, is not known.`, 'tapetree models')
+    if (model.key.type !== 'missing') return ok('model', `New sessions use ${reference}.`)
     return warning(
       'model',
-      `There is no key for the model of the settings, ${reference}.`,
+      `There is no key for the model in the settings, ${reference}.`,
       `tapetree login ${model.provider}`,
     )
   }
 }
 
-/** Whether the chat can be shown well here. */
+/** Whether the terminal can show the chat well. */
 function terminalChecks({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Check[] {
-  if (stdout.isTTY !== true) return [ok('terminal', 'The output is no terminal here: nothing to check.')]
+  if (stdout.isTTY !== true) return [ok('terminal', 'The output is not a terminal: nothing to check.')]
   const { columns = 0, rows = 0 } = stdout
-  const size = `It has ${columns} columns and ${rows} rows`
+  const size = `The terminal has ${columns} columns and ${rows} rows`
   return [
     columns < 60 || rows < 16
-      ? warning('terminal', `${size}, which is little for the chat.`, 'Make the window larger.')
+      ? warning('terminal', `${size}, which is small for the chat.`, 'Make the window larger.')
       : ok('terminal', `${size}.`),
-    ok(
-      'colour',
-      hasColour(stdout, env) ? `There are colours (${env['TERM'] ?? ''}).` : 'There are no colours, as asked for.',
-    ),
+    ok('colour', hasColor(stdout, env) ? `Color is on (${env['TERM'] ?? ''}).` : 'Color is off, as requested.'),
     hasUnicode(env)
-      ? ok('unicode', 'Its text is Unicode.')
-      : warning('unicode', 'Its text may not be Unicode.', 'export LANG=C.UTF-8'),
+      ? ok('unicode', 'The text encoding is Unicode.')
+      : warning('unicode', 'The text encoding may not be Unicode.', 'export LANG=C.UTF-8'),
   ]
 }
 

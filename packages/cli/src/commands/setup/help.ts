@@ -29,7 +29,7 @@ export const completion: CommandRun = async (invocation, io) => {
   const shell = shells.find((each) => each === typed)
   if (shell === undefined) {
     const wrong = typed === undefined ? '' : `, not ${JSON.stringify(typed)}.${didYouMean(typed, shells)}`
-    throw usageFailure(`tapetree completion needs the shell: bash, zsh or fish${wrong || '.'}`, [
+    throw usageFailure(`tapetree completion needs a shell: bash, zsh or fish${wrong || '.'}`, [
       'tapetree completion bash',
     ])
   }
@@ -46,13 +46,13 @@ export const man: CommandRun = async ({ commands }, io) => {
   return exitCodes.ok
 }
 
-/** False where there is no `man`. */
+/** False if there is no `man`. */
 async function showWithMan(page: string, { env }: Io): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-man-'))
   try {
     const file = join(folder, 'tapetree.1')
     await writeFile(file, page)
-    // The path has a slash, so every `man` takes it for a file.
+    // The path has a slash, so every `man` treats it as a file.
     const child = spawn('man', [file], { stdio: 'inherit', env })
     const [code] = (await once(child, 'close')) as [number | null]
     return code === 0

@@ -13,7 +13,7 @@ function withoutVariable({ env, ...home }: FakeHome): Pick<FakeHome, 'cwd' | 'ho
   return { ...home, env: rest }
 }
 
-test('a key from standard input is kept in a file for its owner alone, found, and forgotten again', async () => {
+test('a key from standard input is stored in a private file, found, and removed again', async () => {
   await using home = await fakeHome()
   const place = withoutVariable(home)
   const kept = testIo({ ...place, stdin: '  key-of-mine\n' })
@@ -31,10 +31,10 @@ test('a key from standard input is kept in a file for its owner alone, found, an
   expect(await runCli(['login', 'fake', '--remove'], testIo(place))).toBe(exitCodes.ok)
   const again = testIo(place)
   expect(await runCli(['login', 'fake', '--remove', '--json'], again)).toBe(exitCodes.notFound)
-  expect(JSON.parse(again.err())).toMatchObject({ error: { type: 'no-key', message: 'No key is kept for fake.' } })
+  expect(JSON.parse(again.err())).toMatchObject({ error: { type: 'no-key', message: 'No key is stored for fake.' } })
 })
 
-test('a key is checked only if asked, and one that is not accepted is not kept', async () => {
+test('a key is checked only on request, and a rejected key is not stored', async () => {
   await using home = await fakeHome()
   const place = withoutVariable(home)
   const settings = join(String(home.env['TAPETREE_HOME']), 'settings.json')
@@ -43,10 +43,10 @@ test('a key is checked only if asked, and one that is not accepted is not kept',
   await writeFile(settings, JSON.stringify({ providers }))
   const io = testIo({ ...place, stdin: 'key' })
   expect(await runCli(['login', 'fake', '--check'], io)).toBe(exitCodes.noModel)
-  expect(io.err()).toContain('No key was kept.\nWithout --check it is kept as it is.')
+  expect(io.err()).toContain('The key was not stored.\nWithout --check the key is stored unchecked.')
 })
 
-test('a provider that is not there and an empty key are told', async () => {
+test('an unknown provider and an empty key are errors', async () => {
   await using home = await fakeHome()
   const unknown = testIo(home)
   expect(await runCli(['login', 'opneai'], unknown)).toBe(exitCodes.noModel)
@@ -55,7 +55,7 @@ test('a provider that is not there and an empty key are told', async () => {
   expect(await runCli(['login', 'fake'], empty)).toBe(exitCodes.usage)
 })
 
-test('at a terminal the key is read without echo', async () => {
+test('on a terminal the key is read without echo', async () => {
   await using home = await fakeHome()
   const raw: string[] = []
   const kept = testIo({ ...withoutVariable(home), isTTY: true })
@@ -65,13 +65,13 @@ test('at a terminal the key is read without echo', async () => {
   stdin.write('\u001b[200~key-of\u001b[201~-minx\u007f')
   stdin.write('e\r')
   expect(await runCli(['login', 'fake'], io)).toBe(exitCodes.ok)
-  expect(raw).toEqual(['true after ""', 'false after "Key for fake (it is not shown): "'])
-  expect(io.err()).toBe('Key for fake (it is not shown): \n')
+  expect(raw).toEqual(['true after ""', 'false after "Key for fake (hidden): "'])
+  expect(io.err()).toBe('Key for fake (hidden): \n')
   const file = join(String(home.env['TAPETREE_HOME']), 'credentials.json')
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ fake: 'key-of-mine' })
 })
 
-test('keys that are no text are left out of a key, also where they come in pieces', () => {
+test('special keys are not part of a key, even if they arrive in pieces', () => {
   const typed = (...chunks: string[]): ReturnType<typeof afterKeys> => {
     let typing: ReturnType<typeof afterKeys> = { type: 'typing', text: '', begun: '' }
     for (const chunk of chunks) typing = afterKeys(typing, chunk)

@@ -18,10 +18,10 @@ export const login: CommandRun = async (invocation, io) => {
   if (flag(invocation, 'remove')) {
     const { removedFrom, notes } = await around.credentials.remove(provider.id)
     if (removedFrom.length === 0) throw noKey(provider.id, notes)
-    await say({ removedFrom }, [`The key for ${provider.name} is gone from the ${removedFrom.join(' and the ')}.`])
+    await say({ removedFrom }, [`Removed the key for ${provider.name} from the ${removedFrom.join(' and the ')}.`])
     return exitCodes.ok
   }
-  const key = await readSecret(`Key for ${harmlessLine(provider.name)} (it is not shown): `, io)
+  const key = await readSecret(`Key for ${harmlessLine(provider.name)} (hidden): `, io)
   if (key === '') {
     throw usageFailure(`No key was given for ${provider.id}.`, [
       `tapetree login ${provider.id}`,
@@ -33,9 +33,7 @@ export const login: CommandRun = async (invocation, io) => {
   const { source, notes } = await around.credentials.store(provider.id, key)
   await say({ keptIn: source, isChecked }, [
     ...(isChecked ? [`${provider.name} accepts the key.`] : []),
-    ...(source === 'keyring'
-      ? [`The key for ${provider.name} is kept in the keyring of the system.`]
-      : notes.slice(-1)),
+    ...(source === 'keyring' ? [`Stored the key for ${provider.name} in the system keyring.`] : notes.slice(-1)),
     ...variableNotes(provider, io.env),
     `Try: tapetree models --provider ${provider.id}`,
   ])
@@ -51,11 +49,12 @@ function providerNamed(typed: string, { registry }: Surroundings): Provider {
     const message = `There is no provider ${JSON.stringify(harmlessLine(typed))}.${didYouMean(typed, known)}`
     throw new Failure(exitCodes.noModel, message, {
       type: 'unknown-provider',
-      why: `There are ${known.join(', ')}. Your own are in the settings, under providers.`,
+      why: `Known providers: ${known.join(', ')}. Add your own in the settings, under providers.`,
       next: ['tapetree models', 'tapetree config path'],
     })
   }
-  if (provider.keyVariables.length === 0) throw usageFailure(`${provider.name} needs no key.`, ['tapetree models'])
+  if (provider.keyVariables.length === 0)
+    throw usageFailure(`${provider.name} does not need a key.`, ['tapetree models'])
   return provider
 }
 
@@ -70,21 +69,21 @@ async function checkKey(
   })
   const check = await registry.validateKey(provider.id, { signal: io.signal })
   if (check.type === 'ok') return
-  throw new Failure(exitCodes.noModel, `${check.message} No key was kept.`, {
+  throw new Failure(exitCodes.noModel, `${check.message} The key was not stored.`, {
     type: `key-${check.type}`,
-    ...(check.type === 'unreachable' && { why: 'Without --check it is kept as it is.' }),
+    ...(check.type === 'unreachable' && { why: 'Without --check the key is stored unchecked.' }),
     next: [`tapetree login ${provider.id}`],
   })
 }
 
-/** A variable comes first wherever a key is looked for. */
+/** An environment variable takes precedence over a stored key. */
 function variableNotes({ keyVariables }: Provider, env: Io['env']): string[] {
   const set = keyVariables.find((variable) => env[variable]?.trim())
-  return set === undefined ? [] : [`The environment variable ${set} is set, and comes before it.`]
+  return set === undefined ? [] : [`The environment variable ${set} is set and takes precedence.`]
 }
 
 function noKey(provider: string, notes: readonly string[]): Failure {
-  return new Failure(exitCodes.notFound, `No key is kept for ${provider}.`, {
+  return new Failure(exitCodes.notFound, `No key is stored for ${provider}.`, {
     type: 'no-key',
     ...(notes.length > 0 && { why: notes.join(' ') }),
     next: [`tapetree login ${provider}`],

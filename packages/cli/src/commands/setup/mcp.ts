@@ -18,7 +18,7 @@ export const listServers: CommandRun = async (invocation, io) => {
       servers: states.map(({ server, state }) => ({ server, state: state.type, says: wordsFor(state) })),
     })
   } else if (states.length === 0) {
-    await write(io.stderr, 'There are no MCP servers in the settings of this folder.\n')
+    await write(io.stderr, 'The settings of this folder have no MCP servers.\n')
   } else {
     const columns = [{ title: 'SERVER' }, { title: 'STATE' }, { title: '', flexible: true }]
     const rows = states.map(({ server, state }) => [harmlessLine(server), state.type, harmlessLine(wordsFor(state))])
@@ -45,7 +45,7 @@ export const acceptServer: CommandRun = async (invocation, io) => {
     const state = servers.states()[0]?.state
     if (state?.type !== 'changed') {
       if (state?.type !== 'ready') throw notReady(name, state)
-      await say(accepted.length > 0 ? `${name} is accepted as it is now.` : `${name} has not changed.`, { accepted })
+      await say(accepted.length > 0 ? `Accepted ${name} as it is now.` : `${name} has not changed.`, { accepted })
       return exitCodes.ok
     }
     if (!flag(invocation, 'json')) await write(io.stderr, changeText(name, state))
@@ -71,7 +71,7 @@ async function serverSettings(io: Io): Promise<Servers> {
   return (await surroundingsOf(io, { cwd: io.cwd })).settings.values.mcpServers
 }
 
-/** A server that was never seen is not started before it is accepted. */
+/** Does not start an unknown server before it is accepted. */
 function start(servers: Servers, io: Io): McpServers {
   const pins = new PinFile(configFolder(io))
   const limits = { maxRestarts: 0 }
@@ -83,7 +83,7 @@ async function confirm(io: Io): Promise<boolean> {
   return /^(?:y|yes)$/i.test(await askLine(io, 'Accept it? [y/N] '))
 }
 
-/** Everything that the model would be told and the user has not seen. */
+/** Everything that the model would receive and the user has not seen. */
 function changeText(name: string, { change, tools }: McpServerState & { type: 'changed' }): string {
   const isNew = new Set([...change.changed, ...change.added])
   const lines = tools
@@ -107,7 +107,7 @@ function wordsFor(state: McpServerState): string {
     case 'ready':
       return state.problems.join(' ')
     case 'signing_in':
-      return 'It wants you to sign in.'
+      return 'It requires you to sign in.'
     case 'starting':
     case 'closed':
       return ''

@@ -5,7 +5,7 @@ import { exitCodes } from '../../command-line/exit-code.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 
-test('models are listed with their limits, their prices and whether there is a key, which is not shown', async () => {
+test('models are listed with their limits, prices and whether there is a key, which is not shown', async () => {
   await using home = await fakeHome()
   const io = testIo(home)
   expect(await runCli(['models', '--json'], io)).toBe(exitCodes.ok)
@@ -22,7 +22,7 @@ test('models are listed with their limits, their prices and whether there is a k
   expect(io.out()).not.toContain('no-secret')
 })
 
-test('those of one provider are a table, and a provider that is not there is told', async () => {
+test('models of one provider are a table, and an unknown provider is an error', async () => {
   await using home = await fakeHome()
   const io = testIo(home)
   expect(await runCli(['models', '--provider', 'fake'], io)).toBe(exitCodes.ok)
@@ -36,7 +36,7 @@ test('those of one provider are a table, and a provider that is not there is tol
   expect(wrong.err()).toContain('Did you mean anthropic?')
 })
 
-test('words for a shell come without anything else, and where nothing works there are none', async () => {
+test('completion words are printed alone, and on failure there are none', async () => {
   await using home = await fakeHome()
   const io = testIo(home)
   expect(await runCli(['completion', '--words', 'model'], io)).toBe(exitCodes.ok)

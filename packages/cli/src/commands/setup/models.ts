@@ -30,7 +30,7 @@ export const models: CommandRun = async (invocation, io) => {
   for (const server of found)
     await write(io.stderr, `${server.name} serves ${server.models.length} models at ${server.baseUrl}.\n`)
   if (!listed.some(isUsable)) {
-    await write(io.stderr, `None of them can be used yet. Try:\n${keyHelp.map((command) => `  ${command}\n`).join('')}`)
+    await write(io.stderr, `None of them is usable yet. Try:\n${keyHelp.map((command) => `  ${command}\n`).join('')}`)
   }
   return exitCodes.ok
 }

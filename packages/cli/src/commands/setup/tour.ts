@@ -28,12 +28,12 @@ function nextSteps({ isUsable, servers }: { isUsable: boolean; servers: readonly
   const lines = isUsable
     ? [
         'tapetree                     chat in this folder',
-        'tapetree models --usable     which models you can use' + local,
+        'tapetree models --usable     list models you can use' + local,
       ]
     : [
-        'tapetree login anthropic     keep a key; openai, google and others work as well',
-        'tapetree models              all models, also those that a server on this machine has',
-        'tapetree                     then: chat in this folder',
+        'tapetree login anthropic     store a key; openai, google and others work as well',
+        'tapetree models              list all models, including those served on this machine',
+        'tapetree                     then chat in this folder',
       ]
-  return `What to do next:\n${lines.map((line) => `  ${line}\n`).join('')}`
+  return `Next steps:\n${lines.map((line) => `  ${line}\n`).join('')}`
 }

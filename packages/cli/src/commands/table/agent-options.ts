@@ -6,7 +6,7 @@ export const modelOptions: readonly OptionSpec[] = [
     name: 'model',
     short: 'm',
     value: 'model',
-    description: 'the model to use, as provider/id or a part of it',
+    description: 'the model to use, as provider/id or part of it',
     completes: 'model',
   },
   {
@@ -21,5 +21,5 @@ export const permissionModeOption: OptionSpec = {
   name: 'permission-mode',
   value: 'mode',
   choices: permissionModes,
-  description: 'how much happens without asking',
+  description: 'what the agent may do without asking',
 }

@@ -2,36 +2,36 @@ import type { CommandSpec, OptionSpec } from '../../command-line/command.ts'
 import { modelOptions, permissionModeOption } from './agent-options.ts'
 
 const whichSession: readonly OptionSpec[] = [
-  { name: 'continue', short: 'c', description: 'go on with the newest session of this folder' },
+  { name: 'continue', short: 'c', description: 'continue the newest session of this folder' },
   {
     name: 'resume',
     short: 'r',
     value: 'session',
     optionalValue: true,
-    description: 'choose a session from a list, or go on with the one that is named',
+    description: 'choose a session from a list, or continue the one named',
     completes: 'session',
   },
   {
     name: 'fork',
     value: 'session',
     optionalValue: true,
-    description: 'go on with a copy of a session; without a name, of the newest of this folder',
+    description: 'continue in a copy of a session; by default of the newest in this folder',
     completes: 'session',
   },
-  { name: 'session', value: 'session', description: 'go on with this session', completes: 'session' },
+  { name: 'session', value: 'session', description: 'continue this session', completes: 'session' },
 ]
 
-/** How the screen looks: also of `attach`. */
+/** Display options, shared with `attach`. */
 export const lookOptions: readonly OptionSpec[] = [
   {
     name: 'theme',
     value: 'theme',
     choices: ['dark', 'light', 'high-contrast'],
-    description: 'the colours of the screen',
+    description: 'the color theme',
   },
-  { name: 'vim', description: 'edit with the keys of vi' },
-  { name: 'screen-reader', description: 'only add lines, and draw nothing again' },
-  { name: 'no-alt-screen', description: 'stay in the scrollback of the terminal' },
+  { name: 'vim', description: 'edit with vi keys' },
+  { name: 'screen-reader', description: 'write line by line and never redraw, for screen readers' },
+  { name: 'no-alt-screen', description: 'keep the conversation in the scrollback of the terminal' },
 ]
 
 export const chatCommands: readonly CommandSpec[] = [
@@ -39,15 +39,14 @@ export const chatCommands: readonly CommandSpec[] = [
     path: [],
     summary: 'Chat with the agent in this folder',
     description:
-      'Begins a session in this folder, and sends the prompt where there is one. A session that another process runs is joined: both ' +
-      'see and steer the same one.\n\n' +
-      'Whoever leaves while the agent works leaves the run to be resumed.',
-    positionals: [{ name: 'prompt', description: 'what to say first', many: true }],
+      'Starts a session in this folder and sends the prompt, if given. If another process runs the session, joins it: ' +
+      'both terminals see and control the same session.\n\nIf you quit during a run, you can resume it later.',
+    positionals: [{ name: 'prompt', description: 'the first message', many: true }],
     options: [...whichSession, ...modelOptions, permissionModeOption, ...lookOptions],
     examples: [
-      { command: 'tapetree', says: 'begin a session' },
-      { command: 'tapetree "explain this repository"', says: 'begin with a prompt' },
-      { command: 'tapetree -c', says: 'go on with the newest session of this folder' },
+      { command: 'tapetree', says: 'start a session' },
+      { command: 'tapetree "explain this repository"', says: 'start with a prompt' },
+      { command: 'tapetree -c', says: 'continue the newest session of this folder' },
       { command: 'tapetree -r', says: 'choose a session from a list' },
     ],
     load: async () => (await import('../chat/chat.ts')).chat,

@@ -2,7 +2,7 @@ import type { CommandSpec, OptionSpec, PositionalSpec } from '../../command-line
 
 const session: PositionalSpec = {
   name: 'session',
-  description: 'id, beginning of an id, name, or `last`',
+  description: 'id, id prefix, name, or `last`',
   required: true,
   completes: 'session',
 }
@@ -10,135 +10,143 @@ const session: PositionalSpec = {
 const at: OptionSpec = {
   name: 'at',
   value: 'entry',
-  description: 'an entry: its number (`12`), id, beginning of an id, or label',
+  description: 'an entry: its number (`12`), id, id prefix, or label',
 }
 
 export const sessionCommands: readonly CommandSpec[] = [
   {
     path: ['sessions', 'list'],
     summary: 'list sessions, newest first',
-    description: 'Those of this folder, unless another one or all are asked for.',
+    description: 'Lists sessions of this folder by default.',
     options: [
       { name: 'all', short: 'a', description: 'of all folders' },
       { name: 'folder', value: 'folder', description: 'of this folder', completes: 'folder' },
       {
         name: 'status',
         value: 'status',
-        description: 'only those that stand like this',
+        description: 'only sessions with this status',
         choices: ['idle', 'running', 'requires_action', 'ended'],
       },
-      { name: 'text', value: 'words', description: 'only those with this in their name, first message or folder' },
+      {
+        name: 'text',
+        value: 'words',
+        description: 'only sessions with this text in their name, first message or folder',
+      },
       { name: 'limit', value: 'count', description: 'how many', default: '20' },
-      { name: 'archive', description: 'those in the archive' },
-      { name: 'trash', description: 'those in the trash' },
+      { name: 'archive', description: 'archived sessions' },
+      { name: 'trash', description: 'sessions in the trash' },
     ],
     examples: [{ command: 'tapetree sessions list --all --limit 50', says: 'The newest 50 of all folders.' }],
     load: async () => (await import('../sessions/list.ts')).runSessionsList,
   },
   {
     path: ['sessions', 'search'],
-    summary: 'find what was said in any session',
+    summary: 'search messages in all sessions',
     description:
-      'Every word must be in the message, in any case. Sessions in the archive and the trash are not searched.',
-    positionals: [{ name: 'words', description: 'what to look for', required: true, many: true }],
+      'A message matches if it contains every word; case is ignored. Archived and deleted sessions are not searched.',
+    positionals: [{ name: 'words', description: 'words to search for', required: true, many: true }],
     options: [{ name: 'limit', value: 'count', description: 'how many', default: '20' }],
-    examples: [{ command: 'tapetree sessions search flaky test', says: 'Messages with both words.' }],
+    examples: [{ command: 'tapetree sessions search flaky test', says: 'Messages that contain both words.' }],
     load: async () => (await import('../sessions/search.ts')).runSessionsSearch,
   },
   {
     path: ['sessions', 'show'],
-    summary: 'show what a session is: totals, branches, damage',
+    summary: 'show details of a session: totals, branches, damage',
     positionals: [session],
     options: [{ name: 'tree', description: 'draw all entries, with branches, labels, compactions and subagents' }],
-    examples: [{ command: 'tapetree sessions show last --tree', says: 'The tree of the newest session here.' }],
+    examples: [
+      { command: 'tapetree sessions show last --tree', says: 'The tree of the newest session of this folder.' },
+    ],
     load: async () => (await import('../sessions/show.ts')).runSessionsShow,
   },
   {
     path: ['sessions', 'rename'],
-    summary: 'give a session a name',
+    summary: 'rename a session',
     positionals: [session, { name: 'name', description: 'the new name', required: true, many: true }],
     load: async () => (await import('../sessions/change.ts')).runSessionsRename,
   },
   {
     path: ['sessions', 'label'],
-    summary: 'put a label on an entry, or take it away',
-    description: 'Without a label the entry loses the one it has.',
+    summary: 'label an entry, or remove its label',
+    description: 'Without a label, removes the label of the entry.',
     positionals: [
       session,
       { name: 'entry', description: 'number, id or label of the entry', required: true },
       { name: 'label', description: 'the label', many: true },
     ],
-    examples: [{ command: 'tapetree sessions label last 12 before the rewrite', says: 'Marks entry 12.' }],
+    examples: [{ command: 'tapetree sessions label last 12 before the rewrite', says: 'Labels entry 12.' }],
     load: async () => (await import('../sessions/change.ts')).runSessionsLabel,
   },
   {
     path: ['sessions', 'fork'],
-    summary: 'make a new session from another one',
-    description: 'With all its entries, or with those up to one of them. The first session stays as it is.',
+    summary: 'copy a session to a new one',
+    description: 'Copies all entries, or those up to the given one. The original session does not change.',
     positionals: [session],
     options: [at, { name: 'name', value: 'name', description: 'the name of the new session' }],
     load: async () => (await import('../sessions/fork.ts')).runSessionsFork,
   },
   {
     path: ['sessions', 'archive'],
-    summary: 'put a session away',
+    summary: 'archive a session',
     positionals: [session],
     load: async () => (await import('../sessions/change.ts')).runSessionsArchive,
   },
   {
     path: ['sessions', 'restore'],
-    summary: 'get a session back from the archive or the trash',
-    positionals: [{ ...session, description: 'id, beginning of an id, or name' }],
+    summary: 'restore a session from the archive or the trash',
+    positionals: [{ ...session, description: 'id, id prefix, or name' }],
     load: async () => (await import('../sessions/change.ts')).runSessionsRestore,
   },
   {
     path: ['sessions', 'delete'],
     summary: 'move a session to the trash',
-    description: 'Nothing is deleted from the disk. A session that somebody has open is refused.',
+    description: 'Keeps all files on disk. Fails if the session is open in another process.',
     positionals: [session],
     load: async () => (await import('../sessions/change.ts')).runSessionsDelete,
   },
   {
     path: ['sessions', 'export'],
-    summary: 'write a session to a file, without secrets',
+    summary: 'export a session to a file, without secrets',
     description:
-      'Secrets are replaced by markers, and what was found is listed on stderr. On a terminal it asks before anything is written.\n\n' +
-      'A bundle has everything and can be imported. Markdown has the current path. HTML is one file with the tree and all branches, which ' +
-      'asks no server for anything.\n\nWithout --output it goes to stdout, or to a file in this folder where stdout is a terminal or --json is given.',
+      'Replaces secrets with markers and lists them on stderr. On a terminal, asks before it writes anything.\n\nA ' +
+      'bundle has everything and can be imported. Markdown has the current path. HTML is one self-contained file with ' +
+      'the tree and all branches.\n\nWithout --output, writes to stdout, or to a file in this folder if stdout is a ' +
+      'terminal or --json is given.',
     positionals: [session],
     options: [
       {
         name: 'format',
         short: 'f',
         value: 'format',
-        description: 'what to write',
+        description: 'the output format',
         choices: ['bundle', 'markdown', 'html'],
-        default: 'that of the ending of --output, or bundle',
+        default: 'from the extension of --output, or bundle',
       },
-      { name: 'output', short: 'o', value: 'file', description: 'where to; `-` is stdout', completes: 'file' },
-      { name: 'yes', short: 'y', description: 'do not ask, and replace a file that is there' },
+      { name: 'output', short: 'o', value: 'file', description: 'the output file; `-` is stdout', completes: 'file' },
+      { name: 'yes', short: 'y', description: 'do not ask, and overwrite an existing file' },
     ],
     examples: [
-      { command: 'tapetree sessions export last -o session.html', says: 'One page to look at.' },
+      { command: 'tapetree sessions export last -o session.html', says: 'One page for the browser.' },
       { command: 'tapetree sessions export last --format markdown | less', says: 'Read it in a pager.' },
     ],
     load: async () => (await import('../sessions/export.ts')).runSessionsExport,
   },
   {
     path: ['sessions', 'import'],
-    summary: 'make a session from a bundle',
+    summary: 'import a session from a bundle',
     description:
-      'Data only: entries get new ids, and permissions, waiting messages and open runs of the bundle are left out. Nothing in it is run.',
+      'Imports data only: entries get new ids; permissions, queued messages and open runs are left out. Runs nothing ' +
+      'from the bundle.',
     positionals: [{ name: 'bundle', description: 'the file; `-` is stdin', required: true, completes: 'file' }],
     options: [{ name: 'name', value: 'name', description: 'the name of the new session' }],
     load: async () => (await import('../sessions/import.ts')).runSessionsImport,
   },
   {
     path: ['sessions', 'context'],
-    summary: 'print exactly what the model is sent, and why',
+    summary: 'print exactly what the model receives, and why',
     description:
-      'Each message with the entry it comes from, what a compaction replaced, the system prompt and the tools. With --at and an answer it is what that ' +
-      'answer was made from, and the request is made again to see whether it is the same.',
+      'Shows each message with its source entry, what a compaction replaced, the system prompt and the tools. With ' +
+      '--at and an answer, shows the context of that answer, rebuilds its request and compares the two.',
     positionals: [session],
     options: [at],
     load: async () => (await import('../sessions/context.ts')).runSessionsContext,
@@ -148,19 +156,20 @@ export const sessionCommands: readonly CommandSpec[] = [
 export const logCommands: readonly CommandSpec[] = [
   {
     path: ['log', 'verify'],
-    summary: 'read every line of a log and say what is wrong',
-    description: 'Changes nothing. Exit code 7 where a log is damaged.',
-    positionals: [{ name: 'session', description: 'id, beginning of an id, name, or `last`', completes: 'session' }],
+    summary: 'check a session log for damage',
+    description: 'Changes nothing. The exit code is 7 if a log is damaged.',
+    positionals: [{ name: 'session', description: 'id, id prefix, name, or `last`', completes: 'session' }],
     options: [{ name: 'all', short: 'a', description: 'every session' }],
     load: async () => (await import('../sessions/log.ts')).runLogVerify,
   },
   {
     path: ['log', 'repair'],
-    summary: 'note in a log that its damage has been seen',
+    summary: 'acknowledge damage in a log so it is reported once',
     description:
-      'Nothing is cut out or rewritten: a record is appended that says what was lost. Bytes of a last line that was never finished are put into a file beside the log.',
+      'Removes and rewrites nothing: appends a record of what was lost. Bytes of an unfinished last line move to a ' +
+      'file beside the log.',
     positionals: [
-      { name: 'session', description: 'id, beginning of an id, name, or `last`', required: true, completes: 'session' },
+      { name: 'session', description: 'id, id prefix, name, or `last`', required: true, completes: 'session' },
     ],
     load: async () => (await import('../sessions/log.ts')).runLogRepair,
   },
@@ -169,12 +178,13 @@ export const logCommands: readonly CommandSpec[] = [
 export const playCommands: readonly CommandSpec[] = [
   {
     path: ['play'],
-    summary: 'play a session back as it happened',
+    summary: 'replay a session as it happened',
     description:
-      'Pauses are shortened to 2 seconds. Keys: space pauses, . goes one step, ← and → go 10 events back and on, + and - change the speed, q quits.\n\n' +
-      'Without a terminal every event is a line, as fast as it can be read; with --json it is a line of JSON.',
+      'Shortens pauses to 2 seconds. Keys: space pauses, . steps once, ← and → move 10 events back and forward, + and ' +
+      '- change the speed, q quits.\n\nWithout a terminal, prints one line per event without waiting; with --json, ' +
+      'one line of JSON per event.',
     positionals: [
-      { name: 'session', description: 'id, beginning of an id, name, or `last`', required: true, completes: 'session' },
+      { name: 'session', description: 'id, id prefix, name, or `last`', required: true, completes: 'session' },
     ],
     options: [
       {
@@ -183,10 +193,15 @@ export const playCommands: readonly CommandSpec[] = [
         description: 'a number, or `max` for no waiting',
         default: '1 on a terminal, otherwise max',
       },
-      { name: 'from', value: 'place', description: 'where to begin: number or id of an entry, or a time' },
+      { name: 'from', value: 'place', description: 'where to start: number or id of an entry, or a time' },
       { name: 'real-time', description: 'do not shorten pauses' },
     ],
-    examples: [{ command: 'tapetree play last --speed 10', says: 'The newest session here, ten times as fast.' }],
+    examples: [
+      {
+        command: 'tapetree play last --speed 10',
+        says: 'Replay the newest session of this folder at ten times the speed.',
+      },
+    ],
     load: async () => (await import('../sessions/play.ts')).runPlay,
   },
 ]
@@ -194,20 +209,21 @@ export const playCommands: readonly CommandSpec[] = [
 export const usageCommands: readonly CommandSpec[] = [
   {
     path: ['usage'],
-    summary: 'add up tokens and cost of all sessions',
-    description:
-      'Of sessions in the archive and the trash too: what they cost was paid. An answer that was copied by a fork counts once.',
+    summary: 'sum up tokens and cost of all sessions',
+    description: 'Includes archived and deleted sessions. Counts an answer that a fork copied once.',
     options: [
       {
         name: 'by',
         value: 'what',
-        description: 'what a row is',
+        description: 'how to group the rows',
         choices: ['day', 'model', 'folder'],
         default: 'day',
       },
-      { name: 'since', value: 'date', description: 'from this day on (`2026-11-01`), or of so many days (`7d`)' },
+      { name: 'since', value: 'date', description: 'from this day on (`2026-11-01`), or the last days (`7d`)' },
     ],
-    examples: [{ command: 'tapetree usage --by model --since 30d', says: 'What each model cost in 30 days.' }],
+    examples: [
+      { command: 'tapetree usage --by model --since 30d', says: 'The cost of each model in the last 30 days.' },
+    ],
     load: async () => (await import('../sessions/usage.ts')).runUsage,
   },
 ]

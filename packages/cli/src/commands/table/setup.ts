@@ -3,94 +3,95 @@ import type { CommandSpec } from '../../command-line/command.ts'
 export const setupCommands: readonly CommandSpec[] = [
   {
     path: ['models'],
-    summary: 'List the models that are known, and which of them can be used',
+    summary: 'List known models and whether you can use them',
     description:
-      'A model can be used if there is a key for its provider, or if it is served on this machine. Servers of models on this machine are looked for each time; nobody else is asked.',
+      'A model is usable if there is a key for its provider, or if a server on this machine offers it. Looks for ' +
+      'model servers on this machine each time and sends no other requests.',
     options: [
-      { name: 'provider', value: 'provider', description: 'only those of this provider', completes: 'provider' },
-      { name: 'usable', description: 'only those that can be used now' },
+      { name: 'provider', value: 'provider', description: 'only models of this provider', completes: 'provider' },
+      { name: 'usable', description: 'only models that are usable now' },
     ],
-    examples: [{ command: 'tapetree models --usable', says: 'what can be used now' }],
+    examples: [{ command: 'tapetree models --usable', says: 'models that are usable now' }],
     load: async () => (await import('../setup/models.ts')).models,
   },
   {
     path: ['config', 'show'],
-    summary: 'Show every setting, its value, and what is wrong with the settings',
-    description: 'Values that may be secret are never shown.',
+    summary: 'Show every setting, its value, and any problem with it',
+    description: 'Never shows values that may be secret.',
     options: [
-      { name: 'origin', description: 'also say where each value comes from' },
-      { name: 'all', description: 'also those that nobody has set and that have no default' },
+      { name: 'origin', description: 'show where each value comes from' },
+      { name: 'all', description: 'include settings without a value or default' },
     ],
-    examples: [{ command: 'tapetree config show --origin', says: 'which file and line a value comes from' }],
+    examples: [{ command: 'tapetree config show --origin', says: 'the file and line of each value' }],
     load: async () => (await import('../setup/config.ts')).configShow,
   },
   {
     path: ['config', 'path'],
-    summary: 'Say where settings, sessions and everything else are kept',
+    summary: 'Show where settings, sessions and other files are stored',
     load: async () => (await import('../setup/config.ts')).configPath,
   },
   {
     path: ['doctor'],
-    summary: 'Check that everything tapetree needs is there and works',
+    summary: 'Check the installation and its environment',
     description:
-      'Each check says whether all is well, and what to do where it is not. The exit code is 3 where a check failed. Warnings do not count.',
-    options: [
-      { name: 'fix', description: 'mend what can be mended safely: modes of files, dead sockets, derived files' },
-    ],
-    examples: [{ command: 'tapetree doctor --fix', says: 'look, and mend what can be mended' }],
+      'Prints the result of each check and how to fix a problem. The exit code is 3 if a check fails. Warnings do not count.',
+    options: [{ name: 'fix', description: 'fix what is safe to fix: file modes, stale sockets, derived files' }],
+    examples: [{ command: 'tapetree doctor --fix', says: 'check, and fix what is safe to fix' }],
     load: async () => (await import('../setup/doctor.ts')).doctor,
   },
   {
     path: ['login'],
-    summary: 'Keep a key for a provider',
+    summary: 'Store an API key for a provider',
     description:
-      'The key is typed without being shown, or read from standard input. It is kept in the keyring of the system, or, where there is none, in a file that only you may read. The provider is asked about it only with --check.',
+      'Reads the key from the terminal without showing it, or from standard input. Stores it in the system keyring ' +
+      'or, if there is none, in a file that only you can read. Contacts the provider only with --check.',
     positionals: [{ name: 'provider', description: 'such as anthropic', required: true, completes: 'provider' }],
     options: [
-      { name: 'check', description: 'ask the provider whether it accepts the key before it is kept' },
-      { name: 'remove', description: 'forget the key' },
+      { name: 'check', description: 'ask the provider whether the key is valid before storing it' },
+      { name: 'remove', description: 'delete the stored key' },
     ],
     examples: [
-      { command: 'tapetree login anthropic --check', says: 'type a key and try it' },
-      { command: 'tapetree login openai < key.txt', says: 'take it from a file' },
+      { command: 'tapetree login anthropic --check', says: 'enter a key and check it' },
+      { command: 'tapetree login openai < key.txt', says: 'read the key from a file' },
     ],
     load: async () => (await import('../setup/login.ts')).login,
   },
   {
     path: ['tour'],
-    summary: 'See in a minute what tapetree does, without key and network',
+    summary: 'Take a one-minute tour, without a key or network',
     description:
-      'A scripted model works with real tools in a temporary folder and writes a real log. In the middle its process is killed, and you see how the session goes on.',
+      'A scripted model works with real tools in a temporary folder and writes a real log. The tour kills the process ' +
+      'midway and then resumes the session.',
     options: [{ name: 'fast', description: 'without pauses' }],
     load: async () => (await import('../setup/tour.ts')).tour,
   },
   {
     path: ['completion'],
-    summary: 'Print a script that completes commands, options and sessions in a shell',
+    summary: 'Print a shell completion script for commands, options and sessions',
     positionals: [{ name: 'shell', description: 'bash, zsh or fish' }],
     options: [
       {
         name: 'words',
         value: 'kind',
         choices: ['session', 'model', 'provider'],
-        description: 'print the words of this kind',
+        description: 'print completion words of this kind',
         hidden: true,
       },
     ],
     examples: [
-      { command: 'eval "$(tapetree completion bash)"', says: 'for this shell; put it into ~/.bashrc for every one' },
+      { command: 'eval "$(tapetree completion bash)"', says: 'for this shell; add it to ~/.bashrc for every shell' },
     ],
     load: async () => (await import('../setup/help.ts')).completion,
   },
   {
     path: ['man'],
-    summary: 'Show the manual, or print its source where the output is no terminal',
+    summary: 'Show the manual, or print its source if the output is not a terminal',
     load: async () => (await import('../setup/help.ts')).man,
   },
   {
     path: ['help'],
-    summary: 'Say how a command is used',
-    positionals: [{ name: 'command', description: 'its words, such as sessions list', many: true }],
+    summary: 'Show help for a command',
+    positionals: [{ name: 'command', description: 'the command, such as sessions list', many: true }],
     load: async () => (await import('../setup/help.ts')).help,
   },
   {
@@ -103,18 +104,19 @@ export const setupCommands: readonly CommandSpec[] = [
 export const mcpCommands: readonly CommandSpec[] = [
   {
     path: ['mcp', 'list'],
-    summary: 'List the MCP servers of this folder, and whether their tools can be used',
-    description: 'Starts each server that you have accepted, and stops it again.',
+    summary: 'List the MCP servers of this folder and whether their tools are usable',
+    description: 'Starts each accepted server and stops it again.',
     load: async () => (await import('../setup/mcp.ts')).listServers,
   },
   {
     path: ['mcp', 'accept'],
     summary: 'Accept an MCP server whose program, address or tools have changed',
     description:
-      'Shows what is different, with the new descriptions of the tools, and asks. From then on the server is known as it is now; sessions that are open use its tools within a few seconds.',
+      'Shows the changes, including new tool descriptions, and asks. Then trusts the server as it is now; open ' +
+      'sessions can use its tools within a few seconds.',
     positionals: [{ name: 'server', description: 'its name in the settings', required: true }],
     options: [{ name: 'yes', short: 'y', description: 'accept without asking' }],
-    examples: [{ command: 'tapetree mcp accept tickets', says: 'see what is different, and accept it' }],
+    examples: [{ command: 'tapetree mcp accept tickets', says: 'review the changes and accept them' }],
     load: async () => (await import('../setup/mcp.ts')).acceptServer,
   },
 ]

@@ -4,10 +4,10 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
-/** A program of ours in a process of its own. */
+/** One of our programs in its own process. */
 export interface Child extends AsyncDisposable {
   readonly process: ChildProcessByStdio<null, Readable, Readable>
-  /** The next line that it prints. Rejects with what it complained of where it ends before. */
+  /** The next line that it prints. Rejects with its stderr if it exits first. */
   line(): Promise<string>
   /** Resolves with its exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>

@@ -1,4 +1,4 @@
-// A process that owns a session: `owner-process.ts <folder> <session> [silent]`. It says `ready` once it has it, and waits to be killed.
+// A process that owns a session: `owner-process.ts <folder> <session> [silent]`. Prints `ready` once it owns it, then waits to be killed.
 import { placesOf } from '../places.ts'
 import { openStore } from '../open-store.ts'
 import { SessionHost } from '../session-host.ts'

@@ -1,13 +1,13 @@
-/** What one look at the machine found. */
+/** The result of one check. */
 export interface Check {
-  /** What was looked at, such as `ripgrep`. */
+  /** The subject, such as `ripgrep`. */
   name: string
   status: 'ok' | 'warning' | 'failed'
   /** A sentence. */
   says: string
-  /** What to do about it: a sentence, or a command. */
+  /** What to do: a sentence, or a command. */
   fix?: string
-  /** Does it; the result says what was done. Only what loses nothing. */
+  /** Fixes the problem and returns what was done. Only for fixes that lose nothing. */
   mend?: () => Promise<string>
 }
 
@@ -23,11 +23,11 @@ export function failed(name: string, says: string, fix?: string): Check {
   return { name, status: 'failed', says, ...(fix !== undefined && { fix }) }
 }
 
-/** A check that breaks off has failed, and says why. */
+/** A check that throws has failed, with the error as the reason. */
 export async function attempt(name: string, look: () => Promise<Check[]>): Promise<Check[]> {
   try {
     return await look()
   } catch (error) {
-    return [failed(name, `It could not be checked: ${error instanceof Error ? error.message : String(error)}`)]
+    return [failed(name, `The check failed: ${error instanceof Error ? error.message : String(error)}`)]
   }
 }

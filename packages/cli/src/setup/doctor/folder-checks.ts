@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Places } from '../../host/places.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
-/** Folders of ours are for their owner alone, and so are the files with keys. */
+/** Our folders, and the files with keys, must be private to their owner. */
 export async function folderChecks({ config, sessions, state, runtime }: Places): Promise<Check[]> {
   const folders = [
     ['settings folder', config],
@@ -20,29 +20,33 @@ export async function folderChecks({ config, sessions, state, runtime }: Places)
 
 async function checkFolder(name: string, path: string): Promise<Check> {
   const found = await lstat(path).catch(() => undefined)
-  if (found === undefined) return ok(name, `${path} is not there yet. It is made when it is needed.`)
-  if (!found.isDirectory()) return failed(name, `${path} is not a folder.`, `Move it away.`)
+  if (found === undefined) return ok(name, `${path} does not exist yet. It is created when needed.`)
+  if (!found.isDirectory()) return failed(name, `${path} is not a folder.`, `Move it elsewhere.`)
   const foreign = belongsToOther(found.uid)
-  if (foreign) return failed(name, `${path} belongs to another user.`, `Give it to yours, or set TAPETREE_HOME.`)
-  if ((found.mode & 0o077) === 0) return ok(name, `${path} is for its owner alone.`)
+  if (foreign) return failed(name, `${path} belongs to another user.`, `Change its owner, or set TAPETREE_HOME.`)
+  if ((found.mode & 0o077) === 0) return ok(name, `${path} is private.`)
   return {
-    ...warning(name, `Others may look into ${path} (${modeOf(found.mode)}).`, `chmod 700 '${path}'`),
+    ...warning(name, `Other users can access ${path} (${modeOf(found.mode)}).`, `chmod 700 '${path}'`),
     mend: async () => {
       await chmod(path, 0o700)
-      return `${path} is for its owner alone now.`
+      return `${path} is private now.`
     },
   }
 }
 
 async function checkFile(path: string): Promise<Check> {
   const { mode, uid } = await lstat(path)
-  if (belongsToOther(uid)) return failed('private files', `${path} belongs to another user.`, 'Move it away.')
-  if ((mode & 0o077) === 0) return ok('private files', `${path} is for its owner alone.`)
+  if (belongsToOther(uid)) return failed('private files', `${path} belongs to another user.`, 'Move it elsewhere.')
+  if ((mode & 0o077) === 0) return ok('private files', `${path} is private.`)
   return {
-    ...failed('private files', `Others may read ${path} (${modeOf(mode)}), so it is not used.`, `chmod 600 '${path}'`),
+    ...failed(
+      'private files',
+      `Other users can read ${path} (${modeOf(mode)}), so it is not used.`,
+      `chmod 600 '${path}'`,
+    ),
     mend: async () => {
       await chmod(path, 0o600)
-      return `${path} is for its owner alone now.`
+      return `${path} is private now.`
     },
   }
 }

@@ -8,7 +8,7 @@ import type { Places } from '../../host/places.ts'
 import { version } from '../../command-line/version.ts'
 import { failed, ok, warning, type Check } from './check.ts'
 
-/** What is needed of the machine: Node, room, locks, search. */
+/** Requirements of the machine: Node, disk space, locks, search. */
 export async function machineChecks(places: Places): Promise<Check[]> {
   return [
     ok('version', `This is tapetree ${version} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`),
@@ -27,26 +27,22 @@ async function checkRoom(folder: string): Promise<Check> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
-  const says = `${(free / 1e9).toFixed(1)} GB are free where the sessions are (${folder}).`
-  if (free < noRoom) return failed('disk', says, 'Make room: nothing can be kept without it.')
-  return free < littleRoom ? warning('disk', says, 'Make room.') : ok('disk', says)
+  const says = `${(free / 1e9).toFixed(1)} GB are free on the disk of the sessions (${folder}).`
+  if (free < noRoom) return failed('disk', says, 'Free some disk space: nothing can be saved without it.')
+  return free < littleRoom ? warning('disk', says, 'Free some disk space.') : ok('disk', says)
 }
 
-/** The second attempt must be refused, and by another process it is: here the first one is asked for and given back. */
+/** Takes a lock and releases it, to see whether this file system supports locks. */
 async function checkLock(folder: string): Promise<Check> {
   const place = await mkdtemp(join(folder, '.doctor-'))
   try {
     const attempt = await acquireWriterLock(join(place, 'lock'))
     if (attempt.type !== 'locked') {
-      const why = attempt.type === 'unavailable' ? attempt.reason : 'Somebody holds it.'
-      return failed(
-        'lock',
-        `Files in ${folder} cannot be locked. ${why}`,
-        'Keep the sessions on a disk of this machine.',
-      )
+      const why = attempt.type === 'unavailable' ? attempt.reason : 'Another process holds it.'
+      return failed('lock', `Files in ${folder} cannot be locked. ${why}`, 'Keep the sessions on a local disk.')
     }
     attempt.lock.release()
-    return ok('lock', `Files can be locked (${attempt.lock.kind}), so a session has one writer.`)
+    return ok('lock', `File locks work (${attempt.lock.kind}), so a session has one writer.`)
   } finally {
     await rm(place, { recursive: true, force: true })
   }
@@ -71,17 +67,17 @@ async function checkRipgrep(): Promise<Check> {
     return ok('ripgrep', `${stdout.split('\n')[0]} runs.`)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return failed('ripgrep', `ripgrep does not run: ${why}`, 'Install tapetree again with optional dependencies.')
+    return failed('ripgrep', `ripgrep does not run: ${why}`, 'Reinstall tapetree with optional dependencies.')
   }
 }
 
-/** Nothing needs it yet; whoever reports a problem says whether it is there. */
+/** Nothing needs it yet; bug reports show whether it is installed. */
 async function checkBubblewrap(): Promise<Check> {
-  if (process.platform !== 'linux') return ok('bubblewrap', 'It is for Linux only, and is not needed.')
+  if (process.platform !== 'linux') return ok('bubblewrap', 'Only for Linux, and not required.')
   try {
     const { stdout } = await promisify(execFile)('bwrap', ['--version'], { timeout: 5000 })
     return ok('bubblewrap', `${stdout.trim()} is installed.`)
   } catch {
-    return ok('bubblewrap', 'It is not installed. Nothing needs it.')
+    return ok('bubblewrap', 'Not installed. Nothing requires it.')
   }
 }

@@ -8,7 +8,7 @@ import { openStore } from '../../host/open-store.ts'
 import type { Places } from '../../host/places.ts'
 import { ok, warning, type Check } from './check.ts'
 
-/** The sessions, the index over them, and sockets that nobody listens at. */
+/** The sessions, their index, and stale sockets. */
 export async function sessionChecks(places: Places): Promise<Check[]> {
   const store = await openStore(places)
   try {
@@ -28,7 +28,7 @@ async function checkLogs(store: SessionStore): Promise<Check> {
     damaged.push(...page.sessions.filter((session) => session.damaged))
     cursor = page.cursor
   } while (cursor !== undefined)
-  if (damaged.length === 0) return ok('sessions', `There are ${count}, and none is damaged.`)
+  if (damaged.length === 0) return ok('sessions', `There are ${count}; none is damaged.`)
   const [first] = damaged
   const says = `${damaged.length} of ${count} are damaged: ${damaged
     .slice(0, 5)
@@ -36,20 +36,21 @@ async function checkLogs(store: SessionStore): Promise<Check> {
     .join(', ')}.`
   return warning(
     'sessions',
-    `${says} What can be read is shown; nothing was lost silently.`,
+    `${says} Everything that is readable is shown, and all losses are reported.`,
     `tapetree log verify ${first?.id}`,
   )
 }
 
-/** It is made of the logs, so a broken one may go at any time. */
+/** Derived from the logs, so a broken one can be deleted at any time. */
 async function checkIndex(folder: string): Promise<Check> {
   const files = (await readdir(folder)).filter((name) => /^index-\d+\.sqlite$/.test(name))
   const broken = files.filter((name) => !isWhole(join(folder, name)))
-  if (broken.length === 0) return ok('index', files.length === 0 ? 'It is made with the first list.' : 'It is whole.')
+  if (broken.length === 0)
+    return ok('index', files.length === 0 ? 'The index is created with the first list.' : 'The index is intact.')
   return {
     ...warning(
       'index',
-      `The index of the sessions (${broken.join(', ')}) is broken. Lists are slow without it.`,
+      `The session index (${broken.join(', ')}) is broken. Lists are slow without it.`,
       'tapetree doctor --fix',
     ),
     mend: async () => {
@@ -57,7 +58,7 @@ async function checkIndex(folder: string): Promise<Check> {
         for (const ending of ['', '-wal', '-shm', '-journal'])
           await rm(join(folder, `${name}${ending}`), { force: true })
       }
-      return 'It was taken away, and is made anew from the logs.'
+      return 'Removed the index; it is rebuilt from the logs.'
     },
   }
 }
@@ -71,7 +72,7 @@ function isWhole(file: string): boolean {
       database.close()
     }
   } catch (error) {
-    // Another process is at it: it is not for us to say that it is broken.
+    // Another process uses it, so its state is unknown.
     return (error as { errcode?: number }).errcode === 5
   }
 }
@@ -82,17 +83,17 @@ async function checkSockets(folder: string): Promise<Check> {
   const sockets = names.filter((name) => name.endsWith('.sock'))
   for (const name of sockets) if (await isRefused(join(folder, name))) stale.push(join(folder, name))
   const living = sockets.length - stale.length
-  if (stale.length === 0) return ok('sockets', `${living} processes can be attached to here.`)
+  if (stale.length === 0) return ok('sockets', `${living} processes accept attached screens.`)
   return {
-    ...warning('sockets', `${stale.length} sockets are left of processes that are gone.`, 'tapetree doctor --fix'),
+    ...warning('sockets', `${stale.length} sockets remain of processes that have exited.`, 'tapetree doctor --fix'),
     mend: async () => {
       for (const path of stale) await rm(path, { force: true })
-      return `${stale.length} were removed.`
+      return `Removed ${stale.length}.`
     },
   }
 }
 
-/** Only what the system itself calls dead; one that is slow is alive. */
+/** Only what the system reports as dead; a slow process is alive. */
 async function isRefused(path: string): Promise<boolean> {
   const socket = connect(path)
   try {

@@ -1,17 +1,17 @@
 import { themeFor, type Theme, type ThemeName } from '../theme.ts'
 
-/** How the chat looks now. It may change while it is shown. */
+/** How the chat looks now. It may change while the chat is shown. */
 export class Appearance {
-  readonly colour: boolean
-  /** The same object for good: it dresses text as the theme of the moment does. Whoever keeps what was dressed is told of a change. */
+  readonly color: boolean
+  /** Always the same object: it styles text with the current theme. Caches of styled text are notified of a change. */
   readonly theme: Theme
   #name: ThemeName
   #current: Theme
 
-  constructor({ theme, colour }: { theme: ThemeName; colour: boolean }) {
-    this.colour = colour
+  constructor({ theme, color }: { theme: ThemeName; color: boolean }) {
+    this.color = color
     this.#name = theme
-    this.#current = themeFor({ theme, colour })
+    this.#current = themeFor({ theme, color })
     this.theme = following(() => this.#current)
   }
 
@@ -21,7 +21,7 @@ export class Appearance {
 
   change(name: ThemeName): void {
     this.#name = name
-    this.#current = themeFor({ theme: name, colour: this.colour })
+    this.#current = themeFor({ theme: name, color: this.color })
   }
 }
 

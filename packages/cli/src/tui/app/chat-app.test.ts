@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { ctrl, keys, startChat } from '../testing/chat-driver.ts'
 
-test('a message that is typed is sent, and the answer streams in', async () => {
+test('a typed message is sent, and the answer streams in', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
-  await terminal.waitFor('Say what is to be done')
+  await terminal.waitFor('Type what to do')
   terminal.type('hello')
   await terminal.waitFor('hello')
   terminal.press(keys.enter)
@@ -19,7 +19,7 @@ test('a message that is typed is sent, and the answer streams in', async () => {
   await terminal.waitFor('It is fine.')
 })
 
-test('while a run goes on Enter queues, Alt-Enter steers, and the hint says both', async () => {
+test('during a run Enter queues, Alt-Enter steers, and the hint shows both', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   handle.startRun()
@@ -27,7 +27,7 @@ test('while a run goes on Enter queues, Alt-Enter steers, and the hint says both
   handle.reply = (op) => (op === 'prompt' ? { outcome: 'queued', run_id: 'run-1', message_id: 'q' } : undefined)
   terminal.type('later')
   terminal.press(keys.enter)
-  await terminal.waitFor('It waits for the end of the run')
+  await terminal.waitFor('Queued until the run ends')
   terminal.type('now')
   terminal.press(keys.altEnter)
   await terminal.waitFor((screen) => !screen.includes(' now'))
@@ -42,7 +42,7 @@ test('Ctrl-C stops the turn, and a second one within two seconds quits', async (
   chat.handle.startRun()
   await chat.terminal.waitFor('Waiting for the model')
   chat.terminal.press(keys.ctrlC)
-  await chat.terminal.waitFor('everything so far is kept')
+  await chat.terminal.waitFor('Everything so far is kept')
   expect(chat.handle.calls).toEqual([{ op: 'cancel', args: { run_id: 'run-1' } }])
   chat.clock.now += 1500
   chat.terminal.press(keys.ctrlC)
@@ -50,20 +50,20 @@ test('Ctrl-C stops the turn, and a second one within two seconds quits', async (
   expect(chat.handle.isClosed).toBe(true)
 })
 
-test('when idle Ctrl-C warns, and long after it warns again', async () => {
+test('when idle Ctrl-C warns, and warns again much later', async () => {
   await using chat = startChat()
   await chat.terminal.waitFor('Enter sends')
   chat.terminal.press(keys.ctrlC)
-  await chat.terminal.waitFor('Ctrl-C again quits')
+  await chat.terminal.waitFor('Press Ctrl-C again to quit')
   chat.clock.now += 3000
   chat.terminal.type('x')
   chat.terminal.press(keys.ctrlC)
-  await chat.terminal.waitFor('Up brings it back')
+  await chat.terminal.waitFor('Up restores it')
   chat.terminal.press(keys.up)
   await chat.terminal.waitFor(' x')
 })
 
-test('what was refused comes back into the composer with the reason', async () => {
+test('a refused message returns to the composer with the reason', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   handle.reply = () => {
@@ -75,7 +75,7 @@ test('what was refused comes back into the composer with the reason', async () =
   await terminal.waitFor((screen) => screen.includes('There is no key') && screen.includes('precious words'))
 })
 
-test('an unknown command is not sent, and the one that was meant is named', async () => {
+test('an unknown command is not sent, and the likely one is suggested', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   await terminal.waitFor('Enter sends')
@@ -85,7 +85,7 @@ test('an unknown command is not sent, and the one that was meant is named', asyn
   expect(handle.calls).toEqual([])
 })
 
-test('a permission is asked with its whole command and answered with a key, after a moment of quiet', async () => {
+test('a permission prompt shows the full command and accepts a key after a quiet moment', async () => {
   await using chat = startChat()
   const { terminal, handle, clock } = chat
   handle.startRun()
@@ -99,7 +99,7 @@ test('a permission is asked with its whole command and answered with a key, afte
       { optionId: 'no', label: 'Do not allow', kind: 'reject_once' },
     ],
   })
-  await terminal.waitFor('May it use bash?')
+  await terminal.waitFor('Allow bash?')
   expect(terminal.screen().join('\n')).toContain('│ rm -rf build')
   terminal.press('1')
   await terminal.waitFor('Press it again')
@@ -109,7 +109,7 @@ test('a permission is asked with its whole command and answered with a key, afte
   expect(handle.calls).toEqual([{ op: 'permission.answer', args: { request_id: 'p1', option_id: 'once' } }])
 })
 
-test('somebody else who was first is named', async () => {
+test('an answer from another client is attributed to it', async () => {
   await using chat = startChat()
   const { terminal, handle, clock } = chat
   handle.reply = (op) => {
@@ -135,7 +135,7 @@ test('somebody else who was first is named', async () => {
   await terminal.waitFor('answered by phone with no')
 })
 
-test('a run that was left behind is offered to be resumed', async () => {
+test('an interrupted run can be resumed', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   handle.user('do it')
@@ -146,7 +146,7 @@ test('a run that was left behind is offered to be resumed', async () => {
   expect(handle.calls).toEqual([{ op: 'resume', args: { by_person: true } }])
 })
 
-test('another session takes the place of the one that is shown, and what was typed stays', async () => {
+test('another session replaces the current one, and the typed text stays', async () => {
   await using chat = startChat()
   const { terminal, source, handle } = chat
   handle.user('the old one')
@@ -171,7 +171,7 @@ test('another session takes the place of the one that is shown, and what was typ
   expect(handle.isClosed).toBe(true)
 })
 
-test('a session is named, archived and deleted where sessions are chosen', async () => {
+test('sessions are renamed, archived and deleted in the picker', async () => {
   const info = { created: '', modified: '', messageCount: 1, status: 'idle', queueLength: 0, cost: 0 } as const
   await using chat = startChat({
     arrange: (_, source) => {
@@ -193,7 +193,7 @@ test('a session is named, archived and deleted where sessions are chosen', async
   expect(source.calls).toEqual(['rename other new name', 'archive other', 'delete other'])
 })
 
-test('the screen of a session that another process owns says so and takes no message', async () => {
+test('the screen of a session that another process owns says so and accepts no message', async () => {
   await using chat = startChat({ access: { type: 'read-only', reason: 'process 12 on this machine owns it' } })
   const { terminal, handle } = chat
   await terminal.waitFor('read-only: process 12')
@@ -203,7 +203,7 @@ test('the screen of a session that another process owns says so and takes no mes
   expect(handle.calls).toEqual([])
 })
 
-test('at the end the terminal is as it was, with the last answer in its scrollback', async () => {
+test('at the end the terminal is restored, with the last answer in its scrollback', async () => {
   const chat = startChat()
   chat.handle.user('what is it')
   chat.handle.assistant('The last answer.')

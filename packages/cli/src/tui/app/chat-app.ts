@@ -3,7 +3,7 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { installKeybindings } from '../input/keybindings.ts'
 import { assembleChat, type ChatParts } from './chat-parts.ts'
 
-/** The chat on a screen: it is drawn, it goes on until the user leaves, and the terminal is given back. */
+/** The chat on a screen: draws it, runs until the user quits, and restores the terminal. */
 export class ChatApp {
   readonly #options: ChatOptions
   readonly #parts: ChatParts
@@ -23,7 +23,7 @@ export class ChatApp {
     })
   }
 
-  /** Gives the terminal back, with the last answer on it. May be called at any time, and again. */
+  /** Restores the terminal and leaves the last answer on it. May be called at any time, and repeatedly. */
   restore(): void {
     const { drawing, screen, tui } = this.#parts
     drawing.stop()
@@ -34,7 +34,7 @@ export class ChatApp {
     tui.stop()
   }
 
-  /** Gives the terminal to the shell for a while. */
+  /** Hands the terminal to the shell for a while. */
   pause(): void {
     if (!this.#isRestored) this.#parts.tui.stop({ preserveScreen: true })
   }

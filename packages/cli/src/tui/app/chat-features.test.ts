@@ -19,7 +19,7 @@ test('! runs a command whose output the model sees, !! one that it does not', as
   ])
 })
 
-test('Ctrl-C stops a command that was typed, and the chat goes on', async () => {
+test('Ctrl-C stops a typed command, and the chat continues', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   const done = Promise.withResolvers<void>()
@@ -29,14 +29,14 @@ test('Ctrl-C stops a command that was typed, and the chat goes on', async () => 
   terminal.press(keys.enter)
   await terminal.waitFor('Ctrl-C stops your command')
   terminal.press(keys.ctrlC)
-  await terminal.waitFor('everything so far is kept')
+  await terminal.waitFor('Everything so far is kept')
   expect(handle.calls.at(-1)).toEqual({ op: 'cancel', args: {} })
   done.resolve()
   await terminal.waitFor((screen) => !screen.includes('stops your command'))
   expect(handle.isClosed).toBe(false)
 })
 
-test('what goes wrong beside the conversation is told while the chat runs', async () => {
+test('problems outside the conversation appear while the chat runs', async () => {
   let tell: (text: string) => void = () => undefined
   await using chat = startChat({ remarks: (listener) => (tell = listener) })
   await chat.terminal.waitFor('Enter sends')
@@ -45,7 +45,7 @@ test('what goes wrong beside the conversation is told while the chat runs', asyn
   expect(chat.terminal.written).not.toContain('ended \u001b[2J')
 })
 
-test('other colours leave what is read where it is', async () => {
+test('a theme change keeps the scroll position', async () => {
   await using chat = startChat({
     arrange: (handle) => {
       for (let turn = 0; turn < 100; turn++) handle.user(`message number ${turn}`)
@@ -65,7 +65,7 @@ test('other colours leave what is read where it is', async () => {
   expect(terminal.written.slice(before)).toContain('48;5;254')
 })
 
-test('a long paste is one mark in the composer and goes out whole', async () => {
+test('a long paste is one placeholder in the composer and is sent whole', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   const lines = Array.from({ length: 30 }, (_, index) => `line ${index}`).join('\n')
@@ -77,7 +77,7 @@ test('a long paste is one mark in the composer and goes out whole', async () => 
   expect(handle.calls).toEqual([{ op: 'prompt', args: { text: lines } }])
 })
 
-test('a backslash before Enter, and Alt-Enter, begin a new line', async () => {
+test('a backslash before Enter, and Alt-Enter, insert a new line', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   await terminal.waitFor('Enter sends')
@@ -110,7 +110,7 @@ test('@ offers files, and / offers commands of the chat and of the session', asy
   await terminal.waitFor('look at the changes')
 })
 
-test('a pasted path of an image becomes a mark, and the image goes with the message', async () => {
+test('a pasted image path becomes a placeholder, and the image is sent with the message', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-image-'))
   try {
     await writeFile(join(folder, 'a b.png'), 'not really')
@@ -132,7 +132,7 @@ test('a pasted path of an image becomes a mark, and the image goes with the mess
   }
 })
 
-test('Ctrl-G hands the text to the editor of the user, and takes back what it made of it', async () => {
+test('Ctrl-G opens the text in the user’s editor and takes the result', async () => {
   await using chat = startChat({ editor: 'printf " and more" >>', cwd: tmpdir(), env: { PATH: process.env['PATH'] } })
   const { terminal } = chat
   await terminal.waitFor('Enter sends')
@@ -142,7 +142,7 @@ test('Ctrl-G hands the text to the editor of the user, and takes back what it ma
   expect(terminal.isAltScreen).toBe(true)
 })
 
-test('Ctrl-R finds what was typed before, in this chat or another', async () => {
+test('Ctrl-R searches earlier prompts, of this chat or another', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-history-'))
   try {
     const historyFile = join(folder, 'history.jsonl')
@@ -151,17 +151,17 @@ test('Ctrl-R finds what was typed before, in this chat or another', async () => 
     const { terminal } = chat
     await terminal.waitFor('Enter sends')
     terminal.press(ctrl('r'))
-    await terminal.waitFor('Typed before')
+    await terminal.waitFor('Earlier prompts')
     terminal.type('pars')
     await terminal.waitFor((screen) => !screen.includes('write a test'))
     terminal.press(keys.enter)
-    await terminal.waitFor((screen) => screen.includes(' mend the parser') && !screen.includes('Typed before'))
+    await terminal.waitFor((screen) => screen.includes(' mend the parser') && !screen.includes('Earlier prompts'))
   } finally {
     await rm(folder, { recursive: true })
   }
 })
 
-test('the conversation scrolls by page, says how to come back, and finds words', async () => {
+test('the conversation scrolls by page, shows how to return, and can be searched', async () => {
   await using chat = startChat({
     arrange: (handle) => {
       for (let turn = 0; turn < 100; turn++) handle.user(`message number ${turn}`)
@@ -182,7 +182,7 @@ test('the conversation scrolls by page, says how to come back, and finds words',
   await terminal.waitFor((screen) => screen.includes('message number 12') && !screen.includes('message number 9'))
 })
 
-test('Shift-Tab goes to the next permission mode, and /mode names one', async () => {
+test('Shift-Tab switches to the next permission mode, and /mode names one', async () => {
   await using chat = startChat({
     arrange: (handle) => handle.setState('config', { model: null, thinkingLevel: null, mode: 'ask' }),
   })
@@ -196,20 +196,18 @@ test('Shift-Tab goes to the next permission mode, and /mode names one', async ()
   expect(handle.calls).toEqual([{ op: 'set_config', args: { mode: 'accept-edits' } }])
 })
 
-test('a session without its connection says so, and keeps what is typed', async () => {
+test('a disconnected session says so, and keeps typed text', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   await terminal.waitFor('Enter sends')
   terminal.type('patience')
   handle.setStatus({ type: 'waiting', delayMs: 4000 })
-  await terminal.waitFor(
-    (screen) => screen.includes('not connected; trying again in 4 s') && screen.includes('patience'),
-  )
+  await terminal.waitFor((screen) => screen.includes('not connected; retrying in 4 s') && screen.includes('patience'))
   handle.setStatus({ type: 'attached' })
   await terminal.waitFor((screen) => !screen.includes('not connected'))
 })
 
-test('escape sequences of models, names and errors arrive as pictures of themselves', async () => {
+test('escape sequences of models, names and errors become visible characters', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   handle.user('\u001b]0;owned\u0007 hi')

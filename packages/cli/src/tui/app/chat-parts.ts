@@ -21,7 +21,7 @@ import { isThemeName, themeNames } from '../theme.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 
-/** What the chat itself uses of its parts. */
+/** The parts that the chat itself uses. */
 export interface ChatParts extends ChatCore {
   tui: TUI
   drawing: Drawing
@@ -31,7 +31,7 @@ export interface ChatParts extends ChatCore {
   sender: Sender
 }
 
-/** Puts a chat together: each part does one thing, and here they are introduced to each other. */
+/** Assembles a chat: creates its parts and connects them. */
 export function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
   const { source, look, cwd } = options
   const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
@@ -127,7 +127,7 @@ export function assembleChat(options: ChatOptions, terminal: Terminal): ChatPart
   const onEditor = (): Promise<void> => editOutside(options, { tui, composer, remarks })
   const onSuspend = (): void => {
     if (options.suspend) options.suspend()
-    else remarks.warn('There is no shell to return to here.')
+    else remarks.warn('There is no shell to return to.')
   }
   const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw, onSuspend })
   const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
@@ -173,14 +173,15 @@ async function editOutside(
   { editor, cwd, env }: ChatOptions,
   { tui, composer, remarks }: Pick<ChatParts, 'tui' | 'composer' | 'remarks'>,
 ): Promise<void> {
-  if (editor === undefined) return remarks.warn('No editor is named. Set VISUAL or EDITOR, such as: export EDITOR=nano')
+  if (editor === undefined)
+    return remarks.warn('No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano')
   const { editComposer } = await import('../input/external-editor.ts')
   await editComposer({ tui, composer, command: editor, cwd, env })
 }
 
 interface HintSituation {
   isBusy: boolean
-  /** A command that was typed here. */
+  /** A command typed here. */
   runsCommand: boolean
   enterSteers: boolean
   isAtNewest: boolean
@@ -188,7 +189,7 @@ interface HintSituation {
   isVim: boolean
 }
 
-/** What the most useful keys do just now. */
+/** The most useful keys at this moment. */
 function hintFor({ isBusy, runsCommand, enterSteers, isAtNewest, hasPostponed, isVim }: HintSituation): string {
   const keys = [
     ...(isAtNewest ? [] : ['End to the newest']),
@@ -218,14 +219,14 @@ class Drawing {
     this.#showsTime = showsTime
   }
 
-  /** Many changes in a moment are one frame. */
+  /** Combines many changes into one frame. */
   readonly request = (): void => {
     if (this.#isOver) return
     this.#ticker.run(this.#showsTime())
     this.#tui.requestRender()
   }
 
-  /** Every line, also those that seem to be the same. */
+  /** Redraws every line, even if it seems unchanged. */
   readonly requestAll = (): void => {
     if (!this.#isOver) this.#tui.requestRender(true)
   }
@@ -249,14 +250,14 @@ function screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme 
   return {
     async theme(name) {
       if (name === '') return chooseTheme()
-      if (!isThemeName(name)) return remarks.warn(`There is no theme ${name}. There are ${themeNames.join(', ')}.`)
+      if (!isThemeName(name)) return remarks.warn(`There is no theme ${name}. Themes: ${themeNames.join(', ')}.`)
       appearance.change(name)
       onTheme()
     },
     vim() {
       composer.setVim(!composer.isVim)
       const { isVim } = composer
-      remarks.say(isVim ? 'Keys of vim are on. Esc goes to normal mode.' : 'Keys of vim are off.', {
+      remarks.say(isVim ? 'Vim keys are on. Esc enters normal mode.' : 'Vim keys are off.', {
         while: () => composer.isVim === isVim,
       })
     },

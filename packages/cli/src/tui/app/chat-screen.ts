@@ -23,9 +23,9 @@ export interface ChatScreenOptions {
   activities: Activities
   /** Lines above the conversation. */
   opening: () => readonly string[]
-  /** What the run does. */
+  /** The activity of the run. */
   status: (width: number) => readonly string[]
-  /** What the keys do just now. */
+  /** What the keys do now. */
   hint: () => string
   footer: (width: number) => string
   onInput: (data: string) => void
@@ -33,7 +33,7 @@ export interface ChatScreenOptions {
 
 const wheelLines = 3
 
-/** The whole screen: what was said, what happens, and where one types. It gives exactly the rows of the terminal. */
+/** The whole screen: conversation, activity and composer. Returns exactly the rows of the terminal. */
 export class ChatScreen implements Component {
   readonly #options: ChatScreenOptions
   #isFinal = false
@@ -42,7 +42,7 @@ export class ChatScreen implements Component {
     this.#options = options
   }
 
-  /** From now on only what is to stay in the scrollback is drawn. */
+  /** From now on draws only what stays in the scrollback. */
   finish(): void {
     this.#isFinal = true
   }
@@ -91,7 +91,7 @@ export class ChatScreen implements Component {
     const below = [theme.muted(truncateToWidth(` ${hint()}`, width)), footer(width)]
     const panel = panels.current
     if (!panel) return [...said, ...composer.render(width), ...below].slice(-rows)
-    // A little of the conversation stays in sight, where there is room for it.
+    // Keeps part of the conversation in view if there is room.
     panel.setRows(Math.max(6, rows - below.length - said.length - Math.min(4, Math.floor(rows / 6))))
     return [...said, ...panel.render(width), footer(width)].slice(-rows)
   }

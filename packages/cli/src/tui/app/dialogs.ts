@@ -11,7 +11,7 @@ export interface DialogsOptions {
   theme: Theme
   now: () => number
   handle: () => SessionHandle | undefined
-  /** Somebody who may only look is not asked. */
+  /** Read-only clients are not asked. */
   mayAnswer: () => boolean
   onResume: () => void
   onChange: () => void
@@ -22,11 +22,11 @@ type Shown =
   | { type: 'question'; requestId: string; panel: Panel & { dismiss(reason: string): void } }
   | { type: 'resume'; runId: string; panel: Panel }
 
-/** What the session asks: permissions, questions, and what becomes of a run that was left behind. They come and go with the session. */
+/** Dialogs for the session: permissions, questions and interrupted runs. They open and close with the state of the session. */
 export class Dialogs {
   readonly #options: DialogsOptions
   #shown: Shown | undefined
-  /** Put off by the user: requests and runs. */
+  /** Requests and runs that the user has postponed. */
   readonly #later = new Set<string>()
   readonly #answered = new Set<string>()
   #isOpening = false
@@ -35,12 +35,12 @@ export class Dialogs {
     this.#options = options
   }
 
-  /** Something waits that was put off. */
+  /** A postponed request is pending. */
   get hasPostponed(): boolean {
     return this.#later.size > 0 && this.#pending().some(({ requestId }) => this.#later.has(requestId))
   }
 
-  /** After each change of the session. */
+  /** Call after each change of the session. */
   sync(): void {
     this.#follow()
     if (this.#shown || this.#isOpening || !this.#options.mayAnswer()) return
@@ -54,7 +54,7 @@ export class Dialogs {
       })
   }
 
-  /** Shows again what was put off. */
+  /** Shows postponed requests again. */
   recall(): void {
     this.#later.clear()
     this.sync()
@@ -67,7 +67,7 @@ export class Dialogs {
     this.#answered.clear()
   }
 
-  /** Ctrl-C on a dialog that is no part of a run. */
+  /** Ctrl-C in a dialog that belongs to no run. */
   postpone(): void {
     if (this.#shown?.type === 'resume') this.#later.add(this.#shown.runId)
     else for (const { requestId } of this.#pending()) this.#later.add(requestId)
@@ -78,7 +78,7 @@ export class Dialogs {
     return this.#options.handle()?.transcript.permissions ?? []
   }
 
-  /** The log may take a moment to say that our own answer has arrived. */
+  /** The log may take a moment to confirm our own answer. */
   #waiting(): readonly OpenQuestion[] {
     return this.#pending().filter(({ requestId }) => !this.#later.has(requestId) && !this.#answered.has(requestId))
   }
@@ -88,14 +88,14 @@ export class Dialogs {
     return waiting?.type === 'resume' && !this.#later.has(waiting.runId) ? waiting.runId : undefined
   }
 
-  /** What is shown may have been answered on another screen. */
+  /** The request may have been answered on another screen. */
   #follow(): void {
     const shown = this.#shown
     if (!shown) return
     if (shown.type === 'permission') shown.panel.update(this.#pending().filter((request) => !isQuestion(request)))
     else if (shown.type === 'question') {
       const isOpen = this.#pending().some(({ requestId }) => requestId === shown.requestId)
-      if (!isOpen) shown.panel.dismiss('This was answered elsewhere.')
+      if (!isOpen) shown.panel.dismiss('This was answered on another screen.')
     } else if (this.#leftBehind() !== shown.runId) this.#close()
   }
 
@@ -158,7 +158,7 @@ export class Dialogs {
     this.#shown = { type: 'resume', runId, panel }
   }
 
-  /** What is still open was put off; what is not needs nothing more. */
+  /** If the request is still open, the user postponed it; otherwise nothing is left to do. */
   #done(): void {
     const shown = this.#shown
     const isPutOff = this.#waiting().some((request) =>
@@ -166,7 +166,7 @@ export class Dialogs {
     )
     if (isPutOff) {
       this.postpone()
-      this.#options.remarks.say('It waits for your answer. Enter with nothing typed shows it again.', {
+      this.#options.remarks.say('Your answer is pending. Press Enter with an empty prompt to show it again.', {
         while: () => this.hasPostponed,
       })
     } else this.#close()
@@ -192,12 +192,12 @@ export class Dialogs {
   }
 }
 
-/** As a sentence, where somebody else was first. Known by its name, so that nothing is loaded for it. */
+/** Says who answered first. Checks the error by name, so that it loads nothing. */
 function answeredBy(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'ProblemError' || !('problem' in error)) return undefined
   const { type, client, option_id: option } = error.problem as Record<string, unknown>
   if (type !== 'already-resolved') return undefined
   const who = typeof client === 'string' ? `by ${harmlessLine(client)}` : 'on another screen'
   const what = typeof option === 'string' ? ` with ${harmlessLine(option)}` : ''
-  return `This had been answered ${who}${what}. Your answer changed nothing.`
+  return `This was already answered ${who}${what}. Your answer had no effect.`
 }

@@ -16,7 +16,7 @@ test('no key has two meanings', () => {
   expect(new Set(all).size).toBe(all.length)
 })
 
-test('a key is of the chat only where the composer has no better use for it', () => {
+test('a key belongs to the chat only if the composer does not use it', () => {
   const meanings = [
     actionFor(keys.ctrlD, idle),
     actionFor(keys.ctrlD, { ...idle, isComposerEmpty: false }),

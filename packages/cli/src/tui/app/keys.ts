@@ -30,8 +30,8 @@ export interface KeysOptions {
 }
 
 /**
- * Every key that is pressed, and who gets it: Ctrl-C and Ctrl-Z are always ours, then comes the panel that is open, then the chat, then the composer.
- * Enter in the composer is `Sender.send`.
+ * Dispatches every key: Ctrl-C and Ctrl-Z first, then the open panel, the chat, and the composer. Enter in the composer calls
+ * `Sender.send`.
  */
 export class Keys {
   readonly #options: KeysOptions
@@ -118,7 +118,7 @@ export class Keys {
         return panels.isAsking ? dialogs.postpone() : openers.close()
       case 'clear_composer':
         composer.remember([composer.take()])
-        remarks.say('Up brings it back.', { while: () => composer.isEmpty })
+        remarks.say('Up restores it.', { while: () => composer.isEmpty })
         return remarks.say(againQuits, { forMs: twiceMs })
       case 'nothing':
         return undefined

@@ -5,16 +5,16 @@ import type { Panel } from './panel-place.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
 
-/** What a panel needs that is opened in a file of its own. */
+/** What a panel opened from its own file needs. */
 export interface OpenerContext {
   source: SessionSource
   session: CurrentSession
   actions: SessionActions
   remarks: Remarks
   appearance: Appearance
-  /** The folder one works in. */
+  /** The working folder. */
   cwd: string
-  /** Brings an entry of the session into sight. */
+  /** Scrolls to an entry of the session. */
   onShowEntry: (entryId: string) => void
   onChange: () => void
   /** `follow` is called after each change of the session. */

@@ -13,7 +13,7 @@ export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close
   onChooseText: (text: string) => void
 }
 
-/** Opens the panels that a user asks for. Each is loaded when it is first wanted. */
+/** Opens panels on request. Each is loaded on first use. */
 export class PanelOpeners implements Chooser {
   readonly #options: PanelOpenersOptions
   #asked = 0
@@ -72,7 +72,7 @@ export class PanelOpeners implements Chooser {
       onClose: this.close,
     })
     this.#open(panel)
-    await actions.attempt('Asking for models', async () => panel.update(await source.models()))
+    await actions.attempt('Loading models', async () => panel.update(await source.models()))
     onChange()
   }
 
@@ -80,7 +80,7 @@ export class PanelOpeners implements Chooser {
     const { ThinkingPicker } = await import('../panels/pickers.ts')
     const { source, session, actions, appearance } = this.#options
     const config = session.handle?.state('config')
-    await actions.attempt('Asking for models', async () => {
+    await actions.attempt('Loading models', async () => {
       const models = await source.models()
       const model = models.find(
         ({ provider, modelId }) => provider === config?.model?.provider && modelId === config.model.modelId,
@@ -145,7 +145,7 @@ export class PanelOpeners implements Chooser {
     const entries = [...new Set(history.entries.toReversed())]
     const panel = new ChoicePanel<string>({
       theme: appearance.theme,
-      title: 'Typed before',
+      title: 'Earlier prompts',
       hasSearch: true,
       choices: entries.map((entry) => ({ value: entry, label: entry })),
       onChoose: (entry) => {
@@ -174,7 +174,7 @@ export class PanelOpeners implements Chooser {
     await openTreePanel({ ...this.#context(), isWanted: () => asked === this.#asked })
   }
 
-  /** What was asked for and is still being read is not wanted any more. */
+  /** Discards a panel that is still loading. */
   cancel(): void {
     this.#asked++
   }
@@ -194,4 +194,4 @@ export class PanelOpeners implements Chooser {
   }
 }
 
-const newLine = { name: 'Shift-Enter, \\ Enter', says: 'new line; Alt-Enter too, while nothing runs' }
+const newLine = { name: 'Shift-Enter, \\ Enter', says: 'new line; Alt-Enter too, if no run is active' }

@@ -1,12 +1,12 @@
 import type { Component, Focusable } from '@earendil-works/pi-tui'
 
-/** Takes the place of the composer while it is open. */
+/** Replaces the composer while it is open. */
 export interface Panel extends Component, Focusable {
   handleInput(data: string): void
   setRows(rows: number): void
 }
 
-/** One panel at a time: what the user opened, and before it what the session asks. */
+/** One panel at a time: requests of the session take precedence over panels that the user opened. */
 export class PanelPlace {
   #chosen: Panel | undefined
   #follow: () => void = () => undefined
@@ -24,7 +24,7 @@ export class PanelPlace {
     if (this.#chosen) this.#follow()
   }
 
-  /** `follow` is called after each change of the session, to bring the panel up to date. */
+  /** `follow` is called after each change of the session, to update the panel. */
   choose(panel: Panel | undefined, follow: () => void = () => undefined): void {
     this.#chosen = panel
     this.#follow = follow

@@ -13,7 +13,7 @@ export async function openQueuePanel({
   const { handle } = session
   if (!handle) return remarks.warn('There is no session yet.')
   const change = <Op extends QueueOperation>(op: Op, args: Arguments<Op>): void => {
-    void actions.attempt('Changing what waits', () => handle.changeQueue(op, args))
+    void actions.attempt('Changing the queue', () => handle.changeQueue(op, args))
   }
   const panel = new QueuePanel({
     theme: appearance.theme,
@@ -31,7 +31,7 @@ export async function openQueuePanel({
   open(panel, () => panel.update(queueOf(handle)))
 }
 
-/** The transcript has it from the log, whole; the server tells it where the log is cut. */
+/** The transcript has the full text from the log; if the log is only partly loaded, asks the server. */
 function queueOf(handle: SessionHandle): StateValues['queue'] {
   const { waiting, hold } = handle.transcript
   const told = handle.state('queue')

@@ -7,10 +7,10 @@ function send({ terminal }: RunningChat, text: string): void {
 }
 
 test.each([
-  ['queued', 'It waits for the end of the run', 'follow-up'],
+  ['queued', 'Queued until the run ends', 'follow-up'],
   ['steered', 'It steers the run at its next step', 'steer'],
 ] as const)(
-  'a notice about a message that was %s goes when the message is delivered',
+  'a notice about a message that was %s disappears when the message is delivered',
   async (outcome, notice, delivery) => {
     await using chat = startChat()
     const { terminal, handle } = chat
@@ -28,16 +28,16 @@ test.each([
   },
 )
 
-test('the notice that Ctrl-C quits goes when it would not quit any more', async () => {
+test('the notice that Ctrl-C quits disappears when it no longer would', async () => {
   await using chat = startChat()
   const { terminal } = chat
   await terminal.waitFor('Enter sends')
   terminal.press(keys.ctrlC)
-  await terminal.waitFor('Ctrl-C again quits.')
-  await terminal.waitFor((screen) => !screen.includes('Ctrl-C again quits.'))
+  await terminal.waitFor('Press Ctrl-C again to quit.')
+  await terminal.waitFor((screen) => !screen.includes('Press Ctrl-C again to quit.'))
 })
 
-test('the notice of a permission mode goes when another mode is in force', async () => {
+test('the notice of a permission mode disappears when another mode is active', async () => {
   await using chat = startChat()
   const { terminal, handle } = chat
   await terminal.waitFor('Enter sends')
@@ -47,7 +47,7 @@ test('the notice of a permission mode goes when another mode is in force', async
   await terminal.waitFor((screen) => !screen.includes('Permission mode: ask.'))
 })
 
-test('who owns the session is told only while it is true', async () => {
+test('the owner of the session is shown only while it is true', async () => {
   let isOwned = true
   const notices = [
     { text: 'The session runs at process 7.', while: () => isOwned },
@@ -61,7 +61,7 @@ test('who owns the session is told only while it is true', async () => {
   await terminal.waitFor((screen) => screen.includes('No such setting') && !screen.includes('process 7'))
 })
 
-test('a command that had no effect says so', async () => {
+test('a command without effect says so', async () => {
   await using chat = startChat()
   const { terminal, handle, source } = chat
   handle.reply = (op) => (op === 'resume' ? { run_id: null } : undefined)
@@ -73,13 +73,13 @@ test('a command that had no effect says so', async () => {
   expect(source.calls).toEqual([])
   handle.user('hello')
   send(chat, '/label')
-  await terminal.waitFor('There is no label here to remove.')
+  await terminal.waitFor('There is no label to remove.')
   expect(handle.calls.filter(({ op }) => op === 'label')).toEqual([])
   send(chat, '/fork')
   await terminal.waitFor('This is a copy of the session.')
 })
 
-test('the list of models opens on the model in use', async () => {
+test('the list of models opens on the current model', async () => {
   const model = (name: string): RunningChat['source']['offered'][number] => ({
     reference: `fake/${name}`,
     provider: 'fake',

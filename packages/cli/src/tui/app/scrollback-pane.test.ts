@@ -3,9 +3,9 @@ import { themeFor, type Theme } from '../theme.ts'
 import { ScriptedHandle } from '../testing/scripted-handle.ts'
 import { ScrollbackPane } from './scrollback-pane.ts'
 
-test('a conversation of any length is drawn once, and after that only what has changed', () => {
+test('a conversation of any length is drawn once, and after that only its changes', () => {
   let dressed = 0
-  const theme = new Proxy(themeFor({ theme: 'dark', colour: true }), {
+  const theme = new Proxy(themeFor({ theme: 'dark', color: true }), {
     get: (from, name) => {
       dressed++
       return from[name as keyof Theme]

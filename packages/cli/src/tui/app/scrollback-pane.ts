@@ -9,10 +9,10 @@ export interface ScrollbackPaneOptions {
   onChange: () => void
 }
 
-/** Of a long conversation that is opened, this many items are put into the scrollback of the terminal. */
+/** How many items of a long conversation go to the scrollback of the terminal. */
 const itemsAtStart = 200
 
-/** The conversation in the scrollback of the terminal: all of it is given each time, and the terminal scrolls. */
+/** The conversation in the scrollback of the terminal: renders all of it each time, and the terminal scrolls. */
 export class ScrollbackPane implements TranscriptPane {
   readonly scrolling = undefined
   readonly #options: ScrollbackPaneOptions

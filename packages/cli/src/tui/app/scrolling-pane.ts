@@ -7,14 +7,14 @@ import { hasNothingToShow, linesFrom, welcome, type Scrolling, type TranscriptPa
 export interface ScrollingPaneOptions {
   theme: Theme
   now: () => number
-  /** More is wanted from before what is loaded. */
+  /** Requests older messages than those loaded. */
   onOlder: () => void
   onChange: () => void
 }
 
 const linesAtExit = 1000
 
-/** The conversation in a window that scrolls, on a screen of its own. */
+/** The conversation in a scrolling window, on the alternate screen. */
 export class ScrollingPane implements TranscriptPane {
   readonly #options: ScrollingPaneOptions
   #transcript: Transcript = emptyTranscript()
@@ -49,7 +49,7 @@ export class ScrollingPane implements TranscriptPane {
     return this.#view.render(width)
   }
 
-  /** The last message of the user and all that came of it. */
+  /** The last message of the user and everything after it. */
   lastLines(width: number): string[] {
     if (hasNothingToShow(this.#transcript)) return []
     const items = new ShownItems(this.#options)

@@ -15,11 +15,11 @@ export interface SessionLinesOptions {
   onChange: () => void
 }
 
-/** What is said about the session beside the conversation: what its run does, and the last line of the screen. */
+/** Lines about the session outside the conversation: the activity of its run, and the footer. */
 export class SessionLines {
   readonly #options: SessionLinesOptions
   #waiting: { value: WaitingFor | null; since: number } | undefined
-  /** By `provider/id`; undefined while it is asked for, and where nobody knows. */
+  /** By `provider/id`; undefined while it is loading or if it is unknown. */
   readonly #windows = new Map<string, number | undefined>()
 
   readonly #subagents: SubagentCost
@@ -67,7 +67,7 @@ export class SessionLines {
     })
   }
 
-  /** Of the model in use. It is asked for once, and only when there is something to compare it with. */
+  /** The context window of the current model. Requested once, and only when there is usage to compare with it. */
   #window(): number | undefined {
     const { session, source, onChange } = this.#options
     const model = session.handle?.state('config')?.model
@@ -80,7 +80,7 @@ export class SessionLines {
           this.#windows.set(reference, models.find((each) => each.reference === reference)?.contextTokens)
           onChange()
         },
-        // Without a list of models there is no gauge. Whoever opens the list is told why.
+        // Without a list of models there is no gauge. Opening the list shows the error.
         () => undefined,
       )
     }
@@ -90,12 +90,12 @@ export class SessionLines {
 
 const searched = 200
 
-/** Tokens of the last request and its answer, as the provider counted them: what the next one begins with. */
+/** Tokens of the last request and its answer, as the provider counted them: the size of the next context. */
 function contextTokensOf({ path }: Transcript): number | undefined {
   const { items } = path
   for (let index = items.length - 1; index >= Math.max(0, items.length - searched); index--) {
     const item = items.at(index)
-    // What was said before it is no longer sent.
+    // Messages before it are no longer sent.
     if (item?.type === 'compaction') return undefined
     if (item?.type !== 'assistant' || !item.usage) continue
     const { inputTokens = 0, outputTokens = 0, totalTokens } = item.usage

@@ -19,7 +19,7 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
     isLoading = true
     refresh()
     const wanted = scope
-    await actions.attempt('Looking for sessions', async () => {
+    await actions.attempt('Loading sessions', async () => {
       const read = await source.list({ limit: listed, ...(wanted === 'folder' && { cwd }) })
       if (wanted === scope) sessions = read
     })
@@ -43,7 +43,7 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
       void load()
     },
     onSearch: (text) => {
-      void actions.attempt('Searching what was said', async () => {
+      void actions.attempt('Searching messages', async () => {
         found = { text, hits: await source.search(text) }
         refresh()
       })
@@ -60,7 +60,7 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
       close()
       if (session.handle) return
       const isTrue = { while: () => session.handle === undefined }
-      remarks.say('No session is open. Type a message to begin one, or /sessions to choose.', isTrue)
+      remarks.say('No session is open. Type a message to start one, or /sessions to choose.', isTrue)
     },
   })
   open(panel)

@@ -7,7 +7,7 @@ function info(id: string, more: Partial<SessionInfo>): SessionInfo {
   return { id, name: '', created: '', modified: '', cost: 0, ...rest, ...more }
 }
 
-test('the cost in the last line of the screen includes that of subagents, while they work too', async () => {
+test('the cost in the footer includes subagents, even while they work', async () => {
   const child = { parentSession: 'first', subagent: true } as const
   await using chat = startChat({
     arrange: (handle, source) => {

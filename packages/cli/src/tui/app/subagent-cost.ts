@@ -8,13 +8,13 @@ export interface SubagentCostOptions {
 }
 
 const askEveryMs = 2000
-/** A call of a subagent that is farther up has ended, and what it cost is known. */
+/** An earlier subagent call has ended and its cost is known. */
 const recentItems = 20
 const listed = 500
 
 /**
- * What the subagents of a session cost, in US dollars. Their sessions are logs of their own: the list of sessions is asked when a session
- * is shown, and from time to time while one of its newest answers calls a subagent.
+ * The cost of the subagents of a session, in US dollars. Subagents have their own logs, so this lists sessions when a session is shown, and
+ * periodically while a recent answer calls a subagent.
  */
 export class SubagentCost {
   readonly #options: SubagentCostOptions
@@ -54,13 +54,13 @@ export class SubagentCost {
     const { source, now, onChange } = this.#options
     this.#isAsking = true
     this.#asked = { seq, atMs: now() }
-    // What cannot be listed now is asked for again later.
+    // If listing fails now, it is retried later.
     const sessions = await source.list({ limit: listed, ...(cwd !== undefined && { cwd }) }).catch(() => [])
     this.#isAsking = false
     if (sessionId !== this.#sessionId) return
     const own = sessions.filter(({ subagent, parentSession }) => subagent && parentSession === sessionId)
     const cost = own.reduce((sum, each) => sum + each.cost, 0)
-    // The list has the newest sessions only: what was known does not become less.
+    // The list has only the newest sessions: a known cost never shrinks.
     if (cost <= this.#cost) return
     this.#cost = cost
     onChange()

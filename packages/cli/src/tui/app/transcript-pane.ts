@@ -5,15 +5,15 @@ import type { ShownItems } from '../views/shown-items.ts'
 
 /** Where the conversation is shown. */
 export interface TranscriptPane {
-  /** Undefined where the terminal scrolls. */
+  /** Undefined if the terminal scrolls. */
   readonly scrolling: Scrolling | undefined
   update(sessionId: string, transcript: Transcript): void
-  /** What scrolls by itself gives as many lines as there are rows; the other gives all. */
+  /** A scrolling pane returns as many lines as there are rows; the other returns all. */
   render(width: number, rows: number): string[]
-  /** What stays when the screen goes. */
+  /** What stays after the screen closes. */
   lastLines(width: number): string[]
   toggleDetails(): void
-  /** Everything is drawn anew, such as in other colours. What was in sight stays there. */
+  /** Redraws everything, for example with other colors. Keeps the scroll position. */
   invalidate(): void
 }
 
@@ -22,9 +22,9 @@ export interface Scrolling {
   by(lines: number): void
   page(direction: 1 | -1): void
   to(place: 'start' | 'end'): void
-  /** Brings an entry into sight. */
+  /** Scrolls to an entry. */
   show(entryId: string): void
-  /** Brings the next place above with these words into sight; false where there is none. */
+  /** Scrolls up to the next match; false if there is none. */
   find(words: string): boolean
 }
 
@@ -41,12 +41,9 @@ export function hasNothingToShow({ path, inFlight, lastError, damage }: Transcri
   return path.items.length === 0 && inFlight.size === 0 && lastError === null && damage.lostLines === 0
 }
 
-/** Instead of a conversation that has not begun. */
+/** Shown before the conversation has started. */
 export function welcome(theme: Theme, width: number): string[] {
-  return [
-    '',
-    theme.heading(' tapetree'),
-    ` ${theme.muted('Say what is to be done. /help lists keys and commands.')}`,
-    '',
-  ].map((line) => truncateToWidth(line, width))
+  return ['', theme.heading(' tapetree'), ` ${theme.muted('Type what to do. /help lists keys and commands.')}`, ''].map(
+    (line) => truncateToWidth(line, width),
+  )
 }

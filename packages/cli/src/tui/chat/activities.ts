@@ -3,7 +3,7 @@ export interface Activity {
   startedAt: number
 }
 
-/** What is waited for. Whatever takes longer than a second is shown, with the time it has taken. */
+/** Pending operations. Shows those that take longer than a second, with the elapsed time. */
 export class Activities {
   readonly #now: () => number
   readonly #onChange: () => void

@@ -10,7 +10,7 @@ import { Remarks } from './remarks.ts'
 import { SessionActions } from './session-actions.ts'
 import type { SessionSource } from '../../session-source.ts'
 
-/** What every chat has, however it looks. */
+/** What every chat has, on a screen or as plain lines. */
 export interface ChatCore {
   now: () => number
   session: CurrentSession
@@ -27,7 +27,7 @@ export interface ChatCore {
 export interface ChatCoreListeners {
   onChange: (change: SessionChange | { type: 'opened' }) => void
   onRemark: (text: string) => void
-  /** A remark is not true any more. */
+  /** A remark is no longer true. */
   onRemarkGone?: () => void
   onActivity: () => void
 }
@@ -52,16 +52,16 @@ interface ImageKeeperOptions {
   session: CurrentSession
   source: Pick<SessionSource, 'keepImage'>
   activities: Activities
-  /** Resolves when there is a session to keep it in. */
+  /** Resolves when there is a session to store it in. */
   whenOpen: () => Promise<void>
 }
 
-/** Keeps images in the session that is shown. */
+/** Stores images in the current session. */
 function imageKeeper({ session, source, activities, whenOpen }: ImageKeeperOptions): ImagesOptions['keep'] {
   return async (image) => {
     await whenOpen()
     const { handle } = session
-    if (!handle) throw new Error('There is no session to keep the image in. /new begins one.')
-    return activities.track('Keeping the image', source.keepImage(handle.sessionId, image))
+    if (!handle) throw new Error('There is no session to store the image in. /new starts one.')
+    return activities.track('Storing the image', source.keepImage(handle.sessionId, image))
   }
 }

@@ -2,7 +2,7 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 
-/** What Enter does while a run goes on: steers it, or waits for its end. */
+/** What Enter does during a run: steer it, or queue the message. */
 export interface EnterKey {
   steers: boolean
 }
@@ -13,15 +13,15 @@ export interface ChatLifeOptions extends Pick<ChatOptions, 'source' | 'first' | 
 }
 
 export interface ChatSteps {
-  /** Makes the chat stand, before anything is waited for. */
+  /** Shows the chat before anything is awaited. */
   start: () => void
-  /** The first session is on its way. */
+  /** The first session is loading. */
   begin: () => void
-  /** Gives the terminal back. */
+  /** Restores the terminal. */
   restore: () => void
 }
 
-/** What every chat goes through, however it looks: its first session opens, it goes on until somebody leaves, and it closes. */
+/** The lifecycle of every chat: opens its first session, runs until the user quits, and closes. */
 export class ChatLife {
   readonly #options: ChatLifeOptions
   readonly #ended = Promise.withResolvers<void>()
@@ -33,7 +33,7 @@ export class ChatLife {
 
   readonly quit = (): void => this.#ended.resolve()
 
-  /** Where no session is shown yet, what is sent begins one. */
+  /** If no session is shown yet, sending a message starts one. */
   readonly whenOpen = async (): Promise<void> => {
     await this.#opening
     const { session, source } = this.#options

@@ -1,7 +1,7 @@
 import type { SessionChange, SessionHandle } from '@tapetree/client'
 import type { OpenedSession, SessionAccess } from '../../session-source.ts'
 
-/** The one session that is shown. Another takes its place only once it is open, so there is always something to look at. */
+/** The session that is shown. Another one replaces it only once it is open, so the screen is never empty. */
 export class CurrentSession {
   readonly #onChange: (change: SessionChange | { type: 'opened' }) => void
   #opened: OpenedSession | undefined
@@ -29,7 +29,7 @@ export class CurrentSession {
     return handle?.state('run')?.isBusy ?? (handle?.transcript.run ?? null) !== null
   }
 
-  /** Why nothing can be sent, as a sentence for the border of the composer; empty where all is well. */
+  /** Why nothing can be sent, for the border of the composer; empty if there is no obstacle. */
   get obstacle(): string {
     if (!this.#opened) return 'no session yet'
     const { access, handle } = this.#opened
@@ -38,9 +38,9 @@ export class CurrentSession {
       case 'attached':
         return ''
       case 'connecting':
-        return 'connecting; what you send waits'
+        return 'connecting; your messages are queued'
       case 'waiting':
-        return `not connected; trying again in ${Math.ceil(handle.status.delayMs / 1000)} s; what you send waits`
+        return `not connected; retrying in ${Math.ceil(handle.status.delayMs / 1000)} s; your messages are queued`
       case 'closed':
         return closedReasons[handle.status.reason]
       default:
@@ -48,7 +48,7 @@ export class CurrentSession {
     }
   }
 
-  /** False: what is typed stays in the composer. */
+  /** False: typed text stays in the composer. */
   get takesMessages(): boolean {
     return (
       this.#opened !== undefined && this.#opened.access.type !== 'read-only' && this.handle?.status.type !== 'closed'
@@ -66,7 +66,7 @@ export class CurrentSession {
     if (before && before.handle !== opened.handle) await before.handle.close()
   }
 
-  /** Tells the others, and only when it changes. */
+  /** Notifies other clients, only when it changes. */
   present(isTyping: boolean): void {
     if (isTyping === this.#isTyping) return
     this.#isTyping = isTyping
@@ -81,8 +81,8 @@ export class CurrentSession {
 
 const closedReasons = {
   closed: 'the session is closed; /sessions opens another',
-  unauthorized: 'the server no longer knows who you are; attach again',
-  forbidden: 'the server does not let you see this session any more',
+  unauthorized: 'the server no longer accepts your token; attach again',
+  forbidden: 'you no longer have access to this session',
   gone: 'the session is gone; /sessions opens another',
-  replaced: 'the session is shown elsewhere with this name; attach again',
+  replaced: 'the session is open elsewhere under this client id; attach again',
 } as const

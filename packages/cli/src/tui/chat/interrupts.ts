@@ -9,14 +9,14 @@ export interface InterruptsOptions {
   life: Pick<ChatLife, 'quit'>
 }
 
-/** What is left to the look of the chat. */
+/** What depends on the kind of chat. */
 export type Interrupt = 'close_panel' | 'clear_composer' | 'nothing'
 
-/** Twice within this time ends the chat. */
+/** Two presses within this time quit. */
 export const twiceMs = 2000
-export const againQuits = 'Ctrl-C again quits.'
+export const againQuits = 'Press Ctrl-C again to quit.'
 
-/** What Ctrl-C means. It always means something. */
+/** What Ctrl-C does in each state. */
 export class Interrupts {
   readonly #options: InterruptsOptions
   #lastMs: number | undefined
@@ -32,7 +32,7 @@ export class Interrupts {
     this.#lastMs = nowMs
     if (isSecond) life.quit()
     else if (actions.isAtWork) {
-      remarks.say('Stopped; everything so far is kept.')
+      remarks.say('Stopped. Everything so far is kept.')
       remarks.say(againQuits, { forMs: twiceMs })
       void actions.cancel()
     } else if (hasPanel) return 'close_panel'

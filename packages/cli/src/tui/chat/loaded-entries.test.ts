@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ScriptedHandle } from '../testing/scripted-handle.ts'
 import { LoadedEntries } from './loaded-entries.ts'
 
-test('a conversation is cut down where it is longer than anybody scrolls, and one that cannot be is not asked at every word', () => {
+test('a very long conversation is trimmed, and one that cannot be trimmed is not retried at every token', () => {
   const handle = new ScriptedHandle()
   const loaded = new LoadedEntries()
   for (let item = 1; item <= 3000; item++) handle.user(`message ${item}`)

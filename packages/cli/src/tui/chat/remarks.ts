@@ -6,9 +6,9 @@ type Kind = 'said' | 'warning' | 'error'
 
 const maxLines = 6
 
-/** How long a remark is true. Absent: it tells of something that happened, and stays until the next message goes out. */
+/** How long a remark is true. If absent, it describes an event and stays until the next message is sent. */
 export interface Validity {
-  /** Asked at each frame. Once it is false, the remark is gone for good. */
+  /** Checked at each frame. Once it is false, the remark is removed for good. */
   while?: () => boolean
   forMs?: number
 }
@@ -18,7 +18,7 @@ interface Remark extends Validity {
   text: string
 }
 
-/** What the chat itself has to say, above the composer, until the next message goes out or it is no longer true. */
+/** Remarks of the chat itself, above the composer, until the next message is sent or they are no longer true. */
 export class Remarks {
   #remarks: Remark[] = []
   readonly #onChange: (text: string) => void
@@ -42,7 +42,7 @@ export class Remarks {
     this.#add('error', error instanceof Error ? error.message : String(error))
   }
 
-  /** Work that nobody waits for: what goes wrong is said. */
+  /** Runs background work and shows its errors. */
   watch(work: Promise<unknown> | void): void {
     void work?.catch((error: unknown) => this.fail(error))
   }

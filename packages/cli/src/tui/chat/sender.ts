@@ -21,13 +21,13 @@ export interface SenderOptions {
   remarks: Remarks
   activities: Activities
   enterKey: EnterKey
-  /** Something was said, to the model or to a shell. */
+  /** A message was sent to the model, or a command to a shell. */
   onSend?: () => void
 }
 
 export type Way = 'enter' | 'steer'
 
-/** What becomes of a message that was typed: a command of the chat, of a shell, or something for the model. Nothing of it is lost. */
+/** Dispatches a typed message: a slash command, a shell command, or a prompt. Never loses its text. */
 export class Sender {
   readonly #options: SenderOptions
 
@@ -89,7 +89,7 @@ export class Sender {
     if (outcome?.outcome === 'handled' && outcome.say !== null) remarks.say(outcome.say)
     if (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered') return
     const { message_id: id } = outcome
-    // The news that it waits may come a moment after the answer to the command.
+    // The queue update may arrive a moment after the answer to the command.
     let hasBeenSeen = false
     const isWaiting = (): boolean => {
       const waits = hasWaiting(handle, id)
@@ -98,12 +98,12 @@ export class Sender {
     }
     const text =
       outcome.outcome === 'queued'
-        ? 'It waits for the end of the run. Ctrl-Q shows what waits.'
+        ? 'Queued until the run ends. Ctrl-Q shows the queue.'
         : 'It steers the run at its next step.'
     remarks.say(text, { while: isWaiting })
   }
 
-  /** What is typed since stays behind it. */
+  /** Keeps text typed in the meantime after it. */
   #giveBack(text: string, reason: string, validity: Validity = {}): void {
     const { composer, remarks } = this.#options
     const typed = composer.text
@@ -112,7 +112,7 @@ export class Sender {
   }
 }
 
-/** The log says what waits; if the screen has only a part of the log, the server says it. */
+/** The log has the queue; if only part of the log is loaded, the server reports it. */
 function hasWaiting(handle: SessionHandle, id: string): boolean {
   const { waiting: known } = handle.transcript
   const waiting = known.length > 0 ? known : (handle.state('queue')?.messages ?? [])

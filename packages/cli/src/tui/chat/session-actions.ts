@@ -15,7 +15,7 @@ export interface SessionActionsOptions {
 
 const recent = 200
 
-/** What can be done with the session that is shown, and with others in its place. A refusal is said and changes nothing. */
+/** Actions on the current session, and switching to others. A refused action shows why and changes nothing. */
 export class SessionActions {
   readonly #options: SessionActionsOptions
   #commandsAtWork = 0
@@ -24,7 +24,7 @@ export class SessionActions {
     this.#options = options
   }
 
-  /** There is something to stop: a run, or a command that was typed here. */
+  /** Whether a run, or a command typed here, can be stopped. */
   get isAtWork(): boolean {
     return this.runsCommand || this.#options.session.isBusy
   }
@@ -34,11 +34,11 @@ export class SessionActions {
   }
 
   async cancel(): Promise<void> {
-    // Without the name of a run it stops commands too.
+    // Without a run id it stops commands too.
     await this.#with('Stopping', (handle) => (this.runsCommand ? handle.run('cancel', {}) : handle.cancel()))
   }
 
-  /** A command of the user's own; `isPrivate`: the model does not see it. Resolves when it is done, and rejects where it is refused. */
+  /** A shell command of the user; `isPrivate` hides it from the model. Resolves when it is done, and rejects if it is refused. */
   async runCommand(handle: SessionHandle, command: string, { isPrivate }: { isPrivate: boolean }): Promise<void> {
     this.#commandsAtWork++
     try {
@@ -50,7 +50,7 @@ export class SessionActions {
   }
 
   async retry(): Promise<void> {
-    await this.#with('Running again', (handle) => handle.run('retry', {}))
+    await this.#with('Retrying', (handle) => handle.run('retry', {}))
   }
 
   async resume(): Promise<void> {
@@ -63,7 +63,7 @@ export class SessionActions {
   }
 
   async compact(instructions: string): Promise<void> {
-    await this.#with('Summarising', async (handle) => {
+    await this.#with('Summarizing', async (handle) => {
       const result = await handle.run('compact', instructions === '' ? {} : { instructions })
       const why = notCompacted[(result as { outcome?: string } | undefined)?.outcome ?? '']
       if (why !== undefined) this.#options.remarks.say(why)
@@ -72,19 +72,19 @@ export class SessionActions {
 
   async rename(name: string): Promise<void> {
     const { remarks } = this.#options
-    if (name === '') return remarks.warn('/name needs a name: /name the parser of dates')
+    if (name === '') return remarks.warn('/name needs a name, for example: /name date parser')
     await this.#with('Naming', async (handle) => {
-      // The news of the change may come a moment after the answer to the command.
+      // The change may arrive a moment after the answer to the command.
       const before = handle.transcript.name
       await handle.run('rename', { name })
       remarks.say(
-        `The session is called ${name}.`,
+        `Renamed the session to ${name}.`,
         this.#whileShown(handle, () => [name, before].includes(handle.transcript.name)),
       )
     })
   }
 
-  /** Of the entry that the session stands at; an empty one takes it away. */
+  /** Labels the current entry; an empty label removes it. */
   async label(label: string): Promise<void> {
     const { remarks } = this.#options
     await this.#with('Labelling', async (handle) => {
@@ -92,12 +92,12 @@ export class SessionActions {
       if (leafId === null) return remarks.warn('There is nothing to label yet.')
       const before = handle.transcript.labels.get(leafId)
       if (label === '' && before === undefined) {
-        return remarks.warn('There is no label here to remove. To set one: /label before the rewrite')
+        return remarks.warn('There is no label to remove. To set one: /label before the rewrite')
       }
-      if (label === before) return remarks.say(`This place already has the label ${label}.`)
+      if (label === before) return remarks.say(`This entry already has the label ${label}.`)
       await handle.run('label', { entry_id: leafId, label })
       const isHere = this.#whileShown(handle, () => handle.transcript.path.leafId === leafId)
-      remarks.say(label === '' ? 'The label is gone.' : `This place is labelled ${label}.`, isHere)
+      remarks.say(label === '' ? 'Removed the label.' : `Labeled this entry ${label}.`, isHere)
     })
   }
 
@@ -127,10 +127,10 @@ export class SessionActions {
     await this.set({ thinkingLevel })
   }
 
-  /** By `provider/id`, or a part of it that only one has. */
+  /** By `provider/id`, or a part that matches only one model. */
   async setModel(reference: string): Promise<void> {
     const { source, remarks } = this.#options
-    await this.#with('Asking for models', async () => {
+    await this.#with('Loading models', async () => {
       const offered = await source.models()
       const exact = offered.filter((model) => model.reference === reference)
       const [model, ...others] = exact.length > 0 ? exact : offered.filter((each) => each.reference.includes(reference))
@@ -144,34 +144,34 @@ export class SessionActions {
   }
 
   async create(): Promise<void> {
-    await this.#show('Beginning a session', () => this.#options.source.create())
+    await this.#show('Starting a session', () => this.#options.source.create())
   }
 
   async open(sessionId: string): Promise<void> {
     await this.#show('Opening the session', () => this.#options.source.open(sessionId))
   }
 
-  /** Without an entry, all of it. */
+  /** Without an entry, copies everything. */
   async fork(sessionId = this.#options.session.handle?.sessionId, entryId?: string): Promise<void> {
     const { source, remarks, session } = this.#options
     if (sessionId === undefined) return remarks.warn('There is no session to fork yet.')
     const { handle } = session
     if (handle?.sessionId === sessionId && handle.transcript.path.leafId === null) {
-      return remarks.warn('There is nothing to fork yet: nothing was said in this session.')
+      return remarks.warn('There is nothing to fork yet: the session has no messages.')
     }
     if (!(await this.#show('Forking', () => source.fork(sessionId, entryId)))) return
     const { handle: fork } = session
     if (!fork) return
-    remarks.say(`This is a copy of the session. The original stays as it is: /sessions`, this.#whileShown(fork))
+    remarks.say(`This is a copy of the session. The original is unchanged: /sessions`, this.#whileShown(fork))
   }
 
-  /** The last words of the model; empty where there are none. */
+  /** The text of the last answer; empty if there is none. */
   lastAnswer(): string {
     const items = this.#options.session.handle?.transcript.path.items.slice(-recent) ?? []
     return wordsOf(items.findLast((item) => wordsOf(item) !== ''))
   }
 
-  /** Says what is refused; gives false then. */
+  /** Shows why an action is refused and returns false. */
   async attempt(label: string, work: () => Promise<unknown>): Promise<boolean> {
     const { remarks, activities } = this.#options
     try {
@@ -199,15 +199,15 @@ export class SessionActions {
   }
 }
 
-/** By what came of it, where nothing was summarised. */
+/** The message for each outcome without a summary. */
 const notCompacted: Readonly<Record<string, string>> = {
-  'nothing-to-cut': 'There is too little to summarise yet: the newest messages stay as they are.',
-  futile: 'The summary was longer than what it stands for, so nothing was changed.',
-  superseded: 'The session has gone on from another place meanwhile, so nothing was changed.',
+  'nothing-to-cut': 'There is too little to summarize yet: the newest messages are kept as they are.',
+  futile: 'The summary was longer than the messages it replaces, so nothing was changed.',
+  superseded: 'The session has continued from another entry, so nothing was changed.',
 }
 
 function noSuch(kind: string, name: string, names: readonly string[]): string {
-  return `There is no ${kind} ${name}.${didYouMean(name, names)} There are ${names.join(', ')}.`
+  return `There is no ${kind} ${name}.${didYouMean(name, names)} Known: ${names.join(', ')}.`
 }
 
 function wordsOf(item: TranscriptItem | undefined): string {

@@ -7,10 +7,10 @@ import type { SlashName } from './slash-table.ts'
 
 type Chosen = 'help' | 'model' | 'thinking' | 'mode' | 'tree' | 'queue' | 'sessions'
 
-/** Lets the user look at something and choose: with a panel, or with a list that has numbers. */
+/** Lets the user view something and choose: in a panel, or in a numbered list. */
 export type Chooser = Readonly<Record<Chosen, () => Promise<void>>>
 
-/** What can be changed about a screen. An empty name asks for one. */
+/** Display settings. An empty name opens a choice. */
 export interface Look {
   theme(name: string): Promise<void>
   vim(): void
@@ -25,7 +25,7 @@ export interface SlashCommandsOptions {
   life: Pick<ChatLife, 'quit'>
   enterKey: EnterKey
   chooser: Chooser
-  /** Undefined where nothing is drawn. */
+  /** Undefined if there is no screen. */
   look: Look | undefined
 }
 
@@ -86,30 +86,30 @@ export class SlashCommands {
     const { session, remarks } = this.#options
     const id = session.handle?.sessionId
     if (id === undefined) remarks.warn('There is no session yet.')
-    else remarks.say(`In a shell: tapetree sessions export ${id} --format html`)
+    else remarks.say(`In a shell, run: tapetree sessions export ${id} --format html`)
   }
 
   async #look(name: 'theme' | 'vim' | 'details', words: string): Promise<void> {
     const { look, remarks } = this.#options
-    if (!look) remarks.say(`/${name} has no meaning where nothing is drawn.`)
+    if (!look) remarks.say(`/${name} has no effect without a screen.`)
     else if (name === 'theme') await look.theme(words)
     else look[name]()
   }
 
-  /** Through the terminal, so that it works over ssh. The words go as base64: nothing in them can be a sequence. */
+  /** Uses a terminal sequence, so that it works over ssh. Base64 keeps the text from containing a sequence. */
   #copy(): void {
     const { actions, remarks, terminal } = this.#options
     const words = actions.lastAnswer()
     if (words === '') return remarks.warn('There is no answer to copy yet.')
     terminal.write(`\u001b]52;c;${Buffer.from(words).toString('base64')}\u0007`)
-    remarks.say('The last answer was handed to the clipboard of your terminal.')
+    remarks.say('Sent the last answer to the clipboard of your terminal.')
   }
 
   #steer(): void {
     const { enterKey, remarks } = this.#options
     const steers = !enterKey.steers
     enterKey.steers = steers
-    remarks.say(steers ? 'While a run goes on, Enter steers it.' : 'While a run goes on, Enter queues a message.', {
+    remarks.say(steers ? 'During a run, Enter steers it.' : 'During a run, Enter queues a message.', {
       while: () => enterKey.steers === steers,
     })
   }

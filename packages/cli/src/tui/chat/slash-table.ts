@@ -1,24 +1,24 @@
 import { didYouMean } from '../../text/did-you-mean.ts'
 
-/** Those of the chat itself. A session has others beside them, from prompts, skills and extensions. */
+/** The commands of the chat itself. A session adds others, from prompts, skills and extensions. */
 export const slashTable = [
-  { name: 'help', says: 'keys and commands' },
+  { name: 'help', says: 'show keys and commands' },
   { name: 'model', argument: '[provider/model]', says: 'choose the model' },
-  { name: 'thinking', argument: '[level]', says: 'choose how long it thinks' },
-  { name: 'mode', argument: '[mode]', says: 'choose what it may do without asking' },
-  { name: 'tree', says: 'branches of this session' },
-  { name: 'queue', says: 'messages that wait' },
+  { name: 'thinking', argument: '[level]', says: 'choose how long the model thinks' },
+  { name: 'mode', argument: '[mode]', says: 'choose what the agent may do without asking' },
+  { name: 'tree', says: 'show the branches of this session' },
+  { name: 'queue', says: 'show queued messages' },
   { name: 'sessions', says: 'open another session' },
-  { name: 'new', says: 'begin a new session' },
-  { name: 'fork', says: 'go on in a copy of this session' },
-  { name: 'name', argument: '<name>', says: 'name this session' },
-  { name: 'label', argument: '[label]', says: 'label where the session stands' },
-  { name: 'compact', argument: '[what to keep]', says: 'summarise what was said' },
+  { name: 'new', says: 'start a new session' },
+  { name: 'fork', says: 'continue in a copy of this session' },
+  { name: 'name', argument: '<name>', says: 'rename this session' },
+  { name: 'label', argument: '[label]', says: 'label the current entry' },
+  { name: 'compact', argument: '[what to keep]', says: 'summarize the conversation' },
   { name: 'retry', says: 'run again from here' },
-  { name: 'resume', says: 'take up the run that was left behind' },
-  { name: 'export', says: 'say how to export this session' },
-  { name: 'theme', argument: '[theme]', says: 'choose the colours' },
-  { name: 'vim', says: 'keys of vim, on or off' },
+  { name: 'resume', says: 'resume the interrupted run' },
+  { name: 'export', says: 'show how to export this session' },
+  { name: 'theme', argument: '[theme]', says: 'choose the color theme' },
+  { name: 'vim', says: 'turn vim keys on or off' },
   { name: 'details', says: 'show or fold reasoning and tool output' },
   { name: 'copy', says: 'copy the last answer' },
   { name: 'steer', says: 'let Enter steer a run, or queue' },
@@ -28,10 +28,10 @@ export const slashTable = [
 export type SlashName = (typeof slashTable)[number]['name']
 
 export type SlashReading =
-  /** It goes to the model, or to the session that knows the command. */
+  /** Goes to the model, or to the session that knows the command. */
   { type: 'message' } | { type: 'command'; name: SlashName; words: string } | { type: 'unknown'; reason: string }
 
-/** What a message that was typed is. `known` are the commands of the session. */
+/** Classifies a typed message. `known` are the commands of the session. */
 export function readSlash(text: string, known: readonly string[]): SlashReading {
   const [, name, words = ''] = /^\/([a-zA-Z][\w:.-]*)(?:\s+([\s\S]*))?$/.exec(text) ?? []
   if (name === undefined) return { type: 'message' }

@@ -1,4 +1,4 @@
-/** Calls once a second while there is something whose time is shown, and not at all otherwise. */
+/** Calls back once a second, only while an elapsed time is shown. */
 export class Ticker {
   readonly #onTick: () => void
   #timer: NodeJS.Timeout | undefined

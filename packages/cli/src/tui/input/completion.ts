@@ -2,7 +2,7 @@ import type { AutocompleteItem, AutocompleteProvider, AutocompleteSuggestions } 
 import { harmlessLine } from '../../text/harmless.ts'
 
 export interface CompletionOptions {
-  /** Paths that match what stands behind `@`. */
+  /** Paths that match the text after `@`. */
   files: (query: string) => Promise<string[]>
   /** Names without the slash. */
   commands: () => readonly { name: string; description: string }[]
@@ -10,7 +10,7 @@ export interface CompletionOptions {
 
 const maxOffered = 50
 
-/** Offers files behind `@` and commands behind a `/` that begins the message. */
+/** Completes files after `@`, and commands after a `/` that begins the message. */
 export class Completion implements AutocompleteProvider {
   readonly #options: CompletionOptions
 
@@ -40,7 +40,7 @@ export class Completion implements AutocompleteProvider {
   ): { lines: string[]; cursorLine: number; cursorCol: number } {
     const line = lines[cursorLine] ?? ''
     const start = cursorColumn - prefix.length
-    // A folder is a step on the way: what follows is typed behind it.
+    // A folder is an intermediate step: typing continues after it.
     const inserted = item.value.endsWith('/') ? item.value : `${item.value} `
     const changed = line.slice(0, start) + inserted + line.slice(cursorColumn).replace(/^ /, '')
     return { lines: lines.with(cursorLine, changed), cursorLine, cursorCol: start + inserted.length }
@@ -65,7 +65,7 @@ export class Completion implements AutocompleteProvider {
   async #filesFor(prefix: string, signal: AbortSignal): Promise<AutocompleteSuggestions | null> {
     const paths = await this.#options.files(prefix.slice(1)).catch(() => [])
     if (signal.aborted) return null
-    // A name that cannot be shown as it is cannot be typed either.
+    // A name that cannot be displayed as it is cannot be typed either.
     const typeable = paths.filter((path) => harmlessLine(path) === path).slice(0, maxOffered)
     const items = typeable.map((path) => ({ value: /\s/.test(path) ? `@"${path}"` : `@${path}`, label: path }))
     return items.length === 0 ? null : { items, prefix }

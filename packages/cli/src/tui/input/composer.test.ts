@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { keys, pasted, startChat } from '../testing/chat-driver.ts'
 
-test('keys of vim work on the text, a count and undo too, and /vim turns them off', async () => {
+test('vim keys work on the text, with counts and undo, and /vim turns them off', async () => {
   await using chat = startChat({ look: { vim: true } })
   const { terminal } = chat
   await terminal.waitFor('Enter sends')
@@ -14,18 +14,18 @@ test('keys of vim work on the text, a count and undo too, and /vim turns them of
   await terminal.waitFor('one two three four')
   terminal.type('A!')
   await terminal.waitFor((screen) => screen.includes('one two three four!') && !screen.includes('NORMAL'))
-  // Escape and a key in one breath.
+  // Escape followed at once by a key.
   terminal.press('\u001b0')
   terminal.type('x')
   await terminal.waitFor(' ne two three four!')
   terminal.press('\u0003')
-  await terminal.waitFor('Up brings it back')
+  await terminal.waitFor('Up restores it')
   terminal.type('i/vim')
   terminal.press(keys.enter)
-  await terminal.waitFor('Keys of vim are off.')
+  await terminal.waitFor('Vim keys are off.')
 })
 
-test('what is pasted cannot reach the terminal as a sequence', async () => {
+test('pasted text cannot reach the terminal as an escape sequence', async () => {
   await using chat = startChat()
   const { terminal } = chat
   await terminal.waitFor('Enter sends')
@@ -34,7 +34,7 @@ test('what is pasted cannot reach the terminal as a sequence', async () => {
   expect(terminal.written).not.toMatch(/\u009b|\u001b\[31m/)
 })
 
-test('Up and Down go through what was sent, and come back to what was being written', async () => {
+test('Up and Down move through sent messages, and return to the draft', async () => {
   await using chat = startChat()
   const { terminal } = chat
   await terminal.waitFor('Enter sends')

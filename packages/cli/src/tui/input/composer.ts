@@ -18,15 +18,15 @@ export interface ComposerOptions {
   completion: Completion
   vim: boolean
   onChange: (text: string) => void
-  /** Gives the mark that stands for an image; undefined where the paste is only text. */
+  /** Returns the placeholder of an image; undefined if the paste is only text. */
   attachImage: (pasted: string) => Promise<string | undefined>
 }
 
-/** Where messages are written. */
+/** The input field for messages. */
 export class Composer implements Component {
   readonly #options: ComposerOptions
   readonly #editor: ComposerEditor
-  /** Called by Enter, with all of the text; the composer is empty by then. */
+  /** Called by Enter with the full text; the composer is already empty. */
   onSubmit: (text: string) => void = () => undefined
   #isVim: boolean
   #vim: VimState = vimStart
@@ -41,7 +41,7 @@ export class Composer implements Component {
     this.#editor.onChange = (text) => options.onChange(text)
   }
 
-  /** All of it, with what was pasted. */
+  /** The full text, including pasted parts. */
   get text(): string {
     return this.#editor.getExpandedText()
   }
@@ -62,7 +62,7 @@ export class Composer implements Component {
     return this.#isVim
   }
 
-  /** In vim's insert mode Escape leaves the mode and does nothing else. */
+  /** In vim's insert mode, Escape only leaves the mode. */
   get takesEscape(): boolean {
     return this.isCompleting || (this.#isVim && this.#vim.mode === 'insert')
   }
@@ -80,7 +80,7 @@ export class Composer implements Component {
     this.#vim = vimStart
   }
 
-  /** The text, which is gone from here. */
+  /** Takes the text out of the composer. */
   take(): string {
     const { text } = this
     this.#editor.setText('')
@@ -91,7 +91,7 @@ export class Composer implements Component {
     this.#editor.insertTextAtCursor(harmless(text))
   }
 
-  /** The newest last: Up begins there. */
+  /** Newest last: Up begins there. */
   remember(entries: readonly string[]): void {
     for (const entry of entries) this.#editor.addToHistory(harmless(entry))
   }
@@ -115,7 +115,7 @@ export class Composer implements Component {
   #paste(data: string): void {
     const pasted = data.slice(pasteStart.length).replace(pasteEnd, '')
     if (!/\.(?:png|jpe?g|gif|webp)['"]?\s*$/i.test(pasted)) return this.#pasteText(pasted)
-    // What is said about a failure is said by whoever attaches; the words stay.
+    // The caller reports the failure; the text stays.
     void this.#options
       .attachImage(pasted)
       .catch(() => undefined)
@@ -138,7 +138,7 @@ export class Composer implements Component {
       this.#enterNormal()
       return true
     }
-    // Escape and a key in one breath come as a key with Alt.
+    // Escape followed at once by a key arrives as Alt plus the key.
     const [, joined] = /^\u001b([\x20-\x7e])$/.exec(data) ?? []
     if (joined !== undefined && this.#vim.mode === 'insert' && !this.isCompleting) {
       this.#enterNormal()
@@ -153,7 +153,7 @@ export class Composer implements Component {
     return true
   }
 
-  /** What was pasted is laid open: commands of vim work on all of the text. */
+  /** Expands pasted parts, so that vim commands work on the whole text. */
   #enterNormal(): void {
     this.#vim = { ...this.#vim, mode: 'normal', count: '', operator: undefined }
     const whole = this.#editor.getExpandedText()
@@ -187,9 +187,9 @@ const pasteEnd = '\u001b[201~'
 const start = '\u001b[7m'
 const end = '\u001b[0m'
 
-/** The editor of the library with a few words in its upper border, and the terminal's own cursor instead of a drawn one. */
+/** The editor of the library with a title in its upper border, and the terminal's own cursor instead of a drawn one. */
 class ComposerEditor extends Editor {
-  /** Harmless and without colour. */
+  /** Harmless and without color. */
   label = ''
 
   constructor(tui: TUI, theme: Theme) {
@@ -210,7 +210,7 @@ class ComposerEditor extends Editor {
     this.focused = true
   }
 
-  /** Its place in the whole text, in code units. */
+  /** The offset in the whole text, in code units. */
   get offset(): number {
     const { line, col } = this.getCursor()
     return this.getLines()
@@ -218,13 +218,13 @@ class ComposerEditor extends Editor {
       .reduce((sum, each) => sum + each.length + 1, col)
   }
 
-  /** Walks there as a hand would: the editor has no other way. */
+  /** Moves there with arrow keys: the editor has no other way. */
   moveTo(offset: number): void {
     for (let at = this.offset; at !== offset;) {
       const isBefore = at < offset
       this.handleInput(isBefore ? '\u001b[C' : '\u001b[D')
       const now = this.offset
-      // It stands still at an end, and steps over a sign of several units at once.
+      // The cursor stops at an end, and skips a grapheme of several units at once.
       if (now === at || now < offset !== isBefore) return
       at = now
     }

@@ -12,7 +12,7 @@ interface ExternalEditorOptions {
   env: Readonly<Record<string, string | undefined>>
 }
 
-/** Lets the user's own editor change what is in the composer. The terminal is the editor's meanwhile. */
+/** Opens the text of the composer in the user's editor, which takes over the terminal. */
 export async function editComposer({
   tui,
   composer,
@@ -27,7 +27,7 @@ export async function editComposer({
   }
 }
 
-/** In a file that nobody else can read. */
+/** Uses a file that other users cannot read. */
 async function editOutside(text: string, { command, cwd, env }: ExternalEditorOptions): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-edit-'))
   try {
@@ -43,7 +43,7 @@ async function editOutside(text: string, { command, cwd, env }: ExternalEditorOp
 
 function runEditor(command: string, file: string, options: Omit<ExternalEditorOptions, 'command'>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  // The command is the user's own and may have arguments, as git takes it; the file is an argument and never part of the script.
+  // The command may have arguments, as in git; the file is an argument and never part of the script.
   const child = spawn('/bin/sh', ['-c', `${command} "$1"`, 'sh', file], {
     cwd: options.cwd,
     env: { ...options.env },
@@ -55,7 +55,7 @@ function runEditor(command: string, file: string, options: Omit<ExternalEditorOp
     else
       reject(
         new Error(
-          `The editor ${JSON.stringify(command)} ended with ${signal ?? `exit code ${code}`}. The text is as it was.`,
+          `The editor ${JSON.stringify(command)} ended with ${signal ?? `exit code ${code}`}. The text is unchanged.`,
         ),
       )
   })

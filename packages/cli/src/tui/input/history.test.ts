@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-test('what was typed is there again, and nobody else may read it', async () => {
+test('history is restored, and other users cannot read it', async () => {
   const file = join(folder, 'state', 'history.jsonl')
   const history = new History(file)
   await history.add('one\ntwo')
@@ -24,7 +24,7 @@ test('what was typed is there again, and nobody else may read it', async () => {
   expect(again.entries).toEqual(['one\ntwo', 'three'])
 })
 
-test('a torn line costs only itself', async () => {
+test('a torn line loses only itself', async () => {
   const file = join(folder, 'torn.jsonl')
   await writeFile(file, '"whole"\n"tor\n7\n"last"\n')
   const history = new History(file)
@@ -42,7 +42,7 @@ test('the file stays bounded', async () => {
   expect([lines.length, lines.at(-1), history.entries.length]).toEqual([1000, '"new"', 1000])
 })
 
-test('what other terminals typed stays when the file is shortened', async () => {
+test('entries of other terminals stay when the file is shortened', async () => {
   const file = join(folder, 'shared.jsonl')
   await writeFile(file, Array.from({ length: 1990 }, (_, index) => `"old ${index}"\n`).join(''))
   const terminals = [new History(file), new History(file), new History(file)]

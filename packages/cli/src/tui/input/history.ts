@@ -4,10 +4,13 @@ import { appendFile, mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
 const maxEntries = 1000
-/** What is longer was pasted, and is not kept. */
+/** Longer text was pasted, and is not stored. */
 const longest = 10_000
 
-/** What was typed, in a file of one JSON string a line that only its owner may read. Without a file it is forgotten at the end. */
+/**
+ * The history of prompts, in a file with one JSON string per line that only its owner can read. Without a file, it lasts as long as the
+ * process.
+ */
 export class History {
   readonly #file: string | undefined
   #entries: string[] = []
@@ -18,12 +21,12 @@ export class History {
     this.#file = file
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get entries(): readonly string[] {
     return this.#entries
   }
 
-  /** At once, so that it is there for the first key. A file that cannot be read is an empty one: nobody is kept from typing by it. */
+  /** Synchronous, so that history is ready for the first key. An unreadable file counts as empty. */
   load(): void {
     if (this.#file === undefined) return
     const lines = linesOf(this.#file)
@@ -31,7 +34,7 @@ export class History {
     this.#entries = [...lines.slice(-maxEntries).flatMap(read), ...this.#entries]
   }
 
-  /** Rejects where it cannot be kept; it is remembered all the same. */
+  /** Rejects if the file cannot be written; the entry stays in memory. */
   async add(text: string): Promise<void> {
     if (text.trim() === '' || text.length > longest || this.#entries.at(-1) === text) return
     this.#entries = [...this.#entries.slice(-maxEntries + 1), text]
@@ -39,12 +42,12 @@ export class History {
     await this.#writing
   }
 
-  /** Under a lock: other terminals add to the file too, and would lose what they add while it is shortened. */
+  /** Holds a lock: other terminals append too, and shortening the file would lose their entries. */
   async #write(text: string): Promise<void> {
     const file = this.#file
     if (file === undefined) return
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-    // Loaded when it is needed: the screen must appear quickly.
+    // Imported on demand: the screen must appear quickly.
     const { withFileLock } = await import('@tapetree/session/stores/file')
     await withFileLock(file, async () => {
       await appendFile(file, `${JSON.stringify(text)}\n`, { mode: 0o600 })
@@ -53,7 +56,7 @@ export class History {
     })
   }
 
-  /** Keeps the last entries of the file, whichever terminal added them. */
+  /** Keeps the last entries of the file, from all terminals. */
   async #shorten(file: string): Promise<void> {
     const kept = linesOf(file).flatMap(read).slice(-maxEntries)
     await replaceFile(file, kept.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
@@ -71,7 +74,7 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {
-    // There is none yet, or it is not ours to read.
+    // The file does not exist yet, or is not readable.
     return ''
   }
 }
@@ -81,7 +84,7 @@ function read(line: string): string[] {
     const entry: unknown = JSON.parse(line)
     return typeof entry === 'string' ? [entry] : []
   } catch {
-    // A torn line of a process that was killed. The others are good.
+    // A torn line of a killed process. The others are intact.
     return []
   }
 }

@@ -16,7 +16,7 @@ const maxBytes = 20 * 1024 * 1024
 export interface ImagesOptions {
   cwd: string
   home: string
-  /** Keeps an image in the session and gives its id. */
+  /** Stores an image in the session and returns its id. */
   keep: (image: Image) => Promise<string>
 }
 
@@ -25,7 +25,7 @@ interface Image {
   mediaType: string
 }
 
-/** The images of the message that is being written. Each stands in the text as a mark; without its mark it is not sent. */
+/** The images of the current draft. Each has a placeholder in the text; without its placeholder it is not sent. */
 export class Images {
   readonly #options: ImagesOptions
   #marked = new Map<string, Image>()
@@ -34,7 +34,7 @@ export class Images {
     this.#options = options
   }
 
-  /** The mark to put into the text; undefined where this is no path of an image. */
+  /** The placeholder to insert; undefined if this is not the path of an image. */
   async attach(pasted: string): Promise<string | undefined> {
     const path = pathIn(pasted, this.#options)
     const mediaType = path === undefined ? undefined : mediaTypes[extname(path).toLowerCase()]
@@ -42,7 +42,7 @@ export class Images {
     const found = await stat(path).catch(() => undefined)
     if (!found?.isFile()) return undefined
     const name = harmlessLine(basename(path))
-    if (found.size > maxBytes) throw new Error(`${name} has ${found.size} bytes. An image may have up to ${maxBytes}.`)
+    if (found.size > maxBytes) throw new Error(`${name} has ${found.size} bytes; the limit for images is ${maxBytes}.`)
     const bytes = await readFile(path)
     const mark = `[image ${this.#marked.size + 1}: ${name}]`
     this.#marked.set(mark, { bytes, mediaType })
@@ -50,8 +50,8 @@ export class Images {
   }
 
   /**
-   * Takes in images that the text names as `@path`, keeps all that it shows, and gives their ids. They are kept only now, because until now
-   * another session could be chosen.
+   * Loads images that the text names as `@path`, stores all images of the text, and returns their ids. Stores them only now, because the
+   * session could change until now.
    */
   async idsIn(text: string): Promise<{ text: string; imageIds: string[] }> {
     let marked = text
@@ -66,7 +66,7 @@ export class Images {
     return { text: marked, imageIds }
   }
 
-  /** They have gone out. */
+  /** They have been sent. */
   clear(): void {
     this.#marked = new Map()
   }
@@ -74,7 +74,7 @@ export class Images {
 
 const namedImage = /(?<=^|\s)@(?:"([^"\n]+\.(?:png|jpe?g|gif|webp))"|(\S+\.(?:png|jpe?g|gif|webp)))(?=\s|$)/gi
 
-/** As terminals paste a file that is dropped on them: quoted, with escaped blanks, or as a URL. */
+/** Accepts paths as terminals paste dropped files: quoted, with escaped spaces, or as a URL. */
 function pathIn(pasted: string, { cwd, home }: Pick<ImagesOptions, 'cwd' | 'home'>): string | undefined {
   const line = pasted.trim()
   if (line === '' || line.includes('\n')) return undefined
@@ -88,7 +88,7 @@ function fileOf(url: string): string | undefined {
   try {
     return fileURLToPath(url)
   } catch {
-    // Not a URL of a file, so not a path.
+    // Not a file URL, so not a path.
     return undefined
   }
 }

@@ -1,6 +1,6 @@
 import { KeybindingsManager, setKeybindings, TUI_KEYBINDINGS } from '@earendil-works/pi-tui'
 
-/** The screen has keys of its own for scrolling and finding: those of the library are taken away, so that each key means one thing. */
+/** Removes the scroll and find keys of the library, because the screen has its own: each key has one meaning. */
 export function installKeybindings(): void {
   const none: [] = []
   setKeybindings(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { vimKey, vimStart, type VimState } from './vim-keys.ts'
 
-/** What keys make of a text. The cursor is `|`. */
+/** Applies keys to a text. The cursor is `|`. */
 function after(text: string, keys: string): string {
   let cursor = text.indexOf('|')
   let now = text.replace('|', '')
@@ -52,7 +52,7 @@ test.each([
   expect(after(text, keys)).toBe(result)
 })
 
-test('Enter and keys with Ctrl have no meaning in vim, and a strange letter does nothing', () => {
+test('Enter and keys with Ctrl have no meaning in vim, and an unknown letter does nothing', () => {
   const place = { text: 'a', cursor: 0 }
   const normal: VimState = { ...vimStart, mode: 'normal' }
   expect([vimKey(normal, '\r', place), vimKey(normal, '\u0003', place)]).toEqual([undefined, undefined])

@@ -2,15 +2,15 @@ export interface VimState {
   readonly mode: 'insert' | 'normal'
   /** Digits typed before a command. */
   readonly count: string
-  /** An operator that waits for where it reaches. */
+  /** An operator that waits for its motion. */
   readonly operator: 'd' | 'c' | 'y' | undefined
-  /** What was last deleted or copied. */
+  /** The register: the text last deleted or copied. */
   readonly register: string
 }
 
 export const vimStart: VimState = { mode: 'insert', count: '', operator: undefined, register: '' }
 
-/** What the composer is to do. */
+/** What the composer should do. */
 export type VimEffect =
   | { type: 'move'; to: number }
   | { type: 'replace'; text: string; cursor: number }
@@ -27,7 +27,7 @@ interface Place {
   cursor: number
 }
 
-/** One key in normal mode. Undefined where vim has nothing to say about it, such as Enter or a key with Ctrl. */
+/** One key in normal mode. Undefined if vim does not handle it, such as Enter or a key with Ctrl. */
 export function vimKey(state: VimState, key: string, place: Place): VimStep | undefined {
   if (!/^[a-zA-Z0-9$^]$/.test(key)) return undefined
   if (/[1-9]/.test(key) || (key === '0' && state.count !== '')) {
@@ -131,7 +131,7 @@ function spanOf(key: string, count: number, place: Place): { from: number; to: n
 function wholeLines({ text, cursor }: Place, count: number): { from: number; to: number; isLines: boolean } {
   const from = lineStart(text, cursor)
   const to = repeated(count, from, (at) => Math.min(text.length, lineEnd(text, at) + 1))
-  // The last line has no end of its own: the one before it loses its.
+  // The last line has no newline: removes the one before it.
   return { from: to === text.length && !text.endsWith('\n') && from > 0 ? from - 1 : from, to, isLines: true }
 }
 
@@ -147,7 +147,7 @@ function cut(state: VimState, { text, from, to }: { text: string; from: number; 
   }
 }
 
-/** Whole lines go below, anything else behind the cursor. */
+/** Whole lines go below, anything else after the cursor. */
 function put(state: VimState, { text, cursor }: Place, count: number): VimStep {
   const words = state.register.repeat(count)
   if (words === '') return { state, effects: [] }
@@ -175,13 +175,13 @@ function repeated(count: number, start: number, step: (at: number) => number): n
   return at
 }
 
-/** Where keys of vim lead in a text. Places are offsets, in code units. */
+/** Where vim motions lead in a text. Positions are offsets in code units. */
 
 function lineStart(text: string, at: number): number {
   return text.lastIndexOf('\n', at - 1) + 1
 }
 
-/** Behind its last character. */
+/** After its last character. */
 function lineEnd(text: string, at: number): number {
   const end = text.indexOf('\n', at)
   return end === -1 ? text.length : end

@@ -11,11 +11,11 @@ export interface BlockOptions {
   theme: Theme
   width: number
   highlighter?: Highlighter | undefined
-  /** Of what they stand in, such as a quotation. */
+  /** The style of the enclosing block, such as a quotation. */
   style?: Style | undefined
 }
 
-/** Blocks one below the other, with an empty line between them, each line within the width. */
+/** Blocks below each other, separated by an empty line, each line within the width. */
 export function blockLines(tokens: readonly Token[], options: BlockOptions): StyledLine[] {
   const lines: StyledLine[] = []
   for (const token of tokens) {
@@ -56,7 +56,7 @@ function linesOf(token: Token, options: BlockOptions): StyledLine[] {
 }
 
 const longestRule = 60
-/** Below this nothing is indented any more. */
+/** Below this width nothing is indented any more. */
 const narrow = 16
 
 function wrapped(lines: readonly StyledLine[], width: number): StyledLine[] {
@@ -105,7 +105,7 @@ function itemLines({ tokens, loose }: Tokens.ListItem, sign: string, options: Bl
   return indented(lines.length === 0 ? [[]] : lines, { first: [{ text: sign, style: theme.accent }], width })
 }
 
-/** Lines that are too long are wrapped below their own start. */
+/** Wraps long lines with a hanging indent. */
 function indented(lines: readonly StyledLine[], { first, width }: { first: StyledLine; width: number }): StyledLine[] {
   if (width < narrow) return wrapped(lines, width)
   const indent = first.reduce((sum, { text }) => sum + displayWidth(text), 0)

@@ -3,7 +3,7 @@ import { Highlighter, languageNames } from './highlight.ts'
 import { paint, textOf } from './styled-line.ts'
 import { themeFor } from '../theme.ts'
 
-const dark = themeFor({ theme: 'dark', colour: true })
+const dark = themeFor({ theme: 'dark', color: true })
 
 async function loaded(language: string): Promise<Highlighter> {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -13,7 +13,7 @@ async function loaded(language: string): Promise<Highlighter> {
   return highlighter
 }
 
-test('code has the colours of the theme once its language is there, and every character of it is kept', async () => {
+test('code has the colors of the theme once its grammar is loaded, and keeps every character', async () => {
   const code = 'const a = "<b> & c" // d\'e\n\n/* two\nlines */ return'
   const lines = (await loaded('ts')).highlight(code, 'TypeScript', dark) ?? []
   expect(lines.map(textOf).join('\n')).toBe(code)
@@ -25,7 +25,7 @@ test('code has the colours of the theme once its language is there, and every ch
   ])
 })
 
-test('a language that is not known, and code that is very long, have no colours', async () => {
+test('code in an unknown language, and very long code, has no colors', async () => {
   const highlighter = await loaded('json')
   expect(highlighter.highlight('a', 'constructor', dark)).toBeUndefined()
   expect(highlighter.highlight('a', '', dark)).toBeUndefined()
@@ -37,7 +37,7 @@ test.each(languageNames)(
   async (language) => {
     const highlighter = await loaded(language)
     const ordinary = 'const total = orders.map((order) => order.amount) // in cents\n'.repeat(330).slice(0, 20_000)
-    // A grammar is slow by itself until it has been used for a while.
+    // A grammar is slow until it has been used for a while.
     for (let call = 0; call < 25; call++) highlighter.highlight(ordinary.slice(0, 1000), language, dark)
     const [ordinaryMs, ...hostileMs] = [
       ordinary,
@@ -50,12 +50,12 @@ test.each(languageNames)(
       const { user, system } = process.threadCpuUsage(before)
       return (user + system) / 1000
     })
-    // Less than this is not noticed, whatever ordinary code takes.
+    // Shorter times are noise, whatever ordinary code takes.
     expect(Math.max(...hostileMs)).toBeLessThan(Math.max(20 * (ordinaryMs ?? 0), 100))
   },
 )
 
-test('long code is colored piece by piece, and every character of it is kept', async () => {
+test('long code is highlighted in chunks, and keeps every character', async () => {
   const code = Array.from({ length: 400 }, (_, line) => (line % 9 === 0 ? '' : `const a${line} = "${line}"`)).join('\n')
   const lines = (await loaded('ts')).highlight(code, 'ts', dark) ?? []
   expect(lines.map(textOf).join('\n')).toBe(code)

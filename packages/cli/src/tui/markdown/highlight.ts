@@ -3,13 +3,13 @@ import type { StyledLine } from './styled-line.ts'
 import type { Style, Theme } from '../theme.ts'
 import { withinTime } from '../time-limit.ts'
 
-/** Colours code. What a language needs is imported when code in it is first seen: until then there is no answer. */
+/** Highlights code. Imports a grammar when it first sees its language: until then there is no result. */
 export class Highlighter {
   readonly #onLoad: () => void
   readonly #loading = new Set<string>()
   #core: HLJSApi | undefined
 
-  /** `onLoad`: code that was asked for before can be coloured now. */
+  /** `onLoad`: code requested earlier can be highlighted now. */
   constructor(onLoad: () => void) {
     this.#onLoad = onLoad
   }
@@ -40,7 +40,7 @@ export class Highlighter {
       this.#core ??= core.newInstance()
       this.#core.registerLanguage(name, language)
     } catch {
-      // Code without colours is still code.
+      // Code without colors is still readable.
       return
     }
     this.#onLoad()
@@ -49,12 +49,12 @@ export class Highlighter {
 
 /** Longer code is shown without colors. */
 const maxCode = 50_000
-/** The grammars look from each character to the end of its line, some of them several times: the time grows with the square of a line. */
+/** The grammars scan from each character to the end of its line, some repeatedly: the time is quadratic in the line length. */
 const longLine = /.{500}/
 
 /**
- * Long code in pieces that are colored one by one, cut at the end of a line, if possible at an empty one: the time that a grammar takes
- * may grow with the square of the length.
+ * Splits long code into chunks that are highlighted separately, at the end of a line, preferably an empty one: the time of a grammar may be
+ * quadratic in the length.
  */
 function piecesOf(code: string): string[] {
   const pieces: string[] = []
@@ -154,7 +154,7 @@ const characters: Readonly<Record<string, string>> = {
   '&#x27;': "'",
 }
 
-/** The highlighter answers in HTML of its own making: spans with a class, and five characters escaped. */
+/** The highlighter returns its own HTML: spans with a class, and escaped special characters. */
 function linesOfMarkup(html: string, { syntax }: Theme): StyledLine[] {
   const lines: Piece[][] = [[]]
   const styles: (Style | undefined)[] = [undefined]

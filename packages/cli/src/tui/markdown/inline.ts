@@ -2,7 +2,7 @@ import type { Token } from '@earendil-works/pi-tui'
 import type { Style, Theme } from '../theme.ts'
 import { inside, type Span, type StyledLine } from './styled-line.ts'
 
-/** What stands inside a paragraph, a heading or a cell, in lines: a line break in the source is one on the screen. */
+/** Inline content of a paragraph, heading or cell, as lines: a line break in the source is one on the screen. */
 export function inlineLines(tokens: readonly Token[], theme: Theme, style?: Style): StyledLine[] {
   const lines: Span[][] = [[]]
   for (const { text, style: own } of spansOf(tokens, { theme, style })) {
@@ -47,7 +47,7 @@ function spansIn(token: Token, { theme, style }: Surroundings): Span[] {
     case 'html':
       return [{ text: token.raw, style }]
     default: {
-      // Plain text, in a list with tokens of its own, and whatever a newer version knows.
+      // Plain text, in a list with its own tokens, and tokens of newer versions.
       const inner = innerTokens(token)
       return inner ? spansOf(inner, { theme, style }) : [{ text: wordsOf(token), style }]
     }
@@ -62,7 +62,7 @@ function wordsOf(token: Token): string {
   return 'text' in token && typeof token.text === 'string' ? token.text : token.raw
 }
 
-/** Where a link leads is always said: its words may say something else. */
+/** Always shows the target of a link: its text may claim another one. */
 function addressOf(token: Token, { theme, style }: Surroundings): Span[] {
   const address = 'href' in token && typeof token.href === 'string' ? token.href : ''
   const words = wordsOf(token)

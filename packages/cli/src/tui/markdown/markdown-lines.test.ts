@@ -3,14 +3,14 @@ import { themeFor } from '../theme.ts'
 import { markdownLines, parseBlocks } from './markdown-lines.ts'
 import { shownText } from './shown-text.ts'
 
-const plain = themeFor({ theme: 'dark', colour: false })
-const dark = themeFor({ theme: 'dark', colour: true })
+const plain = themeFor({ theme: 'dark', color: false })
+const dark = themeFor({ theme: 'dark', color: true })
 
 function draw(markdown: string, width = 40): string {
   return `\n${markdownLines(markdown, { theme: plain, width }).join('\n')}\n`
 }
 
-test('headings, paragraphs, lists, quotations, rules and code stand one below the other', () => {
+test('headings, paragraphs, lists, quotations, rules and code follow one another', () => {
   const markdown = [
     '# Title\nSome **bold**, *slanted* and `code`\nin two lines.',
     '- one that is too long for the width it has\n  1. nested\n  2. more\n- [x] done\n- [ ] open',
@@ -51,7 +51,7 @@ cat] (c.png)
 `)
 })
 
-test('a table has columns as wide as they need, and gives up columns where there is no room for them', () => {
+test('a table has columns as wide as they need, and drops columns that do not fit', () => {
   const table = '| Name | Size |\n|---|--:|\n| 漢字 | 1 |\n| a longer name than fits | 1,000 |'
   expect(draw(table)).toBe(`
 Name                    │  Size
@@ -70,7 +70,7 @@ fits         │${' '.repeat(6)}
   expect(draw(table, 7).split('\n')).toContain('| Name')
 })
 
-test('colours nest and never run over the end of a line', () => {
+test('colors nest and never run over the end of a line', () => {
   const lines = markdownLines('> a **b** c\n> d', { theme: dark, width: 40 })
   expect(lines.map((line) => line.replaceAll('\u001b', '^'))).toEqual([
     '^[38;5;240m│ ^[39m^[3;38;5;250ma ^[23;39m^[3;38;5;250m^[1mb^[22m^[23;39m^[3;38;5;250m c^[23;39m',
@@ -97,7 +97,7 @@ test.each([
   expect(user / 1000).toBeLessThan(2000)
 })
 
-test('blocks are pieces of the text, so that one can tell where each begins', () => {
+test('blocks are slices of the text, so that the start of each is known', () => {
   const markdown = '# a\n\nb\n\n\n- c\n\n  d\n\n```\ne\n```\nf\n| g |\n|---|\n| h |\n\n> i\n'
   expect(
     parseBlocks(markdown)
@@ -106,7 +106,7 @@ test('blocks are pieces of the text, so that one can tell where each begins', ()
   ).toBe(markdown)
 })
 
-test('text is cut where nobody would read it, has no tabs, and keeps its number of lines', () => {
+test('very long text is cut, has no tabs, and keeps its number of lines', () => {
   expect(shownText('a\tb\r\n漢\tc\n\ud800')).toBe('a   b\n漢  c\n\ufffd')
   const long = shownText('x'.repeat(1_000_000))
   expect(long.slice(9999)).toBe('x… 190,000 more characters on this line\n… 800,000 more characters not shown')

@@ -3,7 +3,7 @@ import { withinTime } from '../time-limit.ts'
 import { blockLines, type BlockOptions } from './blocks.ts'
 import { paint } from './styled-line.ts'
 
-/** Markdown as lines for a terminal. The text is harmless already; nothing but colours of the theme is added to it. */
+/** Markdown as lines for a terminal. The text must be harmless; adds only colors of the theme. */
 export function markdownLines(text: string, options: BlockOptions): string[] {
   return linesOfBlocks(parseBlocks(text), options)
 }
@@ -12,18 +12,18 @@ export function linesOfBlocks(blocks: readonly Token[], options: BlockOptions): 
   return blockLines(blocks, options).map(paint)
 }
 
-/** Text that cannot be read as Markdown within reason is one block, or one line, of plain text. */
+/** Text that takes too long to parse becomes one block, or one line, of plain text. */
 export function parseBlocks(text: string): Token[] {
   return parseWithinReason(text) ?? asPlainText(text)
 }
 
-/** Undefined if the text would take too long, or is nested too deep. */
+/** Undefined if the text would take too long, or is nested too deeply. */
 export function parseWithinReason(text: string): Token[] | undefined {
   if (deeplyNested.test(text) || (text.match(task)?.length ?? 0) > mostTasks) return undefined
   try {
     return withinTime({ parser: 'Markdown', text }, () => parsed(text))
   } catch {
-    // The parser calls itself for every level; what overflows the stack is still text.
+    // The parser is recursive; text that overflows the stack is shown as plain text.
     return undefined
   }
 }
@@ -31,7 +31,7 @@ export function parseWithinReason(text: string): Token[] | undefined {
 function parsed(text: string): Token[] {
   const lexer = new marked.Lexer(marked.defaults)
   const blocks = lexer.blockTokens(text)
-  // The queue grows while it is worked on.
+  // The queue grows while it is processed.
   for (const { src, tokens } of lexer.inlineQueue) {
     if (isReadable(src)) lexer.inlineTokens(src, tokens)
     else tokens.push({ type: 'text', raw: src, text: src })
@@ -43,15 +43,15 @@ export function asPlainText(text: string): Token[] {
   return [{ type: 'html', raw: text, text, block: true, pre: false }]
 }
 
-/** What nobody writes by hand: each level is parsed once for all the levels above it. */
+/** Deeper than hand-written text: each level is parsed again for every level above it. */
 const deeplyNested =
   /^(?:(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t]))){24}|[ \t]{60,}(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))/m
 
-/** With every task the parser goes through the whole list. */
+/** The parser scans the whole list for every task. */
 const task = /^[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]+\[[ xX]\]/gm
 const mostTasks = 2000
 
-/** For every sign that could begin something the parser looks for its end in all that follows: very many of them would take minutes. */
+/** For every opening marker the parser searches the rest of the text for its end: very many of them would take minutes. */
 function isReadable(text: string): boolean {
   if (text.length > longestInline) return false
   let signs = 0

@@ -2,7 +2,7 @@ import { counted } from '../../text/amounts.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 
-/** Text of others as it is shown: harmless, without tabs, and cut where it is longer than anybody reads on a screen. */
+/** Foreign text for the screen: harmless, without tabs, and cut to a readable length. */
 export function shownText(text: string): string {
   const head = text.length > maxText ? text.slice(0, maxText) : text
   const shown = head.split('\n').map(shownLine).join('\n')
@@ -10,7 +10,7 @@ export function shownText(text: string): string {
   return left === 0 ? shown : `${shown}\n… ${counted(left, 'more character')} not shown`
 }
 
-/** One line of it. Each line is made harmless by itself, so that their number stays the same. */
+/** One line of it. Sanitizes each line separately, so that the number of lines stays the same. */
 export function shownLine(line: string): string {
   const head = line.length > maxLine ? line.slice(0, maxLine) : line
   const shown = withoutTabs(harmless(head.replace(/\r$/, '').toWellFormed()))
@@ -18,7 +18,7 @@ export function shownLine(line: string): string {
   return left === 0 ? shown : `${shown}… ${counted(left, 'more character')} on this line`
 }
 
-/** A name, a path or a command, on one line. Its beginning is all that has room. */
+/** A name, a path or a command, on one line. Only its beginning has room. */
 export function shownWords(words: string): string {
   return harmlessLine(words.slice(0, maxWords).toWellFormed())
 }

@@ -5,9 +5,9 @@ import { markdownLines } from './markdown-lines.ts'
 import { shownText } from './shown-text.ts'
 import { StreamingMarkdown } from './streaming-markdown.ts'
 
-const plain = themeFor({ theme: 'dark', colour: false })
+const plain = themeFor({ theme: 'dark', color: false })
 
-test('text that came in pieces looks as if it had come at once', () => {
+test('streamed text looks as if it had arrived at once', () => {
   const block = fc.constantFrom(
     '# Title',
     'Some **bold** words.',
@@ -18,7 +18,7 @@ test('text that came in pieces looks as if it had come at once', () => {
     `\`\`\`\n${'line\n'.repeat(90)}\`\`\``,
     '| a | b |\n|---|---|\n| 1 | 2 |',
     '---',
-    'colours \u001b[31mred\u001b[0m and a\ttab\r',
+    'colors \u001b[31mred\u001b[0m and a\ttab\r',
   )
   fc.assert(
     fc.property(
@@ -38,7 +38,7 @@ test('text that came in pieces looks as if it had come at once', () => {
   )
 })
 
-test('what is done is not drawn again', () => {
+test('finished blocks are not rendered again', () => {
   let headings = 0
   let codeLines = 0
   const counting: Theme = { ...plain, heading: (text) => (headings++, text), code: (text) => (codeLines++, text) }
@@ -60,7 +60,7 @@ test.each([
   ['items of a list', '- *a*\n'.repeat(8000)],
   ['rows of a table', `| a |\n|---|\n${'| b |\n'.repeat(8000)}`],
   ['quotations in quotations', `${'>'.repeat(50)} a\n${'b\n'.repeat(50_000)}`],
-])('%s that stream in take no longer than ten times as long as at once', (_, text) => {
+])('%s that stream in take at most ten times as long as at once', (_, text) => {
   const cpuMs = (work: () => void): number => {
     const before = process.cpuUsage()
     work()
@@ -85,7 +85,7 @@ test.each([
   expect(streamed / whole).toBeLessThan(10)
 })
 
-test('text that is nested too deep to be read stays plain text to its end', () => {
+test('text nested too deeply stays plain to its end', () => {
   const text = `# Title\n\n${'>'.repeat(50)} a\n\n\n  b **c**\n\nend`
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   let lines: string[] = []
@@ -93,7 +93,7 @@ test('text that is nested too deep to be read stays plain text to its end', () =
   expect(lines).toEqual(['Title', '', '>'.repeat(40), `${'>'.repeat(10)} a`, '', '', '  b **c**', '', 'end'])
 })
 
-test('what comes to a very long list is plain text until the list is drawn again', () => {
+test('text added to a very long list is plain until the list is rendered again', () => {
   const items = Array.from({ length: 2000 }, (_, index) => `- item ${index}\n`)
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   streaming.lines(items.slice(0, 1500).join(''))
@@ -101,14 +101,14 @@ test('what comes to a very long list is plain text until the list is drawn again
   expect(streaming.lines(items.join('')).slice(-2)).toEqual(['• item 1998', '• item 1999'])
 })
 
-test('half a sign is not taken for another one', () => {
+test('an incomplete marker is not taken for another one', () => {
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   expect(streaming.lines('Points:\n-')).toEqual(['Points:'])
   expect(streaming.lines('Points:\n- a')).toEqual(['Points:', '', '• a'])
   expect(streaming.lines('Points:\n- a\n\n``')).toEqual(['Points:', '', '• a'])
 })
 
-test('another text wants another object', () => {
+test('another text needs another object', () => {
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   streaming.lines('# a\n\nb')
   expect([streaming.continues('# a\n\nb c'), streaming.continues('# other')]).toEqual([true, false])
@@ -122,7 +122,7 @@ test('a very long block that changed in the middle is a different text', () => {
   expect([streaming.continues(`${items}- more`), streaming.continues(`${changed}- more`)]).toEqual([true, false])
 })
 
-test('a text continues the drawn one exactly if it begins with all of it', () => {
+test('a text continues the rendered one exactly if it begins with all of it', () => {
   const piece = fc.constantFrom('# a\n\n', 'b ', '- c\n', '\n\n', '```\n', '- long\n'.repeat(2000))
   fc.assert(
     fc.property(

@@ -4,21 +4,21 @@ import { asPlainText, linesOfBlocks, parseWithinReason } from './markdown-lines.
 import { shownText } from './shown-text.ts'
 
 /**
- * Markdown that grows at its end. A block is done when another one begins behind it: it is drawn once and kept, so that what comes costs
- * the same however long the text is. A long block of code is kept piece by piece.
+ * Markdown that grows at its end. A block is finished when another begins after it. Finished blocks are rendered once and cached, so the
+ * cost of new text does not depend on the length. A long code block is cached in chunks.
  */
 export class StreamingMarkdown {
   readonly #options: BlockOptions
-  /** What is done: the text as it came, and its lines. */
+  /** The finished part: source text and lines. */
   #done = ''
   readonly #lines: string[] = []
-  /** The line that opened the code which goes on behind what is done. */
+  /** The opening line of a code block that continues after the finished part. */
   #opener = ''
-  /** What could not be read as Markdown within reason goes on as plain text. */
+  /** Text that takes too long to parse continues as plain text. */
   #isPlain = false
   #long: LongBlock | undefined
   #wholeLines: { text: string; lines: string[] } = { text: '', lines: [] }
-  /** The text of the last call, kept or not: the lines of a long block also stand for text behind `#done`. */
+  /** The text of the last call, cached or not: the lines of a long block also cover text after `#done`. */
   #drawn = ''
 
   /** For one width. */
@@ -26,12 +26,12 @@ export class StreamingMarkdown {
     this.#options = options
   }
 
-  /** Whether the text begins with everything drawn so far. If not, draw it with a new object. */
+  /** Whether the text begins with everything rendered so far. If not, render it with a new object. */
   continues(text: string): boolean {
     return text.startsWith(this.#drawn)
   }
 
-  /** All lines of the text, of which what was given before is the beginning. */
+  /** All lines of the text, which must begin with the text of the previous call. */
   lines(text: string): string[] {
     this.#drawn = text
     const raw = withoutBlankEnd(text.slice(this.#done.length))
@@ -54,13 +54,13 @@ export class StreamingMarkdown {
     return lines
   }
 
-  /** What was added to a very long block is plain text until there is enough of it to draw the block again. */
+  /** Text added to a very long block is plain until there is enough of it to render the block again. */
   #longLines({ length, lines }: LongBlock, raw: string): string[] {
     const added = shownText(raw.slice(length))
     return added.trim() === '' ? lines : [...lines, ...this.#draw(asPlainText(added))]
   }
 
-  /** Line by line, of which those that are whole are kept. */
+  /** Line by line; complete lines are cached. */
   #plainLines(tail: string, text: string): string[] {
     if (this.#lines.length > 0 && !this.#isPlain) this.#lines.push('')
     this.#isPlain = true
@@ -71,7 +71,7 @@ export class StreamingMarkdown {
     return [...this.#lines, ...this.#draw(asPlainText(last))]
   }
 
-  /** Of code that still comes, lines that are whole are coloured once. */
+  /** Highlights complete lines of streamed code once. */
   #drawOpen(blocks: readonly Token[]): string[] {
     const [code] = blocks
     if (!code || !isCode(code) || !code.text.includes('\n')) return this.#draw(blocks)
@@ -94,7 +94,7 @@ export class StreamingMarkdown {
     this.#opener = ''
   }
 
-  /** Keeps the first lines of a block of code, and gives the block without them. */
+  /** Caches the first lines of a code block and returns the rest of the block. */
   #keepPiece(code: Tokens.Code, text: string): Token {
     const lines = code.text.split('\n')
     const kept = lines.length - Math.min(openLines, Math.ceil(lines.length / 2))
@@ -113,19 +113,19 @@ export class StreamingMarkdown {
   }
 }
 
-/** So many lines of code at the end are coloured together with what comes. */
+/** How many lines at the end are highlighted together with new code. */
 const openLines = 12
 const mostOpenLines = 36
 const mostOpenCharacters = 4000
-/** Of a block that is no code, before it is drawn again only when it has grown by a part. */
+/** Size above which a block other than code is rendered again only after it has grown by a fraction. */
 const mostCharacters = 12_000
 const longMayGrow = 0.25
 
-/** A list, a table or a paragraph that is so long that it is not drawn again with every word. */
+/** A list, table or paragraph too long to render again with every token. */
 interface LongBlock {
-  /** How much of what is behind `#done` was drawn. */
+  /** How much of the text after `#done` was rendered. */
   length: number
-  /** All lines, including those of what is done. */
+  /** All lines, including the finished ones. */
   lines: string[]
 }
 
@@ -143,12 +143,12 @@ function joined(above: readonly string[], below: readonly string[]): string[] {
   return above.length > 0 && below.length > 0 ? [...above, '', ...below] : [...above, ...below]
 }
 
-/** The first characters of a fence, a rule or a list would be shown as something else until the next ones come. */
+/** The first characters of a fence, a rule or a list would briefly look like something else. */
 function withoutHalfSigns(text: string): string {
   return text.replace(/(^|\n) {0,3}(?:`{1,2}|~{1,2}|[-=+*]{1,2}|#{1,6}|\d{1,3}[.)]?)$/, '$1')
 }
 
-/** Empty lines at the end show nothing until something follows them, however many there are. */
+/** Empty lines at the end show nothing until something follows them. */
 function withoutBlankEnd(text: string): string {
   let end = text.length
   while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--

@@ -11,7 +11,7 @@ export interface TableOptions {
   style: Style | undefined
 }
 
-/** Undefined where there is no room for columns. */
+/** Undefined if there is no room for columns. */
 export function tableLines({ header, rows, align }: Tokens.Table, options: TableOptions): StyledLine[] | undefined {
   const { theme, style } = options
   const columns = header.length
@@ -34,7 +34,7 @@ function strong({ theme, style }: TableOptions): Style | undefined {
   return inside(style, theme.strong)
 }
 
-/** As wide as they want to be, or the widest give way until all have room. */
+/** Natural widths, or shrinks the widest columns until all fit. */
 function columnWidths(cells: StyledLine[][][], room: number): number[] {
   const widths: number[] = []
   for (const row of cells) {

@@ -9,7 +9,7 @@ function wrap(text: string, width: number): string[] {
   return wrapLine([{ text }], width).map(textOf)
 }
 
-test('a line is broken at spaces, between wide characters, and inside a word that has no room', () => {
+test('a line is wrapped at spaces, between wide characters, and inside a word that does not fit', () => {
   expect(wrap('the quick brown fox', 10)).toEqual(['the quick', 'brown fox'])
   expect(wrap('  indented line of code', 12)).toEqual(['  indented', 'line of code'])
   expect(wrap('abcdefghijkl', 5)).toEqual(['abcde', 'fghij', 'kl'])
@@ -20,13 +20,13 @@ test('a line is broken at spaces, between wide characters, and inside a word tha
   expect(wrap('', 5)).toEqual([''])
 })
 
-test('each piece of a broken line is opened and closed in its own colour', () => {
+test('each part of a wrapped line opens and closes its own color', () => {
   const red = (text: string): string => `<r>${text}</r>`
   const lines = wrapLine([{ text: 'plain ' }, { text: 'red words here', style: red }], 10)
   expect(lines.map(paint)).toEqual(['plain <r>red</r>', '<r>words here</r>'])
 })
 
-test('no line is wider than there is room, and no word is lost', () => {
+test('no line is too wide, and no word is lost', () => {
   const piece = fc.constantFrom(
     'a',
     'word',

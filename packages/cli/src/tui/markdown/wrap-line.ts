@@ -1,7 +1,7 @@
 import { displayWidth, forEachGrapheme, type Grapheme } from '../../text/display-width.ts'
 import { textOf, type Span, type StyledLine } from './styled-line.ts'
 
-/** The line in as many lines as it needs: broken at spaces, between wide characters, and inside a word that has no room at all. */
+/** Wraps a line: at spaces, between wide characters, and inside a word that does not fit at all. */
 export function wrapLine(line: StyledLine, width: number): StyledLine[] {
   const text = textOf(line)
   if (fits(text, width)) return [line]
@@ -22,13 +22,13 @@ class LineBreaker {
   readonly #text: string
   readonly #width: number
   readonly #pieces: Piece[] = []
-  /** Of the line that is being filled. */
+  /** The line being filled. */
   #start = 0
   #used = 0
-  /** Where it could be broken, and how much of it stands before that. */
+  /** The last possible break, and the width before it. */
   #place = 0
   #usedBefore = 0
-  /** Spaces at a break are shown on neither line. */
+  /** Spaces at a break appear on neither line. */
   #isSwallowing = false
 
   constructor(text: string, width: number) {

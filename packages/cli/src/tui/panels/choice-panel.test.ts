@@ -6,7 +6,7 @@ import { golden, plainTheme, press } from './testing/panel-driver.ts'
 
 const theme = plainTheme
 
-test('models are found by some of their letters; one without a key says how to get it and is not taken', async () => {
+test('models match by some of their letters; one without a key shows how to add it and cannot be chosen', async () => {
   const calls: string[] = []
   const models = [
     model('cloud/big-thinker', { isUsable: false }),
@@ -26,7 +26,7 @@ test('models are found by some of their letters; one without a key says how to g
   expect(calls).toEqual(['local/small', 'close'])
 })
 
-test('models that are loaded later do not move what is selected', () => {
+test('models that load later do not move the selection', () => {
   const calls: string[] = []
   const options = {
     theme,
@@ -40,7 +40,7 @@ test('models that are loaded later do not move what is selected', () => {
   expect(calls).toEqual(['two'])
 })
 
-test('a thinking level and a mode are taken by their digits', async () => {
+test('a thinking level and a mode are chosen by digit', async () => {
   const calls: string[] = []
   const common = { theme, onClose: () => calls.push('close') }
   const onChoose = (choice: string): number => calls.push(choice)
@@ -52,7 +52,7 @@ test('a thinking level and a mode are taken by their digits', async () => {
   expect(calls).toEqual(['high', 'plan'])
 })
 
-test('a theme is shown while it is selected', () => {
+test('a theme is previewed while it is selected', () => {
   const calls: string[] = []
   const picker = new ThemePicker({
     theme,
@@ -65,11 +65,11 @@ test('a theme is shown while it is selected', () => {
   expect(calls).toEqual(['look at light', 'look at high-contrast', 'high-contrast', 'close'])
 })
 
-test('what an interrupted run left is listed, and there are three ways to go on', async () => {
+test('open work of an interrupted run is listed, with every way to continue', async () => {
   const calls: string[] = []
   const dialog = new ResumeDialog({
     theme,
-    matters: ['had begun: bash npm \u001b[2Jtest', 'it waits for your answer: Write /code/a.ts'],
+    matters: ['started: bash npm \u001b[2Jtest', 'waiting for your answer: Write /code/a.ts'],
     onResume: () => calls.push('resume'),
     onLeave: () => calls.push('leave'),
     onNewMessage: () => calls.push('message'),
@@ -79,7 +79,7 @@ test('what an interrupted run left is listed, and there are three ways to go on'
   expect(calls).toEqual(['resume', 'message', 'leave', 'leave'])
 })
 
-test('something dangerous is not confirmed by Enter alone', async () => {
+test('Enter alone does not confirm a dangerous action', async () => {
   const calls: boolean[] = []
   const onAnswer = (isYes: boolean): number => calls.push(isYes)
   const dangerous = new ConfirmDialog({
@@ -96,7 +96,7 @@ test('something dangerous is not confirmed by Enter alone', async () => {
   expect(calls).toEqual([false, true, false, true])
 })
 
-test('choices stay in sight where what is said above them is longer than the screen', () => {
+test('choices stay visible if the text above them is longer than the screen', () => {
   const matters = Array.from({ length: 40 }, (_, index) => `matter ${index}`)
   const dialog = new ResumeDialog({ theme, matters, onResume: () => {}, onLeave: () => {}, onNewMessage: () => {} })
   dialog.setRows(12)

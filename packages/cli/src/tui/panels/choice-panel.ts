@@ -12,11 +12,11 @@ export interface Choice<Value> {
   value: Value
   label: string
   detail?: string
-  /** Why it cannot be taken, and what helps. */
+  /** Why it cannot be chosen, and what helps. */
   unusable?: string
-  /** It is what holds now. */
+  /** The current value. */
   isCurrent?: boolean
-  /** A letter that takes it, where there is no search. */
+  /** A letter that chooses it, if there is no search. */
   key?: string
 }
 
@@ -26,16 +26,16 @@ interface ChoicePanelOptions<Value> {
   choices: readonly Choice<Value>[]
   /** Sentences and lines above the choices. */
   intro?: readonly string[]
-  /** What is typed seeks; otherwise the digits take a choice. */
+  /** Typing searches; otherwise digits choose. */
   hasSearch?: boolean
-  /** The one to begin with; absent: what holds now, or the first. */
+  /** The initial selection; defaults to the current value or the first. */
   selected?: Value
   onChoose: (value: Value) => void
   onMove?: (value: Value) => void
   onClose: () => void
 }
 
-/** One of several is chosen. */
+/** A choice from a list. */
 export class ChoicePanel<Value> extends FramedPanel {
   readonly #options: ChoicePanelOptions<Value>
   readonly #list = new ListWindow()
@@ -56,7 +56,7 @@ export class ChoicePanel<Value> extends FramedPanel {
     this.#list.select(wanted)
   }
 
-  /** Others to choose from, such as when they have been loaded. What was selected stays so; if nothing was, what holds now is. */
+  /** Replaces the choices, for example once they are loaded. Keeps the selection; if there was none, selects the current value. */
   protected replaceChoices(choices: readonly Choice<Value>[]): void {
     const selected = this.#shown[this.#list.selected]
     this.#choices = choices
@@ -89,7 +89,7 @@ export class ChoicePanel<Value> extends FramedPanel {
         ...(this.#search ? ['type to search'] : []),
         '↑↓ choose',
         ...(this.#search || this.#shown.length < 2 ? [] : [`${this.#keysThatTake()} take`]),
-        'Enter take',
+        'Enter confirm',
         'Esc close',
       ],
       body: (room) => this.#body(room),
@@ -111,7 +111,7 @@ export class ChoicePanel<Value> extends FramedPanel {
     const said = shortened(intro, rows - room - search.length - about.length)
     const { from, to } = this.#list.range(room)
     const list = this.#shown.slice(from, to).map((choice, index) => this.#row(choice, from + index, width))
-    if (list.length === 0) list.push(this.theme.muted('  Nothing matches.'))
+    if (list.length === 0) list.push(this.theme.muted('  No matches.'))
     return [...said, ...search, ...list, ...about]
   }
 
@@ -129,7 +129,7 @@ export class ChoicePanel<Value> extends FramedPanel {
     return `${this.#search ? '' : `${key ?? index + 1}. `}${harmlessLine(label)}${isCurrent ? ' ✓' : ''}`
   }
 
-  /** What had no room behind the selected choice. */
+  /** The detail that did not fit beside the selected choice. */
   #about(width: number): string[] {
     const choice = this.#shown[this.#list.selected]
     if (!choice) return []
@@ -155,7 +155,7 @@ export class ChoicePanel<Value> extends FramedPanel {
     this.#take(choice)
   }
 
-  /** One that cannot be taken is only selected, which shows why. */
+  /** A disabled choice is only selected, which shows why. */
   #take(choice: Choice<Value> | undefined): void {
     if (choice && choice.unusable === undefined) this.#options.onChoose(choice.value)
   }
@@ -165,7 +165,7 @@ function detailOf({ detail = '', unusable }: Pick<Choice<unknown>, 'detail' | 'u
   return harmlessLine(unusable ?? detail)
 }
 
-/** The choices are never pushed out by what is said above them; what has no room is counted. */
+/** The text above never displaces the choices; hidden lines are counted. */
 function shortened(lines: readonly string[], rows: number): readonly string[] {
   if (lines.length <= rows) return lines
   const kept = Math.max(0, rows - 1)

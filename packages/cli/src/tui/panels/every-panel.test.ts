@@ -14,12 +14,12 @@ import { SessionPicker } from './session-picker.ts'
 import { darkTheme as theme, press } from './testing/panel-driver.ts'
 import { TreePanel } from './tree-panel.ts'
 
-/** One sequence of each class, wide and combined letters, tabs, lines, and a word without an end. */
+/** One sequence of each class, wide and combined letters, tabs, lines, and an endless word. */
 const hostile = `\u001b[2J\u001b]0;t\u0007\u001bP1$q\u001b\\\u009b31m\u0090x\u009c\u001b(0\r\b\u007f\u202e漢字👩‍👩‍👧e\u0301\t\n${'x'.repeat(300)} ${'漢'.repeat(90)}`
 const noop = (): void => {}
 
 describe.each(Object.entries(panels()))('%s', (_, panel) => {
-  test('keeps its width and its rows at any size, and only our colours leave it', () => {
+  test('keeps its width and rows at any size, and emits only our colors', () => {
     for (const keys of [[], ['down', 'e', 'l', 's', '4', 'enter'], [hostile.replaceAll(/[^ -~]/g, '')]]) {
       press(panel, ...keys)
       for (let width = 1; width <= 100; width += width < 20 ? 1 : 13) {

@@ -5,12 +5,12 @@ import type { Theme } from '../theme.ts'
 
 export interface FindPanelOptions {
   theme: Theme
-  /** Brings the next place with these words into sight; false where there is none. */
+  /** Scrolls to the next match; false if there is none. */
   onFind: (words: string) => boolean
   onClose: () => void
 }
 
-/** Finds words in the conversation, from the newest backwards. */
+/** Searches the conversation, from the newest message backwards. */
 export class FindPanel extends FramedPanel {
   readonly #options: FindPanelOptions
   readonly #field: TextField
@@ -41,6 +41,6 @@ export class FindPanel extends FramedPanel {
 
   #find(): void {
     const words = this.#field.text.trim()
-    if (words !== '') this.#problem = this.#options.onFind(words) ? '' : 'These words are not in what is loaded.'
+    if (words !== '') this.#problem = this.#options.onFind(words) ? '' : 'No match in the loaded messages.'
   }
 }

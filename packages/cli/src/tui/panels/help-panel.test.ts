@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { HelpPanel } from './help-panel.ts'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
 
-test('keys and commands stand side by side, and the rest is scrolled to', async () => {
+test('keys and commands are side by side, and the rest can be scrolled to', async () => {
   let closed = 0
   const sections = [
     {

@@ -20,7 +20,7 @@ interface HelpPanelOptions {
 
 const closingKeys = ['escape', 'enter', 'q'] as const
 
-/** Keys and commands, to be read. */
+/** Keys and commands. */
 export class HelpPanel extends FramedPanel {
   readonly #options: HelpPanelOptions
   readonly #scroll = new ScrollText()

@@ -2,7 +2,7 @@ import { emptyTranscript, reduceTranscript, text, type Content, type Line } from
 import { expect, test } from 'vitest'
 import { openMatters } from './open-matters.ts'
 
-test('calls without a result, questions without an answer, and a message without an answer are open', () => {
+test('calls without a result, unanswered questions and an unanswered message are open', () => {
   const call = (id: string, command: string): Content => ({
     type: 'tool_use',
     toolUse: { id, name: 'bash', input: { command } },
@@ -32,8 +32,8 @@ test('calls without a result, questions without an answer, and a message without
   expect(steps.map(openMatters)).toEqual([
     [],
     ['your last message has no answer yet'],
-    ['had not begun: bash npm test', 'had not begun: bash ls'],
-    ['had begun: bash npm test', 'had not begun: bash ls'],
-    ['had begun: bash npm test', 'had not begun: bash ls', 'it waits for your answer: Run ls'],
+    ['not started: bash npm test', 'not started: bash ls'],
+    ['started: bash npm test', 'not started: bash ls'],
+    ['started: bash npm test', 'not started: bash ls', 'waiting for your answer: Run ls'],
   ])
 })

@@ -1,10 +1,10 @@
 import type { Transcript, TranscriptItem } from '@tapetree/session'
 
-/** What an interrupted run left open, one line each. Not harmless yet. */
+/** What an interrupted run left open, one line each. Not yet harmless. */
 export function openMatters({ path, permissions }: Pick<Transcript, 'path' | 'permissions'>): string[] {
-  // A change of the model may stand behind what was said last.
+  // A model change may follow the last message.
   const last = path.items.slice(-20).findLast(({ type }) => type === 'user' || type === 'assistant')
-  const asked = permissions.map(({ title }) => `it waits for your answer: ${firstLine(title)}`)
+  const asked = permissions.map(({ title }) => `waiting for your answer: ${firstLine(title)}`)
   return [...(last ? leftBy(last) : []), ...asked]
 }
 
@@ -20,7 +20,7 @@ function leftBy(item: TranscriptItem): string[] {
         .map((key) => input[key])
         .find((value) => typeof value === 'string')
       const call = what === undefined ? name : `${name} ${firstLine(what)}`
-      return status === 'running' ? `had begun: ${call}` : `had not begun: ${call}`
+      return status === 'running' ? `started: ${call}` : `not started: ${call}`
     })
 }
 

@@ -3,12 +3,12 @@ import { expect, test } from 'vitest'
 import { PermissionDialog } from './permission-dialog.ts'
 import { darkTheme, golden, plainTheme, press } from './testing/panel-driver.ts'
 
-test('the whole command, why it is asked and every option are shown', async () => {
+test('shows the full command, the reason and every option', async () => {
   const { dialog } = open([request('a'), request('b')])
   await expect(golden(dialog)).toMatchFileSnapshot('golden/permission-dialog.txt')
 })
 
-test('a digit or the arrows with Enter answer, and the next request appears', () => {
+test('a digit, or the arrows with Enter, answers, and the next request appears', () => {
   const { dialog, answers, clock, closed } = open([request('a'), request('b')])
   press(dialog, '2')
   clock.pass(dialog)
@@ -20,7 +20,7 @@ test('a digit or the arrows with Enter answer, and the next request appears', ()
   expect(closed()).toBe(1)
 })
 
-test('a rejection can say why', () => {
+test('a rejection can give a reason', () => {
   const { dialog, answers } = open([request('a')])
   press(dialog, '4', 'use npm', 'enter')
   expect(answers).toEqual([['a', { optionId: 'reject_once', text: 'use npm' }]])
@@ -31,13 +31,13 @@ test('keys count only once the keyboard has been quiet for 300 ms after it appea
   press(dialog, '1')
   clock.now += 299
   press(dialog, '1', 'enter')
-  expect(dialog.render(80).join('\n')).toContain('That key was not taken')
+  expect(dialog.render(80).join('\n')).toContain('That key was ignored')
   clock.now += 300
   press(dialog, '1')
   expect(answers).toEqual([['a', { optionId: 'allow_once' }]])
 })
 
-test('of a command that is longer than the screen it is said how much is out of sight, and all of it can be read', () => {
+test('a command longer than the screen shows how much is hidden, and can be scrolled', () => {
   const command = Array.from({ length: 60 }, (_, index) => `echo step-${index + 1}`).join('\n')
   const { dialog } = open([request('a', { title: `Run in /work: ${command}\nIt is not allowed by a rule.` })])
   dialog.setRows(20)
@@ -55,21 +55,21 @@ test('of a command that is longer than the screen it is said how much is out of 
   expect(seen.size).toBe(60)
 })
 
-test('what was answered elsewhere goes away and says who answered', () => {
+test('a request answered elsewhere disappears and names who answered', () => {
   const { dialog, answers, clock, closed } = open([request('a'), request('b')])
   dialog.dismiss('phone allowed it.')
   expect(dialog.render(80).join('\n')).toContain('phone allowed it.')
   clock.pass(dialog)
   dialog.update([])
-  expect(dialog.render(80).join('\n')).toContain('This was answered elsewhere.')
+  expect(dialog.render(80).join('\n')).toContain('This was answered on another screen.')
   clock.pass(dialog)
-  // The session goes on meanwhile, and tells the same again and again.
+  // The session continues and reports the same state repeatedly.
   dialog.update([])
   press(dialog, '1')
   expect([answers, closed()]).toEqual([[], 1])
 })
 
-test('nothing in a request can hide or reach the terminal', () => {
+test('nothing in a request can be hidden or reach the terminal', () => {
   const hidden = request('a', {
     title: 'Run in /w: rm -rf \u001b[8mx\u001b[2J\u202e\u200b\u00a0y\nbecause',
     input: { note: 'a\u001b]52;c;x\u0007' },

@@ -12,22 +12,22 @@ import { hardWrapped, wordWrapped } from './parts/text-wrap.ts'
 
 interface PermissionDialogOptions {
   theme: Theme
-  /** Asked and not answered, the oldest first; at least one. */
+  /** Pending requests, oldest first; at least one. */
   requests: readonly OpenQuestion[]
   now?: () => number
   onAnswer: (requestId: string, answer: Answer) => void
-  /** Nothing is to be answered any more, or the user does it later. */
+  /** No request is left, or the user postpones the answer. */
   onClose: () => void
 }
 
 interface Way {
   label: string
   answer: Answer
-  /** The user says why. */
+  /** The user gives a reason. */
   hasWords: boolean
 }
 
-/** Asks whether a tool may do what it would do. One request at a time; the next one appears when it is answered. */
+/** Asks whether a tool may run. One request at a time; the next appears after the answer. */
 export class PermissionDialog extends FramedPanel {
   readonly #options: PermissionDialogOptions
   readonly #keys: QuietKeys
@@ -37,7 +37,7 @@ export class PermissionDialog extends FramedPanel {
   #requests: readonly OpenQuestion[]
   #current: OpenQuestion | undefined
   #words: { field: TextField; way: Way } | undefined
-  /** What became of the request before. */
+  /** The outcome of the previous request. */
   #notice = ''
   #wasEarly = false
 
@@ -50,16 +50,17 @@ export class PermissionDialog extends FramedPanel {
     this.#block = this.#newBlock()
   }
 
-  /** Those that wait now. */
+  /** The requests that are pending now. */
   update(requests: readonly OpenQuestion[]): void {
     this.#requests = requests
     const current = requests.find(({ requestId }) => requestId === this.#current?.requestId)
     if (current && !this.#answered.has(current.requestId)) this.#current = current
-    else if (this.#current && !this.#answered.has(this.#current.requestId)) this.dismiss('This was answered elsewhere.')
+    else if (this.#current && !this.#answered.has(this.#current.requestId))
+      this.dismiss('This was answered on another screen.')
     else this.#next()
   }
 
-  /** Somebody else answered what is shown. It is said, and the next request appears; after the last one, any key closes it. */
+  /** Another client answered the current request. Says so and shows the next one; after the last one, any key closes the dialog. */
   dismiss(reason: string): void {
     this.#notice = harmlessLine(reason)
     if (this.#current) this.#answered.add(this.#current.requestId)
@@ -88,7 +89,7 @@ export class PermissionDialog extends FramedPanel {
       return { title: 'Permission', hints: ['any key closes'], body: ({ width }) => this.#noticeLines(width) }
     const waiting = this.#waiting()
     return {
-      title: `May it use ${harmlessLine(this.#current.tool)}?`,
+      title: `Allow ${harmlessLine(this.#current.tool)}?`,
       ...(waiting.length > 1 && { aside: `1 of ${waiting.length}` }),
       hints: this.#words
         ? ['Enter send', 'Esc back']
@@ -117,7 +118,7 @@ export class PermissionDialog extends FramedPanel {
       ...hardWrapped(what, width).map((line) => theme.strong(line)),
       ...input.flatMap((each) => ['', ...inputLines(each, { theme, width })]),
       ...('truncated' in request && request.truncated
-        ? ['', theme.warning('Its input was too long to be sent here. The conversation shows it.')]
+        ? ['', theme.warning('The input is too long to show here. The conversation shows it.')]
         : []),
     ]
     const hasRoom = rows - notice.length - below.length - reason.length >= leastText
@@ -127,7 +128,9 @@ export class PermissionDialog extends FramedPanel {
   }
 
   #noticeLines(width: number): string[] {
-    const said = this.#wasEarly ? 'That key was not taken: this had only just appeared. Press it again.' : this.#notice
+    const said = this.#wasEarly
+      ? 'That key was ignored, because this dialog had just appeared. Press it again.'
+      : this.#notice
     return said === '' ? [] : wordWrapped(said, width).map((line) => this.theme.warning(line))
   }
 
@@ -151,7 +154,7 @@ export class PermissionDialog extends FramedPanel {
     this.#next()
   }
 
-  /** The next one that waits. After our own last answer the dialog is done; after somebody else's it says so first. */
+  /** Shows the next pending request. After our own last answer the dialog closes; after another client's it says so first. */
   #next(): void {
     const next = this.#waiting()[0]
     if (next === this.#current) return
@@ -177,7 +180,7 @@ export class PermissionDialog extends FramedPanel {
     const all = ways.length > 0 ? ways : plainWays
     const reject = options.find(({ kind }) => kind === 'reject_once')
     const answer: Answer = reject ? { optionId: reject.optionId } : { outcome: 'rejected' }
-    return [...all, { label: 'Do not allow, and say why …', answer, hasWords: true }]
+    return [...all, { label: 'Do not allow, with a reason …', answer, hasWords: true }]
   }
 }
 
@@ -189,7 +192,7 @@ function inputLines(
   return isShort ? [`${theme.muted(`${name}:`)} ${text}`] : [theme.muted(`${name}:`), ...hardWrapped(text, width)]
 }
 
-/** Of a request that names no options. */
+/** The options of a request that names none. */
 const plainWays: readonly Way[] = [
   { label: 'Allow once', answer: { outcome: 'allowed' }, hasWords: false },
   { label: 'Do not allow', answer: { outcome: 'rejected' }, hasWords: false },

@@ -3,7 +3,7 @@ import { permissionText } from './permission-text.ts'
 
 const request = { requestId: 'r', tool: 'bash', options: [] }
 
-test('a command of several lines is whole, and every reason stands below it', () => {
+test('a command of several lines is shown in full, with every reason below it', () => {
   const command = 'git fetch &&\nnpm ci'
   const title = `Run in /code: ${command}\n\`git\`: it does not only read.\n\`npm\`: it does not only read.`
   expect(permissionText({ ...request, title, input: { command } })).toEqual({
@@ -13,7 +13,7 @@ test('a command of several lines is whole, and every reason stands below it', ()
   })
 })
 
-test('where what was given is not to be found, the last line is the reason', () => {
+test('if the argument is not found in the text, the last line is the reason', () => {
   const title = 'Fetch a page\nIt is not known.'
   expect(permissionText({ ...request, title })).toEqual({ what: 'Fetch a page', why: 'It is not known.', input: [] })
 })

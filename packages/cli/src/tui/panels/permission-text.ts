@@ -2,15 +2,15 @@ import type { OpenQuestion } from '@tapetree/client'
 import { harmless } from '../../text/harmless.ts'
 
 interface PermissionText {
-  /** What it would do, whole. */
+  /** The full effect of the call. */
   what: string
-  /** Why that is asked; empty where nobody said. */
+  /** Why it asks; empty if there is no reason. */
   why: string
-  /** What else the call was given. */
+  /** The other arguments of the call. */
   input: readonly { name: string; text: string }[]
 }
 
-/** What a person decides by. Nothing is cut, and nothing in it can hide. */
+/** The basis of the user's decision. Nothing is cut, and nothing in it can be hidden. */
 export function permissionText({ title, tool, input = {} }: OpenQuestion): PermissionText {
   const end = endOfWhat(title, input)
   const what = title.slice(0, end)
@@ -21,7 +21,7 @@ export function permissionText({ title, tool, input = {} }: OpenQuestion): Permi
   return { what: visible(what === '' ? tool : what), why: visible(why), input: rest }
 }
 
-/** Behind the last thing that the call was given, such as a command of several lines; what follows are reasons, a line each. */
+/** After the last argument of the call, such as a command of several lines; reasons follow, one per line. */
 function endOfWhat(title: string, input: Record<string, unknown>): number {
   const given = Object.values(input).filter((value) => typeof value === 'string' && value !== '') as string[]
   const ends = given
@@ -36,7 +36,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '')
 }
 
-/** Letters that cannot be seen, and spaces that are none, are written out. */
+/** Spells out invisible letters and unusual spaces. */
 function visible(text: string): string {
   return harmless(text).replaceAll(
     /[\p{Cf}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu,

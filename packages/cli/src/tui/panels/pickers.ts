@@ -12,7 +12,7 @@ interface ModelPickerOptions {
   onClose: () => void
 }
 
-/** Models, found by any letters of their names. Those without a key say how to get one. */
+/** Models, matched by letters of their names. Models without a key say how to add one. */
 export class ModelPicker extends ChoicePanel<OfferedModel> {
   readonly #current: string | undefined
 
@@ -26,7 +26,7 @@ export class ModelPicker extends ChoicePanel<OfferedModel> {
   }
 }
 
-/** Those that can be used come first. */
+/** Usable models come first. */
 function choicesFor(models: readonly OfferedModel[], current: string | undefined): Choice<OfferedModel>[] {
   const usable = models.filter(({ isUsable }) => isUsable)
   return [...usable, ...models.filter(({ isUsable }) => !isUsable)].map((model) => ({
@@ -70,7 +70,7 @@ export class ModePicker extends ChoicePanel<PermissionMode> {
 interface ThemePickerOptions {
   theme: Theme
   current: ThemeName
-  /** It is selected, to be looked at; on closing, the one before is wanted back. */
+  /** Called with the selected theme as a preview; on closing, the previous one is restored. */
   onPreview?: (name: ThemeName) => void
   onChoose: (name: ThemeName) => void
   onClose: () => void
@@ -79,7 +79,7 @@ interface ThemePickerOptions {
 const looks: Record<ThemeName, string> = {
   dark: 'for dark terminals',
   light: 'for light terminals',
-  'high-contrast': 'the colours of your terminal, nothing dimmed',
+  'high-contrast': 'the colors of your terminal, nothing dimmed',
 }
 
 export class ThemePicker extends ChoicePanel<ThemeName> {
@@ -102,7 +102,7 @@ export class ThemePicker extends ChoicePanel<ThemeName> {
 
 interface ThinkingPickerOptions {
   theme: Theme
-  /** Those that the model offers. */
+  /** The levels that the model supports. */
   levels: readonly string[]
   current?: string
   onChoose: (level: string) => void
@@ -115,7 +115,7 @@ export class ThinkingPicker extends ChoicePanel<string> {
     super({
       theme,
       title: 'Thinking',
-      ...(levels.length === 0 && { intro: ['This model has no levels to choose from.'] }),
+      ...(levels.length === 0 && { intro: ['This model has no thinking levels.'] }),
       choices: levels.map((level) => ({ value: level, label: level, isCurrent: level === current })),
       onChoose,
       onClose,

@@ -3,35 +3,35 @@ import { expect, test } from 'vitest'
 import { QuestionDialog } from './question-dialog.ts'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
 
-test('the question and its answers are shown with what they mean', async () => {
+test('shows the question and its answers with their meaning', async () => {
   await expect(golden(open().dialog)).toMatchFileSnapshot('golden/question-dialog.txt')
 })
 
-test('one answer is taken by its digit', () => {
+test('a digit chooses one answer', () => {
   const { dialog, answers } = open()
   press(dialog, '2')
   expect(answers).toEqual([{ optionId: '2' }])
 })
 
-test('several are ticked with the space bar and sent together', () => {
+test('the space bar selects several, sent together', () => {
   const { dialog, answers } = open()
   press(dialog, ' ', 'down', ' ', 'enter')
   expect(answers).toEqual([{ outcome: 'allowed', text: 'Postgres\nSQLite' }])
 })
 
-test('own words may have several lines', () => {
+test('free text may have several lines', () => {
   const { dialog, answers } = open()
   press(dialog, '3', 'none', 'shift+enter', 'of them', 'enter')
   expect(answers).toEqual([{ outcome: 'allowed', text: 'none\nof them' }])
 })
 
-test('it can be left unanswered, for now or for good', () => {
+test('a question can be postponed or declined', () => {
   const { dialog, answers, closed } = open()
   press(dialog, 'escape', '4')
   expect([answers, closed()]).toEqual([[{ outcome: 'cancelled' }], 1])
 })
 
-test('a question without answers to choose from takes words at once', () => {
+test('a question without options takes free text at once', () => {
   const { dialog, answers } = open({ options: [] })
   press(dialog, 'blue', 'enter')
   expect(answers).toEqual([{ outcome: 'allowed', text: 'blue' }])

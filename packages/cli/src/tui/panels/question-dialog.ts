@@ -15,11 +15,11 @@ interface QuestionDialogOptions {
   request: OpenQuestion
   now?: () => number
   onAnswer: (requestId: string, answer: Answer) => void
-  /** The user answers later, or it was answered elsewhere. */
+  /** The user postpones the answer, or another client answered. */
   onClose: () => void
 }
 
-/** A question of the agent: one of its answers, several of them, or own words. */
+/** A question of the agent: one of its answers, several of them, or free text. */
 export class QuestionDialog extends FramedPanel {
   readonly #options: QuestionDialogOptions
   readonly #keys: QuietKeys
@@ -39,7 +39,7 @@ export class QuestionDialog extends FramedPanel {
     this.#isWriting = request.options.length === 0
   }
 
-  /** Somebody else answered it: that is said, and any key closes it. */
+  /** Another client answered: says so, and any key closes it. */
   dismiss(reason: string): void {
     this.#dismissed = harmlessLine(reason)
   }
@@ -71,7 +71,7 @@ export class QuestionDialog extends FramedPanel {
       title: 'The agent asks',
       hints: this.#isWriting
         ? ['Enter send', 'Shift-Enter new line', back]
-        : ['↑↓ choose', 'Enter answer', 'Space tick several', 'Esc later'],
+        : ['↑↓ choose', 'Enter answer', 'Space select several', 'Esc later'],
       body: (room) => this.#body(room),
     }
   }
@@ -96,7 +96,7 @@ export class QuestionDialog extends FramedPanel {
     else onClose()
   }
 
-  /** Once something is ticked a digit ticks too, and Enter sends all that is. */
+  /** Once an option is checked, digits check too, and Enter sends all checked options. */
   #take(index: number, isEnter: boolean): void {
     const { options } = this.#options.request
     const { ticked } = this.#block
@@ -117,10 +117,10 @@ export class QuestionDialog extends FramedPanel {
   }
 }
 
-const ownWords = 'Answer in my own words …'
+const ownWords = 'Write my own answer …'
 const noAnswer = 'Do not answer'
 
-/** What choosing it means stands in the input of the call. */
+/** The meaning of an option is in the input of the call. */
 function labelOf({ label }: { label: string }, { input }: OpenQuestion): string {
   const given = input?.['options']
   const same: unknown = Array.isArray(given) ? given.find((each) => isOption(each) && each.label === label) : undefined

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { QueuePanel } from './queue-panel.ts'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
 
-test('waiting messages are shown with their kind, what holds them, and that some are cut or not listed', async () => {
+test('queued messages are shown with kind and hold, and whether some are cut or not listed', async () => {
   const messages = [
     waiting('a', { message: 'now use tabs', delivery: 'steer' }),
     waiting('b', { message: 'then write\nthe tests', held: true, imageIds: ['i'] }),
@@ -22,7 +22,7 @@ test('a message is edited in place', async () => {
   expect(calls).toEqual([['edit', 'b', 'text of b please']])
 })
 
-test('messages move, and the one that moved stays selected', () => {
+test('messages move, and the moved one stays selected', () => {
   const { panel, calls } = open()
   press(panel, 'shift+down')
   panel.update(queueOf([waiting('b'), waiting('a'), waiting('c')]))
@@ -49,10 +49,10 @@ test('one or all are held and released, and a follow-up becomes a steer', () => 
   ])
 })
 
-test('a message is removed without a question, and can be pasted back whole', () => {
+test('a message is removed without a question, and can be restored whole', () => {
   const { panel, calls } = open({ messages: [waiting('a', { message: 'cut', truncated: true })] })
   press(panel, 'x')
-  expect(panel.render(80).join('\n')).toContain('p pastes it back')
+  expect(panel.render(80).join('\n')).toContain('p restores it')
   panel.update(queueOf([]))
   press(panel, 'p')
   const pasted = { message: 'all of a', imageIds: [], delivery: 'follow-up' }
@@ -62,7 +62,7 @@ test('a message is removed without a question, and can be pasted back whole', ()
   ])
 })
 
-test('what is edited while it is delivered is not lost', () => {
+test('text edited while its message is delivered is not lost', () => {
   const { panel, calls } = open()
   press(panel, 'enter', '!')
   panel.update(queueOf([waiting('b')]))

@@ -12,22 +12,22 @@ import { wordWrapped } from './parts/text-wrap.ts'
 interface QueuePanelOptions {
   theme: Theme
   queue: StateValues['queue']
-  /** All of a message whose text was cut; undefined where nobody has it. */
+  /** The full text of a message that was cut; undefined if it is not available. */
   fullText: (id: string) => string | undefined
   onEdit: (id: string, message: string) => void
   /** Null: to the end. */
   onMove: (id: string, beforeId: string | null) => void
-  /** Without an id: all. */
+  /** Without an id, all messages. */
   onHold: (id?: string) => void
   onRelease: (id?: string) => void
   onRemove: (id: string) => void
-  /** One that was removed is wanted again. */
+  /** Restores a removed message. */
   onPaste: (removed: { message: string; imageIds: string[]; delivery: Delivery }) => void
   onDelivery: (id: string, delivery: Delivery) => void
   onClose: () => void
 }
 
-/** Messages that wait, to be edited, moved, held and removed. What others do to them meanwhile is shown at once. */
+/** Queued messages, to edit, move, hold and remove. Shows changes by other clients at once. */
 export class QueuePanel extends FramedPanel {
   readonly #options: QueuePanelOptions
   readonly #list = new ListWindow()
@@ -43,7 +43,7 @@ export class QueuePanel extends FramedPanel {
     this.#list.setCount(options.queue.messages.length)
   }
 
-  /** What was selected stays so, wherever it has gone. */
+  /** Keeps the selection when a message moves. */
   update(queue: StateValues['queue']): void {
     const selected = this.#selected()?.id
     this.#queue = queue
@@ -52,7 +52,7 @@ export class QueuePanel extends FramedPanel {
     if (index >= 0) this.#list.select(index)
     const { id } = this.#editing ?? {}
     if (id === undefined || queue.messages.some((message) => message.id === id)) return
-    this.#notice = 'It was delivered or removed while you edited it. Enter adds your text as a new message.'
+    this.#notice = 'The message was delivered or removed while you edited it. Enter adds your text as a new message.'
   }
 
   handleInput(data: string): void {
@@ -68,10 +68,10 @@ export class QueuePanel extends FramedPanel {
     const { messages, total, hold } = this.#queue
     const release = hold ? 'H release all' : 'H hold all'
     return {
-      title: 'Waiting messages',
+      title: 'Queued messages',
       aside: String(Math.max(total, messages.length)),
       hints: this.#editing
-        ? ['Enter keep', 'Shift-Enter new line', 'Esc leave as it was']
+        ? ['Enter save', 'Shift-Enter new line', 'Esc discard changes']
         : [
             'Enter edit',
             'Shift-↑↓ move',
@@ -79,7 +79,7 @@ export class QueuePanel extends FramedPanel {
             'h hold',
             release,
             'x remove',
-            ...(this.#removed ? ['p paste back'] : []),
+            ...(this.#removed ? ['p restore'] : []),
             'Esc close',
           ],
       body: (room) => this.#body(room),
@@ -94,7 +94,7 @@ export class QueuePanel extends FramedPanel {
     const missing = total - messages.length
     const more = missing > 0 ? [theme.muted(`  … and ${missing} more that are not listed`)] : []
     const above = [...held, ...notice].map((line) => theme.warning(line))
-    if (messages.length === 0 && !this.#editing) return [...above, theme.muted('Nothing waits.')]
+    if (messages.length === 0 && !this.#editing) return [...above, theme.muted('The queue is empty.')]
     const field =
       this.#editing?.field.render({ width: width - 2, rows: Math.min(6, rows - 2), focused: this.focused }) ?? []
     const { from, to } = this.#list.range(Math.max(1, rows - above.length - more.length - field.length))
@@ -129,7 +129,7 @@ export class QueuePanel extends FramedPanel {
     else if (key === 'x') {
       const message = this.#wholeText(selected)
       this.#removed = message === undefined ? undefined : { ...selected, message }
-      this.#notice = this.#removed ? 'Removed. p pastes it back, at the end.' : 'Removed.'
+      this.#notice = this.#removed ? 'Removed. p restores it at the end.' : 'Removed.'
       onRemove(id)
     }
   }
@@ -145,7 +145,7 @@ export class QueuePanel extends FramedPanel {
 
   #beginEdit(message: ListedMessage): void {
     const text = this.#wholeText(message)
-    if (text === undefined) this.#notice = 'Its text is too long to be told here, so it cannot be edited.'
+    if (text === undefined) this.#notice = 'The text is too long to load here, so it cannot be edited.'
     else {
       const field = new TextField({ theme: this.theme, text, isMultiline: true })
       this.#editing = { id: message.id, before: field.text, field }

@@ -4,19 +4,19 @@ import { ChoicePanel } from './choice-panel.ts'
 
 interface ResumeDialogOptions {
   theme: Theme
-  /** What the run left, one line for each open matter. */
+  /** What the run left open, one line each. */
   matters: readonly string[]
-  /** Goes on where it was. */
+  /** Resumes the run. */
   onResume: () => void
-  /** It stays as it is, and can be resumed later. */
+  /** Leaves the run as it is; it can be resumed later. */
   onLeave: () => void
-  /** The composer is wanted: what is typed there begins a new run. */
+  /** Returns to the composer: the next message starts a new run. */
   onNewMessage: () => void
 }
 
 type Way = 'resume' | 'leave' | 'message'
 
-/** A run that was interrupted, and what is to be done about it. */
+/** Asks what to do with an interrupted run. */
 export class ResumeDialog extends ChoicePanel<Way> {
   constructor({ theme, matters, onResume, onLeave, onNewMessage }: ResumeDialogOptions) {
     const take: Record<Way, () => void> = { resume: onResume, leave: onLeave, message: onNewMessage }
@@ -24,14 +24,14 @@ export class ResumeDialog extends ChoicePanel<Way> {
       theme,
       title: 'A run was interrupted',
       intro: [
-        matters.length === 0 ? 'Nothing of it is lost.' : 'Nothing of it is lost. What it left:',
+        matters.length === 0 ? 'Nothing is lost.' : 'Nothing is lost. Still open:',
         ...matters.map((matter) => `• ${harmlessLine(matter)}`),
         '',
       ],
       choices: [
-        { value: 'resume', label: 'Resume', detail: 'it goes on where it was' },
-        { value: 'message', label: 'Go on with a new message', detail: 'what is open is closed first' },
-        { value: 'leave', label: 'Leave it', detail: 'nothing changes; /resume goes on later' },
+        { value: 'resume', label: 'Resume', detail: 'continue from the last step' },
+        { value: 'message', label: 'Send a new message', detail: 'closes what is open first' },
+        { value: 'leave', label: 'Leave it', detail: 'nothing changes; /resume resumes it later' },
       ],
       onChoose: (way) => take[way](),
       onClose: onLeave,
@@ -44,7 +44,7 @@ interface ConfirmDialogOptions {
   title: string
   /** What will happen. */
   text: string
-  /** `Yes` and `No` unless there are better words. */
+  /** `Yes` and `No` by default. */
   yes?: string
   no?: string
   /** Enter alone then means no. */
@@ -52,7 +52,7 @@ interface ConfirmDialogOptions {
   onAnswer: (isYes: boolean) => void
 }
 
-/** One question with yes or no. Escape is no. */
+/** A yes-or-no question. Escape means no. */
 export class ConfirmDialog extends ChoicePanel<boolean> {
   constructor({ theme, title, text, yes = 'Yes', no = 'No', isDangerous = false, onAnswer }: ConfirmDialogOptions) {
     super({

@@ -6,11 +6,11 @@ import { golden, plainTheme, press } from './testing/panel-driver.ts'
 beforeEach(() => vi.useFakeTimers({ now: Date.parse('2026-01-10T12:00:00Z') }))
 afterEach(() => vi.useRealTimers())
 
-test('sessions are shown with age, status, cost and how they began', async () => {
+test('sessions are shown with age, status, cost and first message', async () => {
   await expect(golden(open().picker)).toMatchFileSnapshot('golden/session-picker.txt')
 })
 
-test('what is typed seeks in names at once, and in what was said after a pause', () => {
+test('typing searches names at once, and messages after a pause', () => {
   const { picker, calls, data } = open()
   press(picker, 'parser')
   expect(picker.render(80).join('\n')).not.toContain('Fix the build')
@@ -31,14 +31,14 @@ test('what is typed seeks in names at once, and in what was said after a pause',
   expect(calls[1]).toEqual(['open', 'b', 'e'])
 })
 
-test('Enter searches at once where no name fits', () => {
+test('Enter searches at once if no name matches', () => {
   const { picker, calls } = open()
   press(picker, 'zebra', 'enter')
   vi.advanceTimersByTime(400)
   expect(calls).toEqual([['search', 'zebra']])
 })
 
-test('a session is opened, forked, renamed and archived; the folder is left and entered', () => {
+test('a session is opened, forked, renamed and archived; Tab switches between this folder and all', () => {
   const { picker, calls } = open()
   press(picker, 'down', 'enter', 'ctrl+b', 'ctrl+n', ' again', 'enter', 'ctrl+x', 'tab')
   expect(calls).toEqual([
@@ -50,15 +50,15 @@ test('a session is opened, forked, renamed and archived; the folder is left and 
   ])
 })
 
-test('deleting is asked once', () => {
+test('deleting asks once', () => {
   const { picker, calls } = open()
   press(picker, 'ctrl+k')
-  expect(picker.render(80).join('\n')).toContain('Delete “write a parser for dates” with its 12 messages? y / n')
+  expect(picker.render(80).join('\n')).toContain('Delete “write a parser for dates” with 12 messages? y / n')
   press(picker, 'n', 'ctrl+k', 'y')
   expect(calls).toEqual([['delete', 'a']])
 })
 
-test('Escape empties the search, then closes', () => {
+test('Escape clears the search, then closes', () => {
   const { picker, calls } = open()
   press(picker, 'x', 'escape', 'escape')
   vi.advanceTimersByTime(400)

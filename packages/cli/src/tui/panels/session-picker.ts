@@ -14,16 +14,16 @@ import { wordWrapped } from './parts/text-wrap.ts'
 export interface SessionPickerData {
   sessions: readonly SessionInfo[]
   scope: SessionScope
-  /** They are on their way. */
+  /** Still loading. */
   isLoading?: boolean
-  /** What was found for a text that was asked for with `onSearch`. */
+  /** The results of `onSearch` for a text. */
   found?: { text: string; hits: readonly SearchHit[] }
 }
 
-/** Those of the folder one works in, or all. */
+/** Sessions of the working folder, or all. */
 export type SessionScope = 'folder' | 'all'
 
-/** An action without a callback is not offered. */
+/** Actions without a callback are hidden. */
 interface SessionPickerOptions {
   theme: Theme
   data: SessionPickerData
@@ -32,12 +32,12 @@ interface SessionPickerOptions {
   now?: () => number
   onOpen: (sessionId: string, entryId?: string) => void
   onScope: (scope: SessionScope) => void
-  /** What was said in sessions is to be searched; the answer comes with `update`. */
+  /** Requests a search of messages; the results arrive with `update`. */
   onSearch?: (text: string) => void
   onFork?: (sessionId: string) => void
   onRename?: (sessionId: string, name: string) => void
   onArchive?: (sessionId: string) => void
-  /** It was asked about here. */
+  /** Already confirmed here. */
   onDelete?: (sessionId: string) => void
   onClose: () => void
 }
@@ -46,7 +46,7 @@ const pauseMs = 400
 
 type Asking = { type: 'rename'; session: SessionInfo; field: TextField } | { type: 'delete'; session: SessionInfo }
 
-/** Finds a session by its name, or by what was said in it. `close` ends the wait for a pause in typing. */
+/** Finds a session by name or by its messages. `close` cancels the delayed search. */
 export class SessionPicker extends FramedPanel {
   readonly #options: SessionPickerOptions
   readonly #list = new ListWindow()
@@ -128,17 +128,17 @@ export class SessionPicker extends FramedPanel {
 
   #nothing(): string {
     if (this.#data.isLoading) return 'Looking …'
-    if (this.#field.text === '') return 'There are none yet.'
+    if (this.#field.text === '') return 'There are no sessions yet.'
     const canSearch = this.#options.onSearch && this.#searched !== this.#field.text
-    return canSearch ? 'No such name. Enter searches in what was said.' : 'Nothing found.'
+    return canSearch ? 'No session has this name. Enter searches messages.' : 'No matches.'
   }
 
-  /** Which one it is, where it works and how it began. */
+  /** Details of the selected session: id, folder and first message. */
   #preview(width: number): string[] {
     const session = this.#rows[this.#list.selected]?.session
     if (!session) return []
     const { id, cwd, firstText = '', messageCount, estimated } = session
-    const count = estimated ? `${messageCount} or more messages` : counted(messageCount, 'message')
+    const count = estimated ? `at least ${messageCount} messages` : counted(messageCount, 'message')
     const place = [this.#shortIds.get(id) ?? id, harmlessLine(cwd ?? ''), count].filter(Boolean).join(' · ')
     const words = wordWrapped(harmlessLine(firstText.slice(0, width * 3)), width).slice(0, 2)
     return ['', fitText(place, width), ...words].map((line) => this.theme.muted(line))
@@ -150,11 +150,11 @@ export class SessionPicker extends FramedPanel {
     if (this.#asking.type === 'rename') {
       return ['', 'New name:', ...this.#asking.field.render({ width, rows: 1, focused: this.focused })]
     }
-    const question = `Delete “${shownTitle(session)}” with its ${counted(session.messageCount, 'message')}? y / n`
+    const question = `Delete “${shownTitle(session)}” with ${counted(session.messageCount, 'message')}? y / n`
     return ['', ...wordWrapped(question, width).map((line) => this.theme.warning(line))]
   }
 
-  /** False: the key is for somebody else. */
+  /** False if the key is not handled here. */
   #act(data: string): boolean {
     const { onFork, onRename, onArchive, onDelete } = this.#options
     const session = this.#rows[this.#list.selected]?.session

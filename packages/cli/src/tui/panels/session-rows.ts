@@ -6,15 +6,15 @@ import { sessionTitle } from '../../text/session-title.ts'
 
 export interface SessionRow {
   sessionId: string
-  /** The place of what was found by its text. */
+  /** The entry of a message that matched. */
   entryId?: string
-  /** Absent for one that is found and not in the list. */
+  /** Absent for a match whose session is not in the list. */
   session?: SessionInfo
   text: string
   aside: string
 }
 
-/** Sessions whose name, first words or folder have what is typed, or whose ids begin with it; then places where it was said. */
+/** Sessions whose name, first message or folder contains the typed text, or whose id begins with it; then matching messages. */
 export function sessionRows(
   sessions: readonly SessionInfo[],
   { text, hits, now }: { text: string; hits: readonly SearchHit[]; now: number },
@@ -31,12 +31,12 @@ export function sessionRows(
   ]
 }
 
-/** Of what is typed of an id. */
+/** The shortest id prefix that matches. */
 const minIdLength = 4
 
-/** As it is called on the screen. */
+/** The name shown on the screen. */
 export function shownTitle(session: SessionInfo): string {
-  return sessionTitle(session) || 'nothing said yet'
+  return sessionTitle(session) || 'no messages yet'
 }
 
 function sessionRow(session: SessionInfo, now: number): SessionRow {
@@ -52,7 +52,7 @@ function statusWords({ status, queueLength }: SessionInfo): string {
     case 'running':
       return 'running'
     case 'requires_action':
-      return 'waits for you'
+      return 'waiting for you'
     case 'ended':
       return 'ended'
     case 'idle':

@@ -1,6 +1,6 @@
 import type { Entry, SessionInfo, TreeNode } from '@tapetree/session'
 
-/** A row of the tree. What lies deeper hangs on a side branch of what is above it. */
+/** A row of the tree. Deeper rows belong to a side branch of the row above. */
 export type TreeRow = EntryRow | SubagentRow
 
 export interface EntryRow {
@@ -9,9 +9,9 @@ export interface EntryRow {
   entry: Entry
   label?: string
   depth: number
-  /** It is the first of a side branch. */
+  /** The first row of a side branch. */
   isBranchStart: boolean
-  /** The first row behind its side branch, if it begins one; otherwise behind its subagents. */
+  /** The first row after its side branch, if it begins one; otherwise after its subagents. */
   end: number
   isOnPath: boolean
   isLeaf: boolean
@@ -19,17 +19,17 @@ export interface EntryRow {
 
 interface SubagentRow {
   type: 'subagent'
-  /** Of the call and of nothing else. */
+  /** Of the call alone. */
   id: string
   description: string
   state: SubagentState
-  /** Its session, where it is known. */
+  /** Its session, if it is known. */
   sessionId?: string
   depth: number
   isOnPath: boolean
 }
 
-type SubagentState = 'running' | 'waits for you' | 'done' | 'failed' | 'not finished'
+type SubagentState = 'running' | 'waiting for you' | 'done' | 'failed' | 'not finished'
 
 export interface TreeData {
   roots: readonly TreeNode[]
@@ -39,15 +39,15 @@ export interface TreeData {
 }
 
 /**
- * All rows in the order in which they are drawn, made once. The path to the leaf, and on side branches their newest child, go straight
- * down; the other children hang before it, one step deeper, so that a long session does not wander to the right.
+ * All rows in display order, built once. The path to the leaf, and the newest child on side branches, continue straight down. Other
+ * children come before it, one step deeper, so that a long session does not drift to the right.
  */
 export function indexTree({ roots, leafId, subagents = [] }: TreeData): TreeRow[] {
   const path = pathTo(roots, leafId)
   const results = resultsIn(roots)
   const rows: TreeRow[] = []
   const open: Step[] = stepsFor(entriesAmong(roots), 0, path).reverse()
-  // A session of 10,000 entries is 10,000 deep: no recursion.
+  // A session of 10,000 entries is 10,000 levels deep: no recursion.
   for (let step = open.pop(); step; step = open.pop()) {
     if (step.type === 'close') {
       step.row.end = rows.length
@@ -75,7 +75,7 @@ function stepsFor(children: readonly TreeNode[], depth: number, path: ReadonlySe
   ]
 }
 
-/** Labels and names are notes on other entries and no place to go to. What hangs on one hangs on what it hangs on. */
+/** Labels and names annotate other entries and are not places to go to. Their children move up to their parent. */
 function entriesAmong(nodes: readonly TreeNode[]): TreeNode[] {
   if (!nodes.some(isNote)) return [...nodes]
   const entries: TreeNode[] = []
@@ -167,5 +167,5 @@ function subagentRows(
 function stateOf(session: SessionInfo | undefined, hasFailed: boolean | undefined): SubagentState {
   if (hasFailed !== undefined) return hasFailed ? 'failed' : 'done'
   if (session?.status === 'running') return 'running'
-  return session?.status === 'requires_action' ? 'waits for you' : 'not finished'
+  return session?.status === 'requires_action' ? 'waiting for you' : 'not finished'
 }

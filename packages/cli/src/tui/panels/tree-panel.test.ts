@@ -7,7 +7,7 @@ test('branches, the path, labels, compactions, summaries and subagents are drawn
   await expect(golden(open().panel)).toMatchFileSnapshot('golden/tree-panel.txt')
 })
 
-test('it begins where the session stands, goes elsewhere, and may leave a summary', () => {
+test('it starts at the current entry, moves elsewhere, and may leave a summary', () => {
   const { panel, calls } = open()
   press(panel, 'enter', 'home', 'enter', 's', 'enter', 's', 'keep the names', 'enter')
   expect(calls).toEqual([
@@ -18,7 +18,7 @@ test('it begins where the session stands, goes elsewhere, and may leave a summar
   ])
 })
 
-test('an entry is labelled and forked from, and a subagent is opened', () => {
+test('an entry is labeled and forked from, and a subagent is opened', () => {
   const { panel, calls } = open()
   press(panel, 'home', 'l', 'start', 'enter', 'f', 'down', 'down', 'enter')
   expect(calls).toEqual([
@@ -28,7 +28,7 @@ test('an entry is labelled and forked from, and a subagent is opened', () => {
   ])
 })
 
-test('a side branch folds to its first row, and says how much it hides', async () => {
+test('a side branch folds to its first row, and shows how much it hides', async () => {
   const { panel } = open()
   press(panel, '/', 'with a table', 'enter', 'escape', 'down', 'left', 'left')
   await expect(golden(panel)).toMatchFileSnapshot('golden/tree-panel-folded.txt')
@@ -36,7 +36,7 @@ test('a side branch folds to its first row, and says how much it hides', async (
   expect(shown(panel)).toEqual(shown(open().panel))
 })
 
-test('a search and the filters show only what they find, and Escape shows all again', () => {
+test('a search and the filters show only matches, and Escape shows all again', () => {
   const { panel, calls } = open()
   press(panel, '/', 'TABLE with')
   expect(shown(panel)).toEqual(['├─○ user: with a table'])
@@ -48,7 +48,7 @@ test('a search and the filters show only what they find, and Escape shows all ag
   expect(calls).toEqual([['close']])
 })
 
-test('of 10,000 entries a frame reads only those in sight', () => {
+test('of 10,000 entries a frame reads only the visible ones', () => {
   let reads = 0
   const { panel } = open({ roots: longTree(10_000, () => reads++), leafId: 'e9999' })
   panel.setRows(30)
@@ -73,7 +73,7 @@ function open({ roots = smallTree(), leafId = 'end' }: { roots?: TreeNode[]; lea
   return { panel, calls }
 }
 
-/** The rows without the frame, the sign, and what stands at the right end. */
+/** The rows without the frame, the symbol, and the text at the right end. */
 function shown(panel: TreePanel): string[] {
   const lines = panel.render(80).filter((line) => /[●○◆⤷] /.test(line))
   return lines.map(

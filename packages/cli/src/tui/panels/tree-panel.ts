@@ -13,27 +13,27 @@ import { harmlessLine } from '../../text/harmless.ts'
 interface TreePanelOptions {
   theme: Theme
   tree: TreeData
-  /** The session goes on from there; what is left may leave a summary. */
+  /** The session continues from there; the abandoned branch may be summarized. */
   onGo: (entryId: string, options: NavigateOptions) => void
-  /** An empty label takes it away. */
+  /** An empty label removes it. */
   onLabel: (entryId: string, label: string) => void
   onFork: (entryId: string) => void
-  /** A subagent is looked at. */
+  /** Opens a subagent. */
   onOpenSession: (sessionId: string) => void
   onClose: () => void
 }
 
 type Typing = { type: 'search' | 'label' | 'summary'; row: EntryRow | undefined; field: TextField }
 
-const filters: readonly TreeFilter[] = ['all', 'yours', 'labelled']
-const filterNames: Record<TreeFilter, string> = { all: 'all', yours: 'your messages', labelled: 'labelled' }
+const filters: readonly TreeFilter[] = ['all', 'yours', 'labeled']
+const filterNames: Record<TreeFilter, string> = { all: 'all', yours: 'your messages', labeled: 'labeled' }
 const questions: Record<Typing['type'], string> = {
   search: 'Search:',
-  label: 'Label (empty: none):',
-  summary: 'Summarise what is left behind. What should it keep? (may be empty)',
+  label: 'Label (empty to remove):',
+  summary: 'Summarize the branch you leave. What should the summary keep? (optional)',
 }
 
-/** The whole tree of a session: where it branched, where it stands, and a way to every place in it. */
+/** The whole tree of a session: its branches, the current entry, and a way to every entry. */
 export class TreePanel extends FramedPanel {
   readonly #options: TreePanelOptions
   readonly #rows = new TreeRows()
@@ -69,7 +69,7 @@ export class TreePanel extends FramedPanel {
       title: 'Session tree',
       aside: `${found}, ${this.#rows.count}`,
       hints: this.#typing
-        ? ['Enter take', 'Esc back']
+        ? ['Enter confirm', 'Esc back']
         : [
             'Enter go there',
             's go, with a summary',
@@ -99,7 +99,7 @@ export class TreePanel extends FramedPanel {
       const isSelected = position === this.#list.selected
       lines.push(treeLine(row, { isSelected, hidden: this.#rows.hiddenBy(row), theme, width }))
     }
-    if (lines.length === 0) lines.push(theme.muted('Nothing here. Tab shows all, Esc ends a search.'))
+    if (lines.length === 0) lines.push(theme.muted('No entries. Tab shows all, Esc ends a search.'))
     return [...lines, ...field]
   }
 
@@ -154,7 +154,7 @@ export class TreePanel extends FramedPanel {
     this.#keepSelected(() => this.#rows.filterBy(next ?? 'all'))
   }
 
-  /** Folds the side branch that begins here, or goes up to where this one begins. */
+  /** Folds the side branch that begins here, or moves up to its start. */
   #foldOrRise(): void {
     const row = this.#rows.at(this.#list.selected)
     if (!row) return
@@ -176,7 +176,7 @@ export class TreePanel extends FramedPanel {
   }
 }
 
-/** One row as it is drawn: `● ` is on the current path, `◆ ` where the session stands, `○ ` elsewhere, `⤷ ` a subagent. */
+/** One row: `● ` is on the current path, `◆ ` is the current entry, `○ ` elsewhere, `⤷ ` a subagent. */
 function treeLine(
   row: TreeRow,
   { isSelected, hidden, theme, width }: { isSelected: boolean; hidden: number; theme: Theme; width: number },
@@ -196,7 +196,7 @@ function treeLine(
   return listRow({ isSelected, text, ...(style && { style }), aside }, theme, width)
 }
 
-/** Two columns a branch. Of very deep ones the outer lines are left out, with a sign. */
+/** Two columns per branch. Very deep rows leave out the outer lines, with an ellipsis. */
 function branchLines(row: TreeRow, { isFolded, most }: { isFolded: boolean; most: number }): string {
   if (row.depth === 0) return ''
   const depth = Math.min(row.depth, Math.max(1, most))

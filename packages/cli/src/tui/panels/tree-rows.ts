@@ -1,15 +1,15 @@
 import { describeEntry } from '../../text/describe-entry.ts'
 import { indexTree, type EntryRow, type TreeData, type TreeRow } from './tree-index.ts'
 
-export type TreeFilter = 'all' | 'yours' | 'labelled'
+export type TreeFilter = 'all' | 'yours' | 'labeled'
 
 const searchedLength = 2000
 
-/** Which rows of the tree are to be seen: not folded away, and found. Rows are numbers into the index, which is made once. */
+/** The visible rows of the tree: not folded, and matching the filter. Rows are numbers into the index, which is built once. */
 export class TreeRows {
   #rows: TreeRow[] = []
   #shown: number[] = []
-  /** Starts of side branches that are shown without the rest, by their ids. */
+  /** Ids of the starts of folded side branches. */
   readonly #folded = new Set<string>()
   #texts: (string | undefined)[] = []
   #filter: TreeFilter = 'all'
@@ -27,7 +27,7 @@ export class TreeRows {
     return this.#rows[this.#shown[position] ?? -1]
   }
 
-  /** Where the entry is shown; where it is not, where the nearest one before it is. */
+  /** The row of an entry or, if it is hidden, of the nearest visible one before it. */
   positionOf(id: string | undefined): number {
     const wanted = this.#rows.findIndex((row) => row.id === id)
     if (wanted === -1) return -1
@@ -54,12 +54,12 @@ export class TreeRows {
     this.#choose()
   }
 
-  /** It begins a side branch of more than one row, and the others are shown. */
+  /** The row begins an unfolded side branch of more than one row. */
   canFold(row: TreeRow): boolean {
     return row.type === 'entry' && row.isBranchStart && !this.#folded.has(row.id) && this.#sizeOf(row) > 1
   }
 
-  /** How many rows a folded branch hides; 0 where the row is not one. */
+  /** How many rows a folded branch hides; 0 if the row is not one. */
   hiddenBy(row: TreeRow): number {
     return row.type === 'entry' && this.#folded.has(row.id) ? this.#sizeOf(row) - 1 : 0
   }
@@ -70,7 +70,7 @@ export class TreeRows {
     this.#choose()
   }
 
-  /** All side branches, or none. */
+  /** Folds all side branches, or none. */
   foldAll(): void {
     const starts = this.#rows.filter((row) => row.type === 'entry' && row.isBranchStart)
     if (this.#folded.size > 0) this.#folded.clear()
@@ -78,7 +78,7 @@ export class TreeRows {
     this.#choose()
   }
 
-  /** The start of the side branch that a row lies in. */
+  /** The start of the side branch that contains a row. */
   branchOf(row: TreeRow): TreeRow | undefined {
     const at = this.#rows.indexOf(row)
     return this.#rows.findLast(
@@ -91,7 +91,7 @@ export class TreeRows {
     return row.end - this.#rows.indexOf(row)
   }
 
-  /** A search looks into folded branches too. */
+  /** A search includes folded branches. */
   #choose(): void {
     this.#shown = []
     const isSearching = this.#search.length > 0
@@ -116,7 +116,7 @@ function passes(row: TreeRow, filter: TreeFilter): boolean {
       return true
     case 'yours':
       return row.type === 'entry' && row.entry.type === 'message' && row.entry.message.role === 'user'
-    case 'labelled':
+    case 'labeled':
       return row.type === 'entry' && row.label !== undefined
     default:
       filter satisfies never

@@ -13,7 +13,7 @@ export interface HeardRequestsOptions {
   remarks: Remarks
 }
 
-/** What the session asks, each once: permissions, questions, and what becomes of a run that was left behind. */
+/** Asks each request of the session once: permissions, questions, and interrupted runs. */
 export class HeardRequests {
   readonly #options: HeardRequestsOptions
   readonly #asked = new Set<string>()
@@ -22,7 +22,7 @@ export class HeardRequests {
     this.#options = options
   }
 
-  /** What was put off is asked again. */
+  /** Asks a postponed request again. */
   reset(): void {
     this.#asked.clear()
   }
@@ -42,7 +42,7 @@ export class HeardRequests {
     return this.#leftBehind(waiting.runId)
   }
 
-  /** Own words are an answer to a question, and never to a permission. */
+  /** Free text can answer a question, but never a permission. */
   #question(request: OpenQuestion): NumberedChoice {
     return {
       ...this.#request(request),
@@ -55,14 +55,14 @@ export class HeardRequests {
     const { what, why, input } = permissionText(request)
     const details = [...what.split('\n'), why, ...input.map(({ name, text }) => `${name}: ${text}`)]
     const choice = this.#request(request)
-    // As on the screen, of a request that names no options.
+    // The same default options as on the screen.
     const plain = [
       { label: 'Allow once', take: () => this.#answer(request, { outcome: 'allowed' }) },
       { label: 'Do not allow', take: () => this.#answer(request, { outcome: 'rejected' }) },
     ]
     return {
       ...choice,
-      question: [`May it use ${harmlessLine(request.tool)}?`, ...details].filter((line) => line !== ''),
+      question: [`Allow ${harmlessLine(request.tool)}?`, ...details].filter((line) => line !== ''),
       options: choice.options.length > 0 ? choice.options : plain,
     }
   }
@@ -72,7 +72,7 @@ export class HeardRequests {
     const { requestId, options } = request
     return {
       options: options.map(({ optionId, label }) => ({ label, take: () => this.#answer(request, { optionId }) })),
-      leave: () => remarks.say('It waits for your answer. Enter on an empty line asks again.'),
+      leave: () => remarks.say('Your answer is pending. Enter on an empty line asks again.'),
       isOpen: () => session.handle?.transcript.permissions.some((each) => each.requestId === requestId) ?? false,
     }
   }
@@ -83,7 +83,7 @@ export class HeardRequests {
     return {
       question: ['A run was interrupted.', ...matters.map(harmlessLine)],
       options: [{ label: 'Resume it', take: () => remarks.watch(actions.resume()) }],
-      leave: () => remarks.say('Left as it is. /resume takes it up.'),
+      leave: () => remarks.say('Left as it is. /resume resumes it.'),
       isOpen: () => {
         const waiting = session.handle?.state('run')?.waitingFor
         return waiting?.type === 'resume' && waiting.runId === runId

@@ -10,12 +10,12 @@ const pasteStart = '\u001b[200~'
 const pasteEnd = '\u001b[201~'
 const segments = new Intl.Segmenter()
 
-/** A line that is typed at the end of what was written, as a terminal itself echoes it. The cursor goes nowhere else. */
+/** A line typed at the end of the output, as a terminal echoes it. The cursor stays at the end. */
 export class LineInput {
   readonly #options: LineInputOptions
   #text = ''
   #question = '> '
-  /** Nothing stands on the line yet. */
+  /** The line is still empty. */
   #isFresh = true
 
   constructor(options: LineInputOptions) {
@@ -30,7 +30,7 @@ export class LineInput {
     this.#text = text
   }
 
-  /** What is asked for. */
+  /** The current prompt. */
   ask(question: string): void {
     this.#question = question
   }
@@ -41,7 +41,7 @@ export class LineInput {
     this.#options.write(`${this.#question}${this.#text.replaceAll('\n', ' ')}`)
   }
 
-  /** Says something on lines of its own. What was typed so far is said again behind it. */
+  /** Prints lines, then repeats the text typed so far. */
   interrupt(lines: readonly string[]): void {
     if (lines.length === 0) return
     this.#options.write(`${this.#isFresh ? '' : '\r\n'}${lines.join('\r\n')}\r\n`)
@@ -58,7 +58,7 @@ export class LineInput {
       return this.prompt()
     }
     const typed = decodeKittyPrintable(data) ?? data
-    // What is left are keys that have no sign, such as arrows.
+    // The remaining keys have no character, such as arrows.
     if (!typed.startsWith('\u001b') && typed.charCodeAt(0) >= 32) this.#add(typed)
   }
 
@@ -76,7 +76,7 @@ export class LineInput {
     this.#options.write('\b \b')
   }
 
-  /** A backslash at the end of a line: the message goes on. */
+  /** A backslash at the end of a line continues the message. */
   #enter(): void {
     this.#options.write('\r\n')
     this.#isFresh = true

@@ -2,28 +2,28 @@ import { harmlessLine } from '../../text/harmless.ts'
 
 /** A choice that is read aloud and answered with a number. */
 export interface NumberedChoice {
-  /** Harmless already. */
+  /** Already harmless. */
   question: readonly string[]
   options: readonly { label: string; take: () => void }[]
-  /** Where own words are an answer too. */
+  /** Set if free text is an answer too. */
   takeWords?: (words: string) => void
-  /** An empty line. */
+  /** Called for an empty line. */
   leave: () => void
-  /** Where it may have been answered elsewhere meanwhile. */
+  /** Whether another client may have answered meanwhile. */
   isOpen?: () => boolean
 }
 
 export function choiceLines({ question, options, takeWords }: NumberedChoice): string[] {
   const numbers = options.length === 0 ? '' : `Type a number from 1 to ${options.length}`
-  const words = takeWords ? (numbers === '' ? 'Type your answer' : ', or your own words') : ''
+  const words = takeWords ? (numbers === '' ? 'Type your answer' : ', or your own text') : ''
   return [
     ...question,
     ...options.map(({ label }, index) => `${index + 1}. ${harmlessLine(label)}`),
-    `${numbers}${words}. An empty line leaves it for later.`,
+    `${numbers}${words}. An empty line postpones it.`,
   ]
 }
 
-/** Takes what was typed. Gives what to say where it is no answer. */
+/** Handles typed input. Returns a message if it is not a valid answer. */
 export function answerChoice(choice: NumberedChoice, line: string): string | undefined {
   const typed = line.trim()
   if (typed === '') {
@@ -39,5 +39,5 @@ export function answerChoice(choice: NumberedChoice, line: string): string | und
     choice.takeWords(typed)
     return undefined
   }
-  return `${harmlessLine(typed)} is none of the numbers. Type 1 to ${choice.options.length}.`
+  return `${harmlessLine(typed)} is not one of the numbers. Type 1 to ${choice.options.length}.`
 }

@@ -21,7 +21,7 @@ export interface NumberedListsOptions {
 
 const offered = 20
 
-/** Where nothing is drawn: what would be a panel is a list with numbers. */
+/** Numbered lists, in place of panels. */
 export class NumberedLists implements Chooser {
   readonly #options: NumberedListsOptions
 
@@ -54,7 +54,7 @@ export class NumberedLists implements Chooser {
     )
     const levels = model?.thinkingLevels ?? []
     this.#offer(
-      'How long it thinks:',
+      'How long the model thinks:',
       levels.map((level) => ({ label: level, take: () => void actions.setThinking(level) })),
     )
   }
@@ -62,7 +62,7 @@ export class NumberedLists implements Chooser {
   async mode(): Promise<void> {
     const { actions } = this.#options
     this.#offer(
-      'What it may do without asking:',
+      'What the agent may do without asking:',
       permissionModes.map((mode) => ({
         label: `${mode}: ${modeMeanings[mode]}`,
         take: () => void actions.setMode(mode),
@@ -74,7 +74,7 @@ export class NumberedLists implements Chooser {
     const { source, actions, cwd } = this.#options
     const sessions = await source.list({ cwd, limit: offered })
     this.#offer(
-      'Sessions of this folder, the newest first:',
+      'Sessions of this folder, newest first:',
       sessions.map(({ id, name, firstText = '' }) => ({
         label: name || firstText.slice(0, 100) || id,
         take: () => void actions.open(id),
@@ -82,16 +82,16 @@ export class NumberedLists implements Chooser {
     )
   }
 
-  /** Places to go back to: what the user said. Forks and labels are for the command line. */
+  /** Entries to return to: the user's messages. Forks and labels are left to the command line. */
   async tree(): Promise<void> {
     const { session, actions } = this.#options
     const { handle } = session
     const items = (handle?.transcript.path.items.slice() ?? []).filter(({ type }) => type === 'user').slice(-offered)
     this.#offer(
-      'Go on from one of your messages:',
+      'Continue from one of your messages:',
       items.map((item: TranscriptItem) => ({
         label: plainItem(item)[0] ?? item.id,
-        take: () => void actions.attempt('Going there', async () => handle?.navigate(item.id)),
+        take: () => void actions.attempt('Moving there', async () => handle?.navigate(item.id)),
       })),
     )
   }
@@ -101,7 +101,7 @@ export class NumberedLists implements Chooser {
     const { handle } = session
     const waiting = handle?.transcript.waiting ?? []
     this.#offer(
-      'Messages that wait. A number removes one:',
+      'Queued messages. A number removes one:',
       waiting.map(({ id, message, delivery }) => ({
         label: `${delivery}: ${harmlessLine(message)}`,
         take: () => void actions.attempt('Removing', async () => handle?.changeQueue('queue.remove', { id })),

@@ -3,7 +3,7 @@ import { keys, startChat } from '../testing/chat-driver.ts'
 
 const look = { screenReader: true }
 
-test('lines are only added: who speaks comes first, and the cursor goes nowhere', async () => {
+test('lines are only added: the author comes first, and the cursor never moves back', async () => {
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   await terminal.waitFor('Type a message')
@@ -26,7 +26,7 @@ test('lines are only added: who speaks comes first, and the cursor goes nowhere'
   expect(terminal.written).not.toContain('\u001b')
 })
 
-test('a permission is a numbered choice, and a number that is none of them is asked again', async () => {
+test('a permission is a numbered choice, and an invalid number asks again', async () => {
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   handle.startRun()
@@ -43,13 +43,13 @@ test('a permission is a numbered choice, and a number that is none of them is as
   await terminal.waitFor('2. Do not allow')
   terminal.type('7')
   terminal.press(keys.enter)
-  await terminal.waitFor('7 is none of the numbers')
+  await terminal.waitFor('7 is not one of the numbers')
   terminal.type('2')
   terminal.press(keys.enter)
   expect(handle.calls).toEqual([{ op: 'permission.answer', args: { request_id: 'p1', option_id: 'no' } }])
 })
 
-test('a panel is a list with numbers', async () => {
+test('a panel is a numbered list', async () => {
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   await terminal.waitFor('Type a message')
@@ -62,7 +62,7 @@ test('a panel is a list with numbers', async () => {
   expect(handle.calls).toEqual([{ op: 'set_config', args: { mode: 'plan' } }])
 })
 
-test('words that are typed do not give leave, and what was answered elsewhere is not asked any longer', async () => {
+test('typed text never grants a permission, and a request answered elsewhere is withdrawn', async () => {
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   handle.startRun()
@@ -70,10 +70,10 @@ test('words that are typed do not give leave, and what was answered elsewhere is
   await terminal.waitFor('2. Do not allow')
   terminal.type('what does it do?')
   terminal.press(keys.enter)
-  await terminal.waitFor('is none of the numbers')
+  await terminal.waitFor('is not one of the numbers')
   handle.resolve('p1')
-  await terminal.waitFor('needs no answer any more')
-  handle.ask({ requestId: 'q1', tool: 'ask_user', title: 'Which colour?', options: [] })
+  await terminal.waitFor('no longer needs an answer')
+  handle.ask({ requestId: 'q1', tool: 'ask_user', title: 'Which color?', options: [] })
   await terminal.waitFor('Type your answer')
   terminal.type('green')
   terminal.press(keys.enter)

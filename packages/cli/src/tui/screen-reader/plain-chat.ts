@@ -19,7 +19,7 @@ import { runWords } from '../views/status-line.ts'
 
 const saidAtStart = 10
 
-/** The chat for a screen reader: lines are only ever added, nothing moves, and a choice is a number that is typed. */
+/** The chat for a screen reader: only adds lines, never redraws, and choices are typed numbers. */
 export class PlainChat {
   readonly #options: ChatOptions
   readonly #terminal: Terminal
@@ -70,7 +70,7 @@ export class PlainChat {
     this.#terminal.stop()
   }
 
-  /** Gives the terminal to the shell for a while. */
+  /** Hands the terminal to the shell for a while. */
   pause(): void {
     if (this.#isRestored) return
     this.#terminal.write('\r\n')
@@ -89,7 +89,7 @@ export class PlainChat {
     this.#listen()
     const { notices = [] } = this.#options
     this.#input.interrupt([
-      'tapetree. Type a message and Enter. /help lists commands.',
+      'tapetree. Type a message and press Enter. /help lists commands.',
       ...notices.map(({ text }) => text),
     ])
     this.#input.prompt()
@@ -167,7 +167,7 @@ export class PlainChat {
     this.#input.interrupt([...lines, ...progress])
     if (this.#choice?.isOpen?.() === false) {
       this.#endChoice()
-      this.#input.interrupt(['That needs no answer any more.'])
+      this.#input.interrupt(['That no longer needs an answer.'])
     }
     if (progress.length > 0 && !session.isBusy) this.#input.prompt()
     this.#ticker.run(session.isBusy)
@@ -184,7 +184,7 @@ export class PlainChat {
     this.#heard.skip(items.slice(0, Math.max(0, items.length - saidAtStart)))
     if (access?.type === 'read-only') this.#input.interrupt([`Read-only: ${harmlessLine(access.reason)}`])
     if (items.length > saidAtStart)
-      this.#input.interrupt([`${items.length - saidAtStart} items before these are not read again.`])
+      this.#input.interrupt([`${items.length - saidAtStart} earlier items are not read again.`])
   }
 
   #askNext(): void {
@@ -194,16 +194,16 @@ export class PlainChat {
   }
 }
 
-/** Which items have been said, so that each is said once and what is added to it afterwards too. */
+/** Which items were printed, so that each item and each addition to it is printed once. */
 class HeardItems {
   #heard = new Map<string, string[]>()
 
-  /** Without saying them: those that were there before. */
+  /** Marks existing items as printed. */
   skip(items: Iterable<TranscriptItem>): void {
     for (const item of items) this.#heard.set(item.id, plainItem(item))
   }
 
-  /** Lines that are new. An item is said when it is in the log: half sentences are not read aloud. */
+  /** New lines. An item is printed once it is in the log: partial sentences are not read aloud. */
   news({ path }: Transcript, isBusy: boolean): string[] {
     const lines: string[] = []
     for (const item of path.items.slice(-window)) {
@@ -226,12 +226,12 @@ class HeardItems {
   }
 }
 
-/** Only the newest can change. */
+/** Only the newest item can change. */
 const window = 50
-/** Who goes back further hears the last of them once more. */
+/** After going back further, the last items are printed once more. */
 const mostHeard = 3000
 
-/** Calls that still run are said when they are done. */
+/** Active calls are printed when they are done. */
 function finished(item: TranscriptItem): string[] {
   if (item.type !== 'assistant') return plainItem(item)
   const parts = item.parts.filter((part) => part.type !== 'tool_call' || part.result !== undefined)
@@ -240,7 +240,7 @@ function finished(item: TranscriptItem): string[] {
 
 const patienceMs = 15_000
 
-/** What a run does, in few words: that it works, what it waits for, that it still works, and that it is done. */
+/** The activity of a run in few words: started, waiting, still working, done. */
 class HeardProgress {
   readonly #now: () => number
   #startedAt: number | undefined
@@ -268,7 +268,7 @@ class HeardProgress {
     return lines
   }
 
-  /** Called now and then: says that it still works, not too often. */
+  /** Called periodically: says that the run is still working, not too often. */
   patience(): string[] {
     const now = this.#now()
     if (this.#startedAt === undefined || now - this.#saidAt < patienceMs) return []

@@ -8,10 +8,10 @@ import { ScriptedSource } from './scripted-source.ts'
 export interface RunningChat extends AsyncDisposable {
   terminal: GridTerminal
   source: ScriptedSource
-  /** Of the session that is shown first. */
+  /** Of the first session. */
   handle: ScriptedHandle
   ended: Promise<ChatEnd>
-  /** Milliseconds; a test moves it. */
+  /** Milliseconds; a test advances it. */
   clock: { now: number }
 }
 
@@ -47,7 +47,7 @@ export function pasted(text: string): string {
   return `\u001b[200~${text}\u001b[201~`
 }
 
-/** The real chat over a scripted session and a grid. */
+/** The real chat with a scripted session and a grid terminal. */
 export function startChat({ look, size, access, arrange, ...options }: ChatDriverOptions = {}): RunningChat {
   const terminal = new GridTerminal(size)
   const source = new ScriptedSource()
@@ -57,7 +57,7 @@ export function startChat({ look, size, access, arrange, ...options }: ChatDrive
   const ended = runChat({
     source,
     first: source.opened('first', access),
-    look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, colour: true, ...look },
+    look: { theme: 'dark', vim: false, screenReader: false, altScreen: true, color: true, ...look },
     cwd: '/work',
     home: '/home',
     env: {},

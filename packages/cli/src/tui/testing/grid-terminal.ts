@@ -3,10 +3,10 @@ import xterm from '@xterm/headless'
 
 const { Terminal } = xterm
 
-/** A terminal without a window: what the screen writes becomes a grid that a test reads, and a test types. */
+/** A terminal without a window: renders output into a grid for tests, and accepts typed input. */
 export class GridTerminal implements UiTerminal {
   readonly kittyProtocolActive = false
-  /** All bytes that came, for whoever looks at sequences. */
+  /** All bytes received, for tests of escape sequences. */
   written = ''
   isStarted = false
   title = ''
@@ -30,7 +30,7 @@ export class GridTerminal implements UiTerminal {
     return this.#grid.rows
   }
 
-  /** The rows that are visible, without blanks at their ends. */
+  /** The visible rows, without trailing spaces. */
   screen(): string[] {
     const { active } = this.#grid.buffer
     return Array.from(
@@ -39,7 +39,7 @@ export class GridTerminal implements UiTerminal {
     )
   }
 
-  /** With what was scrolled out. */
+  /** With the scrollback. */
   scrollback(): string[] {
     const { active } = this.#grid.buffer
     return Array.from({ length: active.length }, (_, row) => active.getLine(row)?.translateToString(true) ?? '')
@@ -63,7 +63,7 @@ export class GridTerminal implements UiTerminal {
     this.#onResize()
   }
 
-  /** Resolves when the screen shows it, by what is written and never by time. */
+  /** Resolves when the screen shows it. Waits for output, never for time. */
   async waitFor(wanted: string | RegExp | ((screen: string) => boolean)): Promise<string> {
     const holds = (): string | undefined => {
       const text = this.screen().join('\n')
@@ -91,7 +91,7 @@ export class GridTerminal implements UiTerminal {
     }
   }
 
-  /** All that was written is in the grid. */
+  /** All output so far is in the grid. */
   settled(): Promise<void> {
     return new Promise((resolve) => this.#grid.write('', resolve))
   }
@@ -109,7 +109,7 @@ export class GridTerminal implements UiTerminal {
   }
 
   async drainInput(): Promise<void> {
-    // Nobody types on.
+    // Input has ended.
   }
 
   write(data: string): void {
@@ -146,6 +146,6 @@ export class GridTerminal implements UiTerminal {
   }
 
   setProgress(): void {
-    // Not shown in a grid.
+    // A grid does not show it.
   }
 }

@@ -24,13 +24,13 @@ import {
 } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 
-/** What a test says a command comes to. */
+/** The result of a command, set by a test. */
 export type Reply = (op: Operation, args: unknown) => unknown
 
-/** A session whose log a test writes line by line, and whose commands are only remembered. */
+/** A session whose log a test writes line by line, and which only records its commands. */
 export class ScriptedHandle extends SessionCommands implements SessionHandle {
   readonly sessionId: string
-  /** What was asked for, in order. */
+  /** The commands, in order. */
   readonly calls: { op: Operation; args: unknown }[] = []
   readonly presence: PresenceNews[] = []
   /** How many entries it was asked to keep, each time. */
@@ -134,7 +134,7 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
     this.record({ type: 'permission_result', permissionResult: { requestId, outcome: 'allowed' } })
   }
 
-  /** Text in flight, behind what has come of it. */
+  /** Streamed text, after what has arrived of it. */
   stream(item: string, words: string): void {
     const before = this.#transcript.inFlight.get(item)?.parts.find(({ kind }) => kind === 'text')
     const off = before ? before.off + before.text.length : 0

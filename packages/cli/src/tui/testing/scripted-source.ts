@@ -2,7 +2,7 @@ import type { SearchHit, SessionInfo, TreeNode } from '@tapetree/session'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
 import { ScriptedHandle } from './scripted-handle.ts'
 
-/** Sessions, models and files that a test makes up. What is asked of it is in `calls`. */
+/** Sessions, models and files defined by a test. Records its calls in `calls`. */
 export class ScriptedSource implements SessionSource {
   readonly calls: string[] = []
   readonly handles = new Map<string, ScriptedHandle>()

@@ -11,7 +11,7 @@ import { callLines } from './call-lines.ts'
 import type { ItemContext } from './item-context.ts'
 import { noticeLines } from './notice-lines.ts'
 
-/** An answer of the model: its parts in their order, and how it ended where that is not as it should. */
+/** An answer of the model: its parts in order, and how it ended if not normally. */
 export function assistantLines(item: AssistantItem, context: ItemContext, width: number): string[] {
   const lines: string[] = []
   let before: AssistantPart['type'] | undefined
@@ -26,7 +26,7 @@ export function assistantLines(item: AssistantItem, context: ItemContext, width:
   return lines.length > 0 && end.length > 0 ? [...lines, '', ...end] : [...lines, ...end]
 }
 
-/** One line while it is folded: what a model thinks is long, and rarely what somebody wants to read. */
+/** One line while folded: reasoning is long and rarely read. */
 function reasoningLines(
   text: string,
   { context, width, time }: { context: ItemContext; width: number; time: string },
@@ -75,5 +75,5 @@ function endLines({ error, stopReason }: AssistantItem, { theme }: ItemContext, 
   if (error) return noticeLines({ sign: '✗', text: `${error.message} (${error.kind})`, style: theme.error }, width)
   if (stopReason === 'aborted') return noticeLines({ sign: '–', text: 'Stopped here.', style: theme.muted }, width)
   if (stopReason !== 'length') return []
-  return noticeLines({ sign: '!', text: 'The answer reached its greatest length.', style: theme.warning }, width)
+  return noticeLines({ sign: '!', text: 'The answer reached its maximum length.', style: theme.warning }, width)
 }

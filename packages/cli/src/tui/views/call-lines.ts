@@ -10,7 +10,7 @@ import { callOutcome, type CallOutcome } from './call-outcome.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
 import type { ItemContext } from './item-context.ts'
 
-/** A call of a tool: one line that says what and how it stands, and below it what came of it. */
+/** A tool call: one line with its subject and state, and its output below. */
 export function callLines(call: ToolCallPart, context: ItemContext, width: number): string[] {
   const { now = Date.now } = context
   const news = context.callNews?.(call.callId)
@@ -20,7 +20,7 @@ export function callLines(call: ToolCallPart, context: ItemContext, width: numbe
   return [...head, ...indentedBody(body, { ...context, width })]
 }
 
-/** Output below a line that names where it comes from. */
+/** Output below a line that names its source. */
 export function outputBody(output: string, { state, isUnfolded }: { state: string; isUnfolded: boolean }): CallBody {
   const limit = isUnfolded ? mostLines : state === 'running' ? liveLines : foldedLines
   const { lines, hidden } = foldLines(output, { limit, from: 'end' })
@@ -30,7 +30,7 @@ export function outputBody(output: string, { state, isUnfolded }: { state: strin
 export interface CallBody {
   lines: StyledLine[]
   hidden: number
-  /** Where the lines are that are not shown. */
+  /** The position of the hidden lines. */
   hiddenAt: 'start' | 'end'
 }
 
@@ -40,7 +40,7 @@ export interface BodyPlace {
   width: number
 }
 
-/** While it is folded, also a line of a thousand words is short. */
+/** While folded, even a very long line is short. */
 export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isUnfolded, width }: BodyPlace): string[] {
   const room = width - indent.length
   const short = isUnfolded ? lines : lines.map((line) => fitLine(line, room * foldedRows))
@@ -52,7 +52,7 @@ export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isU
   return hiddenAt === 'start' ? [note, ...shown] : [...shown, note]
 }
 
-/** A name, what it is about and how it stands: on one line while it is folded. */
+/** Name, subject and state: on one line while folded. */
 export function titleLines(
   { sign, name, argument, note }: { sign: Span; name: string; argument: string; note: Span },
   { context, width }: { context: ItemContext; width: number },
@@ -73,10 +73,10 @@ export function titleLines(
 
 const indent = '  '
 const foldedLines = 5
-/** Of one line. */
+/** The length limit of one line. */
 const foldedRows = 2
 const foldedDiffLines = 20
-/** While it runs, the last lines tell whether it gets on. */
+/** While it runs, the last lines show progress. */
 const liveLines = 8
 
 function fitLine(line: StyledLine, width: number): StyledLine {
@@ -124,7 +124,7 @@ function bodyOf(call: ToolCallPart, { state, output }: CallOutcome, context: Ite
   return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
 }
 
-/** The diff that the tool gave; until then, or of a new file, the change as it was asked for. */
+/** The diff from the tool; before that, or for a new file, the requested change. */
 function changeBody({ input, result }: ToolCallPart, output: string, context: ItemContext): CallBody {
   const { theme, isUnfolded = false } = context
   const isRefused = result?.isError === true
@@ -149,13 +149,13 @@ function questionBody({ input, result }: ToolCallPart, output: string, { theme, 
   }
 }
 
-/** Lines of a unified diff, in its colours. Its first two lines name the file, which stands above it already. */
+/** Lines of a unified diff, in its colors. Its first two lines name the file, which is already shown above. */
 function diffLines(lines: readonly string[], theme: Theme): StyledLine[] {
   const body = lines[0]?.startsWith('--- ') && lines[1]?.startsWith('+++ ') ? lines.slice(2) : lines
   return body.map((text) => [{ text, style: diffStyle(text, theme) }])
 }
 
-/** A change that is asked for, before there is a diff of it. */
+/** The requested change, before there is a diff. */
 function proposedDiff(input: Readonly<Record<string, unknown>>): string {
   const { oldText, newText, content } = input
   return [...marked('-', oldText), ...marked('+', newText ?? content)].join('\n')
@@ -176,7 +176,7 @@ function diffStyle(line: string, theme: Theme): Style | undefined {
   return line.startsWith('\\') ? theme.muted : undefined
 }
 
-/** The list of what is to be done. It may come straight from a model, and then be anything. */
+/** The task list. It may come straight from a model and have any form. */
 function planLines(items: unknown, theme: Theme): StyledLine[] {
   if (!Array.isArray(items)) return []
   return items.slice(0, maxItems).flatMap((item: unknown) => {

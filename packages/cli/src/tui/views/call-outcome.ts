@@ -5,13 +5,13 @@ import type { CallNews } from './item-context.ts'
 
 export interface CallOutcome {
   state: 'waiting' | 'asking' | 'running' | 'done' | 'failed' | 'skipped'
-  /** A few words beside the name, such as the exit code. They are not harmless yet. */
+  /** A short note beside the name, such as the exit code. Not yet harmless. */
   note: string
-  /** What it printed or answered, without the words of the note. It is not harmless yet. */
+  /** Its output, without the text of the note. Not yet harmless. */
   output: string
 }
 
-/** How a call stands. `isLive`: its run goes on. */
+/** The state of a call. `isLive`: its run is active. */
 export function callOutcome(
   { name, status, result }: ToolCallPart,
   { isLive, news, now }: { isLive: boolean; news: CallNews | undefined; now: number },
@@ -25,7 +25,7 @@ export function callOutcome(
   return { state: 'running', note: `running${elapsed}`, output }
 }
 
-/** The loop and the tools say in a sentence what became of a call; what is worth a place beside its name is found by it. */
+/** The loop and the tools describe the outcome in a sentence; this extracts the note beside the name. */
 function answered(name: string, { text, isError }: { text: string; isError: boolean }): CallOutcome {
   if (isError && text.startsWith('Not run: ')) {
     return { state: 'skipped', note: `skipped: ${lowerFirst(text.slice('Not run: '.length))}`, output: '' }
@@ -40,7 +40,7 @@ function answered(name: string, { text, isError }: { text: string; isError: bool
 
 const hasExit = new Set(['bash'])
 
-/** A command ends with how it ended, in brackets on a line of its own. */
+/** A command ends with its outcome, in brackets on its own line. */
 const exitWords = /(?:^|\n\n)\[([^\n]{1,400}?)\.?\]$/
 
 function lowerFirst(words: string): string {

@@ -8,7 +8,7 @@ import { indentedBody, outputBody, titleLines } from './call-lines.ts'
 import { foldLines } from './folded-lines.ts'
 import type { ItemContext } from './item-context.ts'
 
-/** An answer that still comes in, or a command of the user's that still runs. It goes when its entry is there. */
+/** A streamed answer, or an active command of the user. Removed when its entry arrives. */
 export class DraftView {
   readonly #startedAt: number
   readonly #streams = new Map<number, { width: number; isFor: ItemContext['theme']; markdown: StreamingMarkdown }>()
@@ -17,7 +17,7 @@ export class DraftView {
     this.#startedAt = startedAt
   }
 
-  /** For a highlighter or a theme that is another one now. */
+  /** Redraws after a change of highlighter or theme. */
   forget(): void {
     this.#streams.clear()
   }

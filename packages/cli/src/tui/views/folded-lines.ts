@@ -1,12 +1,12 @@
 import { shownLine } from '../markdown/shown-text.ts'
 
 export interface FoldedLines {
-  /** As they are shown. */
+  /** As shown. */
   lines: string[]
   hidden: number
 }
 
-/** The first or the last lines of a text. The rest of it is only counted, so that megabytes cost no more than what is shown. */
+/** The first or the last lines of a text. Only counts the rest, so that megabytes cost no more than the visible lines. */
 export function foldLines(text: string, { limit, from }: { limit: number; from: 'start' | 'end' }): FoldedLines {
   const whole = withoutEnd(text, '\n')
   if (whole === '') return { lines: [], hidden: 0 }
@@ -15,7 +15,7 @@ export function foldLines(text: string, { limit, from }: { limit: number; from: 
   return { lines: lines.map(lastOverwritten).map(shownLine), hidden: countLines(whole) - lines.length }
 }
 
-/** Even unfolded, no more is shown of one text: the rest is for an export. */
+/** The limit for one text even when unfolded: an export has the rest. */
 export const mostLines = 2000
 
 function firstLines(text: string, limit: number): string {
@@ -42,13 +42,13 @@ function countLines(text: string): number {
   return lines
 }
 
-/** A line that was written several times over, as by a progress bar, shows what was written last. */
+/** A line that was overwritten, as by a progress bar, shows its last content. */
 function lastOverwritten(line: string): string {
   const whole = withoutEnd(line, '\r')
   return whole.slice(whole.lastIndexOf('\r') + 1)
 }
 
-/** A pattern would look at every run of them. */
+/** A regular expression would scan every run of them. */
 function withoutEnd(text: string, character: string): string {
   let end = text.length
   while (end > 0 && text[end - 1] === character) end--

@@ -14,11 +14,11 @@ const options: FooterOptions = {
     { id: 'b', visibility: 'visible', typing: true },
   ],
   width: 120,
-  theme: themeFor({ theme: 'dark', colour: false }),
+  theme: themeFor({ theme: 'dark', color: false }),
   now: 1_075_000,
 }
 
-test('the footer says what works, how full and how dear it is, and who else watches', () => {
+test('the footer shows the model, context usage, cost and other screens', () => {
   expect(footerLine(options)).toBe(
     ' model-1 · thinks high · ask · 34% of context · $1.23 · 1 min 15 s · 1 other watches, typing · at process 7',
   )
@@ -33,7 +33,7 @@ test('the footer says what works, how full and how dear it is, and who else watc
   expect(footerLine({ ...quiet, access: { type: 'read-only', reason: 'x' } })).toBe(' no model · read-only')
 })
 
-test('where it is narrow, what matters least is left out first', () => {
+test('on a narrow terminal the least important parts are left out first', () => {
   expect([90, 60, 40, 30, 9, 5].map((width) => footerLine({ ...options, width }))).toEqual([
     ' model-1 · thinks high · ask · 34% of context · $1.23 · 1 min 15 s',
     ' model-1 · ask · 34% of context · $1.23 · 1 min 15 s',

@@ -9,12 +9,12 @@ import type { Style, Theme } from '../theme.ts'
 export interface FooterOptions {
   config: StateValues['config'] | undefined
   usage: Pick<StateValues['usage'], 'cost'> | undefined
-  /** What the model was last sent, and what it can take. */
+  /** The size of the last context, and the limit of the model. */
   contextTokens?: number | undefined
   contextWindow?: number | undefined
   run: TranscriptRun | null
   access: SessionAccess
-  /** All screens of the session, this one among them. */
+  /** All screens of the session, including this one. */
   presence: readonly PresentClient[] | undefined
   width: number
   theme: Theme
@@ -22,7 +22,7 @@ export interface FooterOptions {
   now: number
 }
 
-/** The last line of the screen. Where it is narrow, what matters least is left out first. */
+/** The last line of the screen. On a narrow terminal, leaves out the least important parts first. */
 export function footerLine(options: FooterOptions): string {
   const { width, theme } = options
   const pieces = piecesOf(options)
@@ -42,7 +42,7 @@ const separator = ' · '
 interface Piece {
   text: string
   style: Style
-  /** The highest goes first. */
+  /** The highest is left out first. */
   rank: number
 }
 

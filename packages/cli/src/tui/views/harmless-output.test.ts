@@ -10,10 +10,10 @@ import { statusLine } from './status-line.ts'
 import { call, Talk, talkTime } from './testing/talk.ts'
 import { TranscriptView } from './transcript-view.ts'
 
-const theme = themeFor({ theme: 'dark', colour: true })
+const theme = themeFor({ theme: 'dark', color: true })
 
-/** The colours that a theme can have; nothing of others looks like them. */
-const ownColours = /\u001b\[(?:\d{1,2})(?:;\d{1,3})*m/g
+/** The colors of a theme; foreign text never contains them. */
+const ownColors = /\u001b\[(?:\d{1,2})(?:;\d{1,3})*m/g
 // oxlint-disable-next-line no-misleading-character-class
 const dangerous = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
@@ -108,13 +108,13 @@ function everyItem(words: string): Talk {
 
 function check(lines: readonly string[], width: number): void {
   const wrong = lines.filter((line) => {
-    const bare = line.replaceAll(ownColours, '')
+    const bare = line.replaceAll(ownColors, '')
     return dangerous.test(bare) || !bare.isWellFormed() || visibleWidth(line) > width
   })
   expect(wrong).toEqual([])
 }
 
-test('whatever others write, only our own colours come out, and no line is too long', () => {
+test('whatever the text, only our own colors are emitted, and no line is too long', () => {
   fc.assert(
     fc.property(evil, fc.integer({ min: 12, max: 90 }), fc.boolean(), (words, width, isUnfolded) => {
       const { transcript } = everyItem(words)

@@ -5,12 +5,12 @@ import type { Style } from '../theme.ts'
 
 export interface Notice {
   sign: string
-  /** Not harmless yet. */
+  /** Not yet harmless. */
   text: string
   style: Style
 }
 
-/** Something that happened, in one colour, wrapped below its own start. */
+/** An event, in one color, with a hanging indent. */
 export function noticeLines({ sign, text, style }: Notice, width: number): string[] {
   const lines = shownText(text).split('\n')
   const rows = lines.flatMap((line) => wrapLine([{ text: line, style }], width - 2))

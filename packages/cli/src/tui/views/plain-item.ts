@@ -6,7 +6,7 @@ import { callOutcome } from './call-outcome.ts'
 import { foldLines } from './folded-lines.ts'
 import { bashNote, gapText } from './render-item.ts'
 
-/** An item in words and without colours, for a screen reader. Who speaks comes first. */
+/** An item as text without colors, for a screen reader. The author comes first. */
 export function plainItem(item: TranscriptItem): string[] {
   switch (item.type) {
     case 'user':
@@ -63,7 +63,7 @@ function plainCall(call: ToolCallPart): string[] {
 
 const heardLines = 20
 
-/** The end of what a command printed; nobody wants to hear all of it. */
+/** The end of the output of a command: all of it would take too long to hear. */
 function output(text: string): string[] {
   const { lines, hidden } = foldLines(text, { limit: heardLines, from: 'end' })
   return hidden > 0 ? [`${counted(hidden, 'line')} before these:`, ...lines] : lines

@@ -6,7 +6,7 @@ import { plainItem } from './plain-item.ts'
 import { renderItem } from './render-item.ts'
 import { call, Talk, talkTime } from './testing/talk.ts'
 
-const theme = themeFor({ theme: 'dark', colour: false })
+const theme = themeFor({ theme: 'dark', color: false })
 
 function draw(talk: Talk, context: Partial<ItemContext> = {}, width = 60): string {
   const items = talk.transcript.path.items.slice()
@@ -21,7 +21,7 @@ function drawItem(item: TranscriptItem, context: Partial<ItemContext>, width: nu
 
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAABLAAAAMgCAYAAAAjZ2H8AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
-test('a message of the user stands as it was typed, with its images', () => {
+test('a message of the user is shown as typed, with its images', () => {
   const image = { type: 'image', image: { source: { type: 'base64', mediaType: 'image/png', data: pixel } } }
   const talk = new Talk().message({ role: 'user', content: [text('Fix **this**:\n\tfoo 漢字'), image] })
   expect(draw(talk)).toBe(`
@@ -33,7 +33,7 @@ test('a message of the user stands as it was typed, with its images', () => {
   expect(draw(pasted).split('\n').slice(-3)).toEqual(['  line', '  … 70 more lines below', ''])
 })
 
-test('an answer shows its thoughts on one line, its words as Markdown, and how it ended', () => {
+test('an answer shows reasoning on one line, its text as Markdown, and how it ended', () => {
   const reasoning = { type: 'reasoning', reasoning: { text: 'First this.\nThen that.' } }
   const message = { role: 'assistant', content: [reasoning, text('Do **that**.')], durationMs: 83_000 }
   const talk = new Talk().message({ ...message, stopReason: 'aborted' })
@@ -54,7 +54,7 @@ Do that.
 describe('calls', () => {
   const output = Array.from({ length: 12 }, (_, line) => `line ${line + 1}`).join('\n')
 
-  test('a call says how it stands while it waits, asks, runs and is done', () => {
+  test('a call shows its state while it waits, asks, runs and is done', () => {
     const talk = new Talk().assistant(call('a', 'bash', { command: 'npm test\nnpm run lint' }))
     const live = { isLive: true, now: () => talkTime + 65_000 }
     expect(draw(talk, live)).toBe('\n○ bash npm test npm run lint · waiting\n')
@@ -93,7 +93,7 @@ describe('calls', () => {
     ])
   })
 
-  test('what was not run says why, and what has no result says so', () => {
+  test('a call that did not run says why, and one without a result says so', () => {
     const talk = new Talk().assistant(
       call('a', 'read', { path: 'a.ts' }),
       call('b', 'fetch', { url: 'https://a.example' }),
@@ -134,7 +134,7 @@ describe('calls', () => {
 `)
   })
 
-  test('plans, questions, tasks and tools of others show what matters about them', () => {
+  test('plans, questions, tasks and third-party tools show what matters about them', () => {
     const items = [
       { text: 'look', status: 'completed' },
       { text: 'mend', status: 'in_progress' },
@@ -170,7 +170,7 @@ describe('calls', () => {
   })
 })
 
-test('commands of the user, summaries, changes of the model and damage have a line each', () => {
+test('commands of the user, summaries, model changes and damage have a line each', () => {
   const talk = new Talk()
     .message({
       role: 'bashExecution',
@@ -190,9 +190,9 @@ test('commands of the user, summaries, changes of the model and damage have a li
     .message({ role: 'custom', content: [text('A *note*.')] })
     .message({ role: 'custom', content: [text('<environment>\nDate: today\nBranch: main\n</environment>')] })
     .entry('gap', { gap: { reason: 'its checksum is wrong' } })
-    .result('nobody', 'late')
+    .result('orphan', 'late')
     .lose(3)
-  expect(draw(talk, { summarised: 12 })).toBe(`
+  expect(draw(talk, { summarized: 12 })).toBe(`
 ! you ran ls · exit code 0
   a
   b
@@ -200,22 +200,22 @@ test('commands of the user, summaries, changes of the model and damage have a li
 · Model: p/m
 · Thinking: high
 
-▸ 12 messages summarised · 90,000 tokens before
-▸ What another branch came to
+▸ 12 messages summarized · 90,000 tokens before
+▸ Summary of another branch
 A note.
 · environment: Date: today · Branch: main
 ! A line of the log is damaged here: its checksum is wrong
-✓ result nobody · its call is not on this branch
+✓ result orphan · its call is not on this branch
   late
-! 3 lines of the log are lost here. tapetree log verify says
-  more.
+! 3 lines of the log are lost here. Run tapetree log verify
+  for details.
 `)
   expect(draw(talk, { isUnfolded: true })).toContain(
-    '▾ Earlier messages summarised · 90,000 tokens before\n  Goal\n\n  Mend it.\n',
+    '▾ Earlier messages summarized · 90,000 tokens before\n  Goal\n\n  Mend it.\n',
   )
 })
 
-test('a screen reader hears who speaks, and what became of a call', () => {
+test('a screen reader hears the author, and the outcome of a call', () => {
   const talk = new Talk()
     .user('Run\nit')
     .assistant(
@@ -231,11 +231,11 @@ test('a screen reader hears who speaks, and what became of a call', () => {
     'Agent: I **will**.',
     'Tool bash: make all, exit code 0',
     'fine',
-    'Warning: 1 line of the log is lost here. tapetree log verify says more.',
+    'Warning: 1 line of the log is lost here. Run tapetree log verify for details.',
   ])
 })
 
-test('a line of a megabyte costs no more than what is shown of it', () => {
+test('a line of a megabyte costs no more than its visible part', () => {
   const talk = new Talk().assistant(call('a', 'bash', { command: 'x'.repeat(1_000_000) }))
   talk.result('a', `first\n${'y'.repeat(1_000_000)}`)
   const lines = draw(talk, {}, 100).split('\n')

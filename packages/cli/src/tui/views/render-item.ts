@@ -21,7 +21,7 @@ import { paint, textOf, type StyledLine } from '../markdown/styled-line.ts'
 import { wrapLine } from '../markdown/wrap-line.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
 
-/** How an item looks, for any width. Nothing where it is not for people. */
+/** Renders an item for any width. Returns nothing for internal items. */
 export function renderItem(item: TranscriptItem, context: ItemContext): (width: number) => string[] {
   return (width) => linesOf(item, context, width)
 }
@@ -41,7 +41,7 @@ function linesOf(item: TranscriptItem, context: ItemContext, width: number): str
     case 'compaction':
       return summaryLines({ title: compactionTitle(item, context), summary: item.summary }, context, width)
     case 'branch_summary':
-      return summaryLines({ title: 'What another branch came to', summary: item.summary }, context, width)
+      return summaryLines({ title: 'Summary of another branch', summary: item.summary }, context, width)
     case 'custom':
       return customLines(item, context, width)
     case 'system':
@@ -94,14 +94,14 @@ function bashLines(item: BashItem, context: ItemContext, width: number): string[
 
 export function bashNote({ exitCode, cancelled, truncated, excludeFromContext }: BashItem): string {
   const end = cancelled ? 'stopped' : exitCode === undefined ? 'outcome unknown' : `exit code ${exitCode}`
-  const notes = [truncated ? 'output cut' : '', excludeFromContext ? 'not shown to the model' : '']
+  const notes = [truncated ? 'output truncated' : '', excludeFromContext ? 'not shown to the model' : '']
   return [end, ...notes.filter((note) => note !== '')].join(' · ')
 }
 
-function compactionTitle({ tokensBefore }: CompactionItem, { summarised }: ItemContext): string {
-  const messages = summarised === undefined ? 'Earlier messages' : counted(summarised, 'message')
+function compactionTitle({ tokensBefore }: CompactionItem, { summarized }: ItemContext): string {
+  const messages = summarized === undefined ? 'Earlier messages' : counted(summarized, 'message')
   const tokens = tokensBefore === undefined ? '' : ` · ${counted(tokensBefore, 'token')} before`
-  return `${messages} summarised${tokens}`
+  return `${messages} summarized${tokens}`
 }
 
 function summaryLines(
@@ -130,7 +130,7 @@ function customLines({ custom }: CustomItem, context: ItemContext, width: number
 
 const longestData = 2000
 
-/** What the model is told of its surroundings, such as the date: for people a line of it is enough. */
+/** Environment information for the model, such as the date: one line of it is enough here. */
 const taggedFacts = /^<([a-z][\w-]*)>\n([^]*)\n<\/\1>$/
 
 function gapLines({ gap }: GapItem, theme: Theme, width: number): string[] {
@@ -141,11 +141,11 @@ function gapLines({ gap }: GapItem, theme: Theme, width: number): string[] {
 export function gapText(gap: GapItem['gap']): string {
   switch (gap.type) {
     case 'lost':
-      return `${counted(gap.lines, 'line of the log is', 'lines of the log are')} lost here. tapetree log verify says more.`
+      return `${counted(gap.lines, 'line of the log is', 'lines of the log are')} lost here. Run tapetree log verify for details.`
     case 'damaged':
       return `A line of the log is damaged here: ${gap.reason}`
     case 'missing':
-      return 'An entry that belongs here is not in the log. tapetree log verify says more.'
+      return 'An entry is missing from the log here. Run tapetree log verify for details.'
     case 'not_loaded':
       return '… older messages are above'
     default:
@@ -154,7 +154,7 @@ export function gapText(gap: GapItem['gap']): string {
   }
 }
 
-/** What the user said, on a ground of its own. It is shown as it was typed, not as Markdown. */
+/** A message of the user, with its own background. Shown as typed, not as Markdown. */
 function userLines({ content }: Pick<UserItem, 'content'>, context: ItemContext, width: number): string[] {
   const { theme, isUnfolded = false } = context
   const { lines, hidden } = foldLines(contentText(content), {
@@ -172,6 +172,6 @@ function userLines({ content }: Pick<UserItem, 'content'>, context: ItemContext,
   })
 }
 
-/** A file that was pasted whole would push everything else away. */
+/** A pasted file would push everything else out of view. */
 const foldedLines = 30
 const foldedRows = 40

@@ -3,7 +3,7 @@ import type { Theme } from '../theme.ts'
 import { noticeLines } from './notice-lines.ts'
 import type { CallNews } from './item-context.ts'
 
-/** What is to be said at the end of the conversation: an error with what happens next, and how the run before ended. */
+/** Lines at the end of the conversation: an error with what happens next, and how the previous run ended. */
 export function runNews(transcript: Transcript, { failure, theme }: RunNewsOptions, width: number): string[] {
   const { lastError, run, ended } = transcript
   if (ended !== null)
@@ -18,12 +18,12 @@ export function runNews(transcript: Transcript, { failure, theme }: RunNewsOptio
 }
 
 interface RunNewsOptions {
-  /** Of a run before the one that goes on, or that ended last. */
+  /** A run before the active or the last one. */
   failure: RunFailure | undefined
   theme: Theme
 }
 
-/** Why a run failed. It is shown until a later run completes: the next prompt does not take it away. */
+/** Why a run failed. Shown until a later run completes; the next prompt does not remove it. */
 export class RunFailure {
   readonly #runId: string
   readonly #message: string
@@ -33,14 +33,14 @@ export class RunFailure {
     this.#message = message
   }
 
-  /** The failure to show after this change, if `before` was the one until now. */
+  /** The failure to show after this change, given the previous one. */
   static after({ run, lastRun, lastError }: Transcript, before: RunFailure | undefined): RunFailure | undefined {
     if (run || !lastRun) return before
     if (lastRun.outcome === 'completed') return undefined
     return lastRun.outcome === 'failed' && lastError ? new RunFailure(lastRun.runId, lastError.message) : before
   }
 
-  /** Whether the transcript shows it by itself. */
+  /** Whether the transcript itself shows it. */
   isIn({ run, lastRun, path }: Transcript): boolean {
     const isLast = !run && lastRun?.runId === this.#runId
     return isLast || path.items.slice(-recentItems).some((item) => isSaid(this.#message, item))
@@ -51,11 +51,11 @@ export class RunFailure {
   }
 }
 
-/** An answer with the error that is farther up is out of sight. */
+/** The answer with the error is out of view. */
 const recentItems = 5
 
-const goesOn = 'The run goes on: it is tried again.'
-const standsStill = 'The run has ended. /retry tries again from here; a new message goes on.'
+const goesOn = 'The run continues with a retry.'
+const standsStill = 'The run has ended. /retry tries again from here; a new message continues.'
 
 function isSaid(message: string, last: TranscriptItem | undefined): boolean {
   return last?.type === 'assistant' && last.error?.message === message
@@ -64,12 +64,12 @@ function isSaid(message: string, last: TranscriptItem | undefined): boolean {
 function endOfRun({ lastRun }: Transcript, theme: Theme, width: number): string[] {
   if (!lastRun || lastRun.outcome === 'completed') return []
   const why = lastRun.reason === undefined ? '' : `: ${lastRun.reason}`
-  const text = { aborted: 'The run was stopped', failed: 'The run failed', abandoned: 'The run was given up' }
+  const text = { aborted: 'The run was stopped', failed: 'The run failed', abandoned: 'The run was abandoned' }
   const style = lastRun.outcome === 'failed' ? theme.error : theme.muted
-  return noticeLines({ sign: '–', text: `${text[lastRun.outcome]}${why}. All it did is kept.`, style }, width)
+  return noticeLines({ sign: '–', text: `${text[lastRun.outcome]}${why}. Everything it did is kept.`, style }, width)
 }
 
-/** What is known of the calls of an answer while they wait and run. */
+/** What is known about the calls of an answer while they wait and run. */
 export class CallNewsFeed {
   readonly #now: () => number
   readonly #startedAt = new Map<string, number>()
@@ -81,7 +81,7 @@ export class CallNewsFeed {
     this.#now = now
   }
 
-  /** `live`: the answer whose calls are carried out. */
+  /** `live`: the answer whose calls are executing. */
   update(transcript: Transcript, live: TranscriptItem | undefined): void {
     this.#transcript = transcript
     const calls = live?.type === 'assistant' ? live.parts.filter((part) => part.type === 'tool_call') : []
@@ -106,7 +106,7 @@ export class CallNewsFeed {
     return { isAsked, ...(output !== undefined && { output }), ...(startedAt !== undefined && { startedAt }) }
   }
 
-  /** The log tells when a call began only to whoever watched; who comes later counts from the answer that asked for it. */
+  /** Only observers learn when a call started; later clients count from the answer that requested it. */
   #note({ callId, status }: ToolCallPart, answeredAt: string): void {
     if (status !== 'running' || this.#startedAt.has(callId)) return
     const answered = Date.parse(answeredAt)

@@ -1,14 +1,14 @@
-/** What is scrolled: things of some height, one below the other. */
+/** What is scrolled: blocks of some height, below each other. */
 export interface ScrolledThings {
   readonly count: number
   idAt(index: number): string | undefined
   indexOf(id: string): number
-  /** Draws it, if need be. */
+  /** Renders it, if necessary. */
   linesAt(index: number, width: number): readonly string[]
 }
 
 export interface Place {
-  /** The thing at the upper edge, and how many of its rows are above the edge. */
+  /** The block at the upper edge, and how many of its rows are above the edge. */
   index: number
   row: number
 }
@@ -19,12 +19,12 @@ export interface Window {
 }
 
 /**
- * Where a window stands. It is held by the thing at its upper edge, not by a number of rows: nothing above has to be drawn or measured, and
- * what is read stays where it is when something above or below changes.
+ * The position of a window, anchored to the block at its upper edge instead of a row number. Nothing above has to be rendered or measured,
+ * and the text in view stays in place when something above or below changes.
  */
 export class ScrollPosition {
   readonly #things: ScrolledThings
-  /** Undefined: at the end, and going with it. */
+  /** Undefined: at the end, following it. */
   #held: { id: string; index: number; row: number } | undefined
 
   constructor(things: ScrolledThings) {
@@ -39,7 +39,7 @@ export class ScrollPosition {
     this.#held = undefined
   }
 
-  /** Puts a row of a thing at the upper edge, or as near to it as there is something below. */
+  /** Puts a row of a block at the upper edge, or as close as the rows below allow. */
   hold(place: Place, window: Window): void {
     const last = this.#lastPlace(window)
     const isBehind = place.index > last.index || (place.index === last.index && place.row >= last.row)
@@ -69,7 +69,7 @@ export class ScrollPosition {
     return { index, row }
   }
 
-  /** The place from which the rows below just fill the window. */
+  /** The position from which the rows below just fill the window. */
   #lastPlace(window: Window): Place {
     let free = window.rows
     let index = this.#things.count

@@ -9,15 +9,15 @@ import { renderItem } from './render-item.ts'
 export interface ShownItemsOptions {
   theme: Theme
   now: () => number
-  /** Something is to be drawn another way, such as code whose language is known now. */
+  /** Something must be redrawn, such as code whose grammar has loaded. */
   onChange: () => void
-  /** All lines are asked for each time, as where the terminal scrolls: then all of them are kept. */
+  /** All lines are requested each time, because the terminal scrolls: then all of them are cached. */
   keepsAll?: boolean
 }
 
 /**
- * What a conversation consists of, top to bottom: the items of the path, what still comes in, and news of the run. Each is drawn when its
- * lines are asked for, and only then. How high the others are is remembered from when they were last seen, or guessed.
+ * The blocks of a conversation, top to bottom: the items of the path, the draft, and the state of the run. Renders a block only when its
+ * lines are requested. Heights of other blocks are remembered from the last rendering, or estimated.
  */
 export class ShownItems {
   readonly #options: ShownItemsOptions
@@ -25,7 +25,7 @@ export class ShownItems {
   readonly #cache: LineCache
   readonly #news: CallNewsFeed
   readonly #drafts = new Map<string, DraftView>()
-  /** Items that are shown whole though the others are folded. */
+  /** Items that are unfolded individually. */
   readonly #unfolded = new Set<string>()
   #isUnfolded = false
   #transcript = emptyTranscript()
@@ -50,7 +50,7 @@ export class ShownItems {
     return this.#items
   }
 
-  /** The news of the run come last, also where there are none. */
+  /** The state of the run comes last, even if it is empty. */
   get count(): number {
     return this.#items.length + this.#inFlight.length + 1
   }
@@ -76,7 +76,7 @@ export class ShownItems {
     return draft < 0 ? -1 : this.#items.length + draft
   }
 
-  /** With an empty line below, where there are any. */
+  /** With an empty line below, if there are any. */
   linesAt(index: number, width: number): readonly string[] {
     const item = this.#items[index]
     if (!item) return spaced(this.#tailLines(index - this.#items.length, width))
@@ -85,7 +85,7 @@ export class ShownItems {
     return lines
   }
 
-  /** As it was when it was last drawn; where it never was, as high as the others are on average. */
+  /** The height when it was last rendered; before that, the average of the others. */
   heightAt(index: number): number {
     return this.#heights[index] ?? Math.round(this.#measured.rows / Math.max(1, this.#measured.count))
   }
@@ -99,7 +99,7 @@ export class ShownItems {
     this.#unfolded.add(id)
   }
 
-  /** Draws everything anew. */
+  /** Redraws everything. */
   forget(): void {
     this.#cache.clear()
     for (const draft of this.#drafts.values()) draft.forget()
@@ -129,12 +129,12 @@ export class ShownItems {
   #keptLines(item: TranscriptItem, { index, width }: { index: number; width: number }): string[] {
     const context = this.#context(item.id)
     return this.#cache.get(item, `${width} ${context.isUnfolded}`, () => {
-      const summarised = summarisedBy(this.#items, index)
-      return spaced(renderItem(item, { ...context, ...(summarised !== undefined && { summarised }) })(width))
+      const summarized = summarizedBy(this.#items, index)
+      return spaced(renderItem(item, { ...context, ...(summarized !== undefined && { summarized }) })(width))
     })
   }
 
-  /** Some of its calls still run: only they are drawn each time. */
+  /** Some of its calls are active: only those are rendered each time. */
   #liveLines(item: TranscriptItem, width: number): string[] {
     const context = this.#context(item.id)
     const how = `part ${width} ${context.isUnfolded}`
@@ -168,8 +168,8 @@ function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [...lines, '']
 }
 
-/** How many messages a compaction stands for, where all of them are there. */
-function summarisedBy(items: readonly TranscriptItem[], index: number): number | undefined {
+/** How many messages a compaction replaces, if all of them are loaded. */
+function summarizedBy(items: readonly TranscriptItem[], index: number): number | undefined {
   const item = items[index]
   if (item?.type !== 'compaction' || item.firstKeptEntryId === undefined) return undefined
   let place = index - 1
@@ -184,7 +184,7 @@ function summarisedBy(items: readonly TranscriptItem[], index: number): number |
   return messages
 }
 
-/** What was drawn, by the object it was drawn from and how. What was not looked at for longest goes first when there is too much. */
+/** Rendered lines, by source object and options. Evicts the least recently used when there are too many. */
 class LineCache {
   readonly #drawn = new Map<object, { how: string; lines: string[] }>()
   readonly #maxLines: number

@@ -4,7 +4,7 @@ import { statusLine, type StatusOptions } from './status-line.ts'
 import { call, Talk, talkTime } from './testing/talk.ts'
 
 function status(talk: Talk, options: Partial<StatusOptions> = {}): string | undefined {
-  const theme = themeFor({ theme: 'dark', colour: false })
+  const theme = themeFor({ theme: 'dark', color: false })
   return statusLine({
     transcript: talk.transcript,
     run: undefined,
@@ -19,7 +19,7 @@ function running(): Talk {
   return new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
 }
 
-test('the status says what the run does, from its first moment to its last', () => {
+test('the status shows the activity of the run, from start to end', () => {
   const talk = running()
   const seen = [status(new Talk()), status(talk)]
   seen.push(status(talk.live('e3', 'reasoning', 'hm')))
@@ -40,19 +40,17 @@ test('the status says what the run does, from its first moment to its last', () 
   ])
 })
 
-test('whoever waits is told for what, and for how long', () => {
+test('the status shows what the run waits for, and for how long', () => {
   const talk = running()
   const error = { kind: 'overloaded', message: 'Too busy.' }
   const retry = { type: 'auto_retry_start', runId: 'r', attempt: 2, delayMs: 8000, error } as const
   const run = { runId: 'r', isBusy: true, waitingFor: retry }
-  expect(status(talk, { run, waitingSince: talkTime + 9000 })).toBe(
-    ' ● Trying again in 5 s (attempt 2): Too busy. · 12 s',
-  )
-  expect(status(talk, { run, waitingSince: talkTime + 9000, width: 30 })).toBe(' ● Trying again in 5 s… · 12 s')
+  expect(status(talk, { run, waitingSince: talkTime + 9000 })).toBe(' ● Retrying in 5 s (attempt 2): Too busy. · 12 s')
+  expect(status(talk, { run, waitingSince: talkTime + 9000, width: 30 })).toBe(' ● Retrying in 5 s (at… · 12 s')
   const compacting = { type: 'auto_compaction_start', runId: 'r', reason: 'threshold' } as const
   expect(status(talk, { run: { ...run, waitingFor: compacting } })).toBe(
-    ' ● Summarising the conversation, so that there is room · 12 s',
+    ' ● Summarizing the conversation, so that there is room · 12 s',
   )
   const left = { runId: 'r', isBusy: false, waitingFor: { type: 'resume', runId: 'r' } } as const
-  expect(status(new Talk(), { run: left })).toBe(' ● An interrupted run waits for you')
+  expect(status(new Talk(), { run: left })).toBe(' ● An interrupted run is waiting for you')
 })

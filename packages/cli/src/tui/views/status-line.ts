@@ -8,9 +8,9 @@ import type { Theme } from '../theme.ts'
 
 export interface StatusOptions {
   transcript: Transcript
-  /** The value of `run`, where it is known. */
+  /** The value of `run`, if it is known. */
   run: StateValues['run'] | undefined
-  /** When `run.waitingFor` became what it is. */
+  /** When `run.waitingFor` last changed. */
   waitingSince?: number | undefined
   width: number
   theme: Theme
@@ -18,7 +18,7 @@ export interface StatusOptions {
   now: number
 }
 
-/** What the run does now and how long it has been going; undefined where there is none. */
+/** The activity of the run and its elapsed time; undefined if there is no run. */
 export function statusLine(options: StatusOptions): string | undefined {
   const { transcript, width, theme, now } = options
   const words = runWords(options)
@@ -31,7 +31,7 @@ export function statusLine(options: StatusOptions): string | undefined {
   return ` ${style('●')} ${style(fitText(text, Math.max(1, width - 3 - elapsed.length)))}${theme.muted(elapsed)}`
 }
 
-/** The same in words, without colours and not harmless yet: for a screen reader. */
+/** The same as text, without colors and not yet harmless: for a screen reader. */
 export function runWords({
   transcript,
   run,
@@ -51,13 +51,13 @@ function waitingWords(
 ): string {
   switch (waiting.type) {
     case 'resume':
-      return 'An interrupted run waits for you'
+      return 'An interrupted run is waiting for you'
     case 'auto_retry_start': {
       const leftMs = waiting.delayMs - (waitingSince === undefined ? 0 : now - waitingSince)
-      return `Trying again in ${elapsedText(Math.max(0, leftMs) + 999)} (attempt ${waiting.attempt}): ${waiting.error.message}`
+      return `Retrying in ${elapsedText(Math.max(0, leftMs) + 999)} (attempt ${waiting.attempt}): ${waiting.error.message}`
     }
     case 'auto_compaction_start':
-      return 'Summarising the conversation, so that there is room'
+      return 'Summarizing the conversation to make room'
     default:
       waiting satisfies never
       return 'Waiting'

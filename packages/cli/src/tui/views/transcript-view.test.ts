@@ -3,11 +3,11 @@ import { themeFor, type Theme } from '../theme.ts'
 import { call, Talk, talkTime } from './testing/talk.ts'
 import { TranscriptView } from './transcript-view.ts'
 
-const plain = themeFor({ theme: 'dark', colour: false })
+const plain = themeFor({ theme: 'dark', color: false })
 const width = 40
 let now = talkTime
 let drawnLines = 0
-/** Counts the lines of users that are drawn. */
+/** Counts the rendered lines of user messages. */
 const counting: Theme = { ...plain, userMessage: (line) => ((drawnLines += line.startsWith(' ') ? 1 : 0), line) }
 
 beforeEach(() => {
@@ -36,7 +36,7 @@ function talkOf(count: number, options: { after?: number } = {}): Talk {
 }
 
 describe('scrolling', () => {
-  test('the end is followed until somebody scrolls up, and then what is read stays where it is', () => {
+  test('the end is followed until the user scrolls up, and then the position is kept', () => {
     const talk = talkOf(5)
     const view = show(talk)
     expect(screen(view)).toEqual(['> message 3', '', '> message 4', '', '> message 5', ''])
@@ -60,7 +60,7 @@ describe('scrolling', () => {
     expect(screen(view)[0]).toBe('> message 1')
   })
 
-  test('a short conversation stands at the top, and there is nothing to scroll', () => {
+  test('a short conversation is at the top, and there is nothing to scroll', () => {
     const view = show(talkOf(1), { rows: 4 })
     view.scrollBy(-3)
     expect([screen(view), view.isAtEnd]).toEqual([['> message 1', '', '', ''], true])
@@ -83,7 +83,7 @@ describe('scrolling', () => {
     expect(drawnLines).toBeLessThan(20)
   })
 
-  test('an entry can be shown, and words can be found above, again and again', () => {
+  test('an entry can be shown, and text can be found above, repeatedly', () => {
     const talk = talkOf(20)
       .assistant(call('a', 'bash', { command: 'make' }))
       .result('a', `needle\n${'x\n'.repeat(30)}`)
@@ -99,7 +99,7 @@ describe('scrolling', () => {
     expect(screen(view)).toContain('  needle')
   })
 
-  test('older messages are asked for when the start comes into view, and come in above what is read', () => {
+  test('older messages are requested when the start comes into view, and appear above', () => {
     let asked = 0
     const view = show(talkOf(10, { after: 50 }), { onOlder: () => asked++ })
     screen(view)
@@ -121,7 +121,7 @@ describe('scrolling', () => {
 })
 
 describe('cost', () => {
-  test('of ten thousand messages only those that are visible are drawn, and each only once', () => {
+  test('of ten thousand messages only the visible ones are rendered, and each only once', () => {
     const view = show(talkOf(10_000), { rows: 40 })
     screen(view)
     expect(drawnLines).toBe(20)
@@ -138,7 +138,7 @@ describe('cost', () => {
     expect([view.rowsAbove, view.rowsBelow > 10_000]).toEqual([0, true])
   })
 
-  test('a message that comes in is drawn alone', () => {
+  test('a new message is rendered alone', () => {
     const talk = talkOf(1000)
     const view = show(talk, { rows: 40 })
     screen(view)
@@ -149,8 +149,8 @@ describe('cost', () => {
   })
 })
 
-describe('what goes on', () => {
-  test('an answer is shown while it comes in, and then as it is in the log', () => {
+describe('live content', () => {
+  test('an answer is shown while it streams, and then as it is in the log', () => {
     const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
     const view = show(talk, { rows: 8 })
     view.update(talk.live('e3', 'reasoning', 'hm', 0).transcript)
@@ -171,7 +171,7 @@ describe('what goes on', () => {
     expect(screen(view).slice(0, 4)).toEqual(['> go', '', 'Some bold words.', ''])
   })
 
-  test('a call shows what it prints and how long it runs; one that waits for leave says so', () => {
+  test('a call shows its output and elapsed time; one that waits for permission says so', () => {
     const talk = new Talk().record('run_start', { runStart: { runId: 'r', leafId: null } })
     const view = show(talk, { rows: 5 })
     view.update(
@@ -187,15 +187,15 @@ describe('what goes on', () => {
     expect(screen(view)[0]).toBe('✓ bash make · exit code 0')
   })
 
-  test('an error says what happens next, and a run that was stopped says so', () => {
+  test('an error says what happens next, and a stopped run says so', () => {
     const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
     const error = { kind: 'overloaded', message: 'Too busy.' }
     talk.record('attempt', { attempt: { runId: 'r', item: 'x', error, content: [] } })
     const view = show(talk)
-    expect(screen(view).slice(2, 4)).toEqual(['✗ Too busy. (overloaded)', '  The run goes on: it is tried again.'])
+    expect(screen(view).slice(2, 4)).toEqual(['✗ Too busy. (overloaded)', '  The run continues with a retry.'])
     view.update(talk.record('run_end', { runEnd: { runId: 'r', outcome: 'failed' } }).transcript)
     expect(screen(view).slice(2, 5).join(' ')).toBe(
-      '✗ Too busy. (overloaded)   The run has ended. /retry tries again   from here; a new message goes on.',
+      '✗ Too busy. (overloaded)   The run has ended. /retry tries again   from here; a new message continues.',
     )
     talk
       .record('run_start', { runStart: { runId: 's', leafId: null } })
@@ -203,12 +203,12 @@ describe('what goes on', () => {
     view.update(talk.transcript)
     expect(screen(view).slice(2, 5)).toEqual([
       '✗ An earlier run failed: Too busy.',
-      '– The run was stopped. All it did is',
-      '  kept.',
+      '– The run was stopped. Everything it did',
+      '  is kept.',
     ])
   })
 
-  test('the error of a failed run stays in sight after the next prompt, until a run completes', () => {
+  test('the error of a failed run stays visible after the next prompt, until a run completes', () => {
     const failure = '✗ An earlier run failed: Too busy.'
     const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
     talk.record('error', { error: { message: 'Too busy.', kind: 'overloaded', runId: 'r' } })
@@ -220,19 +220,19 @@ describe('what goes on', () => {
     expect(screen(view)).not.toContain(failure)
   })
 
-  test('details unfold everything, and the compaction says how much it stands for', () => {
+  test('details unfold everything, and the compaction shows how much it replaces', () => {
     const talk = talkOf(12).entry('compaction', {
       compaction: { summary: 'All of it.', firstKeptEntryId: 'e12', tokensBefore: 5 },
     })
     const view = show(talk)
-    expect(screen(view).at(-2)).toBe('▸ 11 messages summarised · 5 tokens bef…')
+    expect(screen(view).at(-2)).toBe('▸ 11 messages summarized · 5 tokens bef…')
     view.toggleDetails()
     expect(screen(view).at(-2)).toBe('  All of it.')
   })
 
-  test('code has its colours as soon as its language is there', async () => {
+  test('code is colored as soon as its grammar is loaded', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    const dark = themeFor({ theme: 'dark', colour: true })
+    const dark = themeFor({ theme: 'dark', color: true })
     const view = new TranscriptView({ theme: dark, now: () => now, onChange: resolve })
     view.update(new Talk().assistant('```js\nreturn\n```').transcript)
     expect(view.render(width)[0]).toBe(`  ${dark.code('return')}`)

@@ -8,20 +8,20 @@ import { callArgument, contentText } from '../../text/content-text.ts'
 export interface TranscriptViewOptions {
   theme: Theme
   now: () => number
-  /** The view looks another way though nobody told it anything: it is to be drawn again. */
+  /** The view must be redrawn for internal reasons, such as a loaded grammar. */
   onChange?: () => void
-  /** The start of what is loaded has come into view, and there is more before it. */
+  /** The start of the loaded part has come into view, and there is more before it. */
   onOlder?: () => void
 }
 
-/** The conversation, in a window of so many rows. It costs what is visible and what has changed, however long the conversation is. */
+/** The conversation, in a window with a number of rows. The cost depends on what is visible and what has changed, not on the length. */
 export class TranscriptView implements Component {
   readonly #options: TranscriptViewOptions
   readonly #shown: ShownItems
   readonly #scroll: ScrollPosition
   #transcript: Transcript = emptyTranscript()
   #window: Window = { width: 80, rows: 24 }
-  /** The start for which older messages were asked. */
+  /** The start for which older messages were requested. */
   #askedAt: string | undefined
   #found: string | undefined
 
@@ -36,13 +36,13 @@ export class TranscriptView implements Component {
     return this.#scroll.isAtEnd
   }
 
-  /** About: what was never looked at is guessed. */
+  /** Approximate: blocks that were never rendered are estimated. */
   get rowsAbove(): number {
     const { index, row } = this.#scroll.place(this.#window)
     return this.#rowsBetween(0, index) + row
   }
 
-  /** About, like `rowsAbove`. */
+  /** Approximate, like `rowsAbove`. */
   get rowsBelow(): number {
     if (this.isAtEnd) return 0
     const { index, row } = this.#scroll.place(this.#window)
@@ -63,7 +63,7 @@ export class TranscriptView implements Component {
     this.#window = { ...this.#window, rows: Math.max(1, rows) }
   }
 
-  /** Down, or up where it is negative. */
+  /** Down, or up if negative. */
   scrollBy(lines: number): void {
     this.#scroll.move(lines, this.#window)
   }
@@ -73,12 +73,12 @@ export class TranscriptView implements Component {
     else this.#scroll.hold({ index: 0, row: 0 }, this.#window)
   }
 
-  /** Folds reasoning and the output of tools, or unfolds them. */
+  /** Folds or unfolds reasoning and tool output. */
   toggleDetails(): void {
     this.#shown.toggle()
   }
 
-  /** Puts an entry at the upper edge. False where it is not on the path. */
+  /** Scrolls an entry to the upper edge. False if it is not on the path. */
   showItem(entryId: string): boolean {
     const index = this.#shown.indexOf(entryId)
     if (index < 0) return false
@@ -86,7 +86,7 @@ export class TranscriptView implements Component {
     return true
   }
 
-  /** Shows the next item above with these words, whole; after the first one it begins at the end again. Gives the id of its entry. */
+  /** Shows the next match above, unfolded; after the first one it continues at the end. Returns the id of its entry. */
   find(text: string): string | undefined {
     const wanted = text.trim().toLowerCase()
     const { items } = this.#shown
@@ -144,7 +144,7 @@ export class TranscriptView implements Component {
   #showWords(id: string, wanted: string): void {
     const index = this.#shown.indexOf(id)
     const lines = this.#shown.linesAt(index, this.#window.width)
-    const row = lines.findIndex((line) => line.replaceAll(colours, '').toLowerCase().includes(wanted))
+    const row = lines.findIndex((line) => line.replaceAll(colors, '').toLowerCase().includes(wanted))
     this.#scroll.hold({ index, row: Math.max(0, row - 1) }, this.#window)
   }
 
@@ -156,9 +156,9 @@ export class TranscriptView implements Component {
 }
 
 const narrowest = 12
-const colours = /\u001b\[[0-9;]*m/g
+const colors = /\u001b\[[0-9;]*m/g
 
-/** All that an item says when it is unfolded, for finding something in it. It is not harmless. */
+/** The full text of an item, for searching. Not harmless. */
 function itemWords(item: TranscriptItem): string {
   switch (item.type) {
     case 'user':

@@ -2,12 +2,12 @@ import { matchesKey } from '@earendil-works/pi-tui'
 import { displayWidth, fitText, padded } from '../../../text/display-width.ts'
 import type { Style, Theme } from '../../theme.ts'
 
-/** Which row of a list keys act on, and which rows are in sight. */
+/** The selected row of a list, and which rows are visible. */
 export class ListWindow {
   #selected = 0
   #top = 0
   #count = 0
-  /** As many as were last shown: what a page is. */
+  /** The number of rows last shown: the size of a page. */
   #rows = 10
 
   get selected(): number {
@@ -23,7 +23,7 @@ export class ListWindow {
     this.#selected = Math.max(0, Math.min(index, this.#count - 1))
   }
 
-  /** False: the key is for somebody else. */
+  /** False if the key is not handled here. */
   handleInput(data: string): boolean {
     if (matchesKey(data, 'up')) this.select(this.#selected - 1)
     else if (matchesKey(data, 'down')) this.select(this.#selected + 1)
@@ -35,7 +35,7 @@ export class ListWindow {
     return true
   }
 
-  /** The rows to show, with the selected one among them. */
+  /** The visible rows, including the selected one. */
   range(rows: number): { from: number; to: number } {
     this.#rows = Math.max(1, rows)
     const highestTop = Math.max(0, this.#count - this.#rows)
@@ -47,16 +47,16 @@ export class ListWindow {
 
 interface ListRow {
   isSelected: boolean
-  /** Harmless and without colours, as all of this. */
+  /** Harmless and without colors, like all members. */
   text: string
   style?: Style
-  /** Behind the text, where there is room; never at the cost of the text. */
+  /** After the text, if there is room; never instead of the text. */
   detail?: string
-  /** At the right end, always whole. */
+  /** At the right end, never cut. */
   aside?: string
 }
 
-/** One row of a list. What is selected has a sign before it, so that it is told without colours. */
+/** One row of a list. The selected row has a marker, so that it is visible without colors. */
 export function listRow(
   { isSelected, text, style, detail = '', aside = '' }: ListRow,
   theme: Theme,

@@ -4,7 +4,7 @@ import type { Theme } from '../../theme.ts'
 import { hardWrapped } from './text-wrap.ts'
 import { typedText } from './text-field.ts'
 
-/** A few numbered options, each shown whole. Their labels are harmless. */
+/** A few numbered options, each shown in full. Their labels are harmless. */
 export class OptionBlock {
   readonly #labels: readonly string[]
   readonly #ticked = new Set<number>()
@@ -18,7 +18,7 @@ export class OptionBlock {
     return this.#selected
   }
 
-  /** In their order. */
+  /** In order. */
   get ticked(): number[] {
     return [...this.#ticked].sort((left, right) => left - right)
   }
@@ -27,7 +27,7 @@ export class OptionBlock {
     if (!this.#ticked.delete(index)) this.#ticked.add(index)
   }
 
-  /** The option that a key takes; undefined where it only moves, or means nothing here. */
+  /** The option that a key chooses; undefined if the key only moves the selection or has no meaning here. */
   handleInput(data: string): number | undefined {
     if (matchesKey(data, 'enter')) return this.#selected
     if (matchesKey(data, 'up')) this.#selected = Math.max(0, this.#selected - 1)
@@ -42,7 +42,7 @@ export class OptionBlock {
     return undefined
   }
 
-  /** Where there are fewer rows than lines, those around the selected option. */
+  /** If there are fewer rows than lines, shows those around the selected option. */
   render({ theme, width, rows }: { theme: Theme; width: number; rows: number }): string[] {
     const blocks = this.#labels.map((label, index) => this.#lines(label, index, { theme, width }))
     const lines = blocks.flat()

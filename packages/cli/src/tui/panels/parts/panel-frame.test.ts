@@ -21,7 +21,7 @@ class Lines extends FramedPanel {
   }
 }
 
-test('no line is wider than the screen, however narrow that is, and all are as wide as the frame', () => {
+test('no line is wider than the screen, however narrow, and all are as wide as the frame', () => {
   const panel = new Lines(plainTheme)
   for (let width = 1; width < 90; width++) {
     const widths = panel.render(width).map(visibleWidth)
@@ -30,7 +30,7 @@ test('no line is wider than the screen, however narrow that is, and all are as w
   }
 })
 
-test('a command that is wrapped keeps every letter', () => {
+test('a wrapped command keeps every letter', () => {
   const command = 'echo  "a  b"   漢字漢字漢字'
   expect(hardWrapped(command, 6).join('')).toBe(command)
   expect(Math.max(...hardWrapped(command, 6).map(visibleWidth))).toBeLessThanOrEqual(6)

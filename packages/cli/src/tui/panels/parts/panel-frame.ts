@@ -8,17 +8,17 @@ export interface Room {
 }
 
 export interface FrameContent {
-  /** Harmless already, as all of this. */
+  /** Already harmless, like all members. */
   title: string
   /** At the right end of the title, such as `1 of 3`. */
   aside?: string
   /** Keys and what they do, the most important first. */
   hints: readonly string[]
-  /** Lines for the room that the frame leaves. */
+  /** Lines for the space inside the frame. */
   body: (room: Room) => string[]
 }
 
-/** A panel of the chat: data goes in, callbacks come out, and it knows nothing of the app. It takes the keys while it is open. */
+/** A panel of the chat: takes data and callbacks, and does not know the app. Receives the keys while it is open. */
 export abstract class FramedPanel implements Component, Focusable {
   focused = false
   protected readonly theme: Theme
@@ -28,7 +28,7 @@ export abstract class FramedPanel implements Component, Focusable {
     this.theme = theme
   }
 
-  /** The most rows that it may take, its frame included. */
+  /** The most rows it may take, including its frame. */
   setRows(rows: number): void {
     this.#rows = rows
   }
@@ -38,7 +38,7 @@ export abstract class FramedPanel implements Component, Focusable {
   }
 
   invalidate(): void {
-    // Nothing that depends on colours is kept.
+    // Nothing that depends on colors is cached.
   }
 
   abstract handleInput(data: string): void
@@ -46,7 +46,7 @@ export abstract class FramedPanel implements Component, Focusable {
   protected abstract content(): FrameContent
 }
 
-/** Where there is less room than this the frame is left out. */
+/** With less room than this, the frame is left out. */
 const narrowest = 12
 const lowest = 5
 
@@ -77,7 +77,7 @@ function topLine({ title, aside = '' }: FrameContent, { theme, width }: { theme:
   return `${theme.border('╭─')}${theme.heading(name)}${theme.border(line)}${theme.muted(end)}${theme.border('─╮')}`
 }
 
-/** Never broken inside a hint. Those that have no room are left out, with a sign. */
+/** Never breaks inside a hint. Leaves out hints that do not fit, with an ellipsis. */
 function hintLines(hints: readonly string[], { width, rows }: Room): string[] {
   const lines: string[] = []
   for (const hint of hints) {

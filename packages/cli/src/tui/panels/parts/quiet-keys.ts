@@ -1,8 +1,8 @@
 const quietMs = 300
 
 /**
- * Somebody may be typing when a dialog appears. No key counts before it has been seen and the keyboard has then been quiet for a moment, so
- * that nobody answers by typing on.
+ * The user may be typing when a dialog appears. Ignores keys until the dialog has been drawn and the keyboard has then been idle for a
+ * moment, so that continued typing does not answer it.
  */
 export class QuietKeys {
   readonly #now: () => number
@@ -18,13 +18,13 @@ export class QuietKeys {
     this.#lastMs ??= this.#now()
   }
 
-  /** Something else is asked now. */
+  /** Another request is shown. */
   startAgain(): void {
     this.#lastMs = undefined
     this.#isQuiet = false
   }
 
-  /** Whether a key that was just pressed counts. */
+  /** Whether a key pressed now counts. */
   admits(): boolean {
     if (this.#isQuiet) return true
     const now = this.#now()

@@ -3,7 +3,7 @@ import { counted } from '../../../text/amounts.ts'
 import { fitText } from '../../../text/display-width.ts'
 import type { Theme } from '../../theme.ts'
 
-/** Lines of which some are in sight. How many are not is always said. */
+/** Scrollable lines. Always shows how many are hidden. */
 export class ScrollText {
   #top = 0
   #page = 1
@@ -17,7 +17,7 @@ export class ScrollText {
     this.#scrollTo(this.#top + lines)
   }
 
-  /** False: the key is for somebody else. */
+  /** False if the key is not handled here. */
   handleInput(data: string): boolean {
     if (matchesKey(data, 'pageUp')) this.scrollBy(-this.#page)
     else if (matchesKey(data, 'pageDown')) this.scrollBy(this.#page)

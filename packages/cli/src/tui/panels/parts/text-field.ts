@@ -6,7 +6,7 @@ import { hardWrapped } from './text-wrap.ts'
 interface TextFieldOptions {
   theme: Theme
   text?: string
-  /** Shift-Enter, Alt-Enter and Ctrl-J begin a new line; otherwise lines that are pasted become one. */
+  /** Shift-Enter, Alt-Enter and Ctrl-J insert a new line; otherwise pasted lines are joined. */
   isMultiline?: boolean
 }
 
@@ -17,8 +17,8 @@ const segments = new Intl.Segmenter()
 const words = new Intl.Segmenter(undefined, { granularity: 'word' })
 
 /**
- * Text that is typed into a panel. All that comes in is made harmless, also what is pasted, and the place of the cursor is a sign that
- * needs no colour. Enter and Escape are for the panel.
+ * A text input in a panel. Sanitizes all input, including pastes, and marks the cursor with a symbol that needs no color. Enter and Escape
+ * are left to the panel.
  */
 export class TextField {
   readonly #options: TextFieldOptions
@@ -41,7 +41,7 @@ export class TextField {
     this.#at = this.#text.length
   }
 
-  /** False: the key is for somebody else. */
+  /** False if the key is not handled here. */
   handleInput(data: string): boolean {
     if (this.#takePaste(data)) return true
     if (this.#options.isMultiline && newLineKeys.some((key) => matchesKey(data, key))) return this.#insert('\n')
@@ -53,7 +53,7 @@ export class TextField {
     return typed !== undefined && this.#insert(typed)
   }
 
-  /** Those lines among which the cursor is. */
+  /** The visible lines around the cursor. */
   render({ width, rows, focused }: { width: number; rows: number; focused: boolean }): string[] {
     const before = hardWrapped(this.#text.slice(0, this.#at) + bar, width)
     const lines = hardWrapped(`${this.#text.slice(0, this.#at)}${bar}${this.#text.slice(this.#at)}`, width)
@@ -101,7 +101,7 @@ type KeyName = Parameters<typeof matchesKey>[1]
 
 const newLineKeys: KeyName[] = ['shift+enter', 'alt+enter', 'ctrl+j']
 
-/** Where the cursor goes; what lies between is removed where the key removes. */
+/** The new cursor position; deleting keys remove the text in between. */
 const keys: { on: KeyName[]; to: (text: string, at: number) => number; isRemoving?: true }[] = [
   { on: ['left', 'ctrl+b'], to: letterBefore },
   { on: ['right'], to: letterAfter },
@@ -159,12 +159,12 @@ function lineBelow(text: string, at: number): number {
   return letterAt(text, Math.min(below + at - lineStart(text, at), lineEnd(text, below)))
 }
 
-/** Never in the middle of one. */
+/** Never in the middle of a grapheme. */
 function letterAt(text: string, at: number): number {
   return segments.segment(text).containing(at)?.index ?? text.length
 }
 
-/** What a key press writes; undefined for a key that is a command. */
+/** The text that a key press inserts; undefined for a command key. */
 export function typedText(data: string): string | undefined {
   const text = decodeKittyPrintable(data) ?? data
   return text !== '' && !/[\u0000-\u001f\u007f-\u009f]/.test(text) ? text : undefined

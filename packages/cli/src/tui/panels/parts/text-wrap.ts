@@ -1,12 +1,12 @@
 import { wrapTextWithAnsi } from '@earendil-works/pi-tui'
 import { forEachGrapheme } from '../../../text/display-width.ts'
 
-/** Prose, broken between words. */
+/** Prose, wrapped between words. */
 export function wordWrapped(text: string, columns: number): string[] {
   return wrapTextWithAnsi(untabbed(text), Math.max(1, columns)).map((line) => line.trimEnd())
 }
 
-/** Commands and paths, broken only where the line is full: every letter and every space stays. */
+/** Commands and paths, wrapped only at the full width: keeps every letter and space. */
 export function hardWrapped(text: string, columns: number): string[] {
   return untabbed(text)
     .split('\n')

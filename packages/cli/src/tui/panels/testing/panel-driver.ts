@@ -1,8 +1,8 @@
 import type { Component } from '@earendil-works/pi-tui'
 import { themeFor } from '../../theme.ts'
 
-export const plainTheme = themeFor({ theme: 'dark', colour: false })
-export const darkTheme = themeFor({ theme: 'dark', colour: true })
+export const plainTheme = themeFor({ theme: 'dark', color: false })
+export const darkTheme = themeFor({ theme: 'dark', color: true })
 
 const sequences: Record<string, string> = {
   enter: '\r',
@@ -27,7 +27,7 @@ const sequences: Record<string, string> = {
   'ctrl+x': '\u0018',
 }
 
-/** Keys by their names; whatever is no name is typed letter by letter. */
+/** Keys by name; any other text is typed letter by letter. */
 export function press(panel: Pick<Component, 'handleInput'>, ...keys: string[]): void {
   for (const key of keys) {
     const sequence = sequences[key]
@@ -35,7 +35,7 @@ export function press(panel: Pick<Component, 'handleInput'>, ...keys: string[]):
   }
 }
 
-/** What is seen, at 80 and at 40 columns. */
+/** The panel at 80 and at 40 columns. */
 export function golden(panel: Component): string {
   return [80, 40].map((width) => `${panel.render(width).join('\n')}\n`).join('\n')
 }

@@ -11,13 +11,13 @@ import {
 /** The time of every line. */
 export const talkTime = Date.parse('2026-01-02T03:04:05.000Z')
 
-/** A conversation in the making: each call is a line of a log, or live text beside it. */
+/** A conversation in progress: each call adds a log line, or live text beside it. */
 export class Talk {
   transcript: Transcript = emptyTranscript()
   #seq: number
   #parentId: string | null
 
-  /** `after`: the log has so many lines before, which are not loaded. */
+  /** `after`: how many earlier lines of the log are not loaded. */
   constructor({ after = 0 }: { after?: number } = {}) {
     this.#seq = after
     this.#parentId = after === 0 ? null : `e${after}`

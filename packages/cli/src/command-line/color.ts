@@ -1,7 +1,7 @@
 import type { Io, Output } from './io.ts'
 
-/** `NO_COLOR` and `FORCE_COLOR` as their conventions have it; otherwise colours are for terminals. */
-export function hasColour(output: Pick<Output, 'isTTY'>, env: Io['env']): boolean {
+/** Follows the conventions of `NO_COLOR` and `FORCE_COLOR`; by default only terminals get color. */
+export function hasColor(output: Pick<Output, 'isTTY'>, env: Io['env']): boolean {
   const { NO_COLOR: none, FORCE_COLOR: forced, TERM: terminal } = env
   if (none !== undefined && none !== '') return false
   if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false'
@@ -18,7 +18,7 @@ export interface Styles {
 }
 
 export function stylesFor(output: Pick<Output, 'isTTY'>, env: Io['env']): Styles {
-  const style = hasColour(output, env)
+  const style = hasColor(output, env)
     ? (open: number, close: number) => (text: string) => `\u001b[${open}m${text}\u001b[${close}m`
     : () => (text: string) => text
   return {
