@@ -46,7 +46,7 @@ test('an ambiguous reference is an error that lists the matches', async () => {
   const store = await storeWith({ id: 'aaaa1111', name: 'same' }, { id: 'aaaa2222', name: 'same' })
   for (const [reference, hint] of [
     ['aaaa', 'use more of the id'],
-    ['same', 'Name one by its id'],
+    ['same', 'Use an id'],
   ] as const) {
     await expect(findSession(store, reference)).rejects.toMatchObject({
       code: 2,

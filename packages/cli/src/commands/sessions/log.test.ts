@@ -47,7 +47,7 @@ test('a repair appends a record of the damage and removes nothing', async () => 
   const { code, err } = await home.run(['log', 'repair', id])
   expect(code).toBe(0)
   expect(err).toContain('Removed 12 bytes of an unfinished line')
-  expect(err).toContain('A record was appended that names 1 place.')
+  expect(err).toContain('Appended a record that names 1 damaged place.')
   const after = await readFile(home.logOf(id), 'utf8')
   expect(after.startsWith(before.slice(0, -12))).toBe(true)
   expect(after).toContain('"type":"damage"')

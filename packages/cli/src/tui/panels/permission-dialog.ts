@@ -128,9 +128,7 @@ export class PermissionDialog extends FramedPanel {
   }
 
   #noticeLines(width: number): string[] {
-    const said = this.#wasEarly
-      ? 'That key was ignored, because this dialog had just appeared. Press it again.'
-      : this.#notice
+    const said = this.#wasEarly ? 'That key was ignored: this dialog had just appeared. Press it again.' : this.#notice
     return said === '' ? [] : wordWrapped(said, width).map((line) => this.theme.warning(line))
   }
 

@@ -49,7 +49,7 @@ test('the status shows what the run waits for, and for how long', () => {
   expect(status(talk, { run, waitingSince: talkTime + 9000, width: 30 })).toBe(' ● Retrying in 5 s (at… · 12 s')
   const compacting = { type: 'auto_compaction_start', runId: 'r', reason: 'threshold' } as const
   expect(status(talk, { run: { ...run, waitingFor: compacting } })).toBe(
-    ' ● Summarizing the conversation, so that there is room · 12 s',
+    ' ● Summarizing the conversation to make room · 12 s',
   )
   const left = { runId: 'r', isBusy: false, waitingFor: { type: 'resume', runId: 'r' } } as const
   expect(status(new Talk(), { run: left })).toBe(' ● An interrupted run is waiting for you')
