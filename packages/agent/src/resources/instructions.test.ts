@@ -59,7 +59,7 @@ test('a long file is cut, and both the model and the user are told', async () =>
   expect(problems).toEqual([`${folder.at('repo/AGENTS.md')} was cut: it has more than 49152 bytes.`])
 })
 
-test('where there is too much in all, the user and the nearest folders keep their place', async () => {
+test('if the total is too large, those of the user and of the nearest folders are kept', async () => {
   const folders = ['repo', 'repo/a', 'repo/a/b', 'repo/a/b/c', 'repo/a/b/c/d']
   const files = ['config', ...folders].map((name) => [`${name}/AGENTS.md`, name.padEnd(40_000, '.')])
   await using folder = await TestFolder.make(Object.fromEntries(files) as Record<string, string>)

@@ -10,7 +10,7 @@ export interface FolderListing {
 
 const maxNames = 1000
 
-/** What is in a folder; nothing where there is none. With `within`, a folder that leads out of that one is refused. */
+/** The names in a folder; none if it does not exist. With `within`, a folder that leads out of that one is rejected. */
 export async function listFolder(path: string, within?: string): Promise<FolderListing> {
   const place = await realPlaceOf(path, within)
   if (place.type === 'missing') return { names: [], problems: [] }

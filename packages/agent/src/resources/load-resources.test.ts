@@ -77,7 +77,7 @@ test('the home folder as a project gives its skills once', async () => {
   expect(problems).toEqual([])
 })
 
-test('a working folder that is reached by a link is where it really is', async () => {
+test('a working folder that is reached by a link is resolved', async () => {
   await using folder = await TestFolder.make(files)
   await symlink('above/repo/packages/one', folder.at('link'))
   const resources = await loadResources({ ...placesIn(folder), cwd: folder.at('link') })

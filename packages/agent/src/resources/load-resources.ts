@@ -60,7 +60,7 @@ export async function loadResources(places: ResourcePlaces): Promise<Resources> 
     })),
     ...extraTemplateFolders.map((folder): TemplatePlace => ({ folder, source: 'extension', ...extra(folder) })),
   ]
-  // Their parser is large, and whoever reads no files does without it.
+  // Loaded on demand: the parser is large.
   const { loadSkills } = await import('./skills.ts')
   const { loadTemplates } = await import('./templates.ts')
   const skills = await loadSkills(skillPlaces)

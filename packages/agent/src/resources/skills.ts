@@ -135,7 +135,7 @@ function textProblem(
   return [...(value as string)].length > maxLength ? `its \`${name}\` has more than ${maxLength} characters` : undefined
 }
 
-/** Nothing where it is empty. */
+/** Undefined if it is empty. */
 function textOf(value: unknown): string | undefined {
   const text = typeof value === 'string' ? value.trim() : ''
   return text === '' ? undefined : text

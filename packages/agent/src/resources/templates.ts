@@ -9,7 +9,7 @@ import { listTrusted, readTrusted, type TrustedContent } from './trusted-content
 export interface Template {
   name: string
   description: string
-  /** For whoever types the command: `<file> [reason]`. */
+  /** Shown to users of the command: `<file> [reason]`. */
   argumentHint?: string
   /** Absolute. */
   path: string

@@ -3,7 +3,7 @@ import type { CheckedSettings } from './schema.ts'
 
 type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
 
-/** The settings in force. What is absent was set by nobody and has no value of its own. */
+/** The settings in force. Absent settings were not set and have no default. */
 export interface Settings extends Pick<
   CheckedSettings,
   'model' | 'thinkingLevel' | 'fallbackModel' | 'smallModel' | 'maxOutputTokens' | 'temperature' | 'shellPrefix'
@@ -29,7 +29,7 @@ export interface Settings extends Pick<
   terminal: Required<Groups['terminal']>
 }
 
-/** What holds where nobody says otherwise. A test compares it with what a run takes when it is given nothing. */
+/** The defaults. A test compares them with those of a run. */
 export const builtIn: CheckedSettings = {
   modelCycle: [],
   permissions: { mode: 'ask' },

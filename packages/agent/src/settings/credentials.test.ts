@@ -139,7 +139,7 @@ describe('the keyring of the system', () => {
     )
   })
 
-  test('is a problem where it denies access', async () => {
+  test('is a problem if it denies access', async () => {
     class Denied {
       getPassword = (): Promise<null> => Promise.reject(new Error("Couldn't access platform storage:\n AccessDenied"))
       setPassword = (): Promise<void> => Promise.reject(new Error('AccessDenied'))

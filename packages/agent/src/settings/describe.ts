@@ -6,7 +6,7 @@ export interface SettingRow {
   /** `permissions.mode`; `<name>` stands for a name that the user chooses. */
   key: string
   type: string
-  /** As JSON; absent where there is none. */
+  /** As JSON; absent if there is none. */
   default?: string
   description: string
   /** Where one can be set by a single variable. */

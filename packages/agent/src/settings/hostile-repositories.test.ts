@@ -11,7 +11,7 @@ import { buildHostile, hostileRepositories } from './testing/hostile-repositorie
 import { TrustStore } from './trust-store.ts'
 import { settleTrust } from './trust.ts'
 
-describe('a hostile repository that nobody has trusted has no effect', () => {
+describe('an untrusted hostile repository has no effect', () => {
   test.each(hostileRepositories.map((repository) => [repository.name, repository] as const))(
     '%s',
     async (_, repository) => {
@@ -49,7 +49,7 @@ describe('a hostile repository that nobody has trusted has no effect', () => {
   )
 })
 
-/** Every file with what would change if somebody wrote to it. */
+/** Every file with the properties that a write would change. */
 async function statesBelow(path: string): Promise<string[]> {
   const { mode, size, mtimeMs, ino } = await lstat(path)
   const own = [path, mode, size, mtimeMs, ino].join(' ')

@@ -15,9 +15,9 @@ interface ProjectProgram {
   sha256: string
 }
 
-/** What a repository would have us do, for somebody who is to decide about it. Nothing of it is in force. */
+/** What a repository would configure and run, for the user to decide. Nothing of it is in force. */
 export interface Project extends ProjectContent, Omit<ProjectModules, 'leftOut'> {
-  /** What its settings say, with what is wrong in them; absent where there are none. */
+  /** Its settings with their problems; absent if there are none. */
   settings?: FileSettings & { path: string }
   commands: ProjectCommand[]
   programs: ProjectProgram[]

@@ -1,4 +1,4 @@
-/** Where the system keeps secrets. Each method throws `KeyringProblem` where it cannot be used. */
+/** The keyring of the system. Each method throws `KeyringProblem` if it is not available. */
 export interface Keyring {
   get(account: string): Promise<string | undefined>
   set(account: string, secret: string): Promise<void>
@@ -15,7 +15,7 @@ const service = 'tapetree'
 /** A locked keyring asks the user; one that never answers is none. */
 const answerMs = 30_000
 
-/** What of the package is used; written out, because whoever has not installed it has no types of it either. */
+/** The part of the package that is used; declared here, because the package is optional and its types may be missing. */
 interface KeyringPackage {
   AsyncEntry: new (service: string, account: string) => KeyringEntry
 }

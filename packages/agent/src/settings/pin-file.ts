@@ -31,7 +31,7 @@ export class PinFile implements PinStore {
     })
   }
 
-  /** A file that cannot be read knows nobody: then servers are new, and not believed. */
+  /** An unreadable file has no pins: then all servers are new, and not trusted. */
   async #read(): Promise<Map<string, Pin>> {
     const result = await readBounded(this.#path, maxBytes)
     if (result.type !== 'read') return new Map()

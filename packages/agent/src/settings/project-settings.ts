@@ -19,7 +19,7 @@ export interface FileSettings {
 }
 
 export async function parseSettingsFile({ path, bytes }: SettingsFile): Promise<FileSettings> {
-  // The parser is large, and whoever has no such file does without it.
+  // Loaded on demand: the parser is large.
   const { readSettingsText } = await import('./settings-text.ts')
   const read = readSettingsText(bytes, path.endsWith('.json') ? 'json' : 'yaml')
   if (read.type === 'malformed') return { settings: {}, malformed: read, faults: [], lineOf: () => undefined }

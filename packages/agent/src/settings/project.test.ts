@@ -19,7 +19,7 @@ test('the root of a repository is the nearest folder with .git, a folder, a file
   expect(await findProjectRoot(folder.at('w/d'))).toBe(folder.at('w'))
   expect(await findProjectRoot(folder.at('l/e'))).toBe(folder.at('l'))
   expect(await findProjectRoot(folder.at('none/f'))).toBe(folder.at('none/f'))
-  // By where it really is, not by the way there.
+  // By its real path.
   expect(await findProjectRoot(folder.at('none/link'))).toBe(folder.at('a'))
 })
 
@@ -71,7 +71,7 @@ test('a link within the repository is read, and one that leads out, nowhere or i
   ])
 })
 
-test('what is no regular file or too large is left out, and waits for nobody', async () => {
+test('special and large files are left out, and never block', async () => {
   await using folder = await TestFolder.make({ '.tapetree/big': 'x'.repeat(projectLimits.fileBytes + 1) })
   execFileSync('mkfifo', [folder.at('.tapetree/pipe')])
   const { files, leftOut, isComplete } = await readProject(folder.path)

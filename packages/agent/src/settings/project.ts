@@ -7,7 +7,7 @@ import { readBounded } from './bounded-file.ts'
 export interface ProjectFile {
   /** From the root of the repository, with `/`. */
   path: string
-  /** Where it really is, absolute and without links. */
+  /** The real path, absolute and without links. */
   realPath: string
   bytes: Uint8Array
   /** Of the bytes, in hex. */
@@ -30,7 +30,7 @@ export interface ProjectContent {
   /** AGENTS.md and CLAUDE.md in these folders: text for the model. It sets nothing and starts nothing. */
   instructions: ProjectFile[]
   leftOut: LeftOut[]
-  /** False: there is more than we look through, so nobody can say what it is. */
+  /** False: a limit was reached, so the content is not completely known. */
   isComplete: boolean
 }
 

@@ -123,8 +123,8 @@ test('what cannot be looked through cannot be trusted', async () => {
   expect(project.summary.at(-1)).toBe('There is more than can be looked through, so it cannot be trusted.')
 })
 
-describe('whoever can be asked is asked', () => {
-  test('without somebody to ask nothing becomes trusted', async () => {
+describe('the user is asked if possible', () => {
+  test('without a user to ask nothing becomes trusted', async () => {
     await using scene = await makeScene({ [settings]: '{}' })
     expect((await settleTrust(await scene.inspect(), scene.store)).state).toBe('untrusted')
     expect((await scene.state()).state).toBe('untrusted')
@@ -143,7 +143,7 @@ describe('whoever can be asked is asked', () => {
     expect(asked).toEqual(['untrusted', 'changed'])
   })
 
-  test('nobody is asked about a repository with nothing to trust', async () => {
+  test('the user is not asked about a repository with nothing to trust', async () => {
     await using scene = await makeScene({})
     const ask = (): Promise<boolean> => Promise.reject(new Error('was asked'))
     expect((await settleTrust(await scene.inspect(), scene.store, ask)).state).toBe('nothing-to-trust')

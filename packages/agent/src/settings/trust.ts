@@ -5,7 +5,7 @@ import { visibleName } from '../util/visible-text.ts'
 
 /**
  * Whether what a repository says counts. Only what was read for the state `trusted` may be used, and only as it was read: the bytes
- * are in the project, so that nobody can change them in between.
+ * are in the project, so that they cannot change in between.
  */
 export type ProjectTrust =
   | { state: 'trusted'; project: Project }

@@ -17,7 +17,7 @@ export interface HostilePlace {
 export interface HostileRepository {
   /** What it tries. */
   name: string
-  /** Where in it somebody works, from the root. Default: at the root. */
+  /** The working folder, relative to the root. Default: the root. */
   folder?: string
   build(place: HostilePlace): Promise<void>
 }
