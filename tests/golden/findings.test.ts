@@ -163,7 +163,7 @@ function connectionTo(
 }
 
 function requestsOf(agent: TestAgent): ScriptedModel['requests'] {
-  return (agent.parts.model() as ScriptedModel).requests
+  return (agent.deps.model() as ScriptedModel).requests
 }
 
 /** The payloads of the records of one type. */

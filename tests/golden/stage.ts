@@ -141,7 +141,7 @@ export class Stage {
   }
 
   async resumeHere(): Promise<ResumePlan> {
-    const plan = await planResume(this.session, this.agent.parts.tools())
+    const plan = await planResume(this.session, this.agent.deps.tools())
     if (!plan) throw new Error('There is nothing to resume.')
     await this.agent.run({ type: 'resume', plan })
     return plan

@@ -45,7 +45,7 @@ export const limits: ScenarioGroup = {
         const run = agent.prompt('Hi.')
         await stage.clock.skip()
         await run
-        agent.parts.settings = { ...agent.parts.settings, runLimits: {} }
+        agent.deps.settings = { ...agent.deps.settings, runLimits: {} }
         await agent.run({ type: 'leaf' })
       },
     },
@@ -77,7 +77,7 @@ function limited(scope: 'run' | 'session', limit: keyof Limits, value: number): 
       })
       if (scope === 'session') await agent.prompt('Get ready.')
       await agent.prompt('Run both.')
-      agent.parts.settings = { ...agent.parts.settings, [`${scope}Limits`]: {} }
+      agent.deps.settings = { ...agent.deps.settings, [`${scope}Limits`]: {} }
       await agent.run({ type: 'leaf' })
     },
   }

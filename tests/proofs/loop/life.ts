@@ -1,9 +1,9 @@
 import { SessionStore, type Session, type Usage } from '@tapetree/session'
 import type { LiveEvent } from '../../../packages/agent/src/run/events.ts'
-import type { RunEnd } from '../../../packages/agent/src/run/loop-context.ts'
+import type { RunEnd } from '../../../packages/agent/src/run/run-settings.ts'
 import type { ModelRequest } from '../../../packages/agent/src/models/model.ts'
 import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
-import type { AgentParts } from '../../../packages/agent/src/run/agent-parts.ts'
+import type { RunDeps } from '../../../packages/agent/src/run/run-deps.ts'
 import { planResume, type ResumePlan } from '../../../packages/agent/src/run/resume.ts'
 import { defaultRunSettings } from '../../../packages/agent/src/run/run-settings.ts'
 import { run, type RunStart } from '../../../packages/agent/src/run/run.ts'
@@ -40,7 +40,7 @@ export class Life {
   readonly clock: FakeClock
   readonly model: DrivenModel
   readonly requests: Requests
-  readonly #parts: AgentParts
+  readonly #deps: RunDeps
   readonly #tools: readonly Tool[]
   readonly #options: LifeOptions
   /** Of the run that goes on. */
@@ -64,7 +64,7 @@ export class Life {
       isDead: () => disk.isDead,
       began: (callId, name) => witness.began(callId, name),
     })
-    this.#parts = {
+    this.#deps = {
       session,
       model: () => this.model,
       tools: () => this.#tools,
@@ -86,7 +86,7 @@ export class Life {
     const controller = new AbortController()
     this.controller = controller
     const { witness } = this.#options
-    run(how, this.#parts, controller.signal).then(
+    run(how, this.#deps, controller.signal).then(
       (end) => {
         this.controller = undefined
         witness.ended(end)

@@ -1,6 +1,6 @@
 import { SessionError, type Usage } from '@tapetree/session'
 import type { LiveEvent } from '../../../packages/agent/src/run/events.ts'
-import type { RunEnd } from '../../../packages/agent/src/run/loop-context.ts'
+import type { RunEnd } from '../../../packages/agent/src/run/run-settings.ts'
 import type { ModelRequest } from '../../../packages/agent/src/models/model.ts'
 import { LogCheck } from './check-log.ts'
 import { problemOfRequest, sentIn } from './check-request.ts'

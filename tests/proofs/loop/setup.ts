@@ -1,4 +1,4 @@
-import type { SteerPolicy } from '../../../packages/agent/src/run/loop-context.ts'
+import type { SteerPolicy } from '../../../packages/agent/src/run/run-settings.ts'
 import type { ToolName } from './driven-tools.ts'
 
 /** What is fixed before the first action. */

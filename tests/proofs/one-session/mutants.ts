@@ -1,8 +1,7 @@
 import { AgentSession } from '@tapetree/agent'
 import type { Session } from '@tapetree/session'
 import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
-import { RunSlot } from '../../../packages/agent/src/run/run-slot.ts'
-import { SharedSession, type Owner } from '../../../packages/agent/src/run/shared-session.ts'
+import { RunSlot, SharedSession } from '../../../packages/agent/src/run/run-slot.ts'
 
 /** Faults that this proof must find: each puts one in and gives back what takes it out again. */
 export const mutants: Record<string, () => () => void> = {
@@ -49,7 +48,7 @@ export const mutants: Record<string, () => () => void> = {
     }),
 
   'a message queued during a summary is forgotten': () =>
-    replace(SharedSession.prototype, 'wakeLater', () => (_owner: Owner) => undefined),
+    replace(SharedSession.prototype, 'wakeLater', () => (_owner: RunSlot) => undefined),
 
   'a run that begins beside an append to the leaf': () =>
     replace(RunSlot.prototype, 'append', () => {

@@ -37,7 +37,7 @@ export const architecture = [
     id: 'session-agent-refactor/3.1 components',
     quote:
       'Split `sessionAgent` into composable components with clear boundaries:\n│                      SessionAgent                           │\n│  (interface unchanged - backward compatible)                │\n│  │ RunContext   │───▶│ StreamRunner │───▶│ StepHandler  │  │',
-    settled: 'DESIGN 6: `run.ts`, `run-loop.ts`, `turn.ts`, `tool-calls.ts`; `AgentSession` is on top.',
+    settled: 'DESIGN 6: `run.ts`, `turn.ts`, `tool-calls.ts`; `AgentSession` is on top.',
   },
   {
     id: 'session-agent-refactor/3.1 validate-stream-call-back',
@@ -55,7 +55,7 @@ export const architecture = [
     id: 'session-agent-refactor/3.1 run-state',
     quote:
       '│  │                    RunState                          │   │\n│  │  (replaces closure-captured variables)               │   │\n│  │  - currentAssistant, shouldSummarize, lspBatcher    │   │',
-    settled: 'DESIGN 6: `LoopContext`, which a `RunContext` is for one run.',
+    settled: 'DESIGN 6: `OpenRun`, the state of one run.',
   },
   {
     id: 'session-agent-refactor/3.2 explicit-state',

@@ -346,14 +346,14 @@ verifies(
       await TestAgent.open({ model: scriptedModel() }),
     ]
     const observed: string[] = []
-    const parts = {
-      ...given.parts,
+    const deps = {
+      ...given.deps,
       model: () => scriptedModel(script().text('Injected, it is.')),
       systemPrompt: () => 'Another one.',
       observe: ({ type }: { type: string }) => void observed.push(type),
     }
     const start = { type: 'prompt' as const, content: [text('go')] }
-    expect(await run(start, parts, new AbortController().signal)).toMatchObject({ outcome: 'completed' })
+    expect(await run(start, deps, new AbortController().signal)).toMatchObject({ outcome: 'completed' })
     expect(await given.path()).toEqual(['user: go', 'assistant: Injected, it is.'])
     expect((await given.session.getContext()).system?.prompt).toBe('Another one.')
     expect([observed.includes('delta'), other.session.head.seq]).toEqual([true, 1])

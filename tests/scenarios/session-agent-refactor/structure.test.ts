@@ -44,7 +44,7 @@ verifies(
     const functions = filesOf('run', 'agent', 'summary', 'prompt').flatMap(functionsIn)
     expect(functions.length).toBeGreaterThan(200)
     expect(functions.filter(({ lines }) => lines > 100)).toEqual([])
-    const starts = ['agent/agent-session.ts prompt', 'run/run.ts run', 'run/run.ts inRun', 'run/run-loop.ts runLoop']
+    const starts = ['agent/agent-session.ts prompt', 'run/run-slot.ts start', 'run/run.ts run', 'run/run.ts work']
     const sizes = starts.map((name) => functions.find((each) => each.name === name)?.lines ?? Infinity)
     expect(sizes.filter((lines) => lines >= 80)).toEqual([])
   },
@@ -68,11 +68,12 @@ verifies(
   () => {
     const concerns = {
       'the session as its user sees it': 'agent/agent-session.ts',
-      'the state of one run': 'run/run-context.ts',
+      'the state of one run': 'run/open-run.ts',
       'what one answer says': 'run/turn.ts',
-      'turns after turns': 'run/run-loop.ts',
-      'what is done about errors': 'run/recovery.ts',
-      'one run at a time, and what waits': 'run/run-slot.ts',
+      'turns and tool calls, with recovery around them': 'run/run.ts',
+      'how to recover from an error': 'run/recovery.ts',
+      'one run at a time': 'run/run-slot.ts',
+      'queued messages': 'run/delivery.ts',
       summaries: 'summary/compaction.ts',
       titles: 'summary/title.ts',
       'cache markers': 'models/request/cache-markers.ts',

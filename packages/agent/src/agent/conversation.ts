@@ -13,18 +13,17 @@ import { allTools } from '../tools/builtin/all-tools.ts'
 import { LeftBehind, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { AgentEvent } from '../run/events.ts'
-import type { AgentParts } from '../run/agent-parts.ts'
+import type { RunDeps } from '../run/run-deps.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
 import { OwnCommands } from './shell.ts'
 import { redactingModel, redactionOf } from './redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
-import { RunSlot } from '../run/run-slot.ts'
-import { SharedSession } from '../run/shared-session.ts'
+import { RunSlot, SharedSession } from '../run/run-slot.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
-export interface ConversationParts {
+interface ConversationParts {
   /** Opens a subagent. */
   openChild: (options: AgentSessionOptions) => Promise<Subagent>
   session: Session
@@ -65,7 +64,7 @@ export class Conversation {
     this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
     session.redactWith(redactionOf(this.#redactor))
     this.#shared = SharedSession.of(session)
-    this.slot = new RunSlot({ session, parts: () => this.parts(), observe })
+    this.slot = new RunSlot({ session, deps: () => this.deps(), observe })
     this.requests = this.#shared.requestsFor(session)
     this.jobs = this.#shared.jobs
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
@@ -92,8 +91,8 @@ export class Conversation {
     return this.#redactor
   }
 
-  /** What the next run is made of. */
-  parts(): AgentParts {
+  /** The dependencies of the next run. */
+  deps(): RunDeps {
     const { systemPrompt = () => '', settings, clock = systemClock, news, models, fallbackModel, owner } = this.#options
     return {
       session: this.session,

@@ -1,5 +1,5 @@
 import { memoryStore, SessionError, type Message, type SessionStore } from '@tapetree/session'
-import type { RunEnd } from '../run/loop-context.ts'
+import type { RunEnd } from '../run/run-settings.ts'
 import type { Model } from '../models/model.ts'
 import { openGate, type Tool } from '../tools/tool.ts'
 import { AgentSession, type PromptOutcome } from './agent-session.ts'

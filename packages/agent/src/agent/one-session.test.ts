@@ -13,7 +13,7 @@ import type { AgentEvent } from '../run/events.ts'
 import { AgentSession, type PromptOutcome } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
-import type { Run } from '../run/shared-session.ts'
+import type { Run } from '../run/run-slot.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,8 +1,8 @@
 import { fromDisk, SessionError, newId, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
 import { untilAborted } from '@tapetree/session/util/deadline'
-import type { RunEnd } from '../run/loop-context.ts'
+import type { RunEnd } from '../run/run-settings.ts'
 import { defineTool, type Gate, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts'
-import type { Run } from '../run/shared-session.ts'
+import type { Run } from '../run/run-slot.ts'
 import { z } from 'zod'
 import { promptFile } from '../prompt/prompt-file.ts'
 

@@ -8,8 +8,14 @@ import {
   type ToolStartRecord,
   type Usage,
 } from '@tapetree/session'
-import type { Position } from './loop-context.ts'
 import { nothingSpent, tokensOf, type Spent } from './limits.ts'
+
+/** Where a run stands: the calls of the last answer that have no result yet. */
+export interface Position {
+  openCalls: readonly ToolUse[]
+  /** The last message is an answer of the model without calls. */
+  isSettled: boolean
+}
 
 export interface PathPosition extends Position {
   /** The entry of the answer whose calls are open, or the last thing said. */

@@ -17,7 +17,7 @@ test('a plan that was accepted is carried out in the same run, with the tools it
   const agent = await TestAgent.open({ model })
   agents.push(agent)
   const all = [model.tool('write'), exitPlanTool({ onAccepted: () => void (mode = 'ask') })]
-  agent.parts.tools = () => toolsFor(mode, all)
+  agent.deps.tools = () => toolsFor(mode, all)
   agent.session.subscribe(({ line }) => {
     if (line.type !== 'permission_request') return
     const { requestId } = line.permissionRequest
@@ -50,7 +50,7 @@ describe('a question of the model', () => {
 
   test('waits where all calls come first', async () => {
     const agent = await asking()
-    agent.parts.settings = { ...agent.parts.settings, steerPolicy: 'after-batch' }
+    agent.deps.settings = { ...agent.deps.settings, steerPolicy: 'after-batch' }
     const ended = agent.prompt('go')
     const requestId = await asked(agent)
     await agent.session.submit('and then this', { delivery: 'steer' })

@@ -179,7 +179,7 @@ describe('after a crash', () => {
 
   test('what the run had used before counts', async () => {
     const agent = await interrupted(script().toolCall('2', 'a').step().text('ok'), [tool('a', [])])
-    agent.parts.settings = { ...agent.parts.settings, runLimits: { turns: 2 } }
+    agent.deps.settings = { ...agent.deps.settings, runLimits: { turns: 2 } }
     await answerWith(agent, call('1'))
     const plan = await planResume(agent.session, [tool('a', [])])
     expect(plan?.spent.turns).toBe(1)
@@ -189,7 +189,7 @@ describe('after a crash', () => {
   test('a call that is in the log already counts once, when it is run', async () => {
     const a = tool('a', [])
     const agent = await interrupted(script().text('ok'), [a])
-    agent.parts.settings = { ...agent.parts.settings, sessionLimits: { toolCalls: 2 } }
+    agent.deps.settings = { ...agent.deps.settings, sessionLimits: { toolCalls: 2 } }
     await answerWith(agent, call('1'), call('2'))
     const plan = await planResume(agent.session, [a])
     expect(await agent.run({ type: 'resume', plan: plan as never })).toMatchObject({ outcome: 'completed' })

@@ -1,7 +1,7 @@
 import { newId, type Content, type Session, type ToolStartRecord, type ToolUse } from '@tapetree/session'
 import { readDraft, removeDraft } from './draft.ts'
 import type { Spent } from './limits.ts'
-import type { LoopContext } from './loop-context.ts'
+import type { OpenRun } from './open-run.ts'
 import { checkCall, finishCall } from './tool-calls.ts'
 import { answerCall, words } from './tool-results.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -68,34 +68,35 @@ export async function planResume(session: Session, tools: readonly Tool[]): Prom
   }
 }
 
-/** Carries out what the plan says of drafts and of calls that had started. The loop does the rest. */
-export async function settleEvidence(plan: ResumePlan, context: LoopContext, session: Session): Promise<void> {
+/** Carries out the plan for drafts and for calls that had started. The turns of the run do the rest. */
+export async function settleEvidence(plan: ResumePlan, open: OpenRun): Promise<void> {
   const { runId } = plan
+  const { localFolder } = open.deps.session
   for (const matter of plan.matters) {
     if (matter.type !== 'draft') continue
     const { item, content } = matter
     const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
-    await context.append({ type: 'attempt', attempt: { runId, item, content, error } })
+    await open.append({ type: 'attempt', attempt: { runId, item, content, error } })
   }
-  if (session.localFolder !== undefined) await removeDraft(session.localFolder)
+  if (localFolder !== undefined) await removeDraft(localFolder)
   const started = plan.matters.filter((matter) => matter.type === 'call' && matter.action !== 'run')
-  await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, context)))
+  await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, open)))
 }
 
-async function settleCall({ call, action, start }: Matter & { type: 'call' }, context: LoopContext): Promise<void> {
+async function settleCall({ call, action, start }: Matter & { type: 'call' }, open: OpenRun): Promise<void> {
   if (action === 'stopped') {
-    await answerCall(call, { content: words.aborted, isError: true }, context)
+    await answerCall(call, { content: words.aborted, isError: true }, open)
     return
   }
-  const tool = context.tools.get(call.name)
+  const tool = open.tools.get(call.name)
   const given = start?.input ? { ...call, input: start.input } : call
-  const checked = tool && checkCall(given, tool, context)
+  const checked = tool && checkCall(given, tool, open)
   const isKnown = tool && checked !== undefined && typeof checked !== 'string' && start
   if (!isKnown || action === 'interrupted') {
-    await answerCall(call, { content: interrupted, isError: true }, context)
+    await answerCall(call, { content: interrupted, isError: true }, open)
     return
   }
-  await finishCall(given, { tool, checked, start }, context, async (toolContext) => {
+  await finishCall(given, { tool, checked, start }, open, async (toolContext) => {
     if (action === 'run-again' || !checked.reattach) return checked.run(toolContext)
     return checked.reattach(start, toolContext)
   })

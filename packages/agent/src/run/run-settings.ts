@@ -1,8 +1,13 @@
-import type { ReasoningPolicy } from '@tapetree/session'
+import type { ReasoningPolicy, RunOutcome } from '@tapetree/session'
 import type { Limits } from './limits.ts'
-import type { SteerPolicy } from './loop-context.ts'
 import { defaultCompaction, type CompactionSettings } from '../summary/compaction.ts'
 import { defaultRetry, type RetryPolicy } from './recovery.ts'
+
+/**
+ * What a steer does to the tool calls of an answer. `skip-remaining` skips calls that have not started, `after-batch` runs all calls
+ * first, `interrupt` also stops the running ones.
+ */
+export type SteerPolicy = 'skip-remaining' | 'after-batch' | 'interrupt'
 
 export interface RunSettings {
   steerPolicy: SteerPolicy
@@ -13,9 +18,9 @@ export interface RunSettings {
   reasoning: ReasoningPolicy
   maxOutputTokens?: number
   temperature?: number
-  /** How long a waiting message is announced before it goes out. */
+  /** How long a queued message is announced before it is delivered. */
   followUpDelayMs: number
-  /** False: a waiting message goes out only when a person releases it, or prompts after it came. */
+  /** If false, a queued message is delivered only after a person releases it, or sends a later prompt. */
   sendsFollowUps: boolean
 }
 
@@ -28,4 +33,13 @@ export const defaultRunSettings: RunSettings = {
   reasoning: 'auto',
   followUpDelayMs: 0,
   sendsFollowUps: true,
+}
+
+/** How a run ended. */
+export interface RunEnd {
+  runId: string
+  outcome: RunOutcome
+  /** Why it did not complete: the kind of the error, `limit:turns` or another limit, or `repeating-calls`. */
+  reason?: string
+  message?: string
 }

@@ -1,33 +1,42 @@
 import { SessionError, type Cause, type EntryDraft, type Session } from '@tapetree/session'
-import type { RunEnd } from './loop-context.ts'
+import { Requests } from '../permissions/requests.ts'
+import { Jobs } from '../tools/commands/jobs.ts'
+import { nextWaiting, OwnerLeft } from './delivery.ts'
 import type { AgentEvent } from './events.ts'
-import type { AgentParts } from './agent-parts.ts'
-import { nextWaiting } from './next-waiting.ts'
+import type { CurrentRun } from './open-run.ts'
 import { run, type RunStart } from './run.ts'
-import { Occupant, OwnerLeft, SharedSession, type Head, type Owner, type Run } from './shared-session.ts'
+import type { RunDeps } from './run-deps.ts'
+import type { RunEnd } from './run-settings.ts'
 
-export interface RunSlotOptions {
+/** A run whose `run_start` is in the log. */
+export interface Run {
+  readonly id: string
+  /** Resolves when no queued message may be delivered, with the end of the last run. */
+  readonly done: Promise<RunEnd>
+}
+
+interface RunSlotOptions {
   session: Session
-  parts: () => AgentParts
+  deps: () => RunDeps
   observe: (event: AgentEvent) => void
 }
 
 /**
- * The one run that a session may have at a time, as one of its owners sees it. All agent sessions on a session in this process have
- * the same slot: a run has the model, the tools and the gate of the owner that started it, and ends with that owner at the latest.
+ * The run slot of a session, as one of its owners sees it. A session has at most one run at a time: all agent sessions on it in this
+ * process share the slot. A run uses the model, the tools and the gate of the owner that started it, and ends when that owner closes.
  */
-export class RunSlot implements Owner {
+export class RunSlot {
   readonly session: Session
   readonly observe: (event: AgentEvent) => void
-  readonly #parts: () => AgentParts
+  readonly #deps: () => RunDeps
   readonly #shared: SharedSession
-  /** It starts nothing any more. */
+  /** This owner is closing and starts nothing more. */
   hasLeft = false
 
-  constructor({ session, parts, observe }: RunSlotOptions) {
+  constructor({ session, deps, observe }: RunSlotOptions) {
     this.session = session
     this.observe = observe
-    this.#parts = parts
+    this.#deps = deps
     this.#shared = SharedSession.of(session)
   }
 
@@ -35,31 +44,38 @@ export class RunSlot implements Owner {
     return this.#shared.occupant !== undefined
   }
 
-  /** One at a time, of all owners: what is done about an interrupted run is done before anybody else decides about it. */
+  /** Runs `work` under the lock that all owners share, so that only one of them decides about an interrupted run. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#shared.alone(work)
   }
 
-  /** Resolves when the run is in the log. Rejects with `session-busy` if the slot is occupied. */
+  /** Resolves when `run_start` is durable. Rejects with `session-busy` if the slot is occupied. */
   async start(start: RunStart): Promise<Run> {
     const occupant = this.#occupy()
-    const begun = Promise.withResolvers<string>()
+    const { signal } = occupant.controller
+    const { promise: begun, resolve } = Promise.withResolvers<string>()
+    occupant.current.begun = resolve
     const done = this.#hold(occupant, async () => {
-      const stop = this.session.subscribe(({ line }) => {
-        if (line.type === 'run_start') begun.resolve(line.runStart.runId)
-      })
-      return this.#work(start, occupant).finally(stop)
+      // The run begins behind appends that are not durable yet.
+      const { appends } = this.#shared
+      while (appends.size > 0) await Promise.allSettled(appends)
+      return run(start, this.#deps(), signal, occupant.current)
     })
-    // The caller hears of a failure; whoever aborts the run need not.
-    done.catch(() => undefined)
-    const run = Promise.race([begun.promise, done.then(({ runId }) => runId)]).then((id): Run => ({ id, done }))
-    occupant.run = run.catch(() => undefined)
-    return run
+    done
+      .then(({ outcome }) => {
+        // Settings that changed during the run may release messages that it had to leave in the queue.
+        if (outcome === 'completed' && !signal.aborted) this.#startQueued()
+      })
+      // The caller of `start` gets the error; `abort` ignores it.
+      .catch(() => undefined)
+    const started = Promise.race([begun, done.then(({ runId }) => runId)]).then((id): Run => ({ id, done }))
+    occupant.run = started.catch(() => undefined)
+    return started
   }
 
   /**
-   * Does something else that must not meet a run, such as writing a summary: until it is over, prompts are queued or rejected. The
-   * signal is aborted when anybody stops what goes on, or this owner leaves.
+   * Occupies the slot with work that must not overlap a run, such as a summary. Until it ends, prompts are queued or rejected. `abort`
+   * of any owner aborts the signal, and so does closing this owner.
    */
   async exclusively<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const occupant = await this.alone(async () => this.#occupy())
@@ -70,32 +86,30 @@ export class RunSlot implements Owner {
     })
   }
 
-  /** The run that goes on, whoever started it. Waits for the end of what is no run, or is only coming to its end. */
+  /** The current run of any owner. Waits for the end of an occupant that is not a run, or that is suspended. */
   async liveRun(): Promise<Run | undefined> {
     for (;;) {
       const { occupant } = this.#shared
       if (!occupant) return undefined
       const live = occupant.isSuspended ? undefined : await occupant.run
       if (this.#shared.occupant !== occupant) continue
-      // Of several runs in a row it is the one that is open now.
+      // If several runs follow each other, this is the one that is open now.
       if (live) return { ...live, id: this.session.openRun?.runId ?? live.id }
       await occupant.over
     }
   }
 
-  /** Starts with the next queued message, if the slot is free and it may go out. */
+  /** Starts a run with the next queued message, if it may be delivered. If the slot is occupied, it does so later. */
   wake(): void {
-    // A run that is about to end does not look again if it was stopped.
+    // A run that is about to end does not look at the queue again.
     if (this.isBusy) this.#shared.wakeLater(this)
-    if (this.isBusy || this.hasLeft || !this.#hasWaiting || this.session.openRun) return
-    // Somebody may have taken it back just now; how the run ends is in the log.
-    void this.start({ type: 'waiting' }).catch(() => undefined)
+    else this.#startQueued()
   }
 
-  /** Appends where the conversation stands, also while a run goes on. */
+  /** Appends to the head of the open run, or else to the leaf. */
   async append(draft: EntryDraft, cause?: Cause): Promise<void> {
-    const head = this.#shared.occupant?.head
-    if (head) return head.append(draft, undefined, cause)
+    const open = this.#shared.occupant?.current.open
+    if (open) return open.append(draft, undefined, cause)
     const { appends } = this.#shared
     const appended = this.session.append(draft, cause && { cause })
     appends.add(appended)
@@ -106,29 +120,29 @@ export class RunSlot implements Owner {
     }
   }
 
-  /** Tells every owner. */
+  /** Notifies every owner. */
   tell(event: AgentEvent): void {
     this.#shared.tell(event)
   }
 
-  /** Stops what goes on, whoever started it. Resolves when it has ended. */
+  /** Stops the occupant of the slot, of any owner. Resolves when it has ended. */
   async abort(): Promise<void> {
     const { occupant } = this.#shared
     occupant?.controller.abort()
     await occupant?.over
   }
 
-  /** Stops what this owner has started, and nothing else. From now on it starts nothing. */
+  /** Stops what this owner has started, and nothing else. This owner starts nothing more. */
   async leave(): Promise<void> {
     this.hasLeft = true
     const own = this.#own
     own?.controller.abort(this.#shared.hasOthers(this) ? new OwnerLeft() : undefined)
     await own?.over
-    // What this owner was deciding about an interrupted run needs its handle until it is over.
+    // A decision of this owner about an interrupted run needs its session handle until the end.
     await this.#shared.alone(() => Promise.resolve())
   }
 
-  /** From now on this owner starts nothing, and its run is to be resumed by somebody else. Resolves when that has ended. */
+  /** This owner starts nothing more, and another one will resume its run. Resolves when the run has ended by itself. */
   async suspend(): Promise<void> {
     this.hasLeft = true
     const own = this.#own
@@ -136,7 +150,7 @@ export class RunSlot implements Owner {
     await own?.over
   }
 
-  /** After `suspend`: stops what did not end by itself. */
+  /** Call after `suspend`: stops a run that did not end by itself. */
   async stop(reason: Error): Promise<void> {
     const own = this.#own
     own?.controller.abort(reason)
@@ -169,29 +183,142 @@ export class RunSlot implements Owner {
     }
   }
 
-  async #work(start: RunStart, occupant: Occupant): Promise<RunEnd> {
-    const { appends } = this.#shared
-    while (appends.size > 0) await Promise.allSettled(appends)
-    let end = await this.#run(start, occupant)
-    // What came in after the run had looked for the last time.
-    while (this.#hasWaiting && end.outcome === 'completed' && !occupant.controller.signal.aborted) {
-      const waiting = await this.#run({ type: 'waiting' }, occupant).catch(unlessTakenBack)
-      end = waiting ?? end
-    }
-    return end
-  }
-
-  #run(start: RunStart, occupant: Occupant): Promise<RunEnd> {
-    const onRun = (head: Head): void => void (occupant.head = head)
-    return run(start, { ...this.#parts(), onRun }, occupant.controller.signal)
-  }
-
-  get #hasWaiting(): boolean {
-    return nextWaiting(this.session, this.#parts().settings) !== undefined
+  #startQueued(): void {
+    if (this.isBusy || this.hasLeft || this.session.openRun) return
+    if (!nextWaiting(this.session, this.#deps().settings)) return
+    // The message may have been removed meanwhile; how the run ends is in the log.
+    void this.start({ type: 'waiting' }).catch(() => undefined)
   }
 }
 
-function unlessTakenBack(error: unknown): undefined {
-  if (error instanceof SessionError && error.code === 'message-not-found') return undefined
-  throw error
+/** What occupies the slot: a run, or a summary that a user asked for. */
+class Occupant {
+  readonly owner: RunSlot
+  readonly controller = new AbortController()
+  /** Resolves when the slot is free again; never rejects. */
+  readonly over: Promise<void>
+  readonly end: () => void
+  /** Of a run: resolves when `run_start` is durable, with undefined if the run failed before. */
+  run: Promise<Run | undefined> | undefined
+  /** Its `open` is set while a run occupies the slot. */
+  readonly current: CurrentRun = {}
+  /** Its owner is closing and leaves the run to be resumed. */
+  isSuspended = false
+
+  constructor(owner: RunSlot) {
+    this.owner = owner
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.over = promise
+    this.end = resolve
+  }
+}
+
+/**
+ * What all agent sessions on one session share in this process: one slot for a run, one lock for deciding about it, one set of
+ * permission requests, one set of jobs. The writer lock of the store keeps other processes out.
+ */
+export class SharedSession {
+  static readonly #all = new WeakMap<object, SharedSession>()
+  occupant: Occupant | undefined
+  /** Appends to the leaf that are not durable yet. A run begins behind them. */
+  readonly appends = new Set<Promise<unknown>>()
+  readonly #id: string
+  readonly #owners = new Set<RunSlot>()
+  #requests: Requests | undefined
+  #jobs: Jobs | undefined
+  #lock: Promise<unknown> = Promise.resolve()
+  /** Queued a message while the slot was occupied. */
+  #woken: RunSlot | undefined
+
+  private constructor(id: string) {
+    this.#id = id
+  }
+
+  static of({ id, sharedKey }: Session): SharedSession {
+    const known = SharedSession.#all.get(sharedKey)
+    if (known) return known
+    const shared = new SharedSession(id)
+    SharedSession.#all.set(sharedKey, shared)
+    return shared
+  }
+
+  /** For an owner that is about to join. The requests use the session handle of one of the owners. */
+  requestsFor(session: Session): Requests {
+    if (this.#requests && this.#owners.size > 0) return this.#requests
+    this.#requests?.close()
+    this.#requests = new Requests(session)
+    return this.#requests
+  }
+
+  /** Undefined if there is no owner. */
+  get requests(): Requests | undefined {
+    return this.#owners.size > 0 ? this.#requests : undefined
+  }
+
+  get jobs(): Jobs {
+    this.#jobs ??= new Jobs()
+    return this.#jobs
+  }
+
+  join(owner: RunSlot): void {
+    this.#owners.add(owner)
+  }
+
+  hasOthers(owner: RunSlot): boolean {
+    return [...this.#owners].some((each) => each !== owner && !each.hasLeft)
+  }
+
+  /** Call before the session handle of this owner is closed. The last owner must then close the jobs. */
+  leave(owner: RunSlot): { isLast: boolean } {
+    this.#owners.delete(owner)
+    const [next] = this.#owners
+    if (next) {
+      this.#requests?.moveTo(next.session)
+      return { isLast: false }
+    }
+    this.#requests?.close()
+    this.#requests = undefined
+    return { isLast: true }
+  }
+
+  async closeJobs(): Promise<void> {
+    const jobs = this.#jobs
+    this.#jobs = undefined
+    await jobs?.close()
+  }
+
+  /** Runs `work` under a lock: an owner that decides about an interrupted run is done before another one decides. */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#lock.then(work)
+    this.#lock = done.catch(() => undefined)
+    return done
+  }
+
+  tell(event: AgentEvent): void {
+    for (const owner of this.#owners) owner.observe(event)
+  }
+
+  /** Remembers to wake this owner when the slot is free. */
+  wakeLater(owner: RunSlot): void {
+    this.#woken = owner
+  }
+
+  /** Frees the slot and wakes the owner that queued a message meanwhile, or another owner if that one has left. */
+  free(occupant: Occupant): void {
+    this.occupant = undefined
+    occupant.end()
+    this.tell({ type: 'agent_idle' })
+    const woken = this.#woken
+    this.#woken = undefined
+    const wasLeft = occupant.controller.signal.reason instanceof OwnerLeft
+    if (!woken && !wasLeft) return
+    const open = [...this.#owners].filter(({ hasLeft }) => !hasLeft)
+    const next = woken && open.includes(woken) ? woken : open[0]
+    next?.wake()
+  }
+
+  busy(): SessionError {
+    const what = this.occupant && !this.occupant.run ? 'a summary' : 'a run'
+    return new SessionError('session-busy', `Session ${this.#id} is busy with ${what}.`)
+  }
 }

@@ -1,210 +1,146 @@
-import { newId, SessionError, type Cause, type Content, type Session, type WaitingMessage } from '@tapetree/session'
-import { openDraft, type Draft } from './draft.ts'
-import { RunStopped } from './limits.ts'
-import type { LoopContext, Position, RunEnd } from './loop-context.ts'
-import { runLoop, type Runs } from './run-loop.ts'
+import { newId, SessionError, type Cause, type Content, type RunStartRecord } from '@tapetree/session'
 import { ModelError } from '../models/model-error.ts'
-import type { AgentParts } from './agent-parts.ts'
-import { positionOf } from './position.ts'
-import { recoverFrom, type RecoveryHistory } from './recovery.ts'
-import { settleEvidence, type ResumePlan } from './resume.ts'
-import { nextWaiting } from './next-waiting.ts'
-import { RunContext } from './run-context.ts'
+import { announceNext, deliverNext } from './delivery.ts'
+import { RunStopped } from './limits.ts'
+import { OpenRun, type CurrentRun } from './open-run.ts'
+import { positionOf, type Position } from './position.ts'
 import { prepareRun } from './prepare-run.ts'
-import { OwnerLeft } from './shared-session.ts'
+import { recoverFrom, type RecoveryHistory } from './recovery.ts'
+import { compactRun, deliverSteers } from './request.ts'
+import { settleEvidence, type ResumePlan } from './resume.ts'
+import type { RunDeps } from './run-deps.ts'
+import type { RunEnd } from './run-settings.ts'
+import { runToolCalls } from './tool-calls.ts'
+import { turn } from './turn.ts'
 
 /** What a run begins with. */
 export type RunStart =
   | { type: 'prompt'; content: Content[]; cause?: Cause }
-  /** The message that waits next; delivering it takes it out of the inbox. */
+  /** The next queued message. Delivering it removes it from the inbox. */
   | { type: 'waiting' }
-  /** The leaf as it stands: a failed run once more, or one that had reached a limit. */
+  /** The current leaf, to retry a failed run or to continue after a limit was raised. */
   | { type: 'leaf'; cause?: Cause }
   /** A run whose process died. */
   | { type: 'resume'; plan: ResumePlan; cause?: Cause }
 
-/**
- * Runs the agent until nothing more is to be delivered, and says how the last run ended. Rejects where the log cannot be written,
- * and with `message-not-found` where the message that it was to begin with has just been held or taken back.
- */
-export async function run(start: RunStart, parts: AgentParts, signal: AbortSignal): Promise<RunEnd> {
-  const draft = openDraft(parts.session.localFolder)
-  try {
-    return await runLoop(new SessionRuns(start, parts, { signal, draft }))
-  } finally {
-    await draft.close()
-  }
-}
-
-/** A message that waited while another run went on, and that is on the path already. */
+/** A queued message that follows a run. It is on the path already. */
 interface Delivered {
   type: 'delivered'
   submissionId: string
-  context: RunContext
-}
-
-class SessionRuns implements Runs {
-  readonly #parts: AgentParts
-  readonly #session: Session
-  readonly #signal: AbortSignal
-  readonly #draft: Draft
-  #start: RunStart | Delivered
-
-  constructor(start: RunStart, parts: AgentParts, { signal, draft }: { signal: AbortSignal; draft: Draft }) {
-    this.#start = start
-    this.#parts = parts
-    this.#session = parts.session
-    this.#signal = signal
-    this.#draft = draft
-  }
-
-  async inRun(work: (position: Position, context: LoopContext) => Promise<void>): Promise<RunEnd> {
-    const start = this.#start
-    const startedAt = this.#parts.clock.now()
-    const context = start.type === 'delivered' ? start.context : this.#contextFor(start)
-    const { runId } = context
-    const stopCounting = this.#session.subscribe((line) => context.countLine(line))
-    try {
-      await begin(start, context, this.#parts)
-      let plan = start.type === 'resume' ? start.plan : undefined
-      const settle = async (): Promise<void> => {
-        if (plan) await settleEvidence(plan, context, this.#session)
-        plan = undefined
-      }
-      const end = plan?.wasStopped
-        ? await settle().then((): RunEnd => ({ runId, outcome: 'aborted' }))
-        : await recovering(context, this.#parts, async () => {
-            await settle()
-            await work(await positionOf(this.#session), context)
-          })
-      await this.#finish(end, startedAt)
-      return end
-    } finally {
-      stopCounting()
-    }
-  }
-
-  async deliverFollowUp(): Promise<boolean> {
-    const delivered = await deliverNext(() => this.#contextFor({ type: 'leaf' }), this.#parts, this.#signal)
-    if (delivered) this.#start = { type: 'delivered', ...delivered }
-    return delivered !== undefined
-  }
-
-  #contextFor(start: RunStart): RunContext {
-    const { runId, spent, matters } = start.type === 'resume' ? start.plan : { runId: newId(), matters: [] }
-    const callsToRun = matters.filter((matter) => matter.type === 'call' && matter.action === 'run').length
-    const options = { runId, signal: this.#signal, draft: this.#draft, spent, callsToRun }
-    const context = new RunContext(this.#parts, options)
-    this.#parts.onRun?.(context)
-    return context
-  }
-
-  async #finish({ runId, outcome, reason, message }: RunEnd, startedAt: number): Promise<void> {
-    if (outcome === 'failed') {
-      const error = { message: message ?? '', ...(reason !== undefined && { kind: reason }), runId }
-      await this.#session.append({ type: 'error', error })
-    }
-    const durationMs = this.#parts.clock.now() - startedAt
-    const runEnd = { runId, outcome, durationMs, ...(reason !== undefined && { reason }) }
-    await this.#session.append({ type: 'run_end', runEnd })
-    await this.#session.saveDerived()
-  }
-}
-
-/** The delivering message, then `run_start`: should the process die between them, the message is still found unanswered. */
-async function begin(start: RunStart | Delivered, context: RunContext, parts: AgentParts): Promise<void> {
-  const { runId } = context
-  const owner = parts.owner === undefined ? {} : { owner: parts.owner }
-  if (start.type === 'resume') {
-    const { fruitless, spent } = start.plan
-    const runStart = { runId, leafId: context.head, ...owner, resumes: runId, fruitless, spent: { ...spent } }
-    await parts.session.append({ type: 'run_start', runStart }, causeOf(start))
-    return
-  }
-  if (start.type === 'prompt' || start.type === 'leaf') await prepareRun(context, parts, promptOf(start))
-  if (start.type === 'prompt') await context.prompt(start.content, start.cause)
-  const submissionId = start.type === 'waiting' ? await deliverWaiting(context, parts) : submissionOf(start)
-  const runStart = { runId, leafId: context.head, ...owner, ...(submissionId !== undefined && { submissionId }) }
-  await parts.session.append({ type: 'run_start', runStart }, start.type === 'leaf' ? causeOf(start) : {})
+  open: OpenRun
 }
 
 /**
- * Announces the message that may go out next, waits as long as it has to and delivers it, or what is the next by then: it may have
- * been held, moved or taken back. Undefined where none may go out.
+ * Runs the agent until no message may be delivered, and returns how the last run ended. Rejects if the log cannot be written, and with
+ * `message-not-found` if the queued message to begin with was held or removed meanwhile.
  */
-async function deliverNext(
-  contextNow: () => RunContext,
-  parts: AgentParts,
+export async function run(
+  start: RunStart,
+  deps: RunDeps,
   signal: AbortSignal,
-): Promise<{ submissionId: string; context: RunContext } | undefined> {
-  const { session, clock, settings, observe } = parts
-  const next = (): WaitingMessage | undefined => nextWaiting(session, settings)
-  const first = next()
-  if (!first) return undefined
-  const announced = first.delivery === 'follow-up' ? first.id : undefined
-  if (announced !== undefined) observe({ type: 'queue_message_sending', messageId: announced })
-  // A steer that came too late for its run waits no longer.
-  const delayMs = session.nextWaiting('steer') ? 0 : settings.followUpDelayMs
-  // Whether it was stopped is asked below.
-  if (delayMs > 0) await clock.wait(delayMs, signal).catch(() => undefined)
-  const context = contextNow()
-  await prepareRun(context, parts, next()?.message ?? '')
-  // From here to its line nobody can come between.
-  const message = next()
-  // If only the owner of this run has left, another one delivers it.
-  if (message && signal.aborted && !(signal.reason instanceof OwnerLeft)) {
-    await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
+  current: CurrentRun = {},
+): Promise<RunEnd> {
+  let next: RunStart | Delivered = start
+  for (;;) {
+    const startedAt = deps.clock.now()
+    const open = next.type === 'delivered' ? next.open : openRun(next, deps, signal)
+    current.open = open
+    // Before the first line: what `begin` appends counts towards `logBytesPerTurn`.
+    open.countLines()
+    let end: RunEnd
+    try {
+      await begin(next, open)
+      current.begun?.(open.runId)
+      end = await work(open, next.type === 'resume' ? next.plan : undefined)
+      await finish(end, open, startedAt)
+    } finally {
+      await open.close()
+    }
+    if (end.outcome !== 'completed') return end
+    const delivered = await deliverQueued(deps, signal, current)
+    if (!delivered) return end
+    next = delivered
   }
-  if (!message || signal.aborted) return undefined
-  const isQueued = message.delivery === 'follow-up'
-  if (isQueued && message.id !== announced) observe({ type: 'queue_message_sending', messageId: message.id })
-  await context.deliver(message)
-  if (isQueued) observe({ type: 'queue_message_sent', messageId: message.id })
-  return { submissionId: message.id, context }
 }
 
-async function deliverWaiting(context: RunContext, parts: AgentParts): Promise<string> {
-  const delivered = await deliverNext(() => context, parts, context.signal)
-  if (delivered) return delivered.submissionId
-  throw new SessionError('message-not-found', `No message may go out in session ${parts.session.id}.`)
+function openRun(start: RunStart, deps: RunDeps, signal: AbortSignal): OpenRun {
+  if (start.type !== 'resume') return new OpenRun(deps, { runId: newId(), signal })
+  const { runId, spent, matters } = start.plan
+  const callsToRun = matters.filter((matter) => matter.type === 'call' && matter.action === 'run').length
+  return new OpenRun(deps, { runId, signal, spent, callsToRun })
 }
 
-function promptOf(start: RunStart): string {
-  if (start.type !== 'prompt') return ''
-  return start.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
-}
-
-function causeOf({ cause }: { cause?: Cause }): { cause?: Cause } {
-  return cause ? { cause } : {}
-}
-
-function submissionOf(start: RunStart | Delivered): string | undefined {
-  return start.type === 'delivered' ? start.submissionId : undefined
-}
-
-/** Works until it is done or cannot be: what failed in passing is begun again from where the log stands. */
-async function recovering(context: RunContext, parts: AgentParts, work: () => Promise<void>): Promise<RunEnd> {
-  const { runId, signal } = context
-  const history: RecoveryHistory = {
-    retries: 0,
-    wasCompacted: false,
-    hasFallback: Boolean(parts.fallbackModel),
-    random: 0,
+/** Appends the first message, then `run_start`. If the process dies in between, `planResume` finds a message without an answer. */
+async function begin(start: RunStart | Delivered, open: OpenRun): Promise<void> {
+  switch (start.type) {
+    case 'prompt':
+      await prepareRun(open, textOf(start.content))
+      await open.prompt(start.content, start.cause)
+      return appendStart(open, {})
+    case 'waiting':
+      return appendStart(open, { submissionId: await deliverFirst(open) })
+    case 'delivered':
+      return appendStart(open, { submissionId: start.submissionId })
+    case 'leaf':
+      await prepareRun(open, '')
+      return appendStart(open, {}, start.cause)
+    case 'resume': {
+      const { fruitless, spent } = start.plan
+      return appendStart(open, { resumes: open.runId, fruitless, spent: { ...spent } }, start.cause)
+    }
+    default:
+      start satisfies never
   }
-  let headBefore = context.head
+}
+
+function textOf(content: readonly Content[]): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
+}
+
+async function deliverFirst(open: OpenRun): Promise<string> {
+  const announced = await announceNext(open.deps, open.signal)
+  const submissionId = announced && (await deliverNext(open, announced))
+  if (submissionId !== undefined) return submissionId
+  throw new SessionError('message-not-found', `No message may go out in session ${open.deps.session.id}.`)
+}
+
+type StartDetails = Partial<Pick<RunStartRecord['runStart'], 'submissionId' | 'resumes' | 'fruitless' | 'spent'>>
+
+async function appendStart({ deps, runId, head }: OpenRun, details: StartDetails, cause?: Cause): Promise<void> {
+  const owner = deps.owner === undefined ? {} : { owner: deps.owner }
+  const runStart = { runId, leafId: head, ...owner, ...details }
+  await deps.session.append({ type: 'run_start', runStart }, cause && { cause })
+}
+
+/** Carries out the plan of a resumed run, then turns and tool calls. After a recoverable error it continues where the log stands. */
+async function work(open: OpenRun, plan: ResumePlan | undefined): Promise<RunEnd> {
+  const { runId, signal, deps } = open
+  let unsettled = plan
+  const settle = async (): Promise<void> => {
+    if (unsettled) await settleEvidence(unsettled, open)
+    unsettled = undefined
+  }
+  if (plan?.wasStopped) {
+    await settle()
+    return { runId, outcome: 'aborted' }
+  }
+  const hasFallback = Boolean(deps.fallbackModel)
+  const history: RecoveryHistory = { retries: 0, wasCompacted: false, hasFallback, random: 0 }
+  let headBefore = open.head
   for (;;) {
     try {
-      await work()
+      await settle()
+      await turnsUntilSettled(open)
       return { runId, outcome: 'completed' }
     } catch (error) {
       if (signal.aborted) return { runId, outcome: 'aborted' }
       if (error instanceof RunStopped) return failed(runId, error.reason, error.message)
       if (!(error instanceof ModelError)) throw error
-      if (context.head !== headBefore) Object.assign(history, { retries: 0, wasCompacted: false })
-      const givenUp = await recover(error, context, parts, history)
+      if (open.head !== headBefore) Object.assign(history, { retries: 0, wasCompacted: false })
+      const givenUp = await recover(error, open, history)
       if (givenUp !== undefined)
         return signal.aborted ? { runId, outcome: 'aborted' } : failed(runId, error.kind, givenUp)
-      headBefore = context.head
+      headBefore = open.head
     }
   }
 }
@@ -213,35 +149,47 @@ function failed(runId: string, reason: string, message: string): RunEnd {
   return { runId, outcome: 'failed', reason, message }
 }
 
-/** Waits or compacts, so that the work may be begun again; or says why it may not. */
-async function recover(
-  error: ModelError,
-  context: RunContext,
-  { settings, clock }: AgentParts,
-  history: RecoveryHistory,
-): Promise<string | undefined> {
-  const { runId, signal } = context
+/** Turns and their tool calls, until an answer has no calls and no steer is waiting. Begins at any position. */
+async function turnsUntilSettled(open: OpenRun): Promise<void> {
+  const { runId, hooks, signal, deps } = open
+  let position: Position = await positionOf(deps.session)
+  let hasTurned = false
+  for (;;) {
+    if (position.openCalls.length > 0) await runToolCalls(position.openCalls, open)
+    if (hasTurned) await hooks.turnEnd({ runId, turn: open.turn }, signal)
+    const wasSteered = await deliverSteers(open)
+    if (position.isSettled && !wasSteered) return
+    await hooks.turnStart({ runId, turn: ++open.turn }, signal)
+    position = await turn(open)
+    hasTurned = true
+  }
+}
+
+/** Waits, compacts or changes the model, so that the run can continue. Returns why it cannot, or undefined. */
+async function recover(error: ModelError, open: OpenRun, history: RecoveryHistory): Promise<string | undefined> {
+  const { runId, signal } = open
+  const { settings, clock, observe } = open.deps
   const step = recoverFrom(error, { ...history, random: Math.random() }, settings.retry)
   switch (step.type) {
     case 'give-up':
       return step.message
     case 'compact':
       history.wasCompacted = true
-      return compactAfterOverflow(error, context)
+      return compactAfterOverflow(error, open)
     case 'fallback':
       history.hasFallback = false
       history.retries = 0
-      return (await context.fallBack()) ? undefined : error.message
+      return (await open.fallBack()) ? undefined : error.message
     case 'retry': {
       if (error.kind === 'empty-answer') history.hadEmptyAnswer = true
       const attempt = ++history.retries
       const { kind, message } = error
-      context.observe({ type: 'auto_retry_start', runId, attempt, delayMs: step.delayMs, error: { kind, message } })
+      observe({ type: 'auto_retry_start', runId, attempt, delayMs: step.delayMs, error: { kind, message } })
       const isAborted = await clock.wait(step.delayMs, signal).then(
         () => false,
         () => true,
       )
-      context.observe({ type: 'auto_retry_end', runId, attempt, isAborted })
+      observe({ type: 'auto_retry_end', runId, attempt, isAborted })
       return isAborted ? error.message : undefined
     }
     default:
@@ -250,13 +198,41 @@ async function recover(
   }
 }
 
-async function compactAfterOverflow(error: ModelError, context: RunContext): Promise<string | undefined> {
+async function compactAfterOverflow(error: ModelError, open: OpenRun): Promise<string | undefined> {
   try {
-    if (await context.compact('overflow')) return undefined
+    if (await compactRun(open, 'overflow')) return undefined
     return `${error.message} Compacting the context freed nothing.`
   } catch (failure) {
-    if (context.signal.aborted) return error.message
+    if (open.signal.aborted) return error.message
     if (failure instanceof ModelError) return `${error.message} Compacting the context failed: ${failure.message}`
     throw failure
+  }
+}
+
+/** Appends `run_end`, preceded by an `error` if the run failed. */
+async function finish(end: RunEnd, { deps }: OpenRun, startedAt: number): Promise<void> {
+  const { session, clock } = deps
+  const { runId, outcome, reason, message } = end
+  if (outcome === 'failed') {
+    const error = { message: message ?? '', ...(reason !== undefined && { kind: reason }), runId }
+    await session.append({ type: 'error', error })
+  }
+  const durationMs = clock.now() - startedAt
+  const runEnd = { runId, outcome, durationMs, ...(reason !== undefined && { reason }) }
+  await session.append({ type: 'run_end', runEnd })
+  await session.saveDerived()
+}
+
+/** Opens a run for the next queued message and delivers it. Undefined if no message may be delivered. */
+async function deliverQueued(deps: RunDeps, signal: AbortSignal, current: CurrentRun): Promise<Delivered | undefined> {
+  for (;;) {
+    const announced = await announceNext(deps, signal)
+    if (!announced) return undefined
+    // Opened after the delay: the model and the tools may have changed meanwhile.
+    const open = new OpenRun(deps, { runId: newId(), signal })
+    current.open = open
+    const submissionId = await deliverNext(open, announced)
+    if (submissionId !== undefined) return { type: 'delivered', submissionId, open }
+    if (signal.aborted) return undefined
   }
 }

@@ -1,47 +1,57 @@
 import type { ToolUse } from '@tapetree/session'
-import type { GateCall, CheckedCall, StartDetails, Tool, ToolOutput } from '../tools/tool.ts'
-import type { LoopContext } from './loop-context.ts'
+import { askUser, type PermissionRequest, type PermissionResult } from '../permissions/requests.ts'
+import type {
+  Answer,
+  CheckedCall,
+  GateCall,
+  Question,
+  StartDetails,
+  Tool,
+  ToolContext,
+  ToolOutput,
+} from '../tools/tool.ts'
 import { RunStopped } from './limits.ts'
+import type { OpenRun } from './open-run.ts'
 import { runWithDeadline } from './tool-deadline.ts'
 import { answerCall, outputOf, words } from './tool-results.ts'
 
 const maxSideBySide = 8
 
-/** Carries out the calls of one answer, in their order. Each has its result when this returns or throws, whatever happens. */
-export async function runToolCalls(calls: readonly ToolUse[], context: LoopContext): Promise<void> {
+/** Runs the calls of one answer, in order. Each call has its result when this returns or throws, also after an abort. */
+export async function runToolCalls(calls: readonly ToolUse[], open: OpenRun): Promise<void> {
   let rest = calls
   let reached: RunStopped | undefined
-  while (rest.length > 0 && !context.signal.aborted && !isSteered(context)) {
+  while (rest.length > 0 && !open.signal.aborted && !isSteered(open)) {
     const group: ToolUse[] = []
-    for (const call of nextGroup(rest, context)) {
-      reached = limitBefore(context)
+    for (const call of nextGroup(rest, open)) {
+      reached = limitBefore(open)
       if (reached) break
       group.push(call)
     }
     rest = rest.slice(group.length)
-    await all(group.map((call) => runCall(call, context)))
+    await all(group.map((call) => runCall(call, open)))
     if (reached) break
   }
-  const reason = context.signal.aborted ? words.aborted : reached ? words.limited(reached.message) : words.skipped
-  for (const call of rest) await answerCall(call, { content: reason, isError: true }, context)
-  context.signal.throwIfAborted()
+  const reason = open.signal.aborted ? words.aborted : reached ? words.limited(reached.message) : words.skipped
+  for (const call of rest) await answerCall(call, { content: reason, isError: true }, open)
+  open.signal.throwIfAborted()
   if (reached) throw reached
 }
 
-function isSteered(context: LoopContext): boolean {
-  return context.steerPolicy !== 'after-batch' && context.nextSteer() !== undefined
+function isSteered(open: OpenRun): boolean {
+  return open.deps.settings.steerPolicy !== 'after-batch' && open.nextSteer() !== undefined
 }
 
-/** One call, or as many as only read and may go side by side. */
-function nextGroup(calls: readonly ToolUse[], context: LoopContext): readonly ToolUse[] {
-  const firstWriting = calls.findIndex((call) => !context.tools.get(call.name)?.readOnly)
+/** The next call, or the next read-only calls, which run concurrently. */
+function nextGroup(calls: readonly ToolUse[], open: OpenRun): readonly ToolUse[] {
+  const firstWriting = calls.findIndex((call) => !open.tools.get(call.name)?.readOnly)
   const reading = firstWriting === -1 ? calls.length : firstWriting
   return calls.slice(0, Math.max(1, Math.min(reading, maxSideBySide)))
 }
 
-function limitBefore(context: LoopContext): RunStopped | undefined {
+function limitBefore(open: OpenRun): RunStopped | undefined {
   try {
-    context.spend('call')
+    open.spend('call')
     return undefined
   } catch (error) {
     if (error instanceof RunStopped) return error
@@ -49,35 +59,35 @@ function limitBefore(context: LoopContext): RunStopped | undefined {
   }
 }
 
-/** Waits for all of them, also when one fails: none goes on unseen. */
+/** Waits for all of them, also if one fails. */
 async function all(work: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).find((each) => each.status === 'rejected')
   if (failed) throw failed.reason as Error
 }
 
-async function runCall(call: ToolUse, context: LoopContext): Promise<void> {
-  const repeated = context.repeated(call)
+async function runCall(call: ToolUse, open: OpenRun): Promise<void> {
+  const repeated = open.repeated(call)
   if (repeated !== undefined) return refuse(repeated)
-  const tool = context.tools.get(call.name)
-  if (!tool) return refuse(words.unknown(call.name, context.tools.keys()))
-  const given = await context.beforeCall(call)
+  const tool = open.tools.get(call.name)
+  if (!tool) return refuse(words.unknown(call.name, open.tools.keys()))
+  const given = await open.hooks.toolCall(call, open.signal)
   if (typeof given === 'string') return refuse(given)
-  const checked = checkCall(given, tool, context)
+  const checked = checkCall(given, tool, open)
   if (typeof checked === 'string') return refuse(checked)
-  const refusal = await admit({ call: given, tool, checked }, context)
+  const refusal = await admit({ call: given, tool, checked }, open)
   if (refusal !== undefined) return refuse(refusal)
   const isChanged = given !== call
-  await startCall({ call: given, tool, checked }, context, isChanged ? { input: given.input } : {})
+  await startCall({ call: given, tool, checked }, open, isChanged ? { input: given.input } : {})
 
   function refuse(content: string): Promise<void> {
-    return answerCall(call, { content, isError: true }, context)
+    return answerCall(call, { content, isError: true }, open)
   }
 }
 
-/** The call as its tool understands it, or a sentence on what is wrong. */
-export function checkCall(call: ToolUse, tool: Tool, context: LoopContext): CheckedCall | string {
+/** The call as its tool understands it, or a message for the model on what is wrong with it. */
+export function checkCall(call: ToolUse, tool: Tool, open: OpenRun): CheckedCall | string {
   try {
-    return tool.check(call.input, context.toolContext(call, context.signal))
+    return tool.check(call.input, toolContextOf(open, call, open.signal))
   } catch (error) {
     return words.failed(error)
   }
@@ -89,29 +99,29 @@ interface AdmittedCall {
   checked: CheckedCall
 }
 
-/** Asks the gate. A call that waits for leave has not started: whoever steers or stops need not answer it first. */
-async function admit({ call, tool, checked }: AdmittedCall, context: LoopContext): Promise<string | undefined> {
+/** Asks the gate. The call has not started yet, so a steer or an abort withdraws the question. */
+async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Promise<string | undefined> {
   const steered = new AbortController()
-  const stopWatching = context.onSteer(() => {
-    if (context.steerPolicy !== 'after-batch') steered.abort()
+  const stopWatching = open.onSteer(() => {
+    if (open.deps.settings.steerPolicy !== 'after-batch') steered.abort()
   })
   const { id: callId, name, input } = call
   const asked: GateCall = {
-    runId: context.runId,
+    runId: open.runId,
     callId,
     tool: name,
     readOnly: tool.readOnly,
     input,
     access: checked.access,
     ...(checked.preflight && {
-      preflight: async () => checked.preflight?.(context.toolContext(call, context.signal)),
+      preflight: async () => checked.preflight?.(toolContextOf(open, call, open.signal)),
     }),
   }
   try {
-    const verdict = await context.gate.admit(asked, AbortSignal.any([context.signal, steered.signal]))
+    const verdict = await open.deps.gate.admit(asked, AbortSignal.any([open.signal, steered.signal]))
     return verdict.type === 'denied' ? verdict.reason : undefined
   } catch (error) {
-    if (context.signal.aborted) return words.aborted
+    if (open.signal.aborted) return words.aborted
     if (steered.signal.aborted) return words.skipped
     throw error
   } finally {
@@ -119,23 +129,23 @@ async function admit({ call, tool, checked }: AdmittedCall, context: LoopContext
   }
 }
 
-/** `tool_start` is durable before anything happens; from there on the call may take effect. */
+/** Runs the call after `tool_start` is durable. From then on the call may have taken effect. */
 async function startCall(
   { call, tool, checked }: AdmittedCall,
-  context: LoopContext,
+  open: OpenRun,
   changed: { input?: ToolUse['input'] },
 ): Promise<void> {
-  const { runId } = context
+  const { runId } = open
   let start: StartDetails = {}
   try {
-    start = (await checked.start?.(context.toolContext(call, context.signal))) ?? {}
+    start = (await checked.start?.(toolContextOf(open, call, open.signal))) ?? {}
   } catch (error) {
-    const content = context.signal.aborted ? words.aborted : words.failed(error)
-    return answerCall(call, { content, isError: true }, context)
+    const content = open.signal.aborted ? words.aborted : words.failed(error)
+    return answerCall(call, { content, isError: true }, open)
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
-  await context.append({ type: 'tool_start', toolStart })
-  await finishCall(call, { tool, checked, start }, context, (toolContext) => checked.run(toolContext))
+  await open.append({ type: 'tool_start', toolStart })
+  await finishCall(call, { tool, checked, start }, open, (toolContext) => checked.run(toolContext))
 }
 
 interface StartedCall {
@@ -148,23 +158,76 @@ interface StartedCall {
 export async function finishCall(
   call: ToolUse,
   { tool, checked, start }: StartedCall,
-  context: LoopContext,
-  work: (toolContext: ReturnType<LoopContext['toolContext']>) => Promise<ToolOutput>,
+  open: OpenRun,
+  work: (toolContext: ToolContext) => Promise<ToolOutput>,
 ): Promise<void> {
   const interrupt = new AbortController()
-  const stopWatching = context.onSteer(() => {
-    if (context.steerPolicy === 'interrupt') interrupt.abort()
+  const stopWatching = open.onSteer(() => {
+    if (open.deps.settings.steerPolicy === 'interrupt') interrupt.abort()
   })
-  const signal = AbortSignal.any([context.signal, interrupt.signal])
+  const signal = AbortSignal.any([open.signal, interrupt.signal])
   try {
-    const stopped = (): string => (context.signal.aborted ? words.stopped : words.interrupted)
+    const stopped = (): string => (open.signal.aborted ? words.stopped : words.interrupted)
     const { deadlineMs } = tool
-    const output = await runWithDeadline({ deadlineMs, clock: context.clock, signal, stopped }, (inner) =>
-      work(context.toolContext(call, inner)),
+    const output = await runWithDeadline({ deadlineMs, clock: open.deps.clock, signal, stopped }, (inner) =>
+      work(toolContextOf(open, call, inner)),
     )
-    await answerCall(call, outputOf(await context.afterCall(call, outputOf(output))), context)
-    // The result is durable: what could not be tidied up is in nobody's way.
-    await Promise.try(() => checked.settled?.(start, context.toolContext(call, context.signal))).catch(() => undefined)
+    const result = await open.hooks.toolResult(call, outputOf(output), open.signal)
+    await answerCall(call, outputOf(result), open)
+    // The result is durable: a failed cleanup does no harm.
+    await Promise.try(() => checked.settled?.(start, toolContextOf(open, call, open.signal))).catch(() => undefined)
+  } finally {
+    stopWatching()
+  }
+}
+
+function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolContext {
+  const { session, cwd, redactor, clock, observe } = open.deps
+  const { runId } = open
+  const live = redactor?.stream()
+  let off = 0
+  return {
+    sessionId: session.id,
+    runId,
+    callId: call.id,
+    cwd,
+    signal,
+    clock,
+    localFolder: session.localFolder,
+    append: (record) => open.append(record),
+    putBlob: (bytes) => session.putBlob(bytes),
+    getBlob: (sha256) => session.getBlob(sha256),
+    observe: (output) => {
+      const text = live ? live.write(output) : output
+      if (text === '') return
+      observe({ type: 'delta', item: call.id, part: 0, kind: 'tool_output', off, text, run: runId })
+      off += text.length
+    },
+    ask: (question) => ask(open, call, question, signal),
+  }
+}
+
+function ask(open: OpenRun, call: ToolUse, question: Question, signal: AbortSignal): Promise<Answer> {
+  const asker = { runId: open.runId, callId: call.id, tool: call.name, input: call.input }
+  return askUser(question, asker, (request) => askUnlessSteered(open, request, signal))
+}
+
+/** Returns undefined if a steer came first: the user need not answer the question, and it is withdrawn. */
+async function askUnlessSteered(
+  open: OpenRun,
+  request: Omit<PermissionRequest, 'requestId'>,
+  signal: AbortSignal,
+): Promise<PermissionResult | undefined> {
+  const { requests, settings } = open.deps
+  const steered = new AbortController()
+  const stopWatching = open.onSteer(() => {
+    if (settings.steerPolicy !== 'after-batch') steered.abort()
+  })
+  try {
+    return await requests.ask(request, AbortSignal.any([signal, steered.signal]))
+  } catch (error) {
+    if (signal.aborted || !steered.signal.aborted) throw error
+    return undefined
   } finally {
     stopWatching()
   }

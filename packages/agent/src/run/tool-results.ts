@@ -1,6 +1,6 @@
 import { text, type Content, type ToolUse } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
-import type { LoopContext } from './loop-context.ts'
+import type { OpenRun } from './open-run.ts'
 
 /** What the model is told about calls that were not carried out to their end. */
 export const words = {
@@ -23,12 +23,12 @@ export const words = {
 }
 
 /** Appends the result of a call; durable when it resolves. */
-export async function answerCall(call: ToolUse, output: ToolOutput, context: LoopContext): Promise<void> {
+export async function answerCall(call: ToolUse, output: ToolOutput, open: OpenRun): Promise<void> {
   const { content, isError } = output
   const toolResult = { toolUseId: call.id, content, ...(isError && { isError }) }
-  await context.append({
+  await open.append({
     type: 'message',
-    message: { role: 'tool', content: [{ type: 'tool_result', toolResult }], runId: context.runId },
+    message: { role: 'tool', content: [{ type: 'tool_result', toolResult }], runId: open.runId },
   })
 }
 

@@ -2,36 +2,38 @@ import { newId, text, type Content, type Message, type RequestReference, type To
 import type { Model, ModelCall } from '../models/model.ts'
 import { ModelError } from '../models/model-error.ts'
 import { Answer } from './answer.ts'
-import type { LoopContext, LoopRequest, Position } from './loop-context.ts'
+import type { OpenRun } from './open-run.ts'
+import type { Position } from './position.ts'
+import { requestOf, type LoopRequest } from './request.ts'
 import { answerCall, words } from './tool-results.ts'
 
 /**
- * One model call. Its answer becomes one entry and says where the run stands; a failed call becomes an `attempt` beside the path and
- * throws; an aborted one keeps what was said, answers its calls and throws.
+ * One model call. Appends its answer as one entry and returns where the run stands. A failed call becomes an `attempt` beside the path
+ * and throws. An aborted one keeps what was said, answers its calls and throws.
  */
-export async function turn(context: LoopContext): Promise<Position> {
-  context.signal.throwIfAborted()
-  context.spend('request')
-  const request = await context.request()
-  const { model } = context
-  const call = model.prepare(request)
-  const said = new Said(context, request, referenceTo(call, request))
+export async function turn(open: OpenRun): Promise<Position> {
+  const { signal, draft, deps } = open
+  signal.throwIfAborted()
+  open.spend('request')
+  const request = await requestOf(open)
+  const call = open.model.prepare(request)
+  const said = new Said(open, request, referenceTo(call, request))
   try {
-    for await (const part of call.stream(context.signal)) {
+    for await (const part of call.stream(signal)) {
       const live = said.answer.take(part)
       if (!live) continue
-      context.draft.add(live)
-      context.observe(live)
+      draft.add(live)
+      deps.observe(live)
     }
-    context.signal.throwIfAborted()
+    signal.throwIfAborted()
     said.throwIfEmpty()
   } catch (error) {
-    await (context.signal.aborted ? said.keepAborted() : said.keepFailed(error))
-    await context.draft.clear()
+    await (signal.aborted ? said.keepAborted() : said.keepFailed(error))
+    await draft.clear()
     throw error
   }
   const position = await said.keep()
-  await context.draft.clear()
+  await draft.clear()
   return position
 }
 
@@ -42,19 +44,19 @@ function referenceTo({ reference }: ModelCall, { leafId, changedBy }: LoopReques
 /** What a model call has said, and the ways in which that is kept. */
 class Said {
   readonly answer: Answer
-  readonly #context: LoopContext
+  readonly #open: OpenRun
   readonly #request: LoopRequest
   readonly #reference: RequestReference
   readonly #model: Model
   readonly #startedAt: number
 
-  constructor(context: LoopContext, request: LoopRequest, reference: RequestReference) {
-    this.answer = new Answer(newId(), context.runId)
-    this.#context = context
+  constructor(open: OpenRun, request: LoopRequest, reference: RequestReference) {
+    this.answer = new Answer(newId(), open.runId)
+    this.#open = open
     this.#request = request
     this.#reference = reference
-    this.#model = context.model
-    this.#startedAt = context.clock.now()
+    this.#model = open.model
+    this.#startedAt = open.deps.clock.now()
   }
 
   async keep(): Promise<Position> {
@@ -78,8 +80,7 @@ class Said {
   /** Nothing that was said is taken back: it stays on the path, and every call it makes has its answer. */
   async keepAborted(): Promise<void> {
     await this.#append('aborted')
-    for (const call of this.answer.calls)
-      await answerCall(call, { content: words.aborted, isError: true }, this.#context)
+    for (const call of this.answer.calls) await answerCall(call, { content: words.aborted, isError: true }, this.#open)
   }
 
   async keepFailed(error: unknown): Promise<void> {
@@ -94,14 +95,14 @@ class Said {
     if (this.#wasTold(told))
       throw new ModelError('invalid-request', `${call.name} was called twice without a whole input.`)
     const content = [text(told)]
-    await this.#context.append({ type: 'message', message: { role: 'custom', content, runId: this.#context.runId } })
+    await this.#open.append({ type: 'message', message: { role: 'custom', content, runId: this.#open.runId } })
     return { openCalls: [], isSettled: false }
   }
 
   /** The provider gave the turn back in the middle of its own work, and goes on when it is asked again. */
   async #continuePaused(): Promise<Position> {
     const content = [text(words.paused)]
-    await this.#context.append({ type: 'message', message: { role: 'custom', content, runId: this.#context.runId } })
+    await this.#open.append({ type: 'message', message: { role: 'custom', content, runId: this.#open.runId } })
     return { openCalls: [], isSettled: false }
   }
 
@@ -123,22 +124,22 @@ class Said {
       api: this.#model.api,
       thinkingLevel: this.#request.thinkingLevel,
       stopReason,
-      runId: this.#context.runId,
-      durationMs: this.#context.clock.now() - this.#startedAt,
+      runId: this.#open.runId,
+      durationMs: this.#open.deps.clock.now() - this.#startedAt,
       ...(usage && { usage }),
       ...(skipped && { skipped }),
     }
-    await this.#context.append({ type: 'message', id: item, message }, this.#reference)
+    await this.#open.append({ type: 'message', id: item, message }, this.#reference)
   }
 
   async #appendAttempt(error: { kind: string; message: string }): Promise<void> {
     const { item, content } = this.answer
-    const { runId } = this.#context
-    await this.#context.append({ type: 'attempt', attempt: { runId, item, error, content } }, this.#reference)
+    const { runId } = this.#open
+    await this.#open.append({ type: 'attempt', attempt: { runId, item, error, content } }, this.#reference)
     const tokens = this.#usage()
     if (!tokens) return
     const { provider, id: model } = this.#model
-    await this.#context.append({ type: 'usage', usage: { purpose: 'attempt', provider, model, tokens } })
+    await this.#open.append({ type: 'usage', usage: { purpose: 'attempt', provider, model, tokens } })
   }
 
   #usage(): Message['usage'] {

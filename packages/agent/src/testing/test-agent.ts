@@ -1,10 +1,10 @@
 import { memoryStore, text, type Content, type Session, type SessionStore, type ToolResult } from '@tapetree/session'
 import type { Clock } from '../util/clock.ts'
 import type { LiveEvent } from '../run/events.ts'
-import type { RunEnd } from '../run/loop-context.ts'
+import type { RunEnd } from '../run/run-settings.ts'
 import type { Model } from '../models/model.ts'
 import { Requests } from '../permissions/requests.ts'
-import type { AgentParts } from '../run/agent-parts.ts'
+import type { RunDeps } from '../run/run-deps.ts'
 import { run, type RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
 import { openGate, type Gate, type Tool } from '../tools/tool.ts'
@@ -30,7 +30,7 @@ export class TestAgent<C extends Clock = FakeClock> {
   readonly requests: Requests
   readonly clock: C
   readonly events: LiveEvent[] = []
-  readonly parts: AgentParts
+  readonly deps: RunDeps
   /** Of the run that is going on. */
   controller = new AbortController()
 
@@ -44,7 +44,7 @@ export class TestAgent<C extends Clock = FakeClock> {
     this.session = session
     this.requests = new Requests(session)
     this.clock = options.clock ?? (new FakeClock() as Clock as C)
-    this.parts = {
+    this.deps = {
       session,
       model: () => options.model,
       tools: () => options.tools ?? [],
@@ -64,7 +64,7 @@ export class TestAgent<C extends Clock = FakeClock> {
 
   run(start: RunStart): Promise<RunEnd> {
     this.controller = new AbortController()
-    return run(start, this.parts, this.controller.signal)
+    return run(start, this.deps, this.controller.signal)
   }
 
   abort(): void {

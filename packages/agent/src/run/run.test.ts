@@ -216,7 +216,7 @@ describe('messages that wait', () => {
     const { id } = await agent.session.submit('second')
     await agent.session.submit('third')
     let runs = 0
-    agent.parts.systemPrompt = () => {
+    agent.deps.systemPrompt = () => {
       if (++runs === 2) void agent.session.changeInbox({ action: 'remove', id })
       return 'You are a test.'
     }
@@ -467,7 +467,7 @@ describe('a limit', () => {
       const context = await agent.session.getContext()
       expect(context.repairs).toEqual([])
       expect(agent.session.totals.turns).toBeGreaterThanOrEqual(answers)
-      agent.parts.settings = { ...agent.parts.settings, runLimits: { turns: 1 } }
+      agent.deps.settings = { ...agent.deps.settings, runLimits: { turns: 1 } }
       expect(await agent.run({ type: 'leaf' })).toMatchObject({ reason: 'limit:turns' })
     },
   )

@@ -1,0 +1,64 @@
+import type { Session, WaitingMessage } from '@tapetree/session'
+import type { OpenRun } from './open-run.ts'
+import { prepareRun } from './prepare-run.ts'
+import type { RunDeps } from './run-deps.ts'
+import type { RunSettings } from './run-settings.ts'
+
+/** The abort reason of a run whose owner closes while other agent sessions have the session open. */
+export class OwnerLeft extends Error {
+  override readonly name = 'OwnerLeft'
+
+  constructor() {
+    super('The agent session that started this run was closed.')
+  }
+}
+
+/** The message to deliver next, if there is one. A steer needs no release: a person has just sent it. */
+export function nextWaiting(
+  session: Session,
+  { sendsFollowUps }: Pick<RunSettings, 'sendsFollowUps'>,
+): WaitingMessage | undefined {
+  return session.nextWaiting('steer') ?? session.nextWaiting('follow-up', { onlyReleased: !sendsFollowUps })
+}
+
+/** What observers were told before a delivery. */
+export interface Announcement {
+  /** Undefined for a steer: steers are delivered without an announcement. */
+  messageId: string | undefined
+}
+
+/** Announces the next message and waits its delay, or until the signal is aborted. Undefined if there is no message to deliver. */
+export async function announceNext(deps: RunDeps, signal: AbortSignal): Promise<Announcement | undefined> {
+  const { session, clock, settings, observe } = deps
+  const first = nextWaiting(session, settings)
+  if (!first) return undefined
+  const messageId = first.delivery === 'follow-up' ? first.id : undefined
+  if (messageId !== undefined) observe({ type: 'queue_message_sending', messageId })
+  // A steer that came too late for its run has waited long enough.
+  const delayMs = session.nextWaiting('steer') ? 0 : settings.followUpDelayMs
+  // `deliverNext` checks the signal.
+  if (delayMs > 0) await clock.wait(delayMs, signal).catch(() => undefined)
+  return { messageId }
+}
+
+/**
+ * Delivers the message that is next by now: the announced one may have been held, moved or removed. Returns its id, or undefined if
+ * no message may be delivered.
+ */
+export async function deliverNext(open: OpenRun, announced: Announcement): Promise<string | undefined> {
+  const { signal, deps } = open
+  const { session, settings, observe } = deps
+  await prepareRun(open, nextWaiting(session, settings)?.message ?? '')
+  // No await between this look and the delivery.
+  const message = nextWaiting(session, settings)
+  // If only the owner of this run has left, another owner delivers the message.
+  if (message && signal.aborted && !(signal.reason instanceof OwnerLeft)) {
+    await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
+  }
+  if (!message || signal.aborted) return undefined
+  const isQueued = message.delivery === 'follow-up'
+  if (isQueued && message.id !== announced.messageId) observe({ type: 'queue_message_sending', messageId: message.id })
+  await open.deliver(message)
+  if (isQueued) observe({ type: 'queue_message_sent', messageId: message.id })
+  return message.id
+}

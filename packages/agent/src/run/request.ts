@@ -1,0 +1,109 @@
+import { ModelError } from '../models/model-error.ts'
+import { thinkingLevels, type ModelRequest, type ThinkingLevel } from '../models/model.ts'
+import { inlineImages } from '../prompt/images.ts'
+import { compact, needsCompaction, type CompactionReason } from '../summary/compaction.ts'
+import { contextSize } from '../summary/context-size.ts'
+import { toolsByName, type OpenRun } from './open-run.ts'
+import { ensureSystem } from './prepare-run.ts'
+
+export interface LoopRequest extends ModelRequest {
+  leafId: string | null
+  /** The extensions that changed the messages. Such a request cannot be rebuilt from the log alone. */
+  changedBy?: string[]
+}
+
+/** The next request to the model. Compacts first if the context is nearly full. */
+export async function requestOf(open: OpenRun): Promise<LoopRequest> {
+  const { session, settings } = open.deps
+  if (await isNearlyFull(open)) {
+    await compactInTime(open)
+    // Compacting takes a while: deliver what was steered meanwhile.
+    await deliverSteers(open)
+  }
+  await renewTools(open)
+  const leafId = open.head
+  const context = await session.getContext({ leafId, reasoning: settings.reasoning })
+  const given = context.messages.map(({ message }) => message)
+  const { messages, changedBy } = await open.hooks.context(given, open.signal)
+  const { maxOutputTokens, temperature } = settings
+  return {
+    leafId,
+    system: context.system?.prompt ?? '',
+    tools: context.system?.tools ?? [],
+    messages: await inlineImages(messages, (sha256) => session.getBlob(sha256)),
+    thinkingLevel: thinkingLevelOf(context.thinkingLevel),
+    ...(changedBy.length > 0 && { changedBy }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+  }
+}
+
+/** Delivers all waiting steers. Returns whether there were any. */
+export async function deliverSteers(open: OpenRun): Promise<boolean> {
+  let wasSteered = false
+  for (let steer = open.nextSteer(); steer; steer = open.nextSteer()) {
+    await open.deliver(steer)
+    wasSteered = true
+  }
+  return wasSteered
+}
+
+/** Compacts the context of a run. Returns false if that freed too little, or an extension cancelled it. */
+export async function compactRun(open: OpenRun, reason: CompactionReason): Promise<boolean> {
+  const { runId, model, signal, hooks } = open
+  const { session, settings, observe } = open.deps
+  const before = await hooks.beforeCompact({ reason }, signal)
+  if (before.cancelledBy !== undefined) {
+    open.isCompactionFutile = true
+    return false
+  }
+  observe({ type: 'auto_compaction_start', runId, reason })
+  let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
+  try {
+    const compacted = await compact({
+      session,
+      model,
+      headId: open.head,
+      settings: settings.compaction,
+      reason,
+      signal,
+      ...(before.instructions !== undefined && { instructions: before.instructions }),
+    })
+    if (compacted.type === 'compacted') open.head = compacted.entryId
+    const isWorthwhile = compacted.type === 'compacted' && compacted.isWorthwhile
+    outcome = isWorthwhile ? 'compacted' : 'futile'
+    open.isCompactionFutile = !isWorthwhile
+    return isWorthwhile
+  } finally {
+    observe({ type: 'auto_compaction_end', runId, reason, outcome })
+  }
+}
+
+async function isNearlyFull({ deps, model, isCompactionFutile }: OpenRun): Promise<boolean> {
+  const { session, settings } = deps
+  if (isCompactionFutile || !settings.compaction.isEnabled) return false
+  const tokens = await contextSize(session)
+  return needsCompaction({ tokens, limits: model.limits, settings: settings.compaction })
+}
+
+/** If compacting fails, the request is sent anyway: it may still fit, and otherwise the provider rejects it. */
+async function compactInTime(open: OpenRun): Promise<void> {
+  try {
+    await compactRun(open, 'threshold')
+  } catch (error) {
+    if (!(error instanceof ModelError) || open.signal.aborted) throw error
+    open.isCompactionFutile = true
+  }
+}
+
+/** An accepted plan adds tools. The model gets them with the next turn, not only with the next run. */
+async function renewTools(open: OpenRun): Promise<void> {
+  const tools = toolsByName(open.deps.tools())
+  if (tools.size === open.tools.size && [...tools.keys()].every((name) => open.tools.has(name))) return
+  open.tools = tools
+  await ensureSystem(open)
+}
+
+function thinkingLevelOf(level: string | null): ThinkingLevel {
+  return thinkingLevels.find((known) => known === level) ?? 'off'
+}

@@ -1,0 +1,35 @@
+import type { Session } from '@tapetree/session'
+import type { Clock } from '../util/clock.ts'
+import type { Hooks } from './hooks.ts'
+import type { LiveEvent } from './events.ts'
+import type { Model, ThinkingLevel } from '../models/model.ts'
+import type { Requests } from '../permissions/requests.ts'
+import type { Redactor } from '@tapetree/redact'
+import type { Gate, Tool } from '../tools/tool.ts'
+import type { RunSettings } from './run-settings.ts'
+
+/** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
+export interface RunDeps {
+  session: Session
+  model: () => Model
+  tools: () => readonly Tool[]
+  systemPrompt: () => string
+  gate: Gate
+  requests: Requests
+  /** The host of the session, recorded in `run_start`. */
+  owner?: string
+  /** The base of relative paths, absolute. */
+  cwd: string
+  clock: Clock
+  settings: RunSettings
+  observe: (event: LiveEvent) => void
+  hooks?: Hooks
+  /** Redacts live tool output. The session redacts what goes into the log. */
+  redactor?: Redactor
+  /** The thinking level from the next run on, if it differs from the one in the log. */
+  thinkingLevel?: () => ThinkingLevel | undefined
+  /** Changes in the environment since the model was last told. They precede the next message; the system prompt stays as it is. */
+  news?: () => Promise<string | undefined>
+  /** The model that replaces an overloaded provider, or one whose quota is exhausted. */
+  fallbackModel?: () => Promise<Model | undefined>
+}
