@@ -213,6 +213,23 @@ describe('a prompt', () => {
     await vi.waitFor(() => expect(linesOf(events, 'run_end')).toHaveLength(2))
     expect(await path(agent)).toEqual(['user: first', 'assistant: one', 'user: second', 'assistant: two'])
   })
+
+  test('that was queued is delivered after the run if the settings allow it by then', async () => {
+    let sendsFollowUps = false
+    const { agent, events } = await open(script().text('1').step().text('2'), { settings: () => ({ sendsFollowUps }) })
+    const idle = Promise.withResolvers<void>()
+    agent.subscribe((event) => {
+      if (event.type === 'agent_idle' && linesOf(events, 'run_end').length === 2) idle.resolve()
+    })
+    const stop = agent.session.subscribe(({ line }) => {
+      if (line.type !== 'run_start') return
+      stop()
+      void agent.session.submit('second').then(() => (sendsFollowUps = true))
+    })
+    await finished(agent, 'first')
+    await idle.promise
+    expect(await path(agent)).toEqual(['user: first', 'assistant: 1', 'user: second', 'assistant: 2'])
+  })
 })
 
 describe('an agent session', () => {

@@ -495,6 +495,13 @@ describe('a limit', () => {
     expect(await agent.prompt('go')).toMatchObject({ reason: 'limit:logBytesPerTurn' })
   })
 
+  test('of what one turn may write counts the lines that begin the run', async () => {
+    const model = forever()
+    const agent = await TestAgent.open({ model, settings: { runLimits: { logBytesPerTurn: 8000 } } })
+    expect(await agent.prompt('x'.repeat(10_000))).toMatchObject({ reason: 'limit:logBytesPerTurn' })
+    expect(model.requests).toEqual([])
+  })
+
   test('of the session counts what earlier runs used', async () => {
     const agent = await TestAgent.open({
       model: forever(),
