@@ -52,7 +52,7 @@ test('a repair appends a record of the damage and removes nothing', async () => 
   expect(after.startsWith(before.slice(0, -12))).toBe(true)
   expect(after).toContain('"type":"damage"')
   expect((await home.run(['log', 'repair', id])).err).toContain('This damage was already acknowledged.')
-  expect((await home.run(['sessions', 'show', id])).out).toContain('damage        1 place (seen;')
+  expect((await home.run(['sessions', 'show', id])).out).toContain('damage        1 place (acknowledged;')
 })
 
 test('log verify needs a session or --all', async () => {
