@@ -59,15 +59,16 @@ export class RunSlot {
       // The run begins behind appends that are not durable yet.
       const { appends } = this.#shared
       while (appends.size > 0) await Promise.allSettled(appends)
-      return run(start, this.#deps(), signal, occupant.current)
+      let end = await run(start, this.#deps(), signal, occupant.current)
+      // A message may have arrived after the run looked at the queue, or new settings may release one.
+      while (end.outcome === 'completed' && !signal.aborted && this.#hasQueued) {
+        const next = run({ type: 'waiting' }, this.#deps(), signal, occupant.current)
+        end = (await next.catch(unlessRemoved)) ?? end
+      }
+      return end
     })
-    done
-      .then(({ outcome }) => {
-        // Settings that changed during the run may release messages that it had to leave in the queue.
-        if (outcome === 'completed' && !signal.aborted) this.#startQueued()
-      })
-      // The caller of `start` gets the error; `abort` ignores it.
-      .catch(() => undefined)
+    // The caller of `start` gets the error; `abort` ignores it.
+    done.catch(() => undefined)
     const started = Promise.race([begun, done.then(({ runId }) => runId)]).then((id): Run => ({ id, done }))
     occupant.run = started.catch(() => undefined)
     return started
@@ -101,9 +102,11 @@ export class RunSlot {
 
   /** Starts a run with the next queued message, if it may be delivered. If the slot is occupied, it does so later. */
   wake(): void {
-    // A run that is about to end does not look at the queue again.
+    // An aborted run does not look at the queue again.
     if (this.isBusy) this.#shared.wakeLater(this)
-    else this.#startQueued()
+    if (this.isBusy || this.hasLeft || !this.#hasQueued || this.session.openRun) return
+    // The message may have been removed meanwhile; how the run ends is in the log.
+    void this.start({ type: 'waiting' }).catch(() => undefined)
   }
 
   /** Appends to the head of the open run, or else to the leaf. */
@@ -183,12 +186,15 @@ export class RunSlot {
     }
   }
 
-  #startQueued(): void {
-    if (this.isBusy || this.hasLeft || this.session.openRun) return
-    if (!nextWaiting(this.session, this.#deps().settings)) return
-    // The message may have been removed meanwhile; how the run ends is in the log.
-    void this.start({ type: 'waiting' }).catch(() => undefined)
+  get #hasQueued(): boolean {
+    return nextWaiting(this.session, this.#deps().settings) !== undefined
   }
+}
+
+/** The message was held or removed before it could be delivered. */
+function unlessRemoved(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'message-not-found') return undefined
+  throw error
 }
 
 /** What occupies the slot: a run, or a summary that a user asked for. */
