@@ -52,9 +52,9 @@ const permissions: readonly OptionSpec[] = [
     name: 'allow',
     value: 'rule',
     many: true,
-    description: 'allow without asking, such as "command npm test" (repeatable)',
+    description: 'allow without asking, such as "command npm test"',
   },
-  { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "write ~/notes" (repeatable)' },
+  { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "write ~/notes"' },
 ]
 
 const limits: readonly OptionSpec[] = [
