@@ -6,6 +6,8 @@ import { withinTime } from '../time-limit.ts'
 /** Highlights code. Imports a grammar when it first sees its language: until then there is no result. */
 export class Highlighter {
   readonly #onLoad: () => void
+  /** Each highlighter compiles its grammars itself, so each has to get warm. */
+  readonly #number = ++highlighters
   readonly #loading = new Set<string>()
   #core: HLJSApi | undefined
 
@@ -23,7 +25,7 @@ export class Highlighter {
       return undefined
     }
     const core = this.#core
-    const colored = withinTime({ parser: name, text: code }, () =>
+    const colored = withinTime({ parser: `${name} ${this.#number}`, text: code }, () =>
       piecesOf(code).map((piece) => core.highlight(piece, { language: name, ignoreIllegals: true }).value),
     )
     return colored?.flatMap((html) => linesOfMarkup(html, theme))
@@ -46,6 +48,8 @@ export class Highlighter {
     this.#onLoad()
   }
 }
+
+let highlighters = 0
 
 /** Longer code is shown without colors. */
 const maxCode = 50_000
