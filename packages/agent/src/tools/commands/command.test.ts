@@ -208,7 +208,9 @@ describe('no process outlives its command', () => {
     const mark = randomUUID()
     const escaping = '(setsid sleep 1000 >/dev/null 2>&1 &); echo begun; while :; do sleep 0.1; done'
     const program = join(import.meta.dirname, 'supervisor.ts')
-    const supervisor = spawn(process.execPath, [program], { stdio: ['pipe', 'ignore', 'ignore'] })
+    const supervisor = spawn(process.execPath, ['-C', '@tapetree/source', program], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    })
     supervisor.stdin.end(`${JSON.stringify(order({ spool, mark, command: escaping }))}\n`)
     const command = attach(spool)
     await untilPrinted(command, 'begun\n')
