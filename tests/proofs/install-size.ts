@@ -11,7 +11,7 @@ export const name = 'install-size'
 
 const limits = { packages: 60, megabytes: 50 }
 const provider = '@ai-sdk/anthropic'
-const ours = ['session', 'agent']
+const ours = ['session', 'redact', 'agent']
 /** What must come only when somebody asks for it. */
 const optional = /^(?:@ai-sdk\/|@napi-rs\/|@modelcontextprotocol\/server$)/
 

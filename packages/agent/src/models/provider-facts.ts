@@ -1,6 +1,7 @@
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { hostOf, type ReportedCost, type ReturnedReasoning } from './hosts.ts'
-import { nearestLevel, reasoningOf, type ThinkingLevel, type Reasoning } from './model.ts'
+import type { ThinkingLevel } from './model.ts'
+import { nearestLevel, reasoningOf, type Reasoning } from './thinking-levels.ts'
 
 /** Where a provider differs from the others: everything the adapter asks about it. */
 export interface ProviderFacts {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { thinkingLevels, nearestLevel } from './model.ts'
+import { thinkingLevels } from './model.ts'
+import { nearestLevel } from './thinking-levels.ts'
 import { anthropicFacts, googleFacts, openaiCompatibleFacts, openaiFacts } from './provider-facts.ts'
 
 test.each([
