@@ -66,7 +66,7 @@ const withWaiting: Experiment = {
 const midCommand: Experiment = {
   experiment: '`kill -9` the agent in the middle of a shell command, then resume',
   others:
-    'in 4 of 5 the command ran to its end; the model was told "interrupted", "aborted", "no result"; Gemini ran it a second time. Nobody returned the real result',
+    'in 4 of 5 the command ran to its end; the model was told "interrupted", "aborted", "no result"; Gemini ran it a second time. None returned the real result',
   attempt: async () => {
     await using home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
     const begun = join(home.cwd, 'begun')
