@@ -100,7 +100,11 @@ export class SessionMaker {
     const { port, scope, hold } = this.#parts
     await this.orDiscard(id, async () => {
       const claim = await port.claim(scope, id)
-      if (claim.type === 'owned') throw new SessionError('session-owned', claim.owner.reason)
+      if (claim.type === 'owned') {
+        const { process, reason } = claim.owner
+        // Without a process, nothing owns the new session: its lock file could not be used.
+        throw new SessionError(process === undefined ? 'storage-failed' : 'session-owned', reason)
+      }
       const sink = new SessionSink(await hold(claim.log))
       try {
         await sink.finish(await fill(sink))

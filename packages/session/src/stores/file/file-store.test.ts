@@ -193,6 +193,16 @@ describe('file store on a modeled disk', () => {
     expect((await store.list({ place: 'archive' })).sessions.length).toBe(1)
   })
 
+  test('a copy that cannot be locked is a storage failure, and nothing of it is left', async () => {
+    const disk = new MemoryDisk()
+    await using session = await onDisk(disk).create({ id: 's' })
+    await user(session, 'words')
+    const lock: FileStoreOptions['lock'] = async () => ({ type: 'unavailable', reason: 'no locks on this disk' })
+    const copied = onDisk(disk, { lock }).forkFrom('s')
+    await expect(copied).rejects.toMatchObject({ code: 'storage-failed', message: 'no locks on this disk' })
+    expect(disk.names('/root').filter((name) => !name.startsWith('.'))).toEqual(['s'])
+  })
+
   test('the next create removes an incomplete session after an hour, not earlier', async () => {
     const disk = new MemoryDisk()
     const old = (Date.now() - 2 * 60 * 60 * 1000).toString(36)
