@@ -29,6 +29,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     total.kinds = [...new Set([...total.kinds, ...tally.kinds])]
     total.switches = [...new Set([...total.switches, ...tally.switches])]
     total.problems.push(...tally.problems)
+    for (const { seed, text } of tally.problems) if (context.size === 'full') context.say(problemLine(seed, text))
     tellProgress(total)
   })
   const untried = [
@@ -71,6 +72,10 @@ function progressOf({ say }: FigureContext): (total: Tally) => void {
   }
 }
 
+function problemLine(seed: number, text: string): string {
+  return `PROBLEM in PROVIDERS_CASE=${seed}: ${text.slice(0, 800)}`
+}
+
 /** Problems that differ only in ids and numbers are shown once. */
 function report({ counts, kinds, switches, problems }: Tally, { say }: FigureContext): FigureResult {
   const shown = Map.groupBy(problems, ({ text }) => {
@@ -83,7 +88,7 @@ function report({ counts, kinds, switches, problems }: Tally, { say }: FigureCon
   const ordered = [...shown.values()].sort((left, right) => right.length - left.length)
   for (const same of ordered.slice(0, maxShown)) {
     const [{ seed, text }] = same as [Tally['problems'][number]]
-    say(`PROBLEM ${same.length} times, first in PROVIDERS_CASE=${seed}: ${text.slice(0, 800)}`)
+    say(`${problemLine(seed, text)} (${same.length} times)`)
   }
   const figures = { ...counts, kinds: kinds.length, switches: switches.length, problems: problems.length }
   return { ok: problems.length === 0, figures }
