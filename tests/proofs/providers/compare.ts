@@ -47,7 +47,13 @@ export function uncounted(counted: ReadonlySet<string>, { skipped = {} }: Logged
 
 /** Where what the log has of a broken or aborted answer is not the beginning of the whole answer. */
 export function compareBeginning(reading: Reading, message: LoggedMessage, { api }: Subject): string[] {
-  const logged = loggedBlocks(message, api)
+  const problems = compareWithBeginning(reading, loggedBlocks(message, api))
+  // The last reasoning of a broken answer does not name its item: it may belong to the item before it, or begin a new one.
+  const asNewItem = loggedBlocks(message, api, { keepsUnnamed: true })
+  return problems.length > 0 && compareWithBeginning(reading, asNewItem).length === 0 ? [] : problems
+}
+
+function compareWithBeginning(reading: Reading, logged: ReadBlock[]): string[] {
   const last = logged.length - 1
   return logged.flatMap((block, place) => {
     const whole = reading.blocks[place]
@@ -65,11 +71,15 @@ function isBeginning(block: ReadBlock, whole: ReadBlock): boolean {
   return [whole.text, withoutLineBreak(whole.text)].some((text) => text.startsWith(block.text))
 }
 
-function loggedBlocks(message: LoggedMessage, api: FakeApi): ReadBlock[] {
+function loggedBlocks(message: LoggedMessage, api: FakeApi, { keepsUnnamed = false } = {}): ReadBlock[] {
   const blocks = message.content.map(blockOf)
   // Gemini sends pieces, and a part that is skipped may lie between two pieces of reasoning.
   const isMerged = api === 'openai' || api === 'google'
-  const kept = isMerged ? mergeReasoning(blocks) : api === 'openaiCompatible' ? blocks.filter(hasText) : blocks
+  const kept = isMerged
+    ? mergeReasoning(blocks, keepsUnnamed)
+    : api === 'openaiCompatible'
+      ? blocks.filter(hasText)
+      : blocks
   return kept.map(({ block }) => block)
 }
 
@@ -119,12 +129,12 @@ function hasText({ block }: LoggedBlock): boolean {
   return block.type !== 'reasoning' || block.text !== ''
 }
 
-/** The log has a block for each summary of an item. The last one of a broken answer does not name its item. */
-function mergeReasoning(blocks: LoggedBlock[]): LoggedBlock[] {
+/** The log has a block for each summary of an item. */
+function mergeReasoning(blocks: LoggedBlock[], keepsUnnamed: boolean): LoggedBlock[] {
   const merged: LoggedBlock[] = []
   for (const each of blocks) {
     const last = merged.at(-1)
-    const isSameItem = last?.itemId === each.itemId || each.itemId === undefined
+    const isSameItem = last?.itemId === each.itemId || (each.itemId === undefined && !keepsUnnamed)
     if (each.block.type === 'reasoning' && last?.block.type === 'reasoning' && isSameItem) {
       last.block = { ...last.block, ...each.block, text: last.block.text + each.block.text }
     } else merged.push({ ...each })
