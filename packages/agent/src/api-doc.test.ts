@@ -50,7 +50,7 @@ test('every method and property of the classes is on the page or in the guide to
 })
 
 test('every kind of a model error has a row, and no other', () => {
-  const source = sourceAt('models/model-error.ts')
+  const source = typeAt('models/model.ts', 'ModelErrorKind')
   const kinds = Array.from(source.matchAll(/^ {2}\| '([a-z-]+)'/gm), ([, kind]) => kind)
   expect(new Set(rowsOf(sectionOf(pageAt('reference/models.md'), 'Errors')))).toEqual(new Set(kinds))
 })
@@ -86,9 +86,9 @@ test('every code of an error has a row, and no other', () => {
   const codes = {
     SessionError: sourceAt('../../session/src/errors.ts'),
     PromptError: sourceAt('prompt/compose-message.ts').split('override')[1]?.split('constructor')[0] ?? '',
-    RegistryError: sourceAt('models/registry/registry-error.ts').split('class')[0] ?? '',
-    SettingsError: sourceAt('settings/settings-error.ts').split('class')[0] ?? '',
-    ModelError: sourceAt('models/model-error.ts').split('class')[0] ?? '',
+    RegistryError: typeAt('models/registry/model-info.ts', 'RegistryErrorCode'),
+    SettingsError: typeAt('settings/config-files.ts', 'SettingsErrorCode'),
+    ModelError: typeAt('models/model.ts', 'ModelErrorKind'),
   }
   for (const [name, source] of Object.entries(codes)) {
     const known = Array.from(source.matchAll(/'([a-z]+(?:-[a-z]+)*)'/g), ([, code]) => code)
@@ -145,6 +145,11 @@ function pageUrl(path: string): URL {
 
 function sourceAt(path: string): string {
   return readFileSync(new URL(path, import.meta.url), 'utf8')
+}
+
+/** The declaration of one exported type, up to the next empty line. */
+function typeAt(path: string, name: string): string {
+  return new RegExp(`^export type ${name} =[^]*?\\n\\n`, 'm').exec(sourceAt(path))?.[0] ?? ''
 }
 
 function exportsOf(source: string): string[] {

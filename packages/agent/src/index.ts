@@ -1,4 +1,4 @@
-export { systemClock, type Clock } from './util/clock.ts'
+export { systemClock, type Clock } from '@tapetree/session/util/wait'
 export type { CommandHook, CommandHooks } from './extensions/command-hooks.ts'
 export type {
   AddedProvider,
@@ -55,7 +55,7 @@ export {
   type ProviderMetadata,
   type ThinkingLevel,
 } from './models/model.ts'
-export { ModelError, type ModelErrorKind } from './models/model-error.ts'
+export { ModelError, type ModelErrorKind } from './models/model.ts'
 export type { ModelPrices } from './models/model-prices.ts'
 export { exitPlanTool } from './permissions/modes.ts'
 export { PermissionGate, type GatePolicy, type PermissionGateOptions } from './permissions/gate.ts'
@@ -78,7 +78,7 @@ export {
   type Redactor,
 } from '@tapetree/redact'
 export type { ModelProvider, ProviderApi } from './models/registry/catalogue.ts'
-export { cycleModels, type CycleOutcome } from './models/registry/cycle-models.ts'
+export { cycleModels, type CycleOutcome } from './models/registry/model-info.ts'
 export type { KeyCheck } from './models/registry/key-check.ts'
 export { localServers, type FoundServer, type LocalServer } from './models/registry/local-servers.ts'
 export { referenceOf, type KeyState, type ListedModel, type ModelInfo } from './models/registry/model-info.ts'
@@ -91,7 +91,7 @@ export {
 } from './models/registry/model-registry.ts'
 export type { ProviderAddition } from './models/registry/provider-additions.ts'
 export type { CredentialSource } from './models/registry/model-registry.ts'
-export { RegistryError, type RegistryErrorCode } from './models/registry/registry-error.ts'
+export { RegistryError, type RegistryErrorCode } from './models/registry/model-info.ts'
 export type { Instructions } from './resources/instructions.ts'
 export { loadResources, type ResourcePlaces, type Resources } from './resources/load-resources.ts'
 export type { Skill } from './resources/skills.ts'
@@ -124,7 +124,7 @@ export { shellWordsOf, type BashOptions as ExecuteBashOptions, type ShellWords }
 export type { Subagent } from './agent/subagents.ts'
 export { buildSystemPrompt, type StableEnvironment, type SystemPromptParts } from './prompt/system-prompt.ts'
 export type { Settings } from './settings/built-in.ts'
-export { configFolder } from './settings/config-folder.ts'
+export { configFolder } from './settings/config-files.ts'
 export {
   Credential,
   Credentials,
@@ -134,13 +134,13 @@ export {
 } from './settings/credentials.ts'
 export { describeSettings, type SettingRow } from './settings/describe.ts'
 export { inspectProject, type Project } from './settings/inspect-project.ts'
-export { KeyringProblem, systemKeyring, type Keyring } from './settings/keyring.ts'
+export { KeyringProblem, systemKeyring, type Keyring } from './settings/credentials.ts'
 export { loadSettings, type LoadedSettings, type LoadSettingsOptions, type SettingsProblem } from './settings/layers.ts'
 export type { Origin } from './settings/merge-settings.ts'
 export { PinFile } from './settings/pin-file.ts'
 export { findProjectRoot } from './settings/project.ts'
 export { settingsJsonSchema, type SettingsInput } from './settings/schema.ts'
-export { SettingsError, type SettingsErrorCode } from './settings/settings-error.ts'
+export { SettingsError, type SettingsErrorCode } from './settings/config-files.ts'
 export { grantTrust, revokeTrust, settleTrust, trustOf, type ProjectTrust, type TrustChange } from './settings/trust.ts'
 export { TrustStore, type Grant } from './settings/trust-store.ts'
 export { allTools, type AllToolsOptions } from './tools/builtin/all-tools.ts'

@@ -5,8 +5,8 @@ import type {
   ModelLimits,
   ModelPart,
   ModelRequest,
+  ModelError,
 } from '../../../packages/agent/src/models/model.ts'
-import type { ModelError } from '../../../packages/agent/src/models/model-error.ts'
 
 /** What the model is asked for: its next answer, or a summary of what is to be cut off. */
 export type RequestKind = 'turn' | 'summary'

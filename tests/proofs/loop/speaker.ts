@@ -1,6 +1,5 @@
 import type { Usage } from '@tapetree/session'
-import type { ModelPart } from '../../../packages/agent/src/models/model.ts'
-import { ModelError } from '../../../packages/agent/src/models/model-error.ts'
+import { ModelError, type ModelPart } from '../../../packages/agent/src/models/model.ts'
 import type { OpenCall } from './driven-model.ts'
 import type { ToolName } from './driven-tools.ts'
 

@@ -1,5 +1,5 @@
 import type { Session, SessionStore } from '@tapetree/session'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
 import type { ThinkingLevel } from '../models/model.ts'
 import type { GatePolicy } from '../permissions/gate.ts'

@@ -1,7 +1,7 @@
 import type { SessionStore } from '@tapetree/session'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock, type Clock } from '../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { ExtensionHost } from '../extensions/extension-host.ts'
 import type { TrustedModules } from '../extensions/trusted-modules.ts'
 import type { McpServerState } from '../mcp/mcp-server.ts'
@@ -15,15 +15,19 @@ import {
   type ModelRegistryOptions,
 } from '../models/registry/model-registry.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
-import type { TrustedContent } from '../resources/trusted-content.ts'
+import type { TrustedContent } from '../resources/resource-files.ts'
 import type { Settings } from '../settings/built-in.ts'
-import { configFolder } from '../settings/config-folder.ts'
-import { Credentials } from '../settings/credentials.ts'
-import { changedProgram, inspectProject, projectExtensions, type Project } from '../settings/inspect-project.ts'
-import type { Keyring } from '../settings/keyring.ts'
+import { configFolder } from '../settings/config-files.ts'
+import { Credentials, type Keyring } from '../settings/credentials.ts'
+import {
+  changedProgram,
+  inspectProject,
+  projectExtensions,
+  type Project,
+  type ProjectCommand,
+} from '../settings/inspect-project.ts'
 import { loadSettings, type LoadedSettings } from '../settings/layers.ts'
 import { PinFile } from '../settings/pin-file.ts'
-import type { ProjectCommand } from '../settings/project-commands.ts'
 import { findProjectRoot } from '../settings/project.ts'
 import type { SettingsInput } from '../settings/schema.ts'
 import { settleTrust, type ProjectTrust } from '../settings/trust.ts'

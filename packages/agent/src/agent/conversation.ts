@@ -1,7 +1,7 @@
 import type { EntryDraft, Session, InboxHold, SessionTotals, WaitingMessage } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
-import { systemClock, type Clock } from '../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { noHooks, type Hooks } from '../run/hooks.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'

@@ -1,8 +1,7 @@
 import type { ModelReference } from '@tapetree/session'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { ExtensionHost } from '../extensions/extension-host.ts'
-import type { ListedModel } from '../models/registry/model-info.ts'
-import { RegistryError } from '../models/registry/registry-error.ts'
+import { RegistryError, type ListedModel } from '../models/registry/model-info.ts'
 import type { ModelRegistry } from '../models/registry/model-registry.ts'
 
 /** Where models come from. */

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { systemClock } from '../util/clock.ts'
+import { systemClock } from '@tapetree/session/util/wait'
 import { testContext, callTool } from '../testing/tool-context.ts'
 import type { Extension, HookName } from './extension.ts'
 import { openHost, type OpenedHost } from './testing/open-host.ts'

@@ -1,5 +1,5 @@
 import { basename, dirname, extname } from 'node:path'
-import { systemClock, type Clock } from '../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { Model } from '../models/model.ts'
 import type { ProviderAddition } from '../models/registry/provider-additions.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'

@@ -1,6 +1,12 @@
 import { z } from 'zod'
-import type { Model, ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
-import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
+import {
+  ModelError,
+  type Model,
+  type ModelLimits,
+  type ModelPart,
+  type ModelRequest,
+  type ModelErrorKind,
+} from '../models/model.ts'
 import { hashOf } from '../util/request-hash.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 import type { LoadedExtension } from './loaded-extension.ts'

@@ -1,5 +1,5 @@
 import { newId, text } from '@tapetree/session'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { Answer, Question } from '../tools/tool.ts'
 import type { HookName } from './extension.ts'
 import { ExtensionFailure, messageOf } from './extension-failure.ts'

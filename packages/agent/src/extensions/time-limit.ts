@@ -1,4 +1,4 @@
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 
 /** A timeout that can be paused. */
 export class TimeLimit {

@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { untilAborted, withDeadline } from '@tapetree/session/util/deadline'
 import { z } from 'zod'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import { withoutHidden } from './foreign-text.ts'
 import { HttpTransport, streamEndedCode } from './http-transport.ts'
 import type { McpLimits } from './limits.ts'

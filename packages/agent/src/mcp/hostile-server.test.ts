@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { systemClock } from '../util/clock.ts'
+import { systemClock } from '@tapetree/session/util/wait'
 import { callTool, testContext } from '../testing/tool-context.ts'
 import type { ToolOutput } from '../tools/tool.ts'
 import { startServers, type TestServers } from './testing/test-servers.ts'

@@ -1,5 +1,5 @@
 import { untilAborted } from '@tapetree/session/util/deadline'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { Tool } from '../tools/tool.ts'
 import type { CallResult, McpConnection } from './connection.ts'
 import { withoutHidden } from './foreign-text.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../util/clock.ts'
+import { systemClock } from '@tapetree/session/util/wait'
 import { callTool, testContext } from '../testing/tool-context.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import type { Tool } from '../tools/tool.ts'

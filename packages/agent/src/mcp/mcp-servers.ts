@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { Tool } from '../tools/tool.ts'
 import { defaultMcpLimits, type McpLimits } from './limits.ts'
 import { McpServer, type McpServerState } from './mcp-server.ts'

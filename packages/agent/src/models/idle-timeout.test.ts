@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { IdleTimeout } from './idle-timeout.ts'
-import { ModelError } from './model-error.ts'
+import { ModelError } from './model.ts'
 
 describe('IdleTimeout', () => {
   test('aborts with an error of its own when nothing came for as long as it may take', async () => {

@@ -1,5 +1,5 @@
-import type { Clock } from '../util/clock.ts'
-import { ModelError } from './model-error.ts'
+import type { Clock } from '@tapetree/session/util/wait'
+import { ModelError } from './model.ts'
 
 export interface IdleLimits {
   /** Until the model writes its first word; it may think in silence. */

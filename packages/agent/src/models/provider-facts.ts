@@ -1,7 +1,6 @@
-import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { SharedV4ProviderOptions, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { hostOf, type ReportedCost, type ReturnedReasoning } from './hosts.ts'
-import type { ThinkingLevel } from './model.ts'
-import { nearestLevel, reasoningOf, type Reasoning } from './thinking-levels.ts'
+import { thinkingLevels, type ThinkingLevel } from './model.ts'
 
 /** Where a provider differs from the others: everything the adapter asks about it. */
 export interface ProviderFacts {
@@ -168,3 +167,17 @@ export function openaiCompatibleFacts(options: {
 
 /** Their chat templates refuse a user message directly after tool results, whoever serves them. */
 const mistralModels = /(?:mistral|ministral|magistral|devstral|codestral)/i
+
+/** How much a model is told to think; undefined leaves it to the model. */
+type Reasoning = LanguageModelV4CallOptions['reasoning']
+
+export function reasoningOf(level: ThinkingLevel): Reasoning {
+  return level === 'off' ? 'none' : level
+}
+
+/** The level itself if it is accepted, else the next lower one, else the next higher one. */
+export function nearestLevel(level: ThinkingLevel, accepted: readonly ThinkingLevel[]): ThinkingLevel | undefined {
+  const place = thinkingLevels.indexOf(level)
+  const lower = thinkingLevels.slice(0, place + 1).findLast((each) => accepted.includes(each))
+  return lower ?? thinkingLevels.slice(place).find((each) => accepted.includes(each))
+}

@@ -12,7 +12,7 @@ import {
 import { GeminiEvents } from './events/gemini-events.ts'
 import { ResponsesEvents } from './events/responses-events.ts'
 import type { ProviderApi } from './hosts.ts'
-import { ModelError } from './model-error.ts'
+import { ModelError } from './model.ts'
 
 export interface ResponseFormat {
   api: ProviderApi

@@ -1,5 +1,6 @@
 import type { JSONValue, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { ProviderFacts } from './provider-facts.ts'
+import type { ProviderMetadata } from './model.ts'
 
 type AssistantMessage = LanguageModelV4Message & { role: 'assistant' }
 
@@ -116,4 +117,32 @@ function isSigned(part: Part | undefined): boolean {
   return Object.values(part.providerOptions ?? {}).some(
     ({ signature, redactedData }) => signature !== undefined || redactedData !== undefined,
   )
+}
+
+interface SignedReasoning {
+  signature?: string
+  providerMetadata?: ProviderMetadata
+}
+
+type Place = Pick<ProviderFacts, 'namespace' | 'signatureKey'>
+
+/** Takes the signature out of the metadata: it can be long, and is kept once. */
+export function takeSignature(metadata: ProviderMetadata, { namespace, signatureKey = '' }: Place): SignedReasoning {
+  const { [namespace]: own, ...others } = metadata
+  const { [signatureKey]: signature, ...rest } = asRecord(own)
+  const providerMetadata = { ...others, ...(Object.keys(rest).length > 0 && { [namespace]: rest }) }
+  return {
+    ...(typeof signature === 'string' && { signature }),
+    ...(Object.keys(providerMetadata).length > 0 && { providerMetadata }),
+  }
+}
+
+export function putSignature({ signature, providerMetadata = {} }: SignedReasoning, place: Place): ProviderMetadata {
+  const { namespace, signatureKey } = place
+  if (signature === undefined || signatureKey === undefined) return providerMetadata
+  return { ...providerMetadata, [namespace]: { ...asRecord(providerMetadata[namespace]), [signatureKey]: signature } }
+}
+
+function asRecord(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }

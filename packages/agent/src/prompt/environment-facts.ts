@@ -1,5 +1,4 @@
-import { oneLine } from '../util/visible-text.ts'
-import { escapeMarkup } from '../resources/tagged-text.ts'
+import { oneLine, escapeMarkup } from '../util/visible-text.ts'
 import { gitStateOf, type GitChanges, type GitPlace, type GitState } from './git-state.ts'
 
 /** What changes while a session goes on. It goes beside the user's message: in the system prompt it would change every request. */

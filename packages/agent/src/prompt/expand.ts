@@ -1,8 +1,7 @@
 import { fillTemplate } from '../resources/fill-template.ts'
 import type { Resources } from '../resources/load-resources.ts'
-import { oneLine } from '../util/visible-text.ts'
+import { oneLine, taggedText } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
-import { taggedText } from '../resources/tagged-text.ts'
 
 export type Expansion =
   /** No command: it goes out as it is. */

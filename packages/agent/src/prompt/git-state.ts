@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { isAbsolute, delimiter, join, parse } from 'node:path'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import { findRepository, repositoryProblem, type Repository } from '../permissions/shell/programs/git-repository.ts'
-import { readLimited } from '../resources/read-limited.ts'
+import { readLimited } from '../resources/resource-files.ts'
 import { isInside } from '../util/is-inside.ts'
 
 export interface GitState {

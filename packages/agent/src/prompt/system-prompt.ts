@@ -1,7 +1,6 @@
 import type { Instructions } from '../resources/instructions.ts'
-import { oneLine } from '../util/visible-text.ts'
+import { oneLine, taggedText } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
-import { taggedText } from '../resources/tagged-text.ts'
 import { promptFile } from './prompt-file.ts'
 
 /** What a system prompt is made of. All of it stays as it is while a session goes on; what changes goes beside the user's message. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { oneLine } from '../util/visible-text.ts'
-import { readLimited } from './read-limited.ts'
+import { readLimited } from './resource-files.ts'
 
 /** What a person has written down for every agent that works here. Text for the model, nothing more. */
 export interface Instructions {

@@ -4,7 +4,7 @@ import { isInside } from '../util/is-inside.ts'
 import { loadInstructions, type Instructions } from './instructions.ts'
 import type { Skill, SkillPlace } from './skills.ts'
 import type { Template, TemplatePlace } from './templates.ts'
-import { listTrusted, type TrustedContent } from './trusted-content.ts'
+import { listTrusted, type TrustedContent } from './resource-files.ts'
 
 /** What is found in files beside the settings. */
 export interface Resources {

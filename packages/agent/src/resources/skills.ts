@@ -1,9 +1,7 @@
 import { join } from 'node:path'
 import { parseFrontMatter } from './front-matter.ts'
-import { listFolder } from './list-folder.ts'
+import { listFolder, readLimited, listTrusted, readTrusted, type TrustedContent } from './resource-files.ts'
 import { oneLine } from '../util/visible-text.ts'
-import { readLimited } from './read-limited.ts'
-import { listTrusted, readTrusted, type TrustedContent } from './trusted-content.ts'
 
 /** Instructions for one kind of work, in the format of Agent Skills: a folder with a SKILL.md and whatever that refers to. */
 export interface Skill {

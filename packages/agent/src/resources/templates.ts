@@ -1,9 +1,7 @@
 import { join } from 'node:path'
 import { parseFrontMatter } from './front-matter.ts'
-import { listFolder } from './list-folder.ts'
+import { listFolder, readLimited, listTrusted, readTrusted, type TrustedContent } from './resource-files.ts'
 import { oneLine } from '../util/visible-text.ts'
-import { readLimited } from './read-limited.ts'
-import { listTrusted, readTrusted, type TrustedContent } from './trusted-content.ts'
 
 /** A prompt that is kept in a file and called as `/name arguments`. */
 export interface Template {

@@ -1,6 +1,6 @@
 import type { Usage, ToolUse, Session } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 
 /** How much a run, or the whole session, may use. What is absent has no limit. */
 export interface Limits {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
+import { ModelError, type ModelErrorKind } from '../models/model.ts'
 import { defaultRetry, recoverFrom, type RecoveryHistory } from './recovery.ts'
 
 const fresh: RecoveryHistory = { retries: 0, wasCompacted: false, random: 0 }

@@ -1,4 +1,4 @@
-import type { ModelError, ModelErrorKind } from '../models/model-error.ts'
+import type { ModelError, ModelErrorKind } from '../models/model.ts'
 
 export interface RetryPolicy {
   maxRetries: number

@@ -1,5 +1,4 @@
-import { ModelError } from '../models/model-error.ts'
-import { thinkingLevels, type ModelRequest, type ThinkingLevel } from '../models/model.ts'
+import { ModelError, thinkingLevels, type ModelRequest, type ThinkingLevel } from '../models/model.ts'
 import { inlineImages } from '../prompt/images.ts'
 import { compact, needsCompaction, type CompactionReason } from '../summary/compaction.ts'
 import { contextSize } from '../summary/context-size.ts'

@@ -1,5 +1,5 @@
 import type { Session } from '@tapetree/session'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from './hooks.ts'
 import type { LiveEvent } from './events.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'

@@ -1,5 +1,5 @@
 import { newId, SessionError, type Cause, type Content, type RunStartRecord } from '@tapetree/session'
-import { ModelError } from '../models/model-error.ts'
+import { ModelError } from '../models/model.ts'
 import { announceNext, deliverNext } from './delivery.ts'
 import { RunStopped } from './limits.ts'
 import { OpenRun, type CurrentRun } from './open-run.ts'

@@ -1,5 +1,5 @@
 import { settledWithin } from '@tapetree/session/util/deadline'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { ToolOutput } from '../tools/tool.ts'
 import { words } from './tool-results.ts'
 

@@ -1,6 +1,5 @@
 import { newId, text, type Content, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
-import type { Model, ModelCall } from '../models/model.ts'
-import { ModelError } from '../models/model-error.ts'
+import { ModelError, type Model, type ModelCall } from '../models/model.ts'
 import { Answer } from './answer.ts'
 import type { OpenRun } from './open-run.ts'
 import type { Position } from './position.ts'

@@ -1,5 +1,4 @@
-import type { HookEvent, HookSettings } from './schema/commands.ts'
-import type { CheckedSettings } from './schema.ts'
+import type { HookEvent, HookSettings, CheckedSettings } from './schema.ts'
 
 type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
 

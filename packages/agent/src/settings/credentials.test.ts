@@ -2,8 +2,7 @@ import { chmod, readFile, stat } from 'node:fs/promises'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
-import { Credentials } from './credentials.ts'
-import { KeyringProblem, systemKeyring, type Keyring } from './keyring.ts'
+import { Credentials, KeyringProblem, systemKeyring, type Keyring } from './credentials.ts'
 
 const owner = { id: 'anthropic', keyVariables: ['ANTHROPIC_API_KEY', 'OTHER_KEY'] }
 /** Made of pieces: nothing here looks like a key to those who search for them. */

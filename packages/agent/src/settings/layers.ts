@@ -2,18 +2,24 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { isWider, type PermissionMode } from '../permissions/modes.ts'
 import type { RuleLayers } from '../permissions/rules.ts'
-import { readBounded } from './bounded-file.ts'
+import { readBounded, configFolder, type Environment } from './config-files.ts'
 import type { Settings } from './built-in.ts'
-import { checkSettings, pathText, type SettingFault } from './check-settings.ts'
-import { configFolder, type Environment } from './config-folder.ts'
+import {
+  checkSettings,
+  pathText,
+  parseSettingsFile,
+  projectSettingsFiles,
+  settingsFileNames,
+  type SettingFault,
+  type FileSettings,
+} from './check-settings.ts'
 import { limitProject } from './limit-project.ts'
 import { mergeSettings, type Layer, type Origin } from './merge-settings.ts'
-import { parseSettingsFile, projectSettingsFiles, settingsFileNames, type FileSettings } from './project-settings.ts'
 import type { CheckedSettings, SettingsInput } from './schema.ts'
 import type { ProjectTrust } from './trust.ts'
 import { visibleName } from '../util/visible-text.ts'
 import { describeSettings, type SettingRow } from './describe.ts'
-import { nearestName } from '../util/nearest-name.ts'
+import { nearestName } from '../util/edit-distance.ts'
 
 export interface LoadSettingsOptions {
   /** Absolute, as is the home folder. */

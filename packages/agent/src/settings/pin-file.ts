@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Pin, PinStore } from '../mcp/pinned-tools.ts'
-import { readBounded } from './bounded-file.ts'
-import { changePrivateFile, writePrivateFile } from './private-file.ts'
+import { readBounded, changePrivateFile, writePrivateFile } from './config-files.ts'
 
 const pinsSchema = z.record(
   z.string(),

@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isInside } from '../util/is-inside.ts'
-import { readBounded } from './bounded-file.ts'
+import { readBounded } from './config-files.ts'
 import { sha256Of, type ProjectContent, type ProjectFile } from './project.ts'
 
 /** The code that extensions of a project import, as bytes that were read once. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { isInside } from '../util/is-inside.ts'
-import { readBounded } from './bounded-file.ts'
+import { readBounded } from './config-files.ts'
 
 export interface ProjectFile {
   /** From the root of the repository, with `/`. */

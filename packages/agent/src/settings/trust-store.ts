@@ -1,8 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { readBounded } from './bounded-file.ts'
-import { writePrivateFile } from './private-file.ts'
+import { readBounded, writePrivateFile } from './config-files.ts'
 import { sha256Of } from './project.ts'
 
 const hashes = z.record(z.string(), z.string())

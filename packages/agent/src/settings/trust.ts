@@ -1,5 +1,5 @@
 import type { Project } from './inspect-project.ts'
-import { SettingsError } from './settings-error.ts'
+import { SettingsError } from './config-files.ts'
 import type { Grant, TrustStore } from './trust-store.ts'
 import { visibleName } from '../util/visible-text.ts'
 

@@ -1,8 +1,7 @@
 import { memoryStore, type Session, type UsageRecord } from '@tapetree/session'
 import { estimateTokenCount } from 'tokenx'
 import { expect, test } from 'vitest'
-import { ModelError } from '../models/model-error.ts'
-import type { ModelRequest } from '../models/model.ts'
+import { ModelError, type ModelRequest } from '../models/model.ts'
 import { script, scriptedModel, type ScriptedModel } from '../testing/scripted-model.ts'
 import { maxSummaryTokens, summariseInParts, type LongSummary, type LongSummaryRequest } from './summarise-in-parts.ts'
 

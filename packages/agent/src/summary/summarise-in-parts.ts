@@ -1,6 +1,5 @@
 import type { RequestReference, Session } from '@tapetree/session'
-import type { Model, ModelLimits } from '../models/model.ts'
-import { ModelError } from '../models/model-error.ts'
+import { ModelError, type Model, type ModelLimits } from '../models/model.ts'
 import { textTokens } from './context-size.ts'
 import { beginning } from './conversation-text.ts'
 import { summarise, type Summary } from './summarise.ts'

@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Usage } from '@tapetree/session'
 import { z } from 'zod'
-import type { Clock } from '../util/clock.ts'
-import type { FinishReason, Model, ModelCall, ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
-import { ModelError, type ModelErrorKind } from '../models/model-error.ts'
+import type { Clock } from '@tapetree/session/util/wait'
+import {
+  ModelError,
+  type FinishReason,
+  type Model,
+  type ModelCall,
+  type ModelLimits,
+  type ModelPart,
+  type ModelRequest,
+  type ModelErrorKind,
+} from '../models/model.ts'
 import { defineTool, type Tool, type ToolOutput } from '../tools/tool.ts'
 
 /** What a scripted model does next. */

@@ -1,5 +1,5 @@
 import { memoryStore, text, type Content, type Session, type SessionStore, type ToolResult } from '@tapetree/session'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import type { LiveEvent } from '../run/events.ts'
 import type { RunEnd } from '../run/run-settings.ts'
 import type { Model } from '../models/model.ts'

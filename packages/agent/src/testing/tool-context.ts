@@ -1,6 +1,6 @@
 import type { BlobReference, RecordDraft } from '@tapetree/session'
 import { createHash } from 'node:crypto'
-import { systemClock } from '../util/clock.ts'
+import { systemClock } from '@tapetree/session/util/wait'
 import type { Access, Answer, Question, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'
 
 export interface TestContext extends ToolContext {

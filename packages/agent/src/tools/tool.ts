@@ -1,5 +1,5 @@
 import type { BlobReference, Content, RecordDraft, ToolDefinition, ToolStartRecord } from '@tapetree/session'
-import type { Clock } from '../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import { readToolInput, type InputSchema, type JsonSchema, type ToolInput } from './tool-input.ts'
 
 /** Something that a model may call. */

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { systemClock, type Clock } from '../../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { McpServerState } from '../mcp-server.ts'
 import { McpServers, type McpServersOptions } from '../mcp-servers.ts'
 import { mcpServersSchema } from '../server-settings.ts'

@@ -4,7 +4,7 @@ import type {
   LanguageModelV4FunctionTool,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
-import { systemClock, type Clock } from '../../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { markPrompt, markTools } from '../request/cache-markers.ts'
 import { defaultIdle, type IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'

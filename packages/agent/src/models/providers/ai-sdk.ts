@@ -1,13 +1,19 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
-import type { Clock } from '../../util/clock.ts'
+import type { Clock } from '@tapetree/session/util/wait'
 import { adaptedModel } from './ai-sdk-model.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'
 import { asLanguageModelV4 } from '../language-model-v4.ts'
 import type { Model, ModelLimits, ThinkingLevel } from '../model.ts'
-import { nearestLevel, reasoningOf } from '../thinking-levels.ts'
+import {
+  nearestLevel,
+  reasoningOf,
+  anthropicFacts,
+  googleFacts,
+  openaiFacts,
+  type ProviderFacts,
+} from '../provider-facts.ts'
 import type { ModelPrices } from '../model-prices.ts'
-import { anthropicFacts, googleFacts, openaiFacts, type ProviderFacts } from '../provider-facts.ts'
 import { providerFetch } from '../provider-fetch.ts'
 import { readableFetch } from '../readable-response.ts'
 

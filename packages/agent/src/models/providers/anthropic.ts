@@ -2,10 +2,9 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { anthropicFacts } from '../provider-facts.ts'
-import { connectionOf } from './connection.ts'
-import type { ProviderOptions } from './provider-options.ts'
+import { connectionOf, type ProviderOptions } from './connection.ts'
 
-export type { ProviderOptions } from './provider-options.ts'
+export type { ProviderOptions } from './connection.ts'
 
 /** A model of Anthropic, by the Messages API. The key is taken from `ANTHROPIC_API_KEY` if none is given. */
 export function anthropic(options: ProviderOptions): Model {

@@ -2,10 +2,9 @@ import { createGoogle } from '@ai-sdk/google'
 import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { googleFacts } from '../provider-facts.ts'
-import { connectionOf } from './connection.ts'
-import type { ProviderOptions } from './provider-options.ts'
+import { connectionOf, type ProviderOptions } from './connection.ts'
 
-export type { ProviderOptions } from './provider-options.ts'
+export type { ProviderOptions } from './connection.ts'
 
 /** A model of Google, by the Gemini API. The key is taken from `GOOGLE_GENERATIVE_AI_API_KEY` if none is given. */
 export function google(options: ProviderOptions): Model {

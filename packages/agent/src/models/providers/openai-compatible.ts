@@ -2,8 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model, ThinkingLevel } from '../model.ts'
 import { openaiCompatibleFacts } from '../provider-facts.ts'
-import { connectionOf } from './connection.ts'
-import type { ProviderOptions } from './provider-options.ts'
+import { connectionOf, type ProviderOptions } from './connection.ts'
 
 export interface OpenaiCompatibleOptions extends ProviderOptions {
   /** Who it is, such as `ollama` or `openrouter`: the provider that messages name. */

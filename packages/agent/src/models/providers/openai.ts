@@ -2,8 +2,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { adaptedModel } from './ai-sdk-model.ts'
 import type { Model } from '../model.ts'
 import { openaiFacts } from '../provider-facts.ts'
-import { connectionOf } from './connection.ts'
-import type { ProviderOptions } from './provider-options.ts'
+import { connectionOf, type ProviderOptions } from './connection.ts'
 
 export interface OpenaiOptions extends ProviderOptions {
   /** Requests with the same key find the same cache; one for each session is a good choice. */

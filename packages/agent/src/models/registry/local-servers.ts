@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { systemClock, type Clock } from '../../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { hosts } from '../hosts.ts'
 import type { ThinkingLevel } from '../model.ts'
 import { providerFetch } from '../provider-fetch.ts'

@@ -1,9 +1,8 @@
 import { knownModels } from '../known-models.ts'
 import type { Model } from '../model.ts'
-import type { ProviderOptions } from '../providers/provider-options.ts'
+import type { ProviderOptions } from '../providers/connection.ts'
 import type { ModelProvider, ProviderApi } from './catalogue.ts'
-import type { ModelInfo } from './model-info.ts'
-import { RegistryError } from './registry-error.ts'
+import { RegistryError, type ModelInfo } from './model-info.ts'
 
 export interface MakeModelOptions extends Omit<ProviderOptions, 'model' | 'baseUrl' | 'headers' | 'limits' | 'prices'> {
   promptCacheKey?: string

@@ -15,9 +15,8 @@ import {
   type FakeProvider,
 } from '../../testing/fake-provider/index.ts'
 import { catalogueProviders, type ProviderApi } from './catalogue.ts'
-import { referenceOf } from './model-info.ts'
+import { referenceOf, type RegistryError } from './model-info.ts'
 import { createModelRegistry, type ModelRegistry, type ModelRegistryOptions } from './model-registry.ts'
-import type { RegistryError } from './registry-error.ts'
 import type { ProviderAddition } from './provider-additions.ts'
 
 let fake: FakeProvider

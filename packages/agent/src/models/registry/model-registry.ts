@@ -1,8 +1,8 @@
-import { systemClock, type Clock } from '../../util/clock.ts'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { hosts } from '../hosts.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import type { Model, ThinkingLevel } from '../model.ts'
-import { nearestLevel } from '../thinking-levels.ts'
+import { nearestLevel } from '../provider-facts.ts'
 import { costAt } from '../model-prices.ts'
 import { providerFetch } from '../provider-fetch.ts'
 import { catalogueModels, catalogueProviders, providerOf, type ModelProvider } from './catalogue.ts'
@@ -17,9 +17,8 @@ import {
   type LocalServer,
 } from './local-servers.ts'
 import { makeModel } from './make-model.ts'
-import { isUrl, referenceOf, type KeyState, type ListedModel, type ModelInfo } from './model-info.ts'
+import { isUrl, referenceOf, RegistryError, type KeyState, type ListedModel, type ModelInfo } from './model-info.ts'
 import { addProvider, assumedModel, type ProviderAddition } from './provider-additions.ts'
-import { RegistryError } from './registry-error.ts'
 import { editDistance } from '../../util/edit-distance.ts'
 
 export interface ModelRegistryOptions {

@@ -2,8 +2,7 @@ import { knownLimits } from '../known-limits.ts'
 import { thinkingLevels, type ThinkingLevel } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'
 import type { ModelProvider, ProviderApi } from './catalogue.ts'
-import type { ModelInfo } from './model-info.ts'
-import { RegistryError } from './registry-error.ts'
+import { RegistryError, type ModelInfo } from './model-info.ts'
 
 /** A provider of the user's own, or what the user changes in one of the catalogue: what is not said is as it is there. */
 export interface ProviderAddition {

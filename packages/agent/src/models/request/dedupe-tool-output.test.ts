@@ -1,6 +1,6 @@
 import { text, type Content, type Message } from '@tapetree/session'
 import { describe, expect, test } from 'vitest'
-import { dedupeToolOutput } from './dedupe-tool-output.ts'
+import { dedupeToolOutput } from './provider-prompt.ts'
 
 const long = 'line\n'.repeat(300)
 

@@ -4,14 +4,18 @@ import type {
   SharedV4ProviderOptions,
   LanguageModelV4ToolResultOutput,
 } from '@ai-sdk/provider'
-import type { Content, Message, BashExecution, ToolResult } from '@tapetree/session'
+import {
+  text,
+  type Content,
+  type Message,
+  type BashExecution,
+  type ToolResult,
+  type ImageSource,
+} from '@tapetree/session'
 import { withAcceptedCallIds } from './call-ids.ts'
-import { dedupeToolOutput } from './dedupe-tool-output.ts'
-import { imagePart, note, type ImagePart, type ImageRules } from './image-part.ts'
 import type { ModelRequest, ProviderMetadata } from '../model.ts'
 import type { ProviderFacts } from '../provider-facts.ts'
-import { putSignature } from '../reasoning-signature.ts'
-import { assistantMessage } from '../returned-reasoning.ts'
+import { putSignature, assistantMessage } from '../returned-reasoning.ts'
 
 /** The model that is asked. */
 export interface PromptReader {
@@ -198,7 +202,7 @@ function piecesOf({ content }: ToolResult, rules: ResultRules): (string | ImageP
       if (block.type === 'text') return [block.text.content]
       if (block.type !== 'image') return []
       const { source } = block.image
-      if (rules.facts.resultImages === 'never') return [note(source, 'a tool cannot show images to this model')]
+      if (rules.facts.resultImages === 'never') return [imageNote(source, 'a tool cannot show images to this model')]
       return [imagePart(source, rules)]
     })
     .filter((piece) => piece !== '')
@@ -217,4 +221,95 @@ type ContentPart = (LanguageModelV4ToolResultOutput & { type: 'content' })['valu
 
 function asContent(piece: string | ImagePart): ContentPart {
   return typeof piece === 'string' ? { type: 'text', text: piece } : piece
+}
+
+type ImagePart = Extract<(LanguageModelV4Prompt[number] & { role: 'user' })['content'][number], { type: 'file' }>
+
+interface ImageRules {
+  hasImages: boolean
+  fetchesImages: boolean
+}
+
+/** An image as it is sent, or a note in its place. */
+function imagePart(source: ImageSource, rules: ImageRules): ImagePart | string {
+  if (!rules.hasImages) return imageNote(source, 'the model takes no images')
+  switch (source.type) {
+    case 'base64':
+      return filePart(source.mediaType, { type: 'data', data: source.data })
+    case 'url':
+      return remoteImage(source, rules)
+    case 'blob':
+      return imageNote(source, 'its bytes are not at hand')
+    default:
+      source satisfies never
+      return ''
+  }
+}
+
+function imageNote(source: ImageSource, why: string): string {
+  return `[An image (${source.mediaType}) was left out: ${why}.]`
+}
+
+function remoteImage(source: ImageSource & { type: 'url' }, rules: ImageRules): ImagePart | string {
+  const inline = /^data:([^;,]+);base64,([^]+)$/.exec(source.data)
+  if (inline?.[1] && inline[2]) return filePart(inline[1], { type: 'data', data: inline[2] })
+  const url = URL.canParse(source.data) ? new URL(source.data) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) return imageNote(source, 'it has no usable address')
+  if (!rules.fetchesImages) return imageNote(source, `it is at ${source.data}`)
+  return filePart(source.mediaType, { type: 'url', url })
+}
+
+function filePart(mediaType: string, data: ImagePart['data']): ImagePart {
+  return { type: 'file', mediaType, data }
+}
+
+/** Shorter output costs less than the words that would stand for it are worth. */
+const shortestChars = 1024
+
+/**
+ * Long output that was sent before is not sent again: its place is taken by a note that names the call which has it. The first
+ * stays and the later ones give way, although the model would rather look at the last: what was sent once must stay as it was
+ * sent, or the provider's cache of everything behind it is lost.
+ */
+export function dedupeToolOutput(messages: readonly Message[]): Message[] {
+  /** Output, and the call that had it first. */
+  const seen = new Map<string, string>()
+  return messages.map((message) => {
+    const content = message.content.map((block) => {
+      if (block.type !== 'tool_result') return block
+      const toolResult = dedupe(block.toolResult, seen)
+      return toolResult === block.toolResult ? block : { ...block, toolResult }
+    })
+    return content.some((block, index) => block !== message.content[index]) ? { ...message, content } : message
+  })
+}
+
+function dedupe(result: ToolResult, seen: Map<string, string>): ToolResult {
+  const { content, toolUseId } = result
+  if (typeof content === 'string') {
+    const first = firstWith(content, toolUseId, seen)
+    return first === undefined ? result : { ...result, content: earlierCallNote(first) }
+  }
+  const blocks = content.map((block) => {
+    const output = outputOf(block)
+    const first = output === undefined ? undefined : firstWith(output, toolUseId, seen)
+    return first === undefined ? block : text(earlierCallNote(first))
+  })
+  return blocks.some((block, index) => block !== content[index]) ? { ...result, content: blocks } : result
+}
+
+function firstWith(output: string, callId: string, seen: Map<string, string>): string | undefined {
+  if (output.length < shortestChars) return undefined
+  const first = seen.get(output)
+  if (first === undefined) seen.set(output, callId)
+  return first
+}
+
+function outputOf(block: Content): string | undefined {
+  if (block.type === 'text') return block.text.content
+  return block.type === 'image' && block.image.source.type === 'base64' ? block.image.source.data : undefined
+}
+
+function earlierCallNote(callId: string): string {
+  return `[The same output as that of call ${callId} above; it is not repeated.]`
 }

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sd
 import type { ResponseNotes } from '../events/event-reader.ts'
 import type { ModelPart, ProviderMetadata } from '../model.ts'
 import type { ProviderFacts } from '../provider-facts.ts'
-import { takeSignature } from '../reasoning-signature.ts'
+import { takeSignature } from '../returned-reasoning.ts'
 
 /** A content block that is being streamed. */
 interface OpenBlock {

@@ -8,10 +8,10 @@ import {
   refusalOf,
   refusePrivateLiteral,
   systemNetwork,
+  htmlToMarkdown,
   type Network,
   type Page,
 } from '../web/fetch-page.ts'
-import { htmlToMarkdown } from '../web/html-to-markdown.ts'
 
 const defaultMaxBytes = 1024 * 1024
 const maxMaxBytes = 8 * 1024 * 1024

@@ -5,7 +5,7 @@ import { judgedPath, pathSchema, realPathOf, shownPath } from '../files/paths.ts
 import { limitOutput } from '../output-limit.ts'
 import { compileGlob } from '../search/glob.ts'
 import { argumentSchema, nameArguments, ripgrep } from '../search/ripgrep.ts'
-import { openSearchPlace } from '../search/search-place.ts'
+import { openSearchPlace } from '../files/held-folder.ts'
 import { defineTool, type ToolContext, type ToolOutput } from '../tool.ts'
 import { answerProblems, ToolProblem } from '../tool-problem.ts'
 

@@ -5,7 +5,7 @@ import { isFolder, judgedPath, pathSchema, realPathOf, shownPath } from '../file
 import { limitOutput } from '../output-limit.ts'
 import { compileGlob } from '../search/glob.ts'
 import { argumentSchema, nameArguments, ripgrep } from '../search/ripgrep.ts'
-import { openSearchPlace } from '../search/search-place.ts'
+import { openSearchPlace } from '../files/held-folder.ts'
 import { defineTool, type ToolContext, type ToolOutput } from '../tool.ts'
 import { answerProblems } from '../tool-problem.ts'
 

@@ -6,7 +6,7 @@ import { countLines, limitOutput } from '../output-limit.ts'
 import { judgedPath, pathSchema, realPathOf, shownPath } from '../files/paths.ts'
 import { defineTool, type Access, type ToolContext, type ToolOutput } from '../tool.ts'
 import { answerProblems, problemOf } from '../tool-problem.ts'
-import { unifiedDiff } from '../files/unified-diff.ts'
+import { unifiedDiff } from '../files/text-file.ts'
 
 const schema = z.object({
   path: pathSchema.describe('The file to write.'),

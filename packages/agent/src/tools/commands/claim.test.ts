@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readClaim, takeClaim } from './claim.ts'
-import { ownIdentity } from './process-identity.ts'
+import { ownIdentity } from './process-table.ts'
 
 let spool: string
 beforeEach(() => void (spool = mkdtempSync(join(tmpdir(), 'tapetree-claim-'))))

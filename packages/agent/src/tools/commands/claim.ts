@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ownIdentity, type ProcessIdentity } from './process-identity.ts'
+import { ownIdentity, type ProcessIdentity } from './process-table.ts'
 
 /**
  * Decides who runs a command. A supervisor claims it to run it. An agent that finds no supervisor claims it as

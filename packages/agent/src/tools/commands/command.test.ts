@@ -9,10 +9,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readClaim } from './claim.ts'
 import { attach, startCommand, type Command, type CommandOptions, type CommandOutcome } from './command.ts'
 import type { CommandExit } from './exit-file.ts'
-import type { Order } from './order.ts'
-import { currentBootId, isRunning } from './process-identity.ts'
-import { environmentOf, listProcesses, readProcess } from './process-table.ts'
-import { dismissSupervisor, sendOrder } from './supervisor-process.ts'
+import { dismissSupervisor, sendOrder, type Order } from './supervisor-process.ts'
+import { currentBootId, isRunning, environmentOf, listProcesses, readProcess } from './process-table.ts'
 
 /** Every process of this file has it in its environment. */
 const canary = randomUUID()

@@ -1,6 +1,7 @@
 import { closeSync, fdatasyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { RedactingByteStream } from '@tapetree/redact'
 
 /**
  * Stores output within a cap. The beginning is in `output`; after half of the cap, the rest goes into
@@ -149,5 +150,35 @@ async function readRange(path: string, position: number, length: number): Promis
     return buffer.subarray(0, bytesRead)
   } finally {
     await file.close()
+  }
+}
+
+/** After this long without output, deferred text is examined. */
+const quietMs = 50
+
+/**
+ * Redacts output on its way to disk; all offsets count redacted bytes. A possible start of a secret is held
+ * back until it is decided, at the latest when the command ends.
+ */
+export class RedactedOutput {
+  readonly #writer: OutputWriter
+  readonly #stream: RedactingByteStream
+  readonly #quiet: NodeJS.Timeout
+
+  constructor(writer: OutputWriter, stream: RedactingByteStream) {
+    this.#writer = writer
+    this.#stream = stream
+    this.#quiet = setTimeout(() => this.#writer.write(stream.catchUp()), quietMs)
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#writer.write(this.#stream.write(chunk))
+    this.#quiet.refresh()
+  }
+
+  close(): void {
+    clearTimeout(this.#quiet)
+    this.#writer.write(this.#stream.end())
+    this.#writer.close()
   }
 }

@@ -1,20 +1,42 @@
 // The parent of one command. It reads one order from standard input, claims it, runs the command, and records
 // the outcome in the spool folder. It outlives the agent that started it, and enforces all limits itself.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, execFileSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, closeSync, constants, statSync } from 'node:fs'
-import type { Socket } from 'node:net'
+import { accessSync, closeSync, constants, statSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { isAbsolute, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createRedactor } from '@tapetree/redact'
 import { takeClaim } from './claim.ts'
 import { writeExit, type CommandExit } from './exit-file.ts'
-import type { Order } from './order.ts'
-import { openOutputPipe } from './output-pipe.ts'
-import { ownIdentity } from './process-identity.ts'
+import type { Order } from './supervisor-process.ts'
+import { ownIdentity } from './process-table.ts'
 import { endTree, findTree, markVariable, whenGone } from './process-tree.ts'
-import { RedactedOutput } from './redacted-output.ts'
-import { OutputWriter } from './spooled-output.ts'
+import { RedactedOutput, OutputWriter } from './spooled-output.ts'
+import { tmpdir } from 'node:os'
+
+interface OutputPipe {
+  /** Both outputs of the command: one pipe keeps their order. */
+  writeFile: number
+  reader: () => Socket
+}
+
+/**
+ * Opens a pipe. Node creates sockets instead of pipes, and a program cannot open a socket through
+ * `/dev/stderr`. So this is a named pipe whose name is removed once both ends are open.
+ */
+function openOutputPipe(): OutputPipe {
+  const folder = mkdtempSync(join(tmpdir(), 'tapetree-pipe-'))
+  try {
+    const path = join(folder, 'output')
+    execFileSync('mkfifo', ['-m', '600', path], { stdio: 'ignore' })
+    const readFile = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writeFile = openSync(path, constants.O_WRONLY)
+    return { writeFile, reader: () => new Socket({ fd: readFile, readable: true, writable: false }) }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
 
 const longestTimerMs = 2 ** 31 - 1
 /** How long a pipe may stay open after the last process of the command: another process may have inherited its end. */

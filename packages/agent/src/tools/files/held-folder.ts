@@ -1,8 +1,9 @@
 import { constants } from 'node:fs'
-import { mkdir, open, realpath, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, realpath, lstat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { confirmPath, descriptorPath, hasDescriptorPaths, movedProblem } from './confirm-path.ts'
+import { confirmPath, descriptorPath, hasDescriptorPaths, movedProblem, openRegularFile } from './confirm-path.ts'
 import { hasCode } from '../tool-problem.ts'
+import { missingProblem } from './paths.ts'
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants
 
@@ -78,5 +79,23 @@ export class HeldFolder implements AsyncDisposable {
 
   get #place(): string {
     return this.#handle && hasDescriptorPaths ? descriptorPath(this.#handle) : this.path
+  }
+}
+
+/** The start of a search: a folder or one file, held open so that it stays the one that was judged. */
+type SearchPlace =
+  | { type: 'folder'; folder: HeldFolder; [Symbol.asyncDispose](): Promise<void> }
+  | { type: 'file'; file: FileHandle; [Symbol.asyncDispose](): Promise<void> }
+
+export async function openSearchPlace(path: string, place: { cwd: string }): Promise<SearchPlace> {
+  try {
+    if ((await lstat(path)).isDirectory()) {
+      const folder = await HeldFolder.open(path)
+      return { type: 'folder', folder, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
+    }
+    const file = await openRegularFile(path)
+    return { type: 'file', file, [Symbol.asyncDispose]: () => file.close() }
+  } catch (error) {
+    throw hasCode(error, 'ENOENT', 'ENOTDIR') ? await missingProblem(path, place) : error
   }
 }

@@ -12,7 +12,7 @@ import { readTool } from '../builtin/read.ts'
 import type { Tool } from '../tool.ts'
 import { writeTool } from '../builtin/write.ts'
 import { HeldFolder } from './held-folder.ts'
-import { openRegularFile } from './regular-file.ts'
+import { openRegularFile } from './confirm-path.ts'
 
 /**
  * Another process swaps a folder for a link to another one and back, as fast as it goes, while tools work in it. A call is judged while

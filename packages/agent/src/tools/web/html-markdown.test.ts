@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { htmlMarkdown } from './html-markdown.ts'
-import { htmlToMarkdown } from './html-to-markdown.ts'
+import { htmlToMarkdown } from './fetch-page.ts'
 
 const url = 'https://example.com/docs/page.html'
 const markdown = (html: string) => htmlMarkdown(html, url)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cycleModels } from './cycle-models.ts'
-import type { KeyState, ListedModel } from './model-info.ts'
+import { cycleModels, type KeyState, type ListedModel } from './model-info.ts'
 
 const models = [model('a'), model('b', { type: 'missing', variable: 'B_API_KEY' }), model('c'), model('d')]
 

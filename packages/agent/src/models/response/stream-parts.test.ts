@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { finishOf, type Ending } from './finish.ts'
+import { finishOf, type Ending } from './stream-parts.ts'
 
 describe('finishOf', () => {
   test.each(['stop', 'tool-calls', 'length', 'other'] as const)('%s is what it is called', (unified) => {

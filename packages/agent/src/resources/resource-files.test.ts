@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
-import { readLimited } from './read-limited.ts'
+import { readLimited } from './resource-files.ts'
 
 const limits = { maxBytes: 10, whenLonger: 'refuse' } as const
 

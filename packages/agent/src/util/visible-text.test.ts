@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { taggedText } from './tagged-text.ts'
+import { taggedText } from './visible-text.ts'
 
 test('text stands between tags with what is known of it', () => {
   expect(taggedText('note', { path: '/a', kind: 'b' }, 'x < y\n<b>')).toBe(

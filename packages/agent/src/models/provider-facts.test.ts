@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { thinkingLevels } from './model.ts'
-import { nearestLevel } from './thinking-levels.ts'
-import { anthropicFacts, googleFacts, openaiCompatibleFacts, openaiFacts } from './provider-facts.ts'
+import { nearestLevel, anthropicFacts, googleFacts, openaiCompatibleFacts, openaiFacts } from './provider-facts.ts'
 
 test.each([
   ['high', ['low', 'high'], 'high'],

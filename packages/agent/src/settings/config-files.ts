@@ -1,5 +1,7 @@
 import { constants } from 'node:fs'
-import { lstat, open, type FileHandle } from 'node:fs/promises'
+import { lstat, open, mkdir, type FileHandle } from 'node:fs/promises'
+import { replaceFile } from '@tapetree/session/util/replace-file'
+import { dirname, isAbsolute, join } from 'node:path'
 
 export type BoundedRead =
   | { type: 'read'; bytes: Uint8Array; mode: number; uid: number }
@@ -60,5 +62,40 @@ async function readAtMost(file: FileHandle, maxBytes: number): Promise<Uint8Arra
     total += bytesRead
     if (total > maxBytes) return undefined
     chunks.push(buffer.subarray(0, bytesRead))
+  }
+}
+
+/** Replaces a file that only its owner may read, and makes its folder if it is missing. */
+export async function writePrivateFile(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await replaceFile(path, text)
+}
+
+/** Reads, changes and replaces a private file while no other process does, so that no change is lost. */
+export async function changePrivateFile<T>(path: string, change: () => Promise<T>): Promise<T> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  // Loaded when it is needed: importing the agent must stay cheap.
+  const { withFileLock } = await import('@tapetree/session/stores/file')
+  return withFileLock(path, change)
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Where the user's own settings, credentials and grants lie. A relative path in a variable would mean another folder each time. */
+export function configFolder({ home, env }: { home: string; env: Environment }): string {
+  const { TAPETREE_HOME: own, XDG_CONFIG_HOME: shared } = env
+  if (own !== undefined && isAbsolute(own)) return own
+  return join(shared !== undefined && isAbsolute(shared) ? shared : join(home, '.config'), 'tapetree')
+}
+
+export type SettingsErrorCode = 'cannot-trust' | 'insecure-file' | 'malformed-file' | 'cannot-store'
+
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+  readonly code: SettingsErrorCode
+
+  constructor(code: SettingsErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
   }
 }
