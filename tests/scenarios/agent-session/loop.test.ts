@@ -389,7 +389,7 @@ verifies(
     const { agent, events } = await openAgent({ script: answer.step().text('ok'), tools: [read] })
     await finish(agent, 'go')
     const [unknown, invalid, fine] = (await pathOf(agent)).slice(2)
-    expect(unknown).toBe('tool: a failed: There is no tool delete. There are: read.')
+    expect(unknown).toBe('tool: a failed: There is no tool delete. Available tools: read.')
     expect(invalid).toMatch(/^tool: b failed: The input of read is not valid/)
     expect([fine, ran]).toEqual(['tool: c read x', ['x']])
     expect(linesOf(events, 'tool_start').map(({ toolStart }) => toolStart.callId)).toEqual(['c'])

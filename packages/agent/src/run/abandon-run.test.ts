@@ -33,7 +33,7 @@ async function answerWith(...ids: string[]): Promise<void> {
   await agent.session.appendMessage('assistant', calls, { with: { runId } })
 }
 
-/** A command as the tool announces it in the log; what becomes of it is for the test. */
+/** A command as the tool announces it in the log. The test decides what happens to it. */
 async function announced(callId: string, command: string): Promise<Command> {
   const { localFolder } = agent.session
   const checked = bashTool({ jobs: new Jobs() }).check({ command }, { cwd: folder })
@@ -51,19 +51,19 @@ async function begin({ spool }: Command, command: string): Promise<void> {
 
 const spools = (): Promise<string[]> => readdir(join(agent.session.localFolder ?? '', 'spool'))
 
-test('a call that had not begun is told apart from one that may have taken effect', async () => {
+test('a call that did not start and a call that may have taken effect get different results', async () => {
   await answerWith('1', '2')
   await agent.session.append({ type: 'tool_start', toolStart: { runId, callId: '1', name: 'write' } })
   await abandonRun(agent.session)
   expect((await agent.path()).slice(2)).toEqual([
-    'tool: 1 failed: The process ended while this was running, and the run was left behind. It may have taken effect.',
-    'tool: 2 failed: Not run: the run was left behind before this began.',
+    'tool: 1 failed: The process ended while this was running, and the run was abandoned. It may have taken effect.',
+    'tool: 2 failed: Not run: the run was abandoned before this call started.',
   ])
   expect(await records('run_end')).toMatchObject([{ run_end: { outcome: 'abandoned' } }])
   expect(agent.session.openRun).toBeNull()
 })
 
-test('a command that ended by itself has its real result, and its spool goes', async () => {
+test('a command that ended by itself gets its real result, and its spool is removed', async () => {
   await answerWith('1', '2')
   const [good, bad] = [await announced('1', 'echo fine'), await announced('2', 'echo bad; exit 3')]
   await begin(good, 'echo fine')
@@ -74,7 +74,7 @@ test('a command that ended by itself has its real result, and its spool goes', a
   expect(await spools()).toEqual([])
 })
 
-test('a command that still runs is said to do so, and can be found as a job', async () => {
+test('a command that is still running is reported as running, and can be found as a job', async () => {
   await answerWith('1')
   const command = await announced('1', 'echo begun; sleep 50')
   await begin(command, 'echo begun; sleep 50')
@@ -82,23 +82,25 @@ test('a command that still runs is said to do so, and can be found as a job', as
   await abandonRun(agent.session)
   const [said = ''] = (await agent.path()).slice(2)
   expect(said).toContain('begun')
-  expect(said).toContain('was still running when the run was left behind, and may have taken effect')
+  expect(said).toContain('was still running when the run was abandoned, and may have taken effect')
   const [, jobId = ''] = /jobId (job-\w+)/.exec(said) ?? []
   const job = await new Jobs().find(jobId, agent.session.localFolder)
   expect(await job?.state()).toEqual({ type: 'running' })
   await job?.stop()
 })
 
-test('a command that was announced and never began does not begin any more', async () => {
+test('a command that was announced but did not start never starts', async () => {
   await answerWith('1')
   const command = await announced('1', 'echo late')
   await abandonRun(agent.session)
-  expect((await agent.path()).slice(2)).toEqual(['tool: 1 failed: Not run: the run was left behind before this began.'])
+  expect((await agent.path()).slice(2)).toEqual([
+    'tool: 1 failed: Not run: the run was abandoned before this call started.',
+  ])
   expect(await spools()).toEqual([])
   expect((await command.state()).type).toBe('lost')
 })
 
-test('what the answer had said is kept', async () => {
+test('the text of a partial answer is kept', async () => {
   const { localFolder = '' } = agent.session
   const line = { item: 'half', run_id: runId, part: 0, kind: 'text', off: 0, text: 'half an ans' }
   await writeFile(join(localFolder, 'draft.jsonl'), `${JSON.stringify(line)}\n`)

@@ -9,7 +9,7 @@ function answerOf(...parts: ModelPart[]): Answer {
 }
 
 describe('an answer', () => {
-  test('keeps its blocks in the order they began', () => {
+  test('keeps its blocks in the order in which they began', () => {
     const answer = answerOf(
       { type: 'reasoning_delta', part: 0, text: 'hm' },
       { type: 'text_delta', part: 1, text: 'yes' },
@@ -31,7 +31,7 @@ describe('an answer', () => {
     },
   )
 
-  test('tells what is new, by offset', () => {
+  test('reports what is new, by offset', () => {
     const answer = new Answer('item', 'run')
     answer.take({ type: 'text_delta', part: 0, text: 'ab' })
     expect(answer.take({ type: 'text_delta', part: 0, text: 'c' })).toEqual({
@@ -46,7 +46,7 @@ describe('an answer', () => {
     expect(answer.take({ type: 'text_delta', part: 0, text: '' })).toBeUndefined()
   })
 
-  test('a call that came as a whole is told at once, one that was streamed is not told twice', () => {
+  test('reports a complete call at once, and a streamed call only once', () => {
     const whole = new Answer('item', 'run')
     expect(whole.take({ type: 'tool_call', part: 0, callId: 'c', name: 'a', input: '{}' })).toMatchObject({
       text: '{}',
@@ -58,7 +58,7 @@ describe('an answer', () => {
     expect(streamed.take({ type: 'tool_call', part: 0, callId: 'c', name: 'a', input: '{}' })).toBeUndefined()
   })
 
-  test.each(['{"a":', '[1]', '"text"', 'null', 'no JSON'])('a call with the input %s is not whole', (input) => {
+  test.each(['{"a":', '[1]', '"text"', 'null', 'no JSON'])('a call with the input %s is incomplete', (input) => {
     expect(answerOf({ type: 'tool_call', part: 0, callId: 'c', name: 'a', input }).calls).toEqual([
       { id: 'c', name: 'a', input: {}, partialInput: input },
     ])
@@ -70,7 +70,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('a call that was only announced keeps what came of its input', () => {
+  test('a call that was only announced keeps the input that arrived', () => {
     const answer = answerOf(
       { type: 'tool_input_start', part: 0, callId: 'c', name: 'a' },
       { type: 'tool_input_delta', part: 0, text: '{}' },
@@ -78,7 +78,7 @@ describe('an answer', () => {
     expect(answer.calls).toEqual([{ id: 'c', name: 'a', input: {}, partialInput: '{}' }])
   })
 
-  test('reasoning may be a signature without words; text without words is nothing', () => {
+  test('reasoning may be a signature without text; empty text is dropped', () => {
     const answer = answerOf(
       { type: 'reasoning_end', part: 0, signature: 's' },
       { type: 'text_end', part: 1 },

@@ -19,7 +19,7 @@ interface CallBlock {
   providerMetadata?: ProviderMetadata
 }
 
-/** An answer as it comes in. `item` is the id that its entry will have. */
+/** An answer while it is streamed. `item` is the id that its entry will have. */
 export class Answer {
   readonly item: string
   readonly #runId: string
@@ -27,7 +27,7 @@ export class Answer {
   /** Text or reasoning has arrived. */
   #hasBegun = false
   usage: Usage | undefined
-  /** Content that the model adapter does not know, by kind, and how often it came. */
+  /** How often content of each kind that the model adapter does not know arrived. */
   skipped: Record<string, number> | undefined
   finish: FinishReason | undefined
 
@@ -36,7 +36,7 @@ export class Answer {
     this.#runId = runId
   }
 
-  /** Takes in what came, and says what is new to a reader. */
+  /** Adds a part and returns the text that is new to a reader. */
   take(part: ModelPart): LiveText | undefined {
     switch (part.type) {
       case 'text_delta':
@@ -69,7 +69,7 @@ export class Answer {
     }
   }
 
-  /** What was said, in its order. Calls whose input never was whole have what came of it in `partialInput`. */
+  /** The content so far, in order. A call whose input is incomplete has the received input in `partialInput`. */
   get content(): Content[] {
     return this.#blocks.flatMap((block) => contentOf(block))
   }
@@ -116,7 +116,7 @@ export class Answer {
   }
 
   #end(part: ModelPart & { type: 'text_end' | 'reasoning_end' }): void {
-    // Reasoning may be a signature without words.
+    // Reasoning may be a signature without text.
     const block = this.#textBlock(part.part, part.type === 'text_end' ? 'text' : 'reasoning')
     if (part.providerMetadata) block.providerMetadata = part.providerMetadata
     if (part.type === 'reasoning_end' && part.signature !== undefined) block.signature = part.signature
@@ -152,7 +152,7 @@ function contentOf(block: Block): Content[] {
   }
 }
 
-/** The input of a call, if it is the JSON object it should be. A call without input is one without arguments. */
+/** The input of a call if it is a JSON object. An empty input means no arguments. */
 function parseInput(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {}
   try {
@@ -161,6 +161,6 @@ function parseInput(text: string): Record<string, unknown> | undefined {
       ? (parsed as Record<string, unknown>)
       : undefined
   } catch {
-    return undefined // cut off, or never JSON: the caller says so to the model
+    return undefined // incomplete or not JSON: the caller tells the model
   }
 }

@@ -53,7 +53,7 @@ export async function deliverNext(open: OpenRun, announced: Announcement): Promi
   const message = nextWaiting(session, settings)
   // If only the owner of this run has left, another owner delivers the message.
   if (message && signal.aborted && !(signal.reason instanceof OwnerLeft)) {
-    await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it went out' })
+    await session.changeInbox({ action: 'hold', reason: 'the user stopped the agent before it was delivered' })
   }
   if (!message || signal.aborted) return undefined
   const isQueued = message.delivery === 'follow-up'

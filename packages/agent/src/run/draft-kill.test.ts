@@ -29,7 +29,7 @@ test('a process that is killed while many sessions stream loses at most 250 ms o
   const root = await mkdtemp(join(tmpdir(), 'draft-kill-'))
   try {
     let lostMs = Infinity
-    // A busy machine delays everything: the best of several tries counts.
+    // A busy machine delays everything, so the best of several tries counts.
     for (let tries = 0; tries < maxTries && lostMs > maxLostMs; tries++) {
       lostMs = Math.min(lostMs, await mostLost(join(root, String(tries))))
     }

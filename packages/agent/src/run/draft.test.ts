@@ -23,7 +23,7 @@ const live = (text: string, off = 0, more: Partial<LiveText> = {}): LiveText => 
 const written = (): Promise<string> => readFile(join(folder, 'draft.jsonl'), 'utf8').catch(() => '')
 
 describe('a draft', () => {
-  test('is in the file within moments, neighbouring texts as one line', async () => {
+  test('is in the file within moments, with adjacent texts as one line', async () => {
     const draft = openDraft(folder)
     draft.add(live('he'))
     draft.add(live('llo', 2))
@@ -33,14 +33,14 @@ describe('a draft', () => {
     await draft.close()
   })
 
-  test('that is closed while something is in flight keeps it for the next process', async () => {
+  test('that is closed with text in flight keeps that text for the next process', async () => {
     const draft = openDraft(folder)
     draft.add(live('the log could not be written'))
     await draft.close()
     expect(await readDraft(folder)).toMatchObject({ content: [{ text: { content: 'the log could not be written' } }] })
   })
 
-  test('is written at once when much has come', async () => {
+  test('is written at once when it has much text', async () => {
     const draft = openDraft(folder)
     draft.add(live('x'.repeat(5000)))
     draft.add(live('y', 5000))
@@ -89,23 +89,23 @@ describe('a draft', () => {
     await draft.close()
   })
 
-  test('of an older item gives way to the newer one', async () => {
+  test('of an older item is replaced by the newer one', async () => {
     const lines = [live('old'), live('new', 0, { item: 'two' })].map((line) => `${JSON.stringify(line)}\n`)
     await writeFile(join(folder, 'draft.jsonl'), lines.join(''))
     expect(await readDraft(folder)).toMatchObject({ item: 'two', content: [{ text: { content: 'new' } }] })
   })
 
-  test('with a line missing keeps what is before the hole, and a torn last line is no harm', async () => {
+  test('with a missing line keeps the text before the gap, and ignores a torn last line', async () => {
     const lines = [live('ab'), live('ef', 4)].map((line) => `${JSON.stringify(line)}\n`)
     await writeFile(join(folder, 'draft.jsonl'), `${lines.join('')}{"item":"one","par`)
     expect(await readDraft(folder)).toMatchObject({ content: [{ text: { content: 'ab' } }] })
   })
 
-  test('that was never written is none', async () => {
+  test('that was never written is undefined', async () => {
     expect(await readDraft(folder)).toBeUndefined()
   })
 
-  test('that cannot be written is done without', async () => {
+  test('that cannot be written does not stop the run', async () => {
     const draft = openDraft(join(folder, 'not-there'))
     draft.add(live('x'.repeat(5000)))
     await draft.clear()

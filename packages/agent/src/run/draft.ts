@@ -4,22 +4,25 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Content, LiveText } from '@tapetree/session'
 
-/** What is being streamed, kept beside the log until its entry is there: after a crash it shows how far the answer had come. */
+/**
+ * The text that is being streamed, kept beside the log until its entry is durable. After a crash it shows the partial
+ * answer.
+ */
 export interface Draft {
-  /** The text is in the file within 250 ms, or 4 KiB. */
+  /** The text is in the file within 250 ms or after 4 KiB, whichever comes first. */
   add(live: LiveText): void
-  /** The item is in the log; nothing is in flight any more. */
+  /** Call when the item is in the log and nothing is in flight. */
   clear(): Promise<void>
-  /** Keeps what is in flight. */
+  /** Keeps the text that is in flight. */
   close(): Promise<void>
 }
 
 /** For stores that have no folder on this machine. */
 export const noDraft: Draft = { add: () => undefined, clear: () => Promise.resolve(), close: () => Promise.resolve() }
 
-// The promise is 250 ms; a busy machine needs some of that.
+// Half of the promised 250 ms: a busy machine needs the rest.
 const maxBehindMs = 125
-/** How often the drafts of all sessions are looked through for text that is due. */
+/** How often all drafts are checked for text that is due. */
 const roundMs = 25
 const maxBehindLength = 4096
 const fileName = 'draft.jsonl'
@@ -40,7 +43,7 @@ class DraftFile implements Draft {
   #unwritten: Unwritten[] = []
   #length = 0
   #isEmpty = true
-  /** Writes to one file follow each other. Nobody waits for them while text streams. */
+  /** Serializes the writes to one file. Streaming does not wait for them. */
   #lastWork: Promise<void> = Promise.resolve()
   #openWork = 0
 
@@ -65,21 +68,21 @@ class DraftFile implements Draft {
   }
 
   async close(): Promise<void> {
-    // Text that is still here belongs to an answer that could not be kept: the next process finds it.
+    // Text that is still here belongs to an answer that was not appended: the next process finds it.
     if (this.#unwritten.length > 0) this.#flush()
     await this.#lastWork
     await this.#file?.close().catch(() => undefined)
     this.#file = undefined
   }
 
-  /** What is to be written to an open file that nothing else is being written to. Otherwise it writes by itself. */
+  /** The next write for an open file, if no other write to it is in progress. Otherwise the draft writes by itself. */
   takeUnwritten(): DraftWrite | undefined {
     if (this.#file && this.#openWork === 0) return [this.#file.fd, this.#takeLines()]
     this.#flush()
     return undefined
   }
 
-  /** Somebody else writes what was taken. */
+  /** Tracks a write of text from `takeUnwritten` that the caller does. */
   follow(written: Promise<void>): void {
     this.#openWork++
     this.#lastWork = written.then(() => void this.#openWork--)
@@ -110,7 +113,7 @@ class DraftFile implements Draft {
         this.#file ??= await open(this.#path, 'a', 0o600)
         await work(this.#file)
       } catch {
-        // A draft that cannot be written is done without.
+        // A draft that cannot be written is skipped.
       } finally {
         this.#openWork--
       }
@@ -119,9 +122,9 @@ class DraftFile implements Draft {
   }
 }
 
-/** The drafts of all sessions that have text which is not written yet, with one timer for all of them. */
+/** The drafts of all sessions that have unwritten text, with one timer for all of them. */
 class UnwrittenDrafts {
-  /** Since when; the oldest come first. */
+  /** When the text of each draft arrived, oldest first. */
   readonly #since = new Map<DraftFile, number>()
   #timer: NodeJS.Timeout | undefined
 
@@ -156,10 +159,13 @@ class UnwrittenDrafts {
   }
 }
 
-/** A file descriptor, and what is appended to the file. */
+/** A file descriptor and the text to append to the file. */
 type DraftWrite = [fd: number, lines: string]
 
-/** A write costs this thread far more than handing it to another: with so many at once the other thread is worth its memory. */
+/**
+ * A write costs this thread far more than a message to another thread. From this many drafts on, that thread is worth
+ * its memory.
+ */
 const manyDrafts = 20
 
 async function writeHere(writes: readonly DraftWrite[]): Promise<void> {
@@ -174,7 +180,7 @@ parentPort.on('message', ({ id, writes }) => {
     try {
       writeSync(fd, lines)
     } catch {
-      // A draft that cannot be written is done without.
+      // A draft that cannot be written is skipped.
     }
   }
   parentPort.postMessage(id)
@@ -186,7 +192,7 @@ class WriterThread {
   readonly #worker = new Worker(threadSource, { eval: true, name: 'drafts', stdin: true })
   readonly #open = new Map<number, () => void>()
   #sent = 0
-  /** Text does not wait for a thread that is still starting. */
+  /** False while the thread starts: text does not wait for it. */
   isReady = false
 
   constructor() {
@@ -225,7 +231,7 @@ export interface DraftText {
   content: Content[]
 }
 
-/** The last answer that was being streamed, as far as it was written down. */
+/** The last answer that was being streamed, as far as it was written. */
 export async function readDraft(localFolder: string): Promise<DraftText | undefined> {
   const written = await readFile(join(localFolder, fileName), 'utf8').catch(() => '')
   let item: string | undefined
@@ -236,7 +242,7 @@ export async function readDraft(localFolder: string): Promise<DraftText | undefi
     if (live.item !== item) parts = new Map()
     item = live.item
     const before = parts.get(live.part)?.text ?? ''
-    // A line that was lost in between leaves what came before it.
+    // After a lost line, only the text before it is kept.
     if (live.off <= before.length)
       parts.set(live.part, { kind: live.kind, text: before.slice(0, live.off) + live.text })
   }
@@ -245,7 +251,7 @@ export async function readDraft(localFolder: string): Promise<DraftText | undefi
   return { item, content: inOrder.map(([, part]) => contentOf(part)) }
 }
 
-/** Of a call only what came of its input is known, so it is told as text. */
+/** Only the input of a call is known, so it becomes text. */
 function contentOf({ kind, text }: { kind: string; text: string }): Content {
   if (kind === 'reasoning') return { type: 'reasoning', reasoning: { text } }
   return { type: 'text', text: { content: text } }
@@ -262,7 +268,7 @@ function parseLine(line: string): { item: string; part: number; kind: string; of
   }
 }
 
-/** All text of the draft, for whoever watches a session of another process. */
+/** All text of the draft, for observers of a session that another process owns. */
 export async function readLiveDraft(localFolder: string): Promise<LiveText[]> {
   const written = await readFile(join(localFolder, fileName), 'utf8').catch(() => '')
   return written.split('\n').flatMap((line): LiveText[] => {

@@ -3,19 +3,19 @@ import type { CompactionReason } from '../summary/compaction.ts'
 import type { Answer, Question, ToolOutput } from '../tools/tool.ts'
 
 /**
- * Where extensions have their say in a session. None of these throws or hangs: what goes wrong in an extension is reported by
- * whoever runs it, and the session goes on as if it had said nothing. Once the signal is aborted nobody is waited for.
+ * The points at which extensions act in a session. No hook throws or hangs: the extension host reports a failing
+ * extension, and the session continues without its result. After the signal is aborted, hooks are not awaited.
  */
 export interface Hooks {
   /** Before a run: may change the system prompt, and add a message that the model sees. */
   beforeAgentStart(start: AgentStart, signal?: AbortSignal): Promise<{ systemPrompt: string; messages: string[] }>
   turnStart(turn: TurnEvent, signal?: AbortSignal): Promise<void>
   turnEnd(turn: TurnEvent, signal?: AbortSignal): Promise<void>
-  /** The call as it is to be carried out, or a sentence for the model on why it is not. */
+  /** Returns the call to run, or a sentence for the model that says why it is not run. */
   toolCall(call: ToolUse, signal?: AbortSignal): Promise<ToolUse | string>
-  /** The result as it is to be kept. */
+  /** Returns the result to keep. */
   toolResult(call: ToolUse, output: ToolOutput, signal?: AbortSignal): Promise<ToolOutput>
-  /** What the model sees, in this request only. `changedBy` names who changed it. */
+  /** Returns the messages for this request only. `changedBy` names the extensions that changed them. */
   context(
     messages: readonly Message[],
     signal?: AbortSignal,
@@ -26,7 +26,7 @@ export interface Hooks {
   ): Promise<{ instructions?: string; cancelledBy?: string }>
   sessionStart(session: { sessionId: string }): Promise<void>
   sessionEnd(session: { sessionId: string }): Promise<void>
-  /** The same hooks for one session: what they append, and whom they ask, is there. */
+  /** The same hooks bound to one session, for what they append and ask. */
   forSession?(session: HookSession): Hooks
 }
 
@@ -34,7 +34,7 @@ export interface Hooks {
 export interface HookSession {
   readonly id: string
   readonly cwd: string
-  /** Appends where the conversation stands, also while a run goes on. */
+  /** Appends to the head of the open run, or else to the leaf. */
   append(draft: EntryDraft): Promise<void>
   /** `asker` is the name of the extension. The question is withdrawn when the signal is aborted. */
   ask(asker: string, question: Question, signal: AbortSignal): Promise<Answer>
@@ -42,7 +42,7 @@ export interface HookSession {
 
 export interface AgentStart {
   runId: string
-  /** What the user said; empty where a run goes on. */
+  /** The text of the user; empty when a run is resumed or continued. */
   prompt: string
   systemPrompt: string
 }

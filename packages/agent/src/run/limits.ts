@@ -2,11 +2,11 @@ import type { Usage, ToolUse, Session } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
 import type { Clock } from '@tapetree/session/util/wait'
 
-/** How much a run, or the whole session, may use. What is absent has no limit. */
+/** How much a run, or the whole session, may use. A missing member means no limit. */
 export interface Limits {
   turns?: number
   toolCalls?: number
-  /** Input and output, as the provider counts them. */
+  /** Input and output tokens, as the provider counts them. */
   tokens?: number
   /** In US dollars. */
   cost?: number
@@ -23,12 +23,14 @@ export const nothingSpent: Spent = { turns: 0, toolCalls: 0, tokens: 0, cost: 0,
 
 const names: readonly LimitName[] = ['turns', 'toolCalls', 'tokens', 'cost', 'wallMs', 'logBytesPerTurn']
 
-/** As a limit counts them. */
+/** The tokens that count towards a limit. */
 export function tokensOf({ totalTokens, inputTokens = 0, outputTokens = 0 }: Usage): number {
   return totalTokens ?? inputTokens + outputTokens
 }
 
-/** Thrown before a request or a call that is not to be made. The run ends with that reason, and can be continued from there. */
+/**
+ * Thrown before a request or call that exceeds a limit. The run ends with this reason, and can be continued from there.
+ */
 export class RunStopped extends Error {
   override readonly name = 'RunStopped'
   /** `limit:turns` and the like, or `repeating-calls`. */
@@ -53,12 +55,12 @@ const words: Record<LimitName, string> = {
   logBytesPerTurn: 'bytes written in one turn',
 }
 
-/** The first limit that leaves no room for another request, or another call. */
+/** The first limit that leaves no room for another request or call. */
 function reachedLimit(limits: Limits, spent: Spent, next: 'request' | 'call'): LimitName | undefined {
   return names.find((name) => {
     const limit = limits[name]
     if (limit === undefined || spent[name] < limit) return false
-    // A run at its last turn may still carry out what that turn asked for, and the other way round.
+    // A run at its turn limit may still run the calls of that turn. A run at its call limit may still make a request.
     return next === 'request' ? name !== 'toolCalls' : name !== 'turns'
   })
 }
@@ -66,24 +68,24 @@ function reachedLimit(limits: Limits, spent: Spent, next: 'request' | 'call'): L
 const allowedRepeats = 3
 const allowedRefusals = 3
 
-/** Notices a model that makes the same call over and over and learns nothing from it. Forgotten when the process ends. */
+/** Detects a model that repeats the same call with the same result. The count is lost when the process ends. */
 export class Repetition {
   #last = ''
   #lastResult = ''
   #count = 0
   #refusals = 0
 
-  /** Says why this call is not run again: it was, with the same result, several times in a row. */
+  /** Why this call is not run again: it ran several times in a row with the same result. */
   refusal(call: ToolUse): string | undefined {
     if (keyOf(call) !== this.#last || this.#count < allowedRepeats) return undefined
     this.#refusals++
     return (
       `Not run: the same call was made ${this.#count} times in a row, with the same result each time. ` +
-      `Do something else, or say what keeps you from going on.`
+      `Do something else, or say what prevents you from continuing.`
     )
   }
 
-  /** Takes in the result of a call. */
+  /** Records the result of a call. */
   answered(call: ToolUse, output: ToolOutput): void {
     if (this.#refusals > 0 && keyOf(call) === this.#last) return
     const result = JSON.stringify(output.content)
@@ -94,7 +96,7 @@ export class Repetition {
     this.#lastResult = result
   }
 
-  /** Throws when refusing has not helped. */
+  /** Throws if refusals have not stopped the repetition. */
   check(): void {
     if (this.#refusals < allowedRefusals) return
     throw new RunStopped(
@@ -112,9 +114,9 @@ interface SpendingOptions {
   session: Session
   clock: Clock
   limits: { run: Limits; session: Limits }
-  /** What the run had used before the process that began it died. */
+  /** What the run used before its process died. */
   spent?: Spent | undefined
-  /** Calls that are in the log and have yet to be run. */
+  /** Calls that are in the log and have not run yet. */
   callsToRun?: number | undefined
 }
 
@@ -136,7 +138,7 @@ export class Spending {
     this.#callsBefore = session.totals.toolCalls - spent.toolCalls - callsToRun
   }
 
-  /** Counts a request or a call; throws where there is no room for it. */
+  /** Counts a request or a call. Throws `RunStopped` if a limit leaves no room for it. */
   spend(next: 'request' | 'call'): void {
     this.#run.wallMs = this.#clock.now() - this.#startedAt
     this.#check('run', this.#run, next)
@@ -168,7 +170,7 @@ export class Spending {
   #inSession(): Spent {
     const { turns, runMs, tokens, cost } = this.#session.totals
     const { wallMs, logBytesPerTurn } = this.#run
-    // The calls of an answer are in the log before they are run, so those of this run are counted here.
+    // The calls of an answer are in the log before they run, so the calls of this run are counted here.
     const toolCalls = this.#callsBefore + this.#run.toolCalls
     return { turns, toolCalls, tokens, cost, wallMs: runMs + wallMs, logBytesPerTurn }
   }

@@ -10,7 +10,7 @@ import {
 } from '@tapetree/session'
 import { nothingSpent, tokensOf, type Spent } from './limits.ts'
 
-/** Where a run stands: the calls of the last answer that have no result yet. */
+/** The position of a run: the calls of the last answer that have no result yet. */
 export interface Position {
   openCalls: readonly ToolUse[]
   /** The last message is an answer of the model without calls. */
@@ -18,13 +18,15 @@ export interface Position {
 }
 
 export interface PathPosition extends Position {
-  /** The entry of the answer whose calls are open, or the last thing said. */
+  /** The answer whose calls are open, or the last message. */
   entry: Extract<Entry, { type: 'message' }> | undefined
-  /** The last word is an answer that the user stopped. Its calls, whole or not, are not to be run. */
+  /** The user stopped the last answer. Its calls must not run, even if they are complete. */
   isStopped: boolean
 }
 
-/** Where the path to the leaf stands: which calls of the last answer have no result yet, and whose turn it is. */
+/**
+ * The position of the path to the leaf: the calls of the last answer without a result, and whether the model is next.
+ */
 export async function positionOf(session: Session): Promise<PathPosition> {
   const path = await session.getContextPath()
   const answered = new Set<string>()
@@ -56,14 +58,14 @@ type ToolStart = ToolStartRecord['toolStart']
 /** What the log says about the open run since its newest start, or since the answer whose calls are open. */
 export interface OpenRunFacts {
   starts: Map<string, ToolStart>
-  /** Items that are in the log, as an entry or as an attempt: a draft of theirs is stale. */
+  /** Items that are in the log, as an entry or as an attempt: their drafts are stale. */
   ended: Set<string>
-  /** The leaf when the run was resumed the last time. */
+  /** The leaf at the last resume. */
   resumedAt: string | null | undefined
   fruitless: number
   hasRunSince: boolean
   spent: Spent
-  /** When the newest process took the run up, and how long the ones before it had worked on it. */
+  /** When the newest process took over the run, and how long the processes before it worked on it. */
   startedAt: number | undefined
   wallMsBefore: number
 }
@@ -85,13 +87,13 @@ export async function factsOf(session: Session, { entry }: PathPosition): Promis
     if (stored.type !== 'line') continue
     const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
     takeFact(facts, line)
-    // It worked at least until here; how long it was dead does not count.
+    // It worked at least until here. The time between processes does not count.
     if (facts.startedAt !== undefined) facts.spent.wallMs = facts.wallMsBefore + sinceMs(line, facts.startedAt)
   }
   return facts
 }
 
-/** Never negative, and nothing where a clock went wrong. */
+/** Never negative; 0 if a timestamp is invalid. */
 function sinceMs({ timestamp }: Line, startedAt: number): number {
   return Math.max(0, Date.parse(timestamp) - startedAt) || 0
 }

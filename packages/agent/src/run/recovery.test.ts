@@ -7,7 +7,7 @@ const after = (retries: number): RecoveryHistory => ({ ...fresh, retries })
 const failure = (kind: ModelErrorKind, retryAfterMs?: number) => new ModelError(kind, 'It failed.', { retryAfterMs })
 
 describe('recovery', () => {
-  test.each(['rate-limited', 'overloaded', 'network'] as const)('waits and tries again when %s', (kind) => {
+  test.each(['rate-limited', 'overloaded', 'network'] as const)('waits and retries when %s', (kind) => {
     const delays = [0, 1, 2].map((retries) => recoverFrom(failure(kind), after(retries), defaultRetry))
     expect(delays).toEqual([2000, 4000, 8000].map((delayMs) => ({ type: 'retry', delayMs })))
     expect(recoverFrom(failure(kind), after(3), defaultRetry)).toMatchObject({ type: 'give-up' })
@@ -29,7 +29,7 @@ describe('recovery', () => {
     expect(again).toMatchObject({ type: 'give-up' })
   })
 
-  test('waits as long as the provider asks, where that is longer', () => {
+  test('waits as long as the provider asks if that is longer', () => {
     expect(recoverFrom(failure('rate-limited', 20_000), fresh, defaultRetry)).toEqual({
       type: 'retry',
       delayMs: 20_000,
@@ -37,12 +37,12 @@ describe('recovery', () => {
     expect(recoverFrom(failure('rate-limited', 500), fresh, defaultRetry)).toEqual({ type: 'retry', delayMs: 2000 })
   })
 
-  test('does not wait for longer than ten minutes, and says when to try again', () => {
+  test('does not wait longer than ten minutes, and says when to try again', () => {
     const step = recoverFrom(failure('rate-limited', 11 * 60_000), fresh, defaultRetry)
     expect(step).toEqual({ type: 'give-up', message: 'It failed. The provider asks to try again in 11 minutes.' })
   })
 
-  test('never waits longer than the cap without being asked to', () => {
+  test('never waits longer than the cap unless the provider asks for it', () => {
     const patient = { ...defaultRetry, maxRetries: 20 }
     expect(recoverFrom(failure('network'), after(12), patient)).toEqual({ type: 'retry', delayMs: 60_000 })
   })
@@ -51,11 +51,11 @@ describe('recovery', () => {
     const step = recoverFrom(failure('rate-limited', 20_000), { ...fresh, random: 0.5 }, defaultRetry)
     expect(step).toEqual({ type: 'retry', delayMs: 22_000 })
   })
-  test('goes on with the other model at once when the quota is used up', () => {
+  test('switches to the fallback model at once when the quota is exhausted', () => {
     expect(recoverFrom(failure('quota'), { ...fresh, hasFallback: true }, defaultRetry)).toEqual({ type: 'fallback' })
   })
 
-  test('goes on with the other model when one stays overloaded, or says it will be for long', () => {
+  test('switches to the fallback model when a provider stays overloaded, or asks for a long wait', () => {
     const tried = { ...after(defaultRetry.maxRetries), hasFallback: true }
     expect(recoverFrom(failure('overloaded'), { ...fresh, hasFallback: true }, defaultRetry).type).toBe('retry')
     expect(recoverFrom(failure('overloaded'), tried, defaultRetry)).toEqual({ type: 'fallback' })

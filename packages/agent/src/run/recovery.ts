@@ -4,9 +4,9 @@ export interface RetryPolicy {
   maxRetries: number
   baseMs: number
   capMs: number
-  /** A provider that asks for more patience than this is not waited for. */
+  /** The longest wait that a provider may ask for. If it asks for more, the run gives up. */
   longestRetryAfterMs: number
-  /** Lengthens a wait by up to this part of it; it never shortens one. */
+  /** Lengthens a wait by up to this fraction; never shortens it. */
   jitter: number
 }
 
@@ -18,14 +18,14 @@ export const defaultRetry: RetryPolicy = {
   jitter: 0.2,
 }
 
-/** What was tried since the last answer. */
+/** The recovery steps since the last answer. */
 export interface RecoveryHistory {
   retries: number
-  /** The context was made smaller because it did not fit. */
+  /** The context was compacted because it did not fit. */
   wasCompacted: boolean
   /** An empty answer was retried. */
   hadEmptyAnswer?: boolean
-  /** Another model may step in. */
+  /** A fallback model is available. */
   hasFallback?: boolean
   /** In [0, 1), for the jitter. */
   random: number
@@ -39,7 +39,7 @@ export type RecoveryStep =
 
 const passing = new Set<ModelErrorKind>(['rate-limited', 'overloaded', 'network', 'empty-answer'])
 
-/** What is to be done about a model call that failed. Pure. */
+/** Decides how to recover from a failed model call. Pure. */
 export function recoverFrom(error: ModelError, history: RecoveryHistory, policy: RetryPolicy): RecoveryStep {
   if (error.kind === 'context-overflow') {
     if (!history.wasCompacted) return { type: 'compact' }

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const agent of agents.splice(0)) await agent.close()
 })
 
-test('a plan that was accepted is carried out in the same run, with the tools it takes', async () => {
+test('an accepted plan is carried out in the same run, with the tools it needs', async () => {
   let mode: PermissionMode = 'plan'
   const model = scriptedModel(
     script().toolCall('1', 'exit_plan', { plan: 'Write it.' }).step().toolCall('2', 'write').step().text('Written.'),
@@ -33,7 +33,7 @@ test('a plan that was accepted is carried out in the same run, with the tools it
 })
 
 describe('a question of the model', () => {
-  test('is withdrawn when the user says something else', async () => {
+  test('is withdrawn when the user sends something else', async () => {
     const agent = await asking()
     const ended = agent.prompt('go')
     await asked(agent)
@@ -41,14 +41,14 @@ describe('a question of the model', () => {
     await ended
     expect((await agent.path()).slice(1)).toEqual([
       'assistant: [ask_user 1]',
-      'tool: 1 The user did not answer the question. Go on without it, or stop.',
+      'tool: 1 The user did not answer the question. Continue without it, or stop.',
       'user: never mind',
       'assistant: Very well.',
     ])
     expect(agent.requests.pending).toEqual([])
   })
 
-  test('waits where all calls come first', async () => {
+  test('stays pending if all calls come first', async () => {
     const agent = await asking()
     agent.deps.settings = { ...agent.deps.settings, steerPolicy: 'after-batch' }
     const ended = agent.prompt('go')

@@ -16,7 +16,7 @@ export async function requestOf(open: OpenRun): Promise<LoopRequest> {
   const { session, settings } = open.deps
   if (await isNearlyFull(open)) {
     await compactInTime(open)
-    // Compacting takes a while: deliver what was steered meanwhile.
+    // Compacting takes time: deliver the steers that came meanwhile.
     await deliverSteers(open)
   }
   await renewTools(open)

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** A tool that writes down what was done with it. */
+/** A tool that records its calls. */
 function tool(name: string, done: string[], options: Partial<ToolOptions<z.ZodObject>> = {}): Tool {
   return defineTool({
     name,
@@ -28,7 +28,7 @@ function tool(name: string, done: string[], options: Partial<ToolOptions<z.ZodOb
   })
 }
 
-/** A session as a process leaves it that died: a prompt, a run without its end, and what the test adds. */
+/** A session as a dead process leaves it: a prompt, a run without its end, and what the test adds. */
 async function interrupted(model: ScriptBuilder, tools: Tool[] = []): Promise<TestAgent> {
   const folder = await mkdtemp(join(tmpdir(), 'resume-'))
   cleanUps.push(() => rm(folder, { recursive: true }))
@@ -52,7 +52,7 @@ async function started({ session }: TestAgent, callId: string, name: string): Pr
 
 async function resume(agent: TestAgent, tools: Tool[] = []): Promise<string[]> {
   const plan = await planResume(agent.session, tools)
-  if (!plan) throw new Error('there is nothing to resume')
+  if (!plan) throw new Error('nothing to resume')
   await agent.run({ type: 'resume', plan })
   return agent.path()
 }
@@ -60,7 +60,7 @@ async function resume(agent: TestAgent, tools: Tool[] = []): Promise<string[]> {
 const call = (id: string, name = 'a'): ToolUse => ({ id, name, input: {} })
 
 describe('after a crash', () => {
-  test('a session at rest has nothing to resume', async () => {
+  test('an idle session has nothing to resume', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('ok')) })
     expect(await planResume(agent.session, [])).toBeUndefined()
     await agent.prompt('go')
@@ -82,7 +82,7 @@ describe('after a crash', () => {
     expect((await agent.lineTypes()).slice(-3)).toEqual(['run_start', 'message', 'run_end'])
   })
 
-  test('a message whose run had not even begun is answered', async () => {
+  test('a message whose run did not start is answered', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('ok')) })
     await agent.session.appendMessage('user', [text('go')])
     expect(await resume(agent)).toEqual(['user: go', 'assistant: ok'])
@@ -112,7 +112,7 @@ describe('after a crash', () => {
     expect(await recordsOf(agent.session, 'attempt')).toEqual([])
   })
 
-  test('a call that never began is run', async () => {
+  test('a call that never started is run', async () => {
     const done: string[] = []
     const a = tool('a', done)
     const agent = await interrupted(script().text('ok'), [a])
@@ -120,7 +120,7 @@ describe('after a crash', () => {
     expect(await resume(agent, [a])).toEqual(['user: go', 'assistant: [a 1]', 'tool: 1 ran 1', 'assistant: ok'])
   })
 
-  test('a call that had started is not run again, and the model is told that it may have taken effect', async () => {
+  test('a call that started is not run again, and the model is told that it may have taken effect', async () => {
     const done: string[] = []
     const a = tool('a', done)
     const agent = await interrupted(script().text('ok'), [a])
@@ -134,7 +134,7 @@ describe('after a crash', () => {
     expect(done).toEqual(['run 2'])
   })
 
-  test('a call that does no harm twice is run again', async () => {
+  test('a call that is safe to repeat is run again', async () => {
     const done: string[] = []
     const a = tool('a', done, { replay: 'safe' })
     const agent = await interrupted(script().text('ok'), [a])
@@ -143,20 +143,20 @@ describe('after a crash', () => {
     expect((await resume(agent, [a]))[2]).toBe('tool: 1 ran 1')
   })
 
-  test('a command is asked for its outcome', async () => {
+  test('a command is reattached and reports its outcome', async () => {
     const done: string[] = []
     const a = tool('a', done, {
       replay: 'reattach',
-      reattach: (_, { callId }) => Promise.resolve({ content: `${callId} had ended with 0` }),
+      reattach: (_, { callId }) => Promise.resolve({ content: `${callId} ended with 0` }),
     })
     const agent = await interrupted(script().text('ok'), [a])
     await answerWith(agent, call('1'))
     await started(agent, '1', 'a')
-    expect((await resume(agent, [a]))[2]).toBe('tool: 1 1 had ended with 0')
+    expect((await resume(agent, [a]))[2]).toBe('tool: 1 1 ended with 0')
     expect(done).toEqual([])
   })
 
-  test('of two parallel calls the result that was there is kept', async () => {
+  test('of two parallel calls, the one with a result keeps it', async () => {
     const done: string[] = []
     const a = tool('a', done)
     const agent = await interrupted(script().text('ok'), [a])
@@ -171,13 +171,13 @@ describe('after a crash', () => {
     expect(done).toEqual([])
   })
 
-  test('a message that waited is delivered once, after the run', async () => {
+  test('a queued message is delivered once, after the run', async () => {
     const agent = await interrupted(script().text('1').step().text('2'))
     await agent.session.submit('next')
     expect(await resume(agent)).toEqual(['user: go', 'assistant: 1', 'user: next', 'assistant: 2'])
   })
 
-  test('what the run had used before counts', async () => {
+  test('usage from before the crash counts', async () => {
     const agent = await interrupted(script().toolCall('2', 'a').step().text('ok'), [tool('a', [])])
     agent.deps.settings = { ...agent.deps.settings, runLimits: { turns: 2 } }
     await answerWith(agent, call('1'))
@@ -186,7 +186,7 @@ describe('after a crash', () => {
     expect(await agent.run({ type: 'resume', plan: plan as never })).toMatchObject({ reason: 'limit:turns' })
   })
 
-  test('a call that is in the log already counts once, when it is run', async () => {
+  test('a call that is in the log already counts once, when it runs', async () => {
     const a = tool('a', [])
     const agent = await interrupted(script().text('ok'), [a])
     agent.deps.settings = { ...agent.deps.settings, sessionLimits: { toolCalls: 2 } }
@@ -218,7 +218,7 @@ describe('after a crash', () => {
     ])
   })
 
-  test('a run that went on from an answer which was stopped is not stopped itself', async () => {
+  test('a run that continued from a stopped answer is not stopped itself', async () => {
     const agent = await interrupted(script().text('ok'))
     const toolUse = call('1')
     await agent.session.appendMessage('assistant', [{ type: 'tool_use', toolUse }], {
@@ -234,7 +234,7 @@ describe('after a crash', () => {
     expect((await resume(agent)).at(-1)).toBe('assistant: ok')
   })
 
-  test('a third resume waits for a person if two have added nothing', async () => {
+  test('a third resume requires a person if two have added nothing', async () => {
     const agent = await interrupted(script())
     const leafId = agent.session.leafId
     expect(await planResume(agent.session, [])).toMatchObject({ fruitless: 0, needsPerson: false })

@@ -9,45 +9,46 @@ import { factsOf, positionOf, type OpenRunFacts, type PathPosition } from './pos
 
 type ToolStart = ToolStartRecord['toolStart']
 
-/** What is to be done about a run whose process died, one line for each open matter. Making it changes nothing. */
+/** How to resume a run whose process died, one item for each open matter. Planning changes nothing. */
 export interface ResumePlan {
   runId: string
   matters: Matter[]
-  /** How often this run was resumed without adding anything to the path. */
+  /** How often this run was resumed without progress on the path. */
   fruitless: number
-  /** It was resumed twice in vain: a third time only if a person says so. */
+  /** Two resumes made no progress: a third one requires a person. */
   needsPerson: boolean
-  /** The user had stopped it: its calls are answered and it ends, and nothing is asked of the model. */
+  /** The user stopped the run: its calls are answered and it ends without a request to the model. */
   wasStopped: boolean
-  /** What the run had used. */
+  /** What the run used so far. */
   spent: Spent
 }
 
 export type Matter =
-  /** The run goes on from this entry. */
+  /** The run continues from this entry. */
   | { type: 'unanswered'; entryId: string }
-  /** What an answer had said becomes an `attempt`; the request is sent again. */
+  /** The partial answer becomes an `attempt`; the request is sent again. */
   | { type: 'draft'; item: string; content: Content[] }
   | { type: 'call'; call: ToolUse; action: CallAction; start?: ToolStart }
-  /** Still waits for its answer. */
+  /** Still pending. */
   | { type: 'permission'; requestId: string; title: string }
 
 /**
- * `run`: it never began. `reattach`: a command goes on, or has ended, without us. `run-again`: it does no harm twice.
- * `interrupted`: it may have taken effect, and is not run again. `stopped`: the user stopped the answer that makes it.
+ * `run`: it never started. `reattach`: a command is still running, or ended, without us. `run-again`: it is safe to
+ * repeat. `interrupted`: it may have taken effect and is not run again. `stopped`: the user stopped the answer that
+ * makes it.
  */
 export type CallAction = 'run' | 'reattach' | 'run-again' | 'interrupted' | 'stopped'
 
 const interrupted = 'The process ended while this was running. It may have taken effect; it was not run again.'
 const maxFruitless = 2
 
-/** The plan for a session whose last run has no end; undefined where there is nothing to resume. */
+/** The plan for a session whose last run has no end. Undefined if there is nothing to resume. */
 export async function planResume(session: Session, tools: readonly Tool[]): Promise<ResumePlan | undefined> {
   const position = await positionOf(session)
   const facts = await factsOf(session, position)
   if (!session.openRun && !isUnheard(position, facts)) return undefined
   const runId = session.openRun?.runId ?? position.entry?.message.runId ?? newId()
-  // The stopped answer may be that of an earlier run, from which this one went on.
+  // The stopped answer may belong to an earlier run, from which this one continued.
   const wasStopped = position.isStopped && position.entry?.message.runId === runId
   const isFruitless = facts.resumedAt !== undefined && facts.resumedAt === session.leafId
   const fruitless = isFruitless ? facts.fruitless + 1 : 0
@@ -68,14 +69,14 @@ export async function planResume(session: Session, tools: readonly Tool[]): Prom
   }
 }
 
-/** Carries out the plan for drafts and for calls that had started. The turns of the run do the rest. */
+/** Carries out the plan for drafts and for calls that started. The turns of the run do the rest. */
 export async function settleEvidence(plan: ResumePlan, open: OpenRun): Promise<void> {
   const { runId } = plan
   const { localFolder } = open.deps.session
   for (const matter of plan.matters) {
     if (matter.type !== 'draft') continue
     const { item, content } = matter
-    const error = { kind: 'interrupted', message: 'The process ended while the answer was coming in.' }
+    const error = { kind: 'interrupted', message: 'The process ended during the answer.' }
     await open.append({ type: 'attempt', attempt: { runId, item, content, error } })
   }
   if (localFolder !== undefined) await removeDraft(localFolder)
@@ -123,7 +124,7 @@ function unanswered({ openCalls, isSettled, entry }: PathPosition): Matter[] {
   return openCalls.length === 0 && !isSettled && entry ? [{ type: 'unanswered', entryId: entry.id }] : []
 }
 
-/** A message that was delivered and whose run never began, because the process died in between. */
+/** True for a delivered message whose run never began because the process died in between. */
 function isUnheard({ entry, openCalls }: PathPosition, { hasRunSince }: OpenRunFacts): boolean {
   return entry?.message.role === 'user' && openCalls.length === 0 && !hasRunSince
 }

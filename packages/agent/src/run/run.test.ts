@@ -6,7 +6,7 @@ import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 import { defineTool, type Tool, type ToolContext, type ToolOptions, type ToolOutput } from '../tools/tool.ts'
 
-/** A tool whose work is the test's. */
+/** A tool whose behavior the test provides. */
 function tool(
   name: string,
   run: (context: ToolContext) => Promise<ToolOutput> | ToolOutput = () => ({ content: 'ok' }),
@@ -26,7 +26,7 @@ function tool(
 const threeCalls = () => script().toolCall('1', 'a').toolCall('2', 'a').toolCall('3', 'a').step().text('done')
 
 describe('a run', () => {
-  test('says what the model said and ends', async () => {
+  test('appends the answer of the model and ends', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('he', 'llo')) })
     expect(await agent.prompt('hi')).toMatchObject({ outcome: 'completed' })
     expect(await agent.path()).toEqual(['user: hi', 'assistant: hello'])
@@ -46,7 +46,7 @@ describe('a run', () => {
     ])
   })
 
-  test('carries out calls in their order and goes on until the model asks for nothing', async () => {
+  test('runs calls in order and continues until an answer has no calls', async () => {
     const order: string[] = []
     const a = tool('a', ({ callId }) => ({ content: `${order.push(callId)}` }))
     const agent = await TestAgent.open({ model: scriptedModel(threeCalls()), tools: [a] })
@@ -61,14 +61,14 @@ describe('a run', () => {
     ])
   })
 
-  test('does not write the model and the system prompt again where they have not changed', async () => {
+  test('does not append the model and the system prompt again if they have not changed', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
     await agent.prompt('a')
     await agent.prompt('b')
     expect((await agent.lineTypes()).filter((type) => type === 'system' || type === 'model_change')).toHaveLength(2)
   })
 
-  test('tools that only read run side by side, and each result is kept when it is there', async () => {
+  test('read-only tools run in parallel, and each result is kept as soon as it exists', async () => {
     const gates = new Map<string, () => void>()
     const a = tool(
       'a',
@@ -118,7 +118,7 @@ describe('a steer during the first of three calls', () => {
     ])
   })
 
-  test('waits for all of them under `after-batch`', async () => {
+  test('is delivered after all of them under `after-batch`', async () => {
     expect(await steered('after-batch')).toEqual([
       'tool: 1 ok',
       'tool: 2 ok',
@@ -128,7 +128,7 @@ describe('a steer during the first of three calls', () => {
     ])
   })
 
-  test('stops the running one too under `interrupt`', async () => {
+  test('also stops the running one under `interrupt`', async () => {
     expect((await steered('interrupt')).slice(0, 2)).toEqual([
       'tool: 1 stopped',
       'tool: 2 failed: Not run: the user sent a new message first.',
@@ -136,8 +136,8 @@ describe('a steer during the first of three calls', () => {
   })
 })
 
-describe('messages that wait', () => {
-  test('a follow-up is a run of its own, after the first one ended by itself', async () => {
+describe('queued messages', () => {
+  test('a follow-up gets its own run, after the first one ended by itself', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2').step().text('3')) })
     await agent.session.submit('second')
     await agent.session.submit('third')
@@ -161,7 +161,7 @@ describe('messages that wait', () => {
     expect(agent.session.inbox.messages).toEqual([])
   })
 
-  test('a steer that comes while the model speaks its last words is heard in the same run', async () => {
+  test('a steer during the last answer is delivered in the same run', async () => {
     const model = scriptedModel(
       script()
         .text('1')
@@ -175,7 +175,7 @@ describe('messages that wait', () => {
     expect((await agent.lineTypes()).filter((type) => type === 'run_start')).toHaveLength(1)
   })
 
-  test('a steer that comes when the run has just ended is heard right away, in a run of its own', async () => {
+  test('a steer just after the end of a run is delivered at once, in its own run', async () => {
     const agent = await TestAgent.open({
       model: scriptedModel(script().text('1').step().text('2')),
       settings: { followUpDelayMs: 1000 },
@@ -189,7 +189,7 @@ describe('messages that wait', () => {
     expect(await agent.path()).toEqual(['user: go', 'assistant: 1', 'user: and?', 'assistant: 2'])
   })
 
-  test('a steer that comes while the context is compacted is heard in the request after that', async () => {
+  test('a steer during a compaction is delivered in the request after it', async () => {
     const long = 'some words to sum up, '.repeat(50)
     const model = scriptedModel(
       script()
@@ -211,7 +211,7 @@ describe('messages that wait', () => {
     expect(await agent.lineTypes()).toContain('compaction')
   })
 
-  test('a message that is taken back at the last moment is not delivered', async () => {
+  test('a message that is removed at the last moment is not delivered', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
     const { id } = await agent.session.submit('second')
     await agent.session.submit('third')
@@ -224,7 +224,7 @@ describe('messages that wait', () => {
     expect(await agent.path()).toEqual(['user: first', 'assistant: 1', 'user: third', 'assistant: 2'])
   })
 
-  test('where they are not sent by themselves, they wait until a person releases them or prompts after they came', async () => {
+  test('if follow-ups are not sent automatically, they wait until a person releases them or sends a later prompt', async () => {
     const model = scriptedModel(script().text('1').step().text('2').step().text('3').step().text('4'))
     const agent = await TestAgent.open({ model, settings: { sendsFollowUps: false } })
     const stop = agent.session.subscribe(({ line }) => {
@@ -255,7 +255,7 @@ describe('messages that wait', () => {
     expect(agent.session.inbox).toMatchObject({ hold: {}, messages: [{ message: 'second' }] })
   })
 
-  test('after a run that failed they are held', async () => {
+  test('a failed run holds them', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().error('auth')) })
     await agent.session.submit('later')
     expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: 'auth' })
@@ -264,7 +264,7 @@ describe('messages that wait', () => {
 })
 
 describe('a model call that fails', () => {
-  test('is tried again after a wait that doubles, and leaves an attempt beside the path', async () => {
+  test('is retried after a wait that doubles, and leaves an attempt beside the path', async () => {
     const model = scriptedModel(script().text('half').error('network').step().error('overloaded').step().text('whole'))
     const agent = await TestAgent.open({ model, settings: { retry: noJitter } })
     const done = agent.prompt('go')
@@ -282,7 +282,7 @@ describe('a model call that fails', () => {
     expect(await done).toMatchObject({ outcome: 'completed' })
   })
 
-  test('is given up after three retries, with the reason in the log', async () => {
+  test('fails after three retries, with the reason in the log', async () => {
     const model = scriptedModel(
       script().error('network').step().error('network').step().error('network').step().error('network'),
     )
@@ -293,14 +293,14 @@ describe('a model call that fails', () => {
     expect((await agent.lineTypes()).slice(-2)).toEqual(['error', 'run_end'])
   })
 
-  test('can be tried again from the leaf by hand', async () => {
+  test('can be retried from the leaf by hand', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().error('auth').step().text('ok')) })
     await agent.prompt('go')
     expect(await agent.run({ type: 'leaf' })).toMatchObject({ outcome: 'completed' })
     expect(await agent.path()).toEqual(['user: go', 'assistant: ok'])
   })
 
-  test('a permanent error that speaks of a timeout is not tried again', async () => {
+  test('a permanent error that mentions a timeout is not retried', async () => {
     const agent = await TestAgent.open({
       model: scriptedModel(script().error('invalid-request', 'timeout is no number')),
     })
@@ -311,7 +311,7 @@ describe('a model call that fails', () => {
 const noJitter = { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0 }
 
 describe('an abort', () => {
-  test('keeps what was said and answers the calls of that answer', async () => {
+  test('keeps the partial answer and answers its calls', async () => {
     const model = scriptedModel(
       script().text('let me').toolCall('1', 'a').toolStart('2', 'a').toolInput('{"x').cancel(),
       { onCancel: () => agent.abort() },
@@ -347,7 +347,7 @@ describe('an abort', () => {
     ])
   })
 
-  test('gives up on a tool that does not listen', async () => {
+  test('does not wait for a tool that ignores it', async () => {
     const a = tool('a', () => {
       agent.abort()
       return new Promise(() => undefined)
@@ -369,34 +369,34 @@ describe('an abort', () => {
   })
 })
 
-describe('a call that cannot be carried out is answered', () => {
+describe('a call that cannot run is answered', () => {
   async function answerTo(calls: ReturnType<typeof script>, ...tools: Tool[]): Promise<string | undefined> {
     const agent = await TestAgent.open({ model: scriptedModel(calls.step().text('ok')), tools })
     expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
     return (await agent.path())[2]
   }
 
-  test('where there is no such tool', async () => {
+  test('if the tool does not exist', async () => {
     expect(await answerTo(script().toolCall('1', 'b'), tool('a'))).toBe(
-      'tool: 1 failed: There is no tool b. There are: a.',
+      'tool: 1 failed: There is no tool b. Available tools: a.',
     )
   })
 
-  test('where its input is not what the tool takes', async () => {
+  test('if its input does not match the schema', async () => {
     const a = tool('a', undefined, { schema: z.object({ path: z.string() }) as unknown as z.ZodObject })
     expect(await answerTo(script().toolCall('1', 'a', { path: 1 }), a)).toMatch(
       /^tool: 1 failed: The input of a is not valid/,
     )
   })
 
-  test('where the tool throws', async () => {
+  test('if the tool throws', async () => {
     const a = tool('a', () => {
       throw new Error('no disk')
     })
     expect(await answerTo(script().toolCall('1', 'a'), a)).toBe('tool: 1 failed: The tool failed: no disk')
   })
 
-  test('where the tool never returns', async () => {
+  test('if the tool never returns', async () => {
     const a = tool('a', () => new Promise(() => undefined), { deadlineMs: 60_000 })
     const agent = await TestAgent.open({
       model: scriptedModel(script().toolCall('1', 'a').step().text('ok')),
@@ -409,20 +409,20 @@ describe('a call that cannot be carried out is answered', () => {
     expect((await agent.path())[2]).toMatch(/^tool: 1 failed: The tool did not return within 60 s/)
   })
 
-  test('where its input never was whole: the model is told and asks again', async () => {
+  test('if its input is incomplete: the model is told and asks again', async () => {
     const calls = script().toolCall('1', 'a', '{"x":').finish('length').step().toolCall('2', 'a')
     const agent = await TestAgent.open({ model: scriptedModel(calls.step().text('ok')), tools: [tool('a')] })
     await agent.prompt('go')
     expect(await agent.path()).toEqual([
       'user: go',
-      'custom: Your call of a was not carried out: its input ended before it was whole, because the answer reached its greatest length. Send it again, in smaller parts.',
+      'custom: Your call of a was not run: its input is incomplete, because the answer reached its maximum length. Send it again, in smaller parts.',
       'assistant: [a 2]',
       'tool: 2 ok',
       'assistant: ok',
     ])
   })
 
-  test('where the gate says no', async () => {
+  test('if the gate rejects it', async () => {
     const gate = () => ({ admit: () => Promise.resolve({ type: 'denied' as const, reason: 'not here' }) })
     const agent = await TestAgent.open({
       model: scriptedModel(script().toolCall('1', 'a').step().text('ok')),
@@ -434,7 +434,7 @@ describe('a call that cannot be carried out is answered', () => {
     expect(await agent.lineTypes()).not.toContain('tool_start')
   })
 
-  test('where the same was asked again and again', async () => {
+  test('if it repeats the calls before it', async () => {
     const model = scriptedModel([], { otherwise: () => script().toolCall(String(calls++), 'a', { same: true }) })
     let calls = 0
     let runs = 0
@@ -460,7 +460,7 @@ describe('a limit', () => {
     ['tokens', { tokens: 150 }, 2],
     ['cost', { cost: 0.6 }, 2],
   ] as const)(
-    'of %s ends the run with every call answered, and the run goes on when it is raised',
+    'of %s ends the run with every call answered, and the run continues when the limit is raised',
     async (name, limits, answers) => {
       const agent = await TestAgent.open({ model: forever(), tools: [tool('a')], settings: { runLimits: limits } })
       expect(await agent.prompt('go')).toMatchObject({ outcome: 'failed', reason: `limit:${name}` })
@@ -472,7 +472,7 @@ describe('a limit', () => {
     },
   )
 
-  test('of time ends the run', async () => {
+  test('of wall time ends the run', async () => {
     const slow = tool('a', () => {
       agent.clock.advance(1000)
       return { content: 'ok' }
@@ -485,7 +485,7 @@ describe('a limit', () => {
     expect(await agent.prompt('go')).toMatchObject({ reason: 'limit:wallMs' })
   })
 
-  test('of what one turn may write ends the run', async () => {
+  test('of bytes per turn ends the run', async () => {
     const loud = tool('a', () => ({ content: 'x'.repeat(10_000) }))
     const agent = await TestAgent.open({
       model: forever(),
@@ -495,14 +495,14 @@ describe('a limit', () => {
     expect(await agent.prompt('go')).toMatchObject({ reason: 'limit:logBytesPerTurn' })
   })
 
-  test('of what one turn may write counts the lines that begin the run', async () => {
+  test('of bytes per turn counts the lines that begin the run', async () => {
     const model = forever()
     const agent = await TestAgent.open({ model, settings: { runLimits: { logBytesPerTurn: 8000 } } })
     expect(await agent.prompt('x'.repeat(10_000))).toMatchObject({ reason: 'limit:logBytesPerTurn' })
     expect(model.requests).toEqual([])
   })
 
-  test('of the session counts what earlier runs used', async () => {
+  test('of the session counts the usage of earlier runs', async () => {
     const agent = await TestAgent.open({
       model: forever(),
       tools: [tool('a')],
@@ -526,13 +526,13 @@ describe('a tool may return', () => {
     ['null', null, '(no output)'],
     ['a string', 'refunded', 'refunded'],
     ['a number', 7, '7'],
-    ['a value of its own', { refund: 1 }, '{"refund":1}'],
-    ['a value of its own with a member called content', { content: { a: 1 }, b: 2 }, '{"content":{"a":1},"b":2}'],
-    ['text blocks as other SDKs have them', { content: [{ type: 'text', text: 'hi' }] }, [text('hi')]],
+    ['an arbitrary value', { refund: 1 }, '{"refund":1}'],
+    ['an arbitrary value with a member called content', { content: { a: 1 }, b: 2 }, '{"content":{"a":1},"b":2}'],
+    ['text blocks of other SDKs', { content: [{ type: 'text', text: 'hi' }] }, [text('hi')]],
     ['our blocks', [text('hi')], [text('hi')]],
-    ['blocks that we do not know', [{ type: 'video' }], '[{"type":"video"}]'],
+    ['unknown blocks', [{ type: 'video' }], '[{"type":"video"}]'],
     ['no content', { content: undefined }, '(no output)'],
-    ['a circle', circle, 'The tool returned a value of type object that cannot be shown.'],
+    ['a cyclic value', circle, 'The tool returned a value of type object that cannot be shown.'],
     ['a function', () => 1, 'The tool returned a value of type function that cannot be shown.'],
   ])('%s, and the model gets one result', async (_, returned, told) => {
     const a = tool('a', () => returned as ToolOutput)
@@ -554,7 +554,7 @@ describe('a tool may return', () => {
     expect(shown?.[0]).toMatchObject({ text: { content: expect.stringMatching(/^0\n2\n.*\n4998$/s) } })
   })
 
-  test('anything at all', async () => {
+  test('any value', async () => {
     const anything = fc.oneof(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withSparseArray: true, withObjectString: true }),
       fc.record({ content: fc.anything(), isError: fc.anything() }, { requiredKeys: [] }),

@@ -101,7 +101,7 @@ async function deliverFirst(open: OpenRun): Promise<string> {
   const announced = await announceNext(open.deps, open.signal)
   const submissionId = announced && (await deliverNext(open, announced))
   if (submissionId !== undefined) return submissionId
-  throw new SessionError('message-not-found', `No message may go out in session ${open.deps.session.id}.`)
+  throw new SessionError('message-not-found', `No queued message may be delivered in session ${open.deps.session.id}.`)
 }
 
 type StartDetails = Partial<Pick<RunStartRecord['runStart'], 'submissionId' | 'resumes' | 'fruitless' | 'spent'>>

@@ -84,7 +84,7 @@ async function runCall(call: ToolUse, open: OpenRun): Promise<void> {
   }
 }
 
-/** The call as its tool understands it, or a message for the model on what is wrong with it. */
+/** The checked call, or a message for the model that says what is wrong with it. */
 export function checkCall(call: ToolUse, tool: Tool, open: OpenRun): CheckedCall | string {
   try {
     return tool.check(call.input, toolContextOf(open, call, open.signal))

@@ -4,7 +4,7 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { runWithDeadline } from './tool-deadline.ts'
 
 test.each([60_000, Infinity])(
-  'a tool that has returned leaves nobody listening, with a deadline of %d ms',
+  'a tool that has returned leaves no listeners behind, with a deadline of %d ms',
   async (deadlineMs) => {
     const { signal } = new AbortController()
     const clock = new FakeClock()

@@ -3,20 +3,20 @@ import type { Clock } from '@tapetree/session/util/wait'
 import type { ToolOutput } from '../tools/tool.ts'
 import { words } from './tool-results.ts'
 
-/** A tool that was told to stop has this long to say how far it came. */
+/** How long a stopped tool has to return what it did so far. */
 const graceMs = 5000
 
 export interface Deadline {
   deadlineMs: number
   clock: Clock
   signal: AbortSignal
-  /** What is said of a tool that the signal has stopped. */
+  /** The result of a tool that the signal stopped. */
   stopped: () => string
 }
 
 /**
- * The output of a tool that keeps to its deadline and to the signal, or a sentence on what became of it: a tool that throws,
- * hangs or ignores the signal does not hold up the run.
+ * The output of a tool that respects its deadline and the signal; otherwise a sentence on what happened. A tool that
+ * throws, hangs or ignores the signal does not hold up the run.
  */
 export async function runWithDeadline(
   { deadlineMs, clock, signal, stopped }: Deadline,
@@ -25,7 +25,7 @@ export async function runWithDeadline(
   const overdue = new AbortController()
   const output = Promise.try(work, AbortSignal.any([signal, overdue.signal]))
   const first = await settledWithin(output, { ms: deadlineMs, clock, signal })
-  if (first === 'late') overdue.abort(new Error('the deadline of the tool has passed'))
+  if (first === 'late') overdue.abort(new Error('the tool exceeded its deadline'))
   const isGivenUp = first !== 'settled' && (await settledWithin(output, { ms: graceMs, clock })) === 'late'
   try {
     if (!isGivenUp) return await output

@@ -2,24 +2,25 @@ import { text, type Content, type ToolUse } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
 import type { OpenRun } from './open-run.ts'
 
-/** What the model is told about calls that were not carried out to their end. */
+/** Messages to the model about calls that did not finish. */
 export const words = {
   aborted: 'Not run: the user stopped the run.',
   skipped: 'Not run: the user sent a new message first.',
   interrupted: 'Stopped because the user sent a new message. It may have taken effect in part.',
   stopped: 'Stopped by the user. It may have taken effect in part.',
   limited: (limit: string) => `Not run: ${limit}`,
-  unknown: (name: string, known: Iterable<string>) => `There is no tool ${name}. There are: ${[...known].join(', ')}.`,
+  unknown: (name: string, known: Iterable<string>) =>
+    `There is no tool ${name}. Available tools: ${[...known].join(', ')}.`,
   failed: (error: unknown) => `The tool failed: ${error instanceof Error ? error.message : String(error)}`,
   overdue: (ms: number) =>
-    `The tool did not return within ${Math.round(ms / 1000)} s, and was given up. It may still take effect.`,
+    `The tool did not return within ${Math.round(ms / 1000)} s, so the agent stopped waiting. It may still take effect.`,
   nothing: '(no output)',
   unreadable: (type: string) => `The tool returned a value of type ${type} that cannot be shown.`,
   leftOut: (count: number) => `(${count} more images were left out.)`,
   paused: 'Continue.',
   cutOff: (name: string, isLength: boolean) =>
-    `Your call of ${name} was not carried out: its input ended before it was whole` +
-    `${isLength ? ', because the answer reached its greatest length' : ''}. Send it again${isLength ? ', in smaller parts' : ''}.`,
+    `Your call of ${name} was not run: its input is incomplete` +
+    `${isLength ? ', because the answer reached its maximum length' : ''}. Send it again${isLength ? ', in smaller parts' : ''}.`,
 }
 
 /** Appends the result of a call; durable when it resolves. */
@@ -32,12 +33,12 @@ export async function answerCall(call: ToolUse, output: ToolOutput, open: OpenRu
   })
 }
 
-/** More blocks than this do not fit into one line of the log. */
+/** The maximum number of blocks that fit into one line of the log. */
 const maxBlocks = 64
 
 /**
- * What a tool returned, as the model is told it. A tool may return anything: a string, nothing, blocks in our form or in that of other
- * SDKs, or a value of its own, which is sent as JSON.
+ * The result that the model gets. A tool may return anything: a string, nothing, blocks in our form or in that of other
+ * SDKs, or an arbitrary value, which is sent as JSON.
  */
 export function outputOf(returned: unknown): ToolOutput {
   try {
@@ -46,7 +47,7 @@ export function outputOf(returned: unknown): ToolOutput {
       return { content: contentOf(returned) ?? JSON.stringify(returned) ?? words.unreadable(typeof returned) }
     return { content: own, ...(isObject(returned) && returned['isError'] === true && { isError: true }) }
   } catch {
-    // It has a circle, a bigint, or a member that throws when it is read.
+    // It is cyclic, has a bigint, or has a member that throws when it is read.
     return { content: words.unreadable(typeof returned) }
   }
 }
@@ -59,7 +60,7 @@ function contentOf(value: unknown): string | Content[] | undefined {
   return blocks.every((block) => block !== undefined) ? fitting(blocks) : undefined
 }
 
-/** Text or an image; undefined for anything else. Rebuilt from the members that we know, so that nothing else reaches the log. */
+/** Text or an image; undefined for anything else. Rebuilt from known members, so that nothing else reaches the log. */
 function blockOf(block: unknown): Content | undefined {
   if (!isObject(block)) return undefined
   const { type, text: said, image } = block

@@ -19,9 +19,9 @@ const long = 'so '.repeat(2000)
 test.each<[string, (written: () => Promise<void>) => ScriptBuilder, string]>([
   ['an answer', (written) => script().text(long).do(written), 'message'],
   ['a failed answer', (written) => script().text(long).do(written).error('invalid-request'), 'attempt'],
-])('what %s has said stays in the draft until it is in the log', async (_, answer, type) => {
+])('the text of %s stays in the draft until it is in the log', async (_, answer, type) => {
   const store = openFileStore({ folder })
-  // Drafts are written beside the event loop: the answer ends when its text has arrived there.
+  // Drafts are written asynchronously: the answer ends when its text is in the file.
   const written = (): Promise<void> => vi.waitFor(() => expect(draft()).toContain(long))
   const agent = await TestAgent.open({ model: scriptedModel(answer(written)), store })
   const draft = (): string => readFileSync(join(agent.session.localFolder as string, 'draft.jsonl'), 'utf8')
@@ -42,8 +42,8 @@ describe('an empty answer', () => {
     ['nothing', () => script().finish('stop')],
     ['white space', () => script().text('\n ').finish('stop')],
     ['reasoning alone', () => script().reasoning('Hm.', 'sig').finish('stop')],
-    ['reasoning up to its greatest length', () => script().reasoning('Hm.').finish('length')],
-    ['calls that are not there', () => script().finish('tool-calls')],
+    ['reasoning up to the maximum length', () => script().reasoning('Hm.').finish('length')],
+    ['announced calls that are missing', () => script().finish('tool-calls')],
   ]
 
   test.each(empty)('(%s) is retried once', async (_, answer) => {
@@ -58,7 +58,7 @@ describe('an empty answer', () => {
     await agent.close()
   })
 
-  test.each(empty)('(%s) twice ends the run and says so', async (_, answer) => {
+  test.each(empty)('(%s) twice ends the run with an error', async (_, answer) => {
     const agent = await TestAgent.open({
       model: scriptedModel([...answer().step().build(), ...answer().step().text('late').build()]),
       settings,
@@ -66,7 +66,7 @@ describe('an empty answer', () => {
     })
     const end = await agent.prompt('go')
     expect(end).toMatchObject({ outcome: 'failed', reason: 'empty-answer' })
-    expect(end.message).toMatch(/ended its answer and .+ A second try did not help\.$/)
+    expect(end.message).toMatch(/ended its answer: it .+ A second try did not help\.$/)
     expect(await agent.path()).toEqual(['user: go'])
     await agent.close()
   })
@@ -85,7 +85,7 @@ test('a turn that the provider pauses is continued', async () => {
   await agent.close()
 })
 
-test('an answer says in the log what was skipped of it', async () => {
+test('an answer records skipped content in the log', async () => {
   const scripted = scriptedModel(script().text('Hello.'))
   const model: Model = {
     ...scripted,

@@ -7,8 +7,8 @@ import { requestOf, type LoopRequest } from './request.ts'
 import { answerCall, words } from './tool-results.ts'
 
 /**
- * One model call. Appends its answer as one entry and returns where the run stands. A failed call becomes an `attempt` beside the path
- * and throws. An aborted one keeps what was said, answers its calls and throws.
+ * One model call. Appends its answer as one entry and returns the position of the run. A failed call becomes an
+ * `attempt` beside the path and throws. An aborted call keeps the partial answer, answers its calls and throws.
  */
 export async function turn(open: OpenRun): Promise<Position> {
   const { signal, draft, deps } = open
@@ -40,7 +40,7 @@ function referenceTo({ reference }: ModelCall, { leafId, changedBy }: LoopReques
   return changedBy ? { ...reference, params: { ...reference.params, changedBy }, leafId } : { ...reference, leafId }
 }
 
-/** What a model call has said, and the ways in which that is kept. */
+/** The answer of a model call, and the ways to keep it. */
 class Said {
   readonly answer: Answer
   readonly #open: OpenRun
@@ -67,16 +67,19 @@ class Said {
     return { openCalls: calls, isSettled: calls.length === 0 }
   }
 
-  /** An answer without text and calls, with or without reasoning, is a failed attempt: there is nothing to show or to carry out. */
+  /**
+   * An answer without text and calls is a failed attempt, even if it has reasoning: there is nothing to show or run.
+   */
   throwIfEmpty(): void {
     const { content, finish } = this.answer
     const isEmpty = content.every((block) => !isSaid(block))
     if (!isEmpty) return
-    const reason = finish === 'length' ? 'reached its greatest length before it said anything' : 'said nothing'
-    throw new ModelError('empty-answer', `${this.#model.provider} ended its answer and ${reason}.`)
+    const reason =
+      finish === 'length' ? 'reached its maximum length without text or calls' : 'returned no text and no calls'
+    throw new ModelError('empty-answer', `${this.#model.provider} ended its answer: it ${reason}.`)
   }
 
-  /** Nothing that was said is taken back: it stays on the path, and every call it makes has its answer. */
+  /** Keeps the partial answer on the path and answers every call it makes. */
   async keepAborted(): Promise<void> {
     await this.#append('aborted')
     for (const call of this.answer.calls) await answerCall(call, { content: words.aborted, isError: true }, this.#open)
@@ -87,18 +90,18 @@ class Said {
     await this.#appendAttempt({ kind, message: error instanceof Error ? error.message : String(error) })
   }
 
-  /** A call without its whole input cannot be carried out, nor sent back. The model is told, and says it again. */
+  /** A call with incomplete input can neither run nor be sent back. The model is told and sends it again. */
   async #keepCutOff(call: ToolUse): Promise<Position> {
     const told = words.cutOff(call.name, this.answer.finish === 'length')
-    await this.#appendAttempt({ kind: 'cut-off-call', message: `The input of ${call.name} was not whole.` })
+    await this.#appendAttempt({ kind: 'cut-off-call', message: `The input of ${call.name} is incomplete.` })
     if (this.#wasTold(told))
-      throw new ModelError('invalid-request', `${call.name} was called twice without a whole input.`)
+      throw new ModelError('invalid-request', `${call.name} was called twice with incomplete input.`)
     const content = [text(told)]
     await this.#open.append({ type: 'message', message: { role: 'custom', content, runId: this.#open.runId } })
     return { openCalls: [], isSettled: false }
   }
 
-  /** The provider gave the turn back in the middle of its own work, and goes on when it is asked again. */
+  /** The provider paused the turn during its own work, and continues when it is asked again. */
   async #continuePaused(): Promise<Position> {
     const content = [text(words.paused)]
     await this.#open.append({ type: 'message', message: { role: 'custom', content, runId: this.#open.runId } })

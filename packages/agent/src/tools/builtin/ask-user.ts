@@ -36,7 +36,7 @@ export const askUserTool = defineTool({
       question,
       options: options.map(({ label, description }) => ({ label, ...(description !== undefined && { description }) })),
     })
-    if (answer.isCancelled) return { content: 'The user did not answer the question. Go on without it, or stop.' }
+    if (answer.isCancelled) return { content: 'The user did not answer the question. Continue without it, or stop.' }
     return { content: answer.text }
   },
 })

@@ -194,7 +194,7 @@ describe('a command that takes long', () => {
     const { content, isError } = await running
     const jobId = /job-\w+/.exec(content as string)?.[0]
     expect(content).toBe(
-      `begun\n\n[Still running after 60 s, and now in the background as ${jobId}. Read on with job_output, jobId ${jobId}, since 6; end it with job_kill.]`,
+      `begun\n\n[Still running after 60 s, and now in the background as ${jobId}. Read more with job_output, jobId ${jobId}, since 6; stop it with job_kill.]`,
     )
     expect(isError).toBeUndefined()
     await slow.settled()
@@ -207,7 +207,9 @@ describe('a command that takes long', () => {
   test('starts there if it is told to', async () => {
     const server = await announce({ command: untilGo(), background: true })
     const { content } = await server.run()
-    expect(content).toMatch(/^\[Started in the background as (job-\w+)\. Read on with job_output, jobId \1, since 0; /)
+    expect(content).toMatch(
+      /^\[Started in the background as (job-\w+)\. Read more with job_output, jobId \1, since 0; /,
+    )
     await server.settled()
     expect(await attach(server.start.spool ?? '').state()).toEqual({ type: 'running' })
     go()

@@ -109,9 +109,9 @@ export function bashTool(options: BashOptions): Tool {
 
   async function moveToBackground(command: Command, context: ToolContext, how: string): Promise<ToolOutput> {
     const jobId = await jobs.keep(command)
-    const words = (nextOffset: number): string =>
-      `${how} in the background as ${jobId}. Read on with job_output, jobId ${jobId}, since ${nextOffset}; end it with job_kill.`
-    return reportRunning(command, words, context)
+    const text = (nextOffset: number): string =>
+      `${how} in the background as ${jobId}. Read more with job_output, jobId ${jobId}, since ${nextOffset}; stop it with job_kill.`
+    return reportRunning(command, text, context)
   }
 
   /** The outcome of a command that an earlier process started. */
