@@ -1,90 +1,108 @@
-import type { Manifest, Section } from '../../tests/requirements/requirement.ts'
+import type { Manifest } from '../../tests/requirements/requirement.ts'
 import type { Citation } from './read-citations.ts'
+import type { Section, Specification } from './specification.ts'
 
-/** What is wrong with the manifests and the scenarios that prove them, a sentence each. */
-export function findFaults(manifests: readonly Manifest[], citations: readonly Citation[]): string[] {
-  return [...citationFaults(manifests, citations), ...manifests.flatMap(manifestFaults)]
+interface Checked {
+  manifests: readonly Manifest[]
+  citations: readonly Citation[]
+  /** Without it, the lines of the specification are not checked. */
+  specification?: Specification | undefined
+}
+
+/** Returns one sentence for each fault in the manifests and in the scenarios that prove them. */
+export function findFaults({ manifests, citations, specification }: Checked): string[] {
+  return [
+    ...citationFaults(manifests, citations),
+    ...manifests.flatMap(requirementFaults),
+    ...(specification === undefined ? [] : documentFaults(manifests, specification)),
+  ]
 }
 
 const maxCited = 3
 
 function citationFaults(manifests: readonly Manifest[], citations: readonly Citation[]): string[] {
   const all = manifests.flatMap(({ requirements }) => requirements)
-  const ids = all.map(({ id }) => id)
-  const deferred = all.filter((requirement) => requirement.deferred !== undefined)
-  const later = new Set(deferred.map(({ id }) => id))
-  const known = new Set(ids)
-  const cited = new Set(citations.flatMap((citation) => citation.ids))
+  const known = new Set(all.map(({ id }) => id))
+  const cited = new Set(citations.flatMap(({ ids }) => ids))
   return [
-    ...repeated(ids).map((id) => `Two requirements have the id ${id}.`),
-    ...ids.filter((id) => !cited.has(id) && !later.has(id)).map((id) => `No scenario proves ${id}.`),
-    ...deferred
-      .filter(({ id }) => cited.has(id))
-      .map(({ id, deferred: part }) => `${id} is deferred to the ${part}, and a scenario proves it.`),
-    ...citations.flatMap(({ file, line, ids: named }) => [
-      ...named.filter((id) => !known.has(id)).map((id) => `${file}:${line}: there is no requirement ${id}.`),
-      ...(named.length > maxCited
-        ? [`${file}:${line}: a scenario cites ${named.length} requirements, at most ${maxCited} are allowed.`]
+    ...repeated(all.map(({ id }) => id)).map((id) => `Two requirements have the id ${id}.`),
+    ...all.flatMap(({ id, open, excused }) => {
+      const state = open !== undefined ? 'open' : excused !== undefined ? 'excused' : undefined
+      if (state === undefined) return cited.has(id) ? [] : [`No scenario proves ${id}.`]
+      return cited.has(id) ? [`${id} is ${state}, but a scenario proves it.`] : []
+    }),
+    ...citations.flatMap(({ file, line, ids }) => [
+      ...ids.filter((id) => !known.has(id)).map((id) => `${file}:${line}: there is no requirement ${id}.`),
+      ...(ids.length > maxCited
+        ? [`${file}:${line}: a scenario cites ${ids.length} requirements, at most ${maxCited} are allowed.`]
         : []),
-      ...(named.length === 0 ? [`${file}:${line}: a scenario cites nothing that can be read from its text.`] : []),
+      ...(ids.length === 0
+        ? [`${file}:${line}: a scenario cites no requirement, or none that this check can read.`]
+        : []),
     ]),
   ]
 }
 
-function manifestFaults(manifest: Manifest): string[] {
-  const { document, requirements, outline, noBehaviour } = manifest
-  const items = outline.flatMap((section) => section.items)
-  const excused = new Set(noBehaviour.map(({ text }) => text))
-  const isQuoted = (item: string): boolean => requirements.some(({ quote }) => covers(quote, item))
-  const bare = headingsWithout(outline, (item) => isQuoted(item))
+function requirementFaults({ requirements }: Manifest): string[] {
+  return requirements.flatMap(({ id, says, lines }) => [
+    ...(says === '' ? [`${id} says nothing.`] : []),
+    ...(Object.values(lines).flat().length === 0 ? [`${id} stands for no line of the specification.`] : []),
+  ])
+}
+
+function documentFaults(manifests: readonly Manifest[], specification: Specification): string[] {
+  const known = new Set(manifests.map(({ document }) => document))
   return [
-    ...requirements
-      .filter(({ quote }) => !isVerbatim(quote, items))
-      .map(({ id }) => `${id} quotes what ${document} does not say.`),
-    ...items
-      .filter((item) => !excused.has(item) && !isQuoted(item))
-      .map((item) => `${document}: no requirement quotes: ${item}`),
-    ...bare
-      .filter((heading) => !excused.has(heading))
-      .map((heading) => `${document}: nothing below this heading is quoted: ${heading}`),
-    ...noBehaviour
-      .filter(({ text }) => !bare.includes(text) && (!items.includes(text) || isQuoted(text)))
-      .map(({ text }) => `${document}: excused, but not there or quoted: ${text}`),
-    ...noBehaviour
-      .filter(({ reason }) => reason === '')
-      .map(({ text }) => `${document}: excused for no reason: ${text}`),
+    ...[...specification.keys()].filter((name) => !known.has(name)).map((name) => `${name}.md has no manifest.`),
+    ...manifests.flatMap((manifest) => {
+      const sections = specification.get(manifest.document)
+      return sections === undefined ? [`${manifest.document}.md is missing.`] : lineFaults(manifest, sections)
+    }),
   ]
 }
 
-/** A part of one item, or several whole ones. */
-function isVerbatim(quote: string, items: readonly string[]): boolean {
-  if (items.some((item) => item.includes(quote))) return true
-  let rest = quote
-  while (rest !== '') {
-    const start = items.find((item) => rest === item || rest.startsWith(`${item}\n`))
-    if (start === undefined) return false
-    rest = rest.slice(start.length + 1)
-  }
-  return quote !== ''
+function lineFaults({ document, requirements, withoutBehavior }: Manifest, sections: readonly Section[]): string[] {
+  const present = new Set(
+    sections.flatMap(({ heading, statements }) => statements.map(({ digest }) => placeOf(heading, digest))),
+  )
+  const required = requirements.flatMap(({ id, lines }) =>
+    Object.entries(lines).flatMap(([heading, digests]) => digests.map((digest) => ({ owner: id, heading, digest }))),
+  )
+  const listed = Object.entries(withoutBehavior).flatMap(([heading, kinds]) =>
+    Object.values(kinds)
+      .flat()
+      .map((digest) => ({ owner: document, heading, digest })),
+  )
+  const requiredPlaces = new Set(required.map(({ heading, digest }) => placeOf(heading, digest)))
+  const accounted = new Set([...required, ...listed].map(({ heading, digest }) => placeOf(heading, digest)))
+  return [
+    ...sections.flatMap(({ heading, statements }) =>
+      statements
+        .filter(({ digest }) => !accounted.has(placeOf(heading, digest)))
+        .map(({ digest, text }) => `${document}, "${heading}": the manifest does not account for ${digest}: ${text}`),
+    ),
+    ...emptyHeadings(sections).map((heading) => `${document}: there are no lines below the heading "${heading}".`),
+    ...[...required, ...listed]
+      .filter(({ heading, digest }) => !present.has(placeOf(heading, digest)))
+      .map(({ owner, heading, digest }) => `${owner}: "${heading}" has no line with the digest ${digest}.`),
+    ...listed
+      .filter(({ heading, digest }) => requiredPlaces.has(placeOf(heading, digest)))
+      .map(
+        ({ heading, digest }) =>
+          `${document}, "${heading}": ${digest} is listed without behavior, but a requirement stands for it.`,
+      ),
+  ]
 }
 
-function covers(quote: string, item: string): boolean {
-  return `\n${quote}\n`.includes(`\n${item}\n`) || (quote !== '' && item.includes(quote))
+function placeOf(heading: string, digest: string): string {
+  return `${heading}\n${digest}`
 }
 
-/** A heading stands for everything up to the next one of its level. */
-function headingsWithout(outline: readonly Section[], isQuoted: (item: string) => boolean): string[] {
-  return outline
-    .filter(({ heading }, index) => {
-      const end = outline.findIndex((other, at) => at > index && levelOf(other.heading) <= levelOf(heading))
-      const below = outline.slice(index, end === -1 ? outline.length : end)
-      return !below.some((section) => section.items.some(isQuoted))
-    })
+/** A heading with deeper headings below it only groups them. */
+function emptyHeadings(sections: readonly Section[]): string[] {
+  return sections
+    .filter(({ statements, level }, index) => statements.length === 0 && (sections[index + 1]?.level ?? 0) <= level)
     .map(({ heading }) => heading)
-}
-
-function levelOf(heading: string): number {
-  return /^#*/.exec(heading)?.[0].length ?? 0
 }
 
 function repeated(values: readonly string[]): string[] {

@@ -1,14 +1,13 @@
-import { behaviour } from './agent-session/behaviour.ts'
+import { behavior } from './agent-session/behavior.ts'
 import { example } from './agent-session/example.ts'
-import { methods } from './agent-session/methods.ts'
 import { loop } from './agent-session/loop.ts'
-import { noBehaviour } from './agent-session/no-behaviour.ts'
-import { outline } from './agent-session/outline.ts'
+import { methods } from './agent-session/methods.ts'
+import { withoutBehavior } from './agent-session/without-behavior.ts'
 import type { Manifest } from './requirement.ts'
 
-const requirements = [...loop, ...methods, ...behaviour, ...example] as const
+const requirements = [...loop, ...methods, ...behavior, ...example] as const
 
 export type AgentSessionId = (typeof requirements)[number]['id']
 
 /** Everything that agent-session.md states. */
-export const agentSession: Manifest = { document: 'agent-session', requirements, outline, noBehaviour }
+export const agentSession: Manifest = { document: 'agent-session', requirements, withoutBehavior }

@@ -1,31 +1,47 @@
-/** One thing that a specification says and that a scenario must prove. */
+/** One requirement of a specification, in our own words. A scenario proves it, unless it is open or excused. */
 export interface Requirement {
   /** Document, section and a short name: `session-manager/8.2 no-tool-splitting`. */
   id: string
-  /** The words of the document: an item of its outline, a part of one, or several, one on each line. */
-  quote: string
-  /** What we do where the design settles it differently or more closely. */
+  /** What the specification requires, in one sentence. */
+  says: string
+  /** The specification lines that this sentence stands for. */
+  lines: Lines
+  /** How our design differs from the specification or makes it more precise. */
   settled?: string
-  /** The part that will do it, where that is not here yet. It is proved there. */
-  deferred?: 'server' | 'terminal' | 'acp'
+  /** What is missing. An open requirement has no scenario yet. */
+  open?: string
+  /** Why we do not implement it. */
+  excused?: string
 }
 
-/** A heading of a document and what stands below it. */
-export interface Section {
-  heading: string
-  items: string[]
-}
+/** Digests of specification lines by section heading. `scripts/requirements/specification.ts` defines a line and its digest. */
+type Lines = Readonly<Record<string, readonly string[]>>
 
-/** A text of the document that no requirement has to quote. A heading: nothing below it has to be quoted for its sake. */
-export interface Excuse {
-  text: string
-  reason: string
-}
+/** Digests of lines that describe no behavior, by section heading and kind. */
+export type LinesWithoutBehavior = Readonly<Record<string, Readonly<Partial<Record<Kind, readonly string[]>>>>>
 
-/** A document as far as the checker needs it. */
+type Kind =
+  | 'code syntax'
+  | 'design question'
+  | 'diagram part'
+  | 'diagram syntax'
+  | 'document summary'
+  | 'file name'
+  | 'non goal'
+  | 'old code'
+  | 'opening line'
+  | 'other document'
+  | 'section divider'
+  | 'stated benefit'
+  | 'table header'
+  | 'type name'
+  | 'type relation'
+  | 'work figure'
+  | 'work plan'
+
+/** Everything that one specification document says. */
 export interface Manifest {
   document: string
   requirements: readonly Requirement[]
-  outline: readonly Section[]
-  noBehaviour: readonly Excuse[]
+  withoutBehavior: LinesWithoutBehavior
 }

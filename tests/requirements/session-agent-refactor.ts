@@ -1,9 +1,8 @@
 import type { Manifest } from './requirement.ts'
 import { architecture } from './session-agent-refactor/architecture.ts'
-import { noBehaviour } from './session-agent-refactor/no-behaviour.ts'
-import { outline } from './session-agent-refactor/outline.ts'
 import { scripted } from './session-agent-refactor/scripted.ts'
 import { steps } from './session-agent-refactor/steps.ts'
+import { withoutBehavior } from './session-agent-refactor/without-behavior.ts'
 
 const requirements = [...architecture, ...steps, ...scripted] as const
 
@@ -13,6 +12,5 @@ export type SessionAgentRefactorId = (typeof requirements)[number]['id']
 export const sessionAgentRefactor: Manifest = {
   document: 'session-agent-refactor',
   requirements,
-  outline,
-  noBehaviour,
+  withoutBehavior,
 }

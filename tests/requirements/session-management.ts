@@ -1,12 +1,11 @@
 import type { Manifest } from './requirement.ts'
-import { noBehaviour } from './session-management/no-behaviour.ts'
-import { outline } from './session-management/outline.ts'
 import { queue } from './session-management/queue.ts'
 import { recording } from './session-management/recording.ts'
+import { withoutBehavior } from './session-management/without-behavior.ts'
 
 const requirements = [...recording, ...queue] as const
 
 export type SessionManagementId = (typeof requirements)[number]['id']
 
 /** Everything that session-management.md states. */
-export const sessionManagement: Manifest = { document: 'session-management', requirements, outline, noBehaviour }
+export const sessionManagement: Manifest = { document: 'session-management', requirements, withoutBehavior }

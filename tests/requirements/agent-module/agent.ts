@@ -1,248 +1,280 @@
 import type { Requirement } from '../requirement.ts'
 
-/** The agent: what it is made of, sending and cancelling. */
+/** The agent: its parts, sending and canceling. */
 export const agent = [
   {
     id: 'agent-module/intro handles',
-    quote:
-      'It handles communication with language models, manages conversation sessions, executes tools, and streams responses.\n| Purpose | AI agent orchestration and conversation management |',
+    says: 'The agent calls models, runs tools, streams responses and manages sessions.',
+    lines: { 'Agent Module': ['ab9ca79c'], Overview: ['a5ef4ca0'] },
   },
   {
     id: 'agent-module/intro dependencies',
-    quote: '| Dependencies | Fantasy (LLM), Tools registry, PubSub hub |',
-    settled: 'DESIGN 6: a `Model`, a list of `Tool`s, and `subscribe`.',
+    says: 'The agent depends on a model, tools and a way to publish events.',
+    lines: { Overview: ['73773204'] },
+    settled: 'A `Model`, a list of `Tool`s, and `subscribe`.',
   },
   {
     id: 'agent-module/agent contract',
-    quote:
-      'DefaultAgent -->|implements| Agent\nAgent <|.. DefaultAgent\nThe `Agent` interface defines the core contract for AI agent implementations.\nIts purpose is to provide a consistent API for sending messages, managing conversation history, and controlling execution.',
+    says: 'One interface covers sending messages, history and control of a run.',
+    lines: { Architecture: ['685f5e52'], 'Data Types': ['52edecfe'], 'Agent Interface': ['2130da7a', '9d3edd70'] },
   },
   {
     id: 'agent-module/agent alternatives',
-    quote:
-      'The interface enables testing with mock implementations and allows future alternative agent implementations.\n**Interface-based design**: `Agent` interface allows for alternative implementations (testing, mocking)',
-    settled:
-      'DESIGN 6: any object with these methods is an agent; and the model can be scripted, so that the loop is real.',
+    says: 'Tests and other programs can supply their own agent.',
+    lines: { 'Agent Interface': ['2b2af96e'], 'Design Decisions': ['653fae51'] },
+    settled: 'Any object with these methods is an agent. With a scripted model, tests use the real loop.',
   },
   {
     id: 'agent-module/agent send',
-    quote:
-      '+Send(ctx, prompt, opts, callbacks) error\n| `Send` | `(ctx, prompt, opts, callbacks) error` | Send message and stream response |\nThe `Send()` method orchestrates the complete request-response cycle:\nTUI->>Agent: Send(ctx, prompt, opts, callbacks)',
-    settled: 'The options and the callbacks are one object; it resolves with how the run ended.',
+    says: '`send` performs a complete request and streams the response.',
+    lines: {
+      'Data Types': ['f3cf482d'],
+      'Agent Execution Flow': ['a383e9fc', '60388065'],
+      'Agent Interface': ['27716b5e'],
+    },
+    settled: 'Options and callbacks are one object; it resolves with the outcome of the run.',
   },
   {
     id: 'agent-module/agent set-system-prompt',
-    quote:
-      '+SetSystemPrompt(prompt)\n| `SetSystemPrompt` | `(prompt string)` | Update system prompt |\n-systemPrompt string',
+    says: '`setSystemPrompt` replaces the system prompt.',
+    lines: { 'Data Types': ['523a7b50', 'fd8a855e'], 'Agent Interface': ['a0343d84'] },
   },
   {
     id: 'agent-module/agent set-tools',
-    quote: '+SetTools(tools)\n| `SetTools` | `(tools []AgentTool)` | Update available tools |\n-tools []AgentTool',
+    says: '`setTools` replaces the tools.',
+    lines: { 'Data Types': ['7272107f', '7b79a220'], 'Agent Interface': ['0afbc0b1'] },
   },
   {
     id: 'agent-module/agent history',
-    quote: '+History(sessionID) []Message\n| `History` | `(sessionID) []Message` | Get conversation history |',
+    says: '`history` returns the messages of a session.',
+    lines: { 'Data Types': ['da1ae290'], 'Agent Interface': ['edf63f4e'] },
   },
   {
     id: 'agent-module/agent clear',
-    quote: '+Clear(sessionID)\n| `Clear` | `(sessionID)` | Clear session history |\nActive --> Cleared: Clear() called',
-    settled: 'DESIGN 1: nothing is removed; the conversation begins anew beside the old one.',
+    says: '`clear` empties the conversation of a session.',
+    lines: { 'Data Types': ['2a93f331'], 'Session Lifecycle': ['6ba34016'], 'Agent Interface': ['9ffc40d1'] },
+    settled: 'Nothing is removed; a new conversation starts beside the old one.',
   },
   {
     id: 'agent-module/agent cancel',
-    quote:
-      '+Cancel(sessionID)\n| `Cancel` | `(sessionID)` | Cancel ongoing request |\n| `Cancel(sessionID)` | Cancels ongoing request for session |\nThe agent supports cancelling in-flight requests:',
+    says: '`cancel` stops the request of a session.',
+    lines: {
+      'Data Types': ['15762fc1'],
+      'Request Cancellation': ['b4a8a432', '0799e2ac'],
+      'Agent Interface': ['c5909e07'],
+    },
   },
   {
     id: 'agent-module/agent is-busy',
-    quote:
-      '+IsBusy(sessionID) bool\n| `IsBusy` | `(sessionID) bool` | Check if request in progress |\n| `IsBusy(sessionID)` | Returns true if request in progress |',
+    says: '`isBusy` tells whether a session has a request in progress.',
+    lines: { 'Data Types': ['272f2c93'], 'Request Cancellation': ['11afdd77'], 'Agent Interface': ['9f6bc324'] },
   },
   {
     id: 'agent-module/agent new',
-    quote:
-      '+New(cfg Config) *DefaultAgent\n| `New` | `(cfg Config) *DefaultAgent` | Create new agent |\nDefaultAgent --> Config',
+    says: 'A function creates an agent from its configuration.',
+    lines: { 'Data Types': ['dad83ba5', '44a717c2'], 'DefaultAgent Additional Methods': ['45eadf6f'] },
     settled: '`createAgent(config)`.',
   },
   {
     id: 'agent-module/agent set-model',
-    quote:
-      '+SetModel(model LanguageModel)\n| `SetModel` | `(model LanguageModel)` | Update model (for token refresh) |\n-model LanguageModel',
+    says: '`setModel` replaces the model.',
+    lines: { 'Data Types': ['8290c75d', '4eb4f5fd'], 'DefaultAgent Additional Methods': ['d91198c6'] },
   },
   {
     id: 'agent-module/agent sessions',
-    quote:
-      '+Sessions() *SessionStore\n| `Sessions` | `() *SessionStore` | Get session store |\n-sessions *SessionStore\nDefaultAgent -->|uses| SessionStore\nSessionStore -->|stores| Sessions',
+    says: 'The agent gives access to its session store.',
+    lines: {
+      Architecture: ['9944e114', 'fa8599d1'],
+      'Data Types': ['caf61f32', '4ee9d3bb'],
+      'DefaultAgent Additional Methods': ['5778b23d'],
+    },
     settled: '`agent.sessions`.',
   },
   {
     id: 'agent-module/agent own-loop',
-    quote: 'DefaultAgent -->|streams via| Fantasy\nFantasy -->|calls| Model\nFantasy -->|executes| Tools',
-    settled: 'DESIGN 3: the loop is our own.',
+    says: 'A loop streams from the model and executes tools.',
+    lines: { Architecture: ['d9a31934', '789c12ba', '72daeca0'] },
+    settled: 'The loop is our own.',
   },
   {
     id: 'agent-module/agent consumers',
-    quote: 'CMD -->|creates| DefaultAgent\nTUI -->|calls Send| DefaultAgent',
-    settled: 'The command opens the session, and the screen calls `prompt` of its handle.',
+    says: 'The command creates the agent and the screen sends through it.',
+    lines: { Architecture: ['8080f5a5', '0d318540'] },
+    settled: 'The command opens the session; the screen calls `prompt` on its handle.',
   },
-  {
-    id: 'agent-module/config model',
-    quote: '+Model LanguageModel',
-  },
+  { id: 'agent-module/config model', says: 'The configuration has a model.', lines: { 'Data Types': ['867efdd3'] } },
   {
     id: 'agent-module/config system-prompt',
-    quote: '+SystemPrompt string',
+    says: 'The configuration has a system prompt.',
+    lines: { 'Data Types': ['3b1a6643'] },
   },
-  {
-    id: 'agent-module/config tools',
-    quote: '+Tools []AgentTool',
-  },
+  { id: 'agent-module/config tools', says: 'The configuration has tools.', lines: { 'Data Types': ['043376e0'] } },
   {
     id: 'agent-module/config working-dir',
-    quote: '+WorkingDir string\n-workingDir string',
+    says: 'The configuration has a working directory.',
+    lines: { 'Data Types': ['cf14d016', '3827612e'] },
   },
   {
     id: 'agent-module/config hub',
-    quote: '+Hub *Hub\n-hub *Hub',
-    settled: 'DESIGN 6: there is no hub: `subscribe`, and views on what it tells.',
+    says: 'The configuration has a place to publish events.',
+    lines: { 'Data Types': ['0b699458', 'd8c972cb'] },
+    settled: 'There is no hub: callers use `subscribe` and the event views.',
   },
   {
     id: 'agent-module/state active-requests',
-    quote:
-      '-activeRequests map~string~CancelFunc\n| `setActiveRequest()` | Internal: stores cancel func |\n| `clearActiveRequest()` | Internal: removes cancel func |',
+    says: 'The agent tracks the cancel function of each active request.',
+    lines: { 'Data Types': ['ab8d8013'], 'Request Cancellation': ['4a9a7a3b', '6027d874'] },
   },
   {
     id: 'agent-module/flow empty-prompt',
-    quote: 'Note over Agent: Validate prompt not empty\n| `ErrEmptyPrompt` | Empty prompt provided |',
-    settled: 'An error with code `empty-prompt`.',
+    says: 'An empty prompt is an error.',
+    lines: { 'Agent Execution Flow': ['27a841a8'], 'Error Types': ['de40e10d'] },
+    settled: 'An error with the code `empty-prompt`.',
   },
   {
     id: 'agent-module/flow busy',
-    quote: 'Note over Agent: Check session not busy\n| `ErrSessionBusy` | Session already processing a request |',
-    settled: 'DESIGN 4: `whenBusy: "reject"`, an error with code `session-busy`.',
+    says: 'A prompt to a busy session is an error.',
+    lines: { 'Agent Execution Flow': ['7b4c4a7d'], 'Error Types': ['9a88a0b6'] },
+    settled: 'With `whenBusy: "reject"`, an error with the code `session-busy`.',
   },
   {
     id: 'agent-module/flow cancellable',
-    quote:
-      'Agent->>Agent: Create cancellable context\nAgent->>Agent: Create child context with cancel\nAgent->>Agent: Store cancel func in activeRequests',
+    says: 'Each request can be canceled.',
+    lines: { 'Agent Execution Flow': ['db1f1ced'], 'Request Cancellation': ['c95492ca', '1be292c1'] },
   },
   {
     id: 'agent-module/flow adds-user-message',
-    quote: 'Agent->>Session: AddMessage(userMsg)',
+    says: 'The session stores the user message.',
+    lines: { 'Agent Execution Flow': ['96cd0e4e'] },
   },
   {
     id: 'agent-module/flow model-and-tools',
-    quote: 'Agent->>Fantasy: NewAgent(model, tools)',
+    says: 'Each request uses the configured model and tools.',
+    lines: { 'Agent Execution Flow': ['9d24d8cb'] },
   },
   {
     id: 'agent-module/flow streams',
-    quote: 'Agent->>Fantasy: Stream(ctx, streamOpts)\nAgent->>Fantasy: Stream(childCtx, ...)',
+    says: 'The agent streams the model response.',
+    lines: { 'Agent Execution Flow': ['bdc38ab3'], 'Request Cancellation': ['9a04af17'] },
   },
   {
     id: 'agent-module/flow text-delta',
-    quote:
-      'loop Streaming Response\nModel-->>Fantasy: Text delta\nFantasy-->>Agent: OnTextDelta(text)\nAgent-->>TUI: callbacks.OnTextDelta(text)',
+    says: 'Each text delta reaches the caller.',
+    lines: { 'Agent Execution Flow': ['0ecfcaae', '312595e8', 'ac46f8ab', '5f853cdf'] },
   },
   {
     id: 'agent-module/flow tool-call',
-    quote:
-      'alt Tool Call Requested\nModel-->>Fantasy: Tool call\nFantasy-->>Agent: OnToolCall(tc)\nAgent-->>TUI: callbacks.OnToolCall(tc)',
+    says: 'Each tool call reaches the caller.',
+    lines: { 'Agent Execution Flow': ['881c408a', '77a0a212', '89068cca', 'c3bbaa8e'] },
   },
   {
     id: 'agent-module/flow executes-tool',
-    quote: 'Fantasy->>Tool: Execute tool\nTool-->>Fantasy: Result',
+    says: 'The loop executes the requested tool.',
+    lines: { 'Agent Execution Flow': ['7f4eac0e', '250ab654'] },
   },
   {
     id: 'agent-module/flow adds-tool-result',
-    quote: 'Fantasy-->>Agent: OnToolResult(tr)\nAgent->>Session: AddMessage(toolResultMsg)',
+    says: 'The session stores each tool result.',
+    lines: { 'Agent Execution Flow': ['e081fab1', 'ae1080a1'] },
   },
   {
     id: 'agent-module/flow tells-result',
-    quote: 'Agent-->>TUI: callbacks.OnToolResult(tr)',
+    says: 'Each tool result reaches the caller.',
+    lines: { 'Agent Execution Flow': ['005af5e0'] },
   },
   {
     id: 'agent-module/flow adds-answer',
-    quote: 'Agent->>Session: AddMessage(assistantMsg)',
-    settled:
-      'DESIGN 3: each model call is one message, appended when it is whole and before its calls are carried out.',
+    says: 'The session stores the assistant message.',
+    lines: { 'Agent Execution Flow': ['2cebe743'] },
+    settled: 'Each model response is one message, appended before its tool calls run.',
   },
   {
     id: 'agent-module/flow completes',
-    quote: 'Agent-->>TUI: callbacks.OnComplete()',
+    says: 'The caller learns that the response is complete.',
+    lines: { 'Agent Execution Flow': ['476584d6'] },
   },
   {
     id: 'agent-module/cancel in-flight',
-    quote:
-      'TUI->>Agent: Send(ctx, prompt, ...)\nNote over Fantasy: Streaming in progress...\nTUI->>Agent: Cancel(sessionID)',
+    says: 'A caller can cancel while the response streams.',
+    lines: { 'Request Cancellation': ['180f5409', 'dc5ea92f', '9d1e47e2'] },
   },
   {
     id: 'agent-module/cancel looks-up',
-    quote: 'Agent->>Agent: Lookup cancel func\nAgent->>Context: cancel()',
+    says: '`cancel` finds the request of the session and aborts it.',
+    lines: { 'Request Cancellation': ['b97142bf', '7746e3ba'] },
   },
   {
     id: 'agent-module/cancel stops-model',
-    quote: 'Context-->>Fantasy: Context cancelled',
+    says: 'Canceling stops the model stream.',
+    lines: { 'Request Cancellation': ['f4e11e24'] },
   },
   {
     id: 'agent-module/cancel returns',
-    quote: 'Fantasy-->>Agent: Return with context error',
-    settled: 'STYLE: aborting is not failing: `send` resolves with the outcome `aborted`.',
+    says: 'A canceled request returns to its caller.',
+    lines: { 'Request Cancellation': ['3dfe1710'] },
+    settled: 'Aborting is not a failure: `send` resolves with the outcome `aborted`.',
   },
   {
     id: 'agent-module/cancel clears',
-    quote: 'Agent->>Agent: Clear from activeRequests',
+    says: 'A canceled request is no longer active.',
+    lines: { 'Request Cancellation': ['c3e2f1b7'] },
   },
   {
     id: 'agent-module/cancel cleanup',
-    quote: '**Context cancellation**: Proper cleanup of in-flight requests using context',
-    settled: 'DESIGN 3: what was said stays, and every call has its result.',
+    says: 'Canceling leaves a clean state.',
+    lines: { 'Design Decisions': ['a42a8d59'] },
+    settled: 'Received text stays, and every tool call has a result.',
   },
   {
     id: 'agent-module/options passed',
-    quote:
-      'When sending a message to the agent, you can pass options to control the request behavior.\nThe `SendOptions` struct configures how the `Send()` method processes your message.',
+    says: 'Options control a single request.',
+    lines: { SendOptions: ['9ab5ecb3', 'cdd296bd'] },
   },
   {
     id: 'agent-module/options session-id',
-    quote:
-      '+SessionID string\n| `SessionID` | `string` | Target session (uses current if empty) |\nSpecify a session ID to target a specific conversation.',
+    says: 'An option selects the session.',
+    lines: { 'Data Types': ['894158bc'], SendOptions: ['cc689e9e', '24aee7ec'] },
   },
   {
     id: 'agent-module/options current-session',
-    quote: '**SessionID**: If empty, the agent automatically uses the current active session from the SessionStore.',
-    settled: "Without an id it is the session of the agent's own; an `AgentSession` has a current one.",
+    says: 'Without a session id, the agent uses the current session.',
+    lines: { SendOptions: ['8eb38001'] },
+    settled: 'An agent has one session of its own; an `AgentSession` has a current one.',
   },
   {
     id: 'agent-module/options temperature',
-    quote:
-      '+Temperature *float64\n| `Temperature` | `*float64` | Optional sampling temperature for response randomness |\n**Temperature**: Controls response randomness.',
+    says: 'An option sets the temperature.',
+    lines: { 'Data Types': ['98fc9cdf'], SendOptions: ['8959d43d', '231f979a'] },
   },
   {
     id: 'agent-module/options temperature-values',
-    quote:
-      'Lower values (e.g., 0.0-0.3) produce more deterministic, focused responses.\nHigher values (e.g., 0.7-1.0) produce more creative, varied responses.',
-    settled: 'Every value is passed on as it is, 0 as well; what it does is up to the model.',
+    says: 'Low and high temperatures are both possible.',
+    lines: { SendOptions: ['a2166a56', '258cd708'] },
+    settled: 'Every value is passed on unchanged, including 0; its effect depends on the model.',
   },
   {
     id: 'agent-module/options temperature-default',
-    quote: "If nil, uses the model's default.",
+    says: 'Without a temperature, the model uses its default.',
+    lines: { SendOptions: ['f7e7cc8f'] },
   },
   {
     id: 'agent-module/options max-tokens',
-    quote:
-      '+MaxTokens int64\n| `MaxTokens` | `int64` | Maximum output tokens (default: 8192) |\n**MaxTokens**: Limits the maximum number of tokens in the response.',
+    says: 'An option limits the output tokens.',
+    lines: { 'Data Types': ['83fc7f1d'], SendOptions: ['3cada0f7', '124264a5'] },
   },
   {
     id: 'agent-module/options max-tokens-required',
-    quote: 'The Anthropic API requires this parameter.',
+    says: 'Requests to Anthropic always contain the limit.',
+    lines: { SendOptions: ['26ba81b0'] },
   },
   {
     id: 'agent-module/options max-tokens-default',
-    quote: 'Default is 8192 if not specified or set to zero.',
+    says: 'The limit is 8192 if it is missing or zero.',
+    lines: { SendOptions: ['85d156b8'] },
   },
   {
     id: 'agent-module/options example',
-    quote:
-      'opts := agent.SendOptions{\nSessionID:   "session-123",\nTemperature: ptr(0.7),\nMaxTokens:   4096,\nagent.Send(ctx, "Hello", opts, callbacks)',
+    says: 'A caller sends with a session id, a temperature and a limit.',
+    lines: { SendOptions: ['c1898b48', '55e5f465', '5f845ca3', 'a18df9e7', '655572d5'] },
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]

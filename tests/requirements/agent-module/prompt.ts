@@ -4,91 +4,106 @@ import type { Requirement } from '../requirement.ts'
 export const prompt = [
   {
     id: 'agent-module/prompt two-parts',
-    quote:
-      'The agent uses a two-part system prompt for OAuth compatibility:\nOAuth --> Main\n**Two-block system prompt**: Required for Anthropic OAuth API compatibility',
-    settled: 'DESIGN 7: left out, we do not impersonate.',
+    says: 'The system prompt has two blocks.',
+    lines: { 'System Prompt': ['c659715f', 'e9cc9c7f'], 'Design Decisions': ['d5cac4f1'] },
+    settled: 'We send one block, because we do not impersonate another product.',
   },
   {
     id: 'agent-module/prompt vendor-header',
-    quote:
-      'Reason["Anthropic OAuth API requires<br/>specific header as first block"]\nReason -.-> OAuth\n**OAuth Header** (required as first block):',
-    settled: 'DESIGN 7: left out, we do not impersonate.',
+    says: "The first block names a vendor's product.",
+    lines: { 'System Prompt': ['b7d046f3', 'e8db6d6a', '913c62ef', 'ee925f6a', '2719b7a4'] },
+    settled: 'We omit it, because we do not impersonate another product.',
   },
   {
     id: 'agent-module/prompt main-block',
-    quote: 'Main["Block 2: Main Prompt<br/>CDD instructions"]',
+    says: 'The main block has our instructions.',
+    lines: { 'System Prompt': ['30121aa9'] },
   },
   {
     id: 'agent-module/prompt who-it-is',
-    quote:
-      '**Default System Prompt** (`prompt.go`) begins with:\nYou are CDD (Context-Driven Development), an AI coding assistant that lives in your terminal.',
-    settled: 'In our own words, and under our own name.',
+    says: 'The prompt tells the model who it is.',
+    lines: { 'System Prompt': ['307b3f72', 'dcae07ae'] },
+    settled: 'It uses our own words and name.',
   },
   {
     id: 'agent-module/prompt what-it-helps-with',
-    quote:
-      'You help developers write, understand, and improve code through context-aware workflows.\nYou understand codebases, execute tasks, and assist with git workflows - all through natural language.',
-    settled: 'In our own words.',
+    says: 'The prompt tells the model what it helps with.',
+    lines: { 'System Prompt': ['331ef8ac', 'd890d384'] },
+    settled: 'It uses our own words.',
   },
   {
     id: 'agent-module/prompt length',
-    quote:
-      'The full prompt (~160 lines) covers these key areas:\nThe full prompt is ~160 lines and instructs the agent to:',
+    says: 'The prompt covers its topics in about 160 lines.',
+    lines: { 'System Prompt': ['02fdb45b', '7246f1d9'] },
   },
   {
     id: 'agent-module/prompt section-tone',
-    quote: '| Tone and Style | Concise terminal output, markdown formatting, no unnecessary narration |',
+    says: 'The prompt covers tone and formatting.',
+    lines: { 'System Prompt': ['7861dff6'] },
   },
   {
     id: 'agent-module/prompt section-objectivity',
-    quote: '| Professional Objectivity | Technical accuracy over validation, honest feedback |',
+    says: 'The prompt asks for accuracy and honest feedback.',
+    lines: { 'System Prompt': ['52827457'] },
   },
   {
     id: 'agent-module/prompt section-code',
-    quote: '| Working With Code | Read before modifying, stay focused, security awareness, clean deletion |',
+    says: 'The prompt covers careful changes to code.',
+    lines: { 'System Prompt': ['f1f6f917'] },
   },
   {
     id: 'agent-module/prompt section-tools',
-    quote: '| Tool Usage | Available tools for file operations, search, shell commands, parallel execution |',
+    says: 'The prompt covers the use of tools.',
+    lines: { 'System Prompt': ['077d6a31'] },
   },
   {
     id: 'agent-module/prompt section-tasks',
-    quote: '| Task Management | todo_write usage for complex multi-step tasks |',
+    says: 'The prompt covers the todo list.',
+    lines: { 'System Prompt': ['8f25c04d'] },
   },
   {
     id: 'agent-module/prompt section-questions',
-    quote: '| Asking Questions | When to clarify vs when to proceed |',
+    says: 'The prompt covers when to ask the user.',
+    lines: { 'System Prompt': ['6ba6450d'] },
   },
   {
     id: 'agent-module/prompt section-git',
-    quote: '| Git Workflows | Safety first, commit guidelines, PR best practices |',
+    says: 'The prompt covers safe use of git.',
+    lines: { 'System Prompt': ['2d2fd911'] },
   },
   {
     id: 'agent-module/prompt section-errors',
-    quote: '| Error Handling | Investigate root cause, try different approaches |',
+    says: 'The prompt asks for the root cause of errors.',
+    lines: { 'System Prompt': ['7abe9ca6'] },
   },
   {
     id: 'agent-module/prompt says-concise',
-    quote: 'Keep responses concise for terminal display',
+    says: 'The prompt asks for short answers.',
+    lines: { 'System Prompt': ['4ba23dae'] },
   },
   {
     id: 'agent-module/prompt says-no-narration',
-    quote: 'Never narrate actions (let the todo/activity panels show progress)',
+    says: 'The prompt forbids narrating actions.',
+    lines: { 'System Prompt': ['ec039631'] },
   },
   {
     id: 'agent-module/prompt says-read-first',
-    quote: 'Read files before modifying them',
+    says: 'The prompt asks to read a file before changing it.',
+    lines: { 'System Prompt': ['4229851e'] },
   },
   {
     id: 'agent-module/prompt says-focus',
-    quote: 'Stay focused on what was requested (no over-engineering)',
+    says: 'The prompt asks to do only the requested work.',
+    lines: { 'System Prompt': ['72d919ad'] },
   },
   {
     id: 'agent-module/prompt says-todo-write',
-    quote: 'Use todo_write for tracking multi-step tasks',
+    says: 'The prompt recommends `todo_write` for tasks of several steps.',
+    lines: { 'System Prompt': ['17ff1440'] },
   },
   {
     id: 'agent-module/prompt says-git-safety',
-    quote: 'Follow git safety practices (never force push, skip hooks, etc.)',
+    says: 'The prompt forbids force pushes and skipped hooks.',
+    lines: { 'System Prompt': ['9390a4b3'] },
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]

@@ -1,157 +1,192 @@
 import type { Requirement } from '../requirement.ts'
 
-/** Sessions: the store, the life of a session, and what callers at once may rely on. */
+/** Sessions: the store, the lifecycle and concurrent callers. */
 export const sessions = [
   {
     id: 'agent-module/sessions across-exchanges',
-    quote: 'Sessions maintain conversation state across multiple exchanges.',
+    says: 'A session keeps its conversation over many exchanges.',
+    lines: { 'Session Management': ['95545df7'] },
   },
   {
     id: 'agent-module/sessions limit',
-    quote:
-      'To prevent unbounded memory growth, sessions are limited to `MaxSessionMessages = 100` messages.\n**Message trimming**: Sessions limited to 100 messages to prevent unbounded memory growth in long-running sessions',
-    settled: 'DESIGN 2: a window on what is shown; it never deletes.',
+    says: 'A session shows at most 100 messages.',
+    lines: { 'Session Management': ['ea7d7b57'], 'Design Decisions': ['3fa8a3f3'] },
+    settled: 'The limit is a window on the display; nothing is deleted.',
   },
   {
     id: 'agent-module/sessions trimmed',
-    quote: 'When this limit is exceeded, older messages are automatically trimmed.',
-    settled: 'DESIGN 2: the older ones are not shown, and are still there.',
+    says: 'Messages beyond the limit are dropped from view.',
+    lines: { 'Session Management': ['bd5d72a2'] },
+    settled: 'The older messages are hidden and remain in the log.',
   },
   {
     id: 'agent-module/session id',
-    quote: 'class Session {\n+ID string',
+    says: 'A session has an id.',
+    lines: { 'Session Management': ['3bfe6538', '1e634309'] },
   },
   {
     id: 'agent-module/session title',
-    quote: '+Title string',
+    says: 'A session has a title.',
+    lines: { 'Session Management': ['4fd84139'] },
     settled: '`session.name`.',
   },
   {
     id: 'agent-module/session messages',
-    quote: '+Messages []Message\nSession "1" --> "*" Message',
+    says: 'A session has messages.',
+    lines: { 'Session Management': ['ccd4e7c8', '8c59343b'] },
   },
   {
     id: 'agent-module/session created-at',
-    quote: 'class Session {\n+CreatedAt time.Time',
+    says: 'A session has a creation time.',
+    lines: { 'Session Management': ['3bfe6538', '7d1802f1'] },
   },
   {
     id: 'agent-module/session updated-at',
-    quote: '+UpdatedAt time.Time',
-    settled: 'DESIGN 1: the time of the last message.',
+    says: 'A session has a time of its last change.',
+    lines: { 'Session Management': ['00513e8a'] },
+    settled: 'It is the time of the last message.',
   },
   {
     id: 'agent-module/store sessions',
-    quote: '-sessions map~string~*Session\nSessionStore "1" --> "*" Session',
+    says: 'The store contains many sessions.',
+    lines: { 'Session Management': ['29d2f98f', '63c8fc63'] },
   },
   {
     id: 'agent-module/store current',
-    quote: 'class SessionStore {\n-current string',
-    settled: 'DESIGN 6: the store has no current session; whoever works in one has, an `AgentSession`.',
+    says: 'There is a current session.',
+    lines: { 'Session Management': ['4bab94ac', '79891681'] },
+    settled: 'The store has none; an `AgentSession` has one.',
   },
   {
     id: 'agent-module/store lock',
-    quote: '-mu RWMutex\nAll SessionStore operations are protected by `sync.RWMutex`:',
-    settled: 'DESIGN 1.4: no mutex; one loop, and a group commit that numbers what callers append at once.',
+    says: 'Concurrent store operations are safe.',
+    lines: { 'Data Types': ['ab9585f9'], 'Session Management': ['ab9585f9'], 'Thread Safety': ['f7b3a876'] },
+    settled: 'One event loop and a group commit order concurrent appends; there is no mutex.',
   },
   {
     id: 'agent-module/store new',
-    quote: '+NewSessionStore() *SessionStore\n| `NewSessionStore` | `() *SessionStore` | Create empty store |',
+    says: 'A function creates an empty store.',
+    lines: { 'Session Management': ['6c5df844'], 'SessionStore Methods': ['670d59eb'] },
     settled: '`memoryStore()`.',
   },
   {
     id: 'agent-module/store create',
-    quote:
-      '+Create(title) *Session\n| `Create()` | Write | Creates session and sets as current |\n| `Create` | `(title) *Session` | Create and set as current |',
-    settled: '`store.create({ name })`; `agentSession.newSession()` also goes there.',
+    says: 'Creating a session also makes it current.',
+    lines: { 'Session Management': ['c3028aec'], 'Thread Safety': ['34096603'], 'SessionStore Methods': ['9d2ce432'] },
+    settled: '`store.create({ name })`; `agentSession.newSession()` also switches to it.',
   },
   {
     id: 'agent-module/store get',
-    quote:
-      '+Get(id) (*Session, bool)\n| `Get()` | Read | Returns session reference |\n| `Get` | `(id) (*Session, bool)` | Get session by ID |',
-    settled: '`store.open(id)` rejects where there is none.',
+    says: 'A session can be opened by id.',
+    lines: { 'Session Management': ['9f2ad62e'], 'Thread Safety': ['218c3f73'], 'SessionStore Methods': ['77e4bba4'] },
+    settled: '`store.open(id)` rejects an unknown id.',
   },
   {
     id: 'agent-module/store current-session',
-    quote:
-      '+Current() *Session\nNoSession --> Active: Current() called\n| `Current()` | Read → Write | Read first, create if needed |\n| `Current` | `() *Session` | Get or create current session |',
-    settled: '`AgentSession.open({ store })` makes one; with `sessionId` it opens that one.',
+    says: 'The current session is created if none exists.',
+    lines: {
+      'Session Management': ['4287ff84'],
+      'Session Lifecycle': ['b8a2d4db'],
+      'Thread Safety': ['29462e66'],
+      'SessionStore Methods': ['f4a3d545'],
+    },
+    settled: '`AgentSession.open({ store })` creates one; with `sessionId` it opens that session.',
   },
   {
     id: 'agent-module/store set-current',
-    quote:
-      '+SetCurrent(id) bool\nActive --> Switched: SetCurrent(otherId)\nSwitched --> Active: Different session active\n| `SetCurrent` | `(id) bool` | Switch current session |',
-    settled: '`agentSession.switchSession(id)`, which rejects where there is none.',
+    says: 'A caller can switch the current session.',
+    lines: {
+      'Session Management': ['672b9729'],
+      'Session Lifecycle': ['7f8ac632', '901f8874'],
+      'SessionStore Methods': ['5b3cdfb3'],
+    },
+    settled: '`agentSession.switchSession(id)` rejects an unknown id.',
   },
   {
     id: 'agent-module/store list',
-    quote: '+List() []*Session\n| `List` | `() []*Session` | Get all sessions |',
+    says: 'The store lists all sessions.',
+    lines: { 'Session Management': ['327349d0'], 'SessionStore Methods': ['6104eaeb'] },
   },
   {
     id: 'agent-module/store delete',
-    quote:
-      '+Delete(id) bool\nActive --> Deleted: Delete() called\n| `Delete()` | Write | Removes from map |\n| `Delete` | `(id) bool` | Remove session |',
-    settled: 'It lies in the trash and can be restored; one that is open is refused.',
+    says: 'A session can be deleted.',
+    lines: {
+      'Session Management': ['b25eab42'],
+      'Session Lifecycle': ['e4a7fcba'],
+      'Thread Safety': ['ebb06aec'],
+      'SessionStore Methods': ['ea7b956c'],
+    },
+    settled: 'It moves to the trash and can be restored; an open session is refused.',
   },
   {
     id: 'agent-module/store add-message',
-    quote:
-      '+AddMessage(sessionID, msg) bool\n| `AddMessage()` | Write | Appends to session |\n| `AddMessage` | `(sessionID, msg) bool` | Add message to session |',
+    says: 'A caller can add a message.',
+    lines: { 'Session Management': ['9cf76bf3'], 'Thread Safety': ['9b87fce2'], 'SessionStore Methods': ['3088e2f7'] },
     settled: '`session.appendMessage(role, content)`.',
   },
   {
     id: 'agent-module/store get-messages',
-    quote:
-      '+GetMessages(sessionID) []Message\n| `GetMessages()` | Read | Returns copy of messages |\n| `GetMessages` | `(sessionID) []Message` | Get session messages (copy) |',
+    says: 'A caller can read the messages.',
+    lines: { 'Session Management': ['dc26bb67'], 'Thread Safety': ['86c04b57'], 'SessionStore Methods': ['c4eec7bb'] },
     settled: '`session.getContext()`.',
   },
   {
     id: 'agent-module/store copy',
-    quote: '**Copy on read**: `GetMessages()` returns a copy to prevent external mutation',
-    settled:
-      '`agent.history()` is a copy through and through; `session.getContext()` is a list of its own over messages that are only to be read.',
+    says: 'Callers cannot change stored messages through the returned list.',
+    lines: { 'Design Decisions': ['6df8bde6'] },
+    settled: '`agent.history()` is a deep copy; `session.getContext()` is a new list of read-only messages.',
   },
   {
     id: 'agent-module/store clear-messages',
-    quote:
-      '+ClearMessages(sessionID) bool\n| `ClearMessages()` | Write | Empties message slice |\n| `ClearMessages` | `(sessionID) bool` | Clear session messages |',
-    settled: '`session.branch(null)`: the conversation begins anew, and nothing is removed.',
+    says: 'A caller can clear the messages.',
+    lines: { 'Session Management': ['8da389e8'], 'Thread Safety': ['228da73a'], 'SessionStore Methods': ['8289e9d6'] },
+    settled: '`session.branch(null)` starts a new conversation and removes nothing.',
   },
   {
     id: 'agent-module/store update-title',
-    quote: '+UpdateTitle(sessionID, title) bool\n| `UpdateTitle` | `(sessionID, title) bool` | Update session title |',
+    says: 'A caller can change the title.',
+    lines: { 'Session Management': ['be1d041c'], 'SessionStore Methods': ['75bcb59d'] },
     settled: '`session.appendSessionInfo(name)`.',
   },
   {
     id: 'agent-module/lifecycle starts-empty',
-    quote: '[*] --> NoSession: App starts',
+    says: 'A new program has no session.',
+    lines: { 'Session Lifecycle': ['e353b2cd'] },
   },
   {
     id: 'agent-module/lifecycle auto-creates',
-    quote: 'Note right of Active: Auto-creates "New Session"',
-    settled: 'It has no name until its first prompt gives it one.',
+    says: 'The first use creates a session.',
+    lines: { 'Session Lifecycle': ['e7813029'] },
+    settled: 'It has no name until its first prompt.',
   },
   {
     id: 'agent-module/lifecycle sends',
-    quote: 'Active --> Active: Send() adds messages',
+    says: 'Sending adds messages to the session.',
+    lines: { 'Session Lifecycle': ['f6d30be1'] },
   },
   {
     id: 'agent-module/lifecycle results',
-    quote: 'Active --> Active: Tool results added',
+    says: 'Tool results are added to the session.',
+    lines: { 'Session Lifecycle': ['42995e74'] },
   },
   {
     id: 'agent-module/lifecycle sent-after-clear',
-    quote: 'Cleared --> Active: New message sent',
+    says: 'A cleared session accepts new messages.',
+    lines: { 'Session Lifecycle': ['49cd3c6c'] },
   },
   {
     id: 'agent-module/lifecycle removed',
-    quote: 'Deleted --> NoSession: Session removed',
+    says: 'A deleted session is gone from the store.',
+    lines: { 'Session Lifecycle': ['a409a539'] },
   },
   {
     id: 'agent-module/sessions isolation',
-    quote: '**Session isolation**: Each session maintains its own message history, enabling multiple conversations',
+    says: 'Each session has its own history.',
+    lines: { 'Design Decisions': ['eb8dd762'] },
   },
   {
     id: 'agent-module/sessions in-memory',
-    quote: '**In-memory storage**: Sessions are stored in memory for simplicity; persistence can be added later',
+    says: 'Sessions can live in memory.',
+    lines: { 'Design Decisions': ['e7631bbe'] },
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]

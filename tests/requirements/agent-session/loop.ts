@@ -1,242 +1,311 @@
 import type { Requirement } from '../requirement.ts'
 
-/** Sections 1 to 3: what the layer is for, and its loop. */
+/** Sections 1 to 3: purpose and loop. */
 export const loop = [
   {
     id: 'agent-session/1 what-it-manages',
-    quote:
-      "While `SessionManager` handles the persistence and tree-structured history, `AgentSession` manages the agent's lifecycle, model interactions, thinking levels, auto-compaction, auto-retry, and tool execution.",
+    says: '`AgentSession` manages lifecycle, models, thinking levels, compaction, retries and tools; the session layer stores.',
+    lines: { '1. Overview': ['6b4af018'] },
   },
   {
     id: 'agent-session/2 lifecycle',
-    quote: '**Agent Lifecycle**: Manage initialization, state restoration, and shutdown of an agent.',
+    says: '`AgentSession` initializes, restores and shuts down an agent.',
+    lines: { Goals: ['ac569f8c'] },
   },
   {
     id: 'agent-session/2 prompting',
-    quote:
-      '**Orchestrated Prompting**: Handle skill expansion, prompt templates, and streaming interaction (steer/follow-up).',
+    says: '`AgentSession` expands skills and templates and accepts steers and follow-ups.',
+    lines: { Goals: ['c960a954'] },
   },
   {
     id: 'agent-session/2 models',
-    quote: '**Multi-Model Support**: Manage model selection, API key validation, and model cycling.',
+    says: '`AgentSession` selects models, checks their keys and cycles through them.',
+    lines: { Goals: ['96701908'] },
   },
   {
     id: 'agent-session/2 context-management',
-    quote:
-      '**Context Management**: Orchestrate manual and automatic compaction based on context usage and overflow errors.',
+    says: '`AgentSession` compacts on request, at a usage threshold and after overflow errors.',
+    lines: { Goals: ['ff349cdc'] },
   },
   {
     id: 'agent-session/2 resilience',
-    quote: '**Resilience**: Implement automatic retry logic with exponential backoff for transient provider errors.',
+    says: '`AgentSession` retries transient provider errors with exponential backoff.',
+    lines: { Goals: ['5e7e4631'] },
   },
   {
     id: 'agent-session/2 tools',
-    quote: '**Tool Orchestration**: Manage tool registration and execution, including bash execution.',
+    says: '`AgentSession` registers and executes tools, including bash.',
+    lines: { Goals: ['48987208'] },
   },
   {
     id: 'agent-session/2 events',
-    quote: '**Event Propagation**: Proxy agent events and emit session-specific events (e.g., compaction progress).',
+    says: '`AgentSession` forwards agent events and emits events of its own.',
+    lines: { Goals: ['f018c6ab'] },
   },
   {
     id: 'agent-session/2 no-storage-of-its-own',
-    quote: '**Persistence Implementation**: Storage logic (JSONL, tree traversal) belongs to `SessionManager`.',
-    settled: 'DESIGN 6: it belongs to `SessionStore` and `Session`; any store will do.',
+    says: '`AgentSession` has no storage code.',
+    lines: { 'Non-Goals': ['b8df791f'] },
+    settled: 'Storage belongs to `SessionStore` and `Session`; any store works.',
   },
-  {
-    id: 'agent-session/2 model-decides',
-    quote: '**Reasoning Logic**: The actual decision-making is handled by the underlying LLM/Agent.',
-  },
+  { id: 'agent-session/2 model-decides', says: 'The model makes the decisions.', lines: { 'Non-Goals': ['407b24a6'] } },
   {
     id: 'agent-session/2 no-screen',
-    quote: '**UI Concerns**: This is an orchestration layer, not a UI component.',
+    says: '`AgentSession` is not a user interface.',
+    lines: { 'Non-Goals': ['6ccc1d50'] },
   },
   {
     id: 'agent-session/3 autonomous-loop',
-    quote:
-      'The `AgentSession` implements an autonomous agent loop that continues to execute as long as there are pending tasks (tool calls or follow-up messages).',
+    says: 'The loop continues while tool calls or follow-ups are pending.',
+    lines: { '3. Control Flow & Agent Loop': ['b216af36'] },
   },
   {
     id: 'agent-session/3.1 three-layers',
-    quote: 'The loop operates in three nested layers:',
+    says: 'The loop has an outer, a middle and an inner layer.',
+    lines: { '3.1. The Main Loop (`Run`)': ['787080f4'] },
   },
   {
     id: 'agent-session/3.1 outer-loop',
-    quote: '**Outer Loop (Autonomous Session)**:\nContinues as long as there are **Follow-up** messages queued.',
-    settled: 'DESIGN 3: each follow-up is a run of its own.',
+    says: 'The outer loop continues while follow-ups are queued.',
+    lines: { '3.1. The Main Loop (`Run`)': ['b2fea3ec', '5f0e0299'] },
+    settled: 'Each follow-up is a run of its own.',
   },
   {
     id: 'agent-session/3.1 without-user',
-    quote: 'This allows the agent to perform multi-step autonomous tasks without user intervention.',
+    says: 'The agent performs tasks of several steps without the user.',
+    lines: { '3.1. The Main Loop (`Run`)': ['79061135'] },
   },
   {
     id: 'agent-session/3.1 middle-loop',
-    quote:
-      '**Middle Loop (Turn Management)**:\nContinues as long as the LLM emits **Tool Calls** OR there are **Steering** messages queued.',
+    says: 'The middle loop continues while there are tool calls or queued steers.',
+    lines: { '3.1. The Main Loop (`Run`)': ['f97aa98a', '58b17346'] },
   },
   {
     id: 'agent-session/3.1 turn',
-    quote: 'A "Turn" consists of sending the current context to the LLM and processing its response.',
+    says: 'A turn sends the context to the model and processes the response.',
+    lines: { '3.1. The Main Loop (`Run`)': ['83157541'] },
   },
   {
     id: 'agent-session/3.1 context-preparation',
-    quote:
-      '**Inner Logic (Step Execution)**:\n**Context Preparation**: `AgentMessage` history is converted to LLM-compatible `Message` format.',
-    settled: 'DESIGN 2: `buildContext` gives messages that a provider accepts; the adapter puts them into its format.',
+    says: 'The history is converted to the format of the model.',
+    lines: { '3.1. The Main Loop (`Run`)': ['b3c4e35b', 'c68803e2'] },
+    settled: '`buildContext` builds provider-neutral messages; the adapter converts them.',
   },
   {
     id: 'agent-session/3.1 response-streams',
-    quote: '**Assistant Response**: The LLM streams its response.',
+    says: 'The model response is streamed.',
+    lines: { '3.1. The Main Loop (`Run`)': ['3a46c3e6'] },
   },
   {
     id: 'agent-session/3.1 calls-collected',
-    quote: 'If the response contains tool calls, they are collected.',
+    says: 'The loop collects the tool calls of a response.',
+    lines: { '3.1. The Main Loop (`Run`)': ['68ce5fcc'] },
   },
   {
     id: 'agent-session/3.1 sequential',
-    quote: '**Tool Execution**: Each tool call is executed sequentially.',
-    settled: 'DESIGN 3: sequential by default; tools that declare themselves read-only may run side by side.',
+    says: 'Tool calls run one after another.',
+    lines: { '3.1. The Main Loop (`Run`)': ['2db241ab'] },
+    settled: 'This is the default; tools that declare themselves read-only can run in parallel.',
   },
   {
     id: 'agent-session/3.1 steering-checked',
-    quote:
-      '**Steering Interruption**: Between *each* tool execution, the loop checks for "Steer" messages from the user.',
+    says: 'The loop checks for steers after each tool call.',
+    lines: { '3.1. The Main Loop (`Run`)': ['b8f1d934'] },
   },
   {
     id: 'agent-session/3.1 steering-skips',
-    quote:
-      "If a steering message exists, remaining tool calls in the current turn are skipped to prioritize the user's new input.",
-    settled: 'DESIGN 3: policy `skip-remaining`, the default; `after-batch` and `interrupt` are others.',
+    says: 'A pending steer skips the remaining tool calls of the turn.',
+    lines: { '3.1. The Main Loop (`Run`)': ['0eaf4f7b'] },
+    settled: 'This is the default policy, `skip-remaining`; `after-batch` and `interrupt` are the others.',
   },
   {
     id: 'agent-session/3.2 turn-finished',
-    quote:
-      'The agent "waits" for user input only when:\nThe current turn has finished (all tool calls executed or skipped).',
+    says: 'The agent waits for input only after all tool calls of the turn.',
+    lines: { '3.2. Interaction & Waiting for Input': ['21c52bb6', '8d51f0a5'] },
   },
-  { id: 'agent-session/3.2 no-steer-waits', quote: 'The steering queue is empty.' },
-  { id: 'agent-session/3.2 no-follow-up-waits', quote: 'The follow-up queue is empty.' },
-  { id: 'agent-session/3.2 model-stopped', quote: 'The LLM has stopped without requesting more tools.' },
+  {
+    id: 'agent-session/3.2 no-steer-waits',
+    says: 'The agent waits for input only when no steer is pending.',
+    lines: { '3.2. Interaction & Waiting for Input': ['526df6a7'] },
+  },
+  {
+    id: 'agent-session/3.2 no-follow-up-waits',
+    says: 'The agent waits for input only when no follow-up is pending.',
+    lines: { '3.2. Interaction & Waiting for Input': ['ce662a99'] },
+  },
+  {
+    id: 'agent-session/3.2 model-stopped',
+    says: 'The agent waits for input only when the model requests no more tools.',
+    lines: { '3.2. Interaction & Waiting for Input': ['d36a5cb5'] },
+  },
   {
     id: 'agent-session/3.2 run-completes',
-    quote:
-      'At this point, the `Run` method completes, and the orchestration layer waits for the next `Prompt()` call from the user interface.',
+    says: 'The run then completes, and the session waits for the next prompt.',
+    lines: { '3.2. Interaction & Waiting for Input': ['df72d644'] },
   },
   {
     id: 'agent-session/3.3 selection',
-    quote: '**Selection**: Filter LLM response for `tool_use` content blocks.',
+    says: 'The loop selects the `tool_use` blocks of the response.',
+    lines: { '3.3. Tool Execution Flow': ['d6bcae99'] },
   },
   {
     id: 'agent-session/3.3 lookup',
-    quote: '**Dispatch**: For each tool call:\nLookup the tool implementation in the `ToolRegistry`.',
-    settled:
-      'The tools that the session was given are the registry; a name that is not among them is answered with those that are.',
+    says: 'The loop looks up each tool by name.',
+    lines: { '3.3. Tool Execution Flow': ['61c0f3aa', '2b1fa1d4'] },
+    settled: 'The registry is the tool list of the session; an unknown name is answered with the known names.',
   },
-  { id: 'agent-session/3.3 validation', quote: "Validate arguments against the tool's schema." },
+  {
+    id: 'agent-session/3.3 validation',
+    says: 'The loop validates arguments with the schema of the tool.',
+    lines: { '3.3. Tool Execution Flow': ['7cb7b610'] },
+  },
   {
     id: 'agent-session/3.3 start-event',
-    quote: 'Emit `tool_execution_start` event.',
-    settled: 'DESIGN 3: a durable `tool_start` record; the view of tool events calls it `tool_started`.',
+    says: 'The loop emits an event when a tool starts.',
+    lines: { '3.3. Tool Execution Flow': ['bedbc902'] },
+    settled: 'A durable `tool_start` record; tool events call it `tool_started`.',
   },
   {
     id: 'agent-session/3.3 execution',
-    quote: "Execute the tool's `Run` logic (e.g., file read, bash execution).",
+    says: 'The loop executes the tool.',
+    lines: { '3.3. Tool Execution Flow': ['537539be'] },
   },
   {
     id: 'agent-session/3.3 end-event',
-    quote: 'Record result (success or error) and emit `tool_execution_end`.',
-    settled:
-      'DESIGN 3: the result entry is the event; the view of tool events calls it `tool_completed` or `tool_failed`.',
+    says: 'The loop records each result and emits an event.',
+    lines: { '3.3. Tool Execution Flow': ['1a7c18dd'] },
+    settled: 'The result entry is the event; tool events call it `tool_completed` or `tool_failed`.',
   },
   {
     id: 'agent-session/3.3 result-injection',
-    quote:
-      '**Result Injection**: Concatenate all tool results into a single `toolResult` message and append it to the conversation history.',
-    settled: 'DESIGN 7: one entry each when it finishes; merged for the provider by the adapter.',
+    says: 'The tool results become part of the conversation history.',
+    lines: { '3.3. Tool Execution Flow': ['f2ba93bd'] },
+    settled: 'Each result is an entry of its own; the adapter merges them for the provider.',
   },
-  { id: 'agent-session/3.4 steer-interrupts', quote: '**Steer (Immediate)**: High-priority interrupt.' },
+  {
+    id: 'agent-session/3.4 steer-interrupts',
+    says: 'A steer interrupts with high priority.',
+    lines: { '3.4. Steering vs. Follow-up': ['f99201ad'] },
+  },
   {
     id: 'agent-session/3.4 steer-before-next-turn',
-    quote:
-      'It injects a user message *before* the next LLM turn and skips any pending tool results from the current assistant message.',
-    settled: 'DESIGN 3: every skipped call gets a result that says so.',
+    says: 'A steer is delivered before the next model request and skips pending calls.',
+    lines: { '3.4. Steering vs. Follow-up': ['d3f7216e'] },
+    settled: 'Each skipped call gets a result that says so.',
   },
   {
     id: 'agent-session/3.4 steer-use',
-    quote: 'Use case: "Stop what you\'re doing and look at this error instead."',
+    says: 'A user can redirect the agent during its work.',
+    lines: { '3.4. Steering vs. Follow-up': ['5a4c42b7'] },
   },
-  { id: 'agent-session/3.4 follow-up-waits', quote: '**Follow-up (Queued)**: Low-priority continuation.' },
+  {
+    id: 'agent-session/3.4 follow-up-waits',
+    says: 'A follow-up has low priority and waits.',
+    lines: { '3.4. Steering vs. Follow-up': ['6c777f19'] },
+  },
   {
     id: 'agent-session/3.4 follow-up-after-the-end',
-    quote:
-      'It injects a user message only *after* the agent has naturally completed its current line of thought (no more tools requested).',
-    settled: 'DESIGN 4: after a run that did not complete, what waits is held.',
+    says: 'A follow-up is delivered after the agent stops requesting tools.',
+    lines: { '3.4. Steering vs. Follow-up': ['8058fecd'] },
+    settled: 'After a run that did not complete, queued messages are held.',
   },
-  { id: 'agent-session/3.4 follow-up-use', quote: 'Use case: "Once you finish this refactor, run the tests."' },
+  {
+    id: 'agent-session/3.4 follow-up-use',
+    says: 'A user can queue the next task during a run.',
+    lines: { '3.4. Steering vs. Follow-up': ['7c04f06a'] },
+  },
   {
     id: 'agent-session/3.5 initial-message',
-    quote: 'func RunLoop(msg AgentMessage) {\n// 1. Queue initial message\npendingMessages = [msg]',
-    settled: 'DESIGN 4: a prompt to an idle session is a user message at once, without a place in the queue.',
+    says: 'The loop starts with the prompt as its pending message.',
+    lines: { '3.5. Loop Pseudocode': ['2217220c', '99dc7ad2', 'ff343c9a'] },
+    settled: 'A prompt to an idle session becomes a user message directly, without the queue.',
   },
   {
     id: 'agent-session/3.5 outer-loop',
-    quote: '// Outer Loop: Autonomous Mult-Turn (Follow-ups)\nfor {\nhasMoreToolCalls := true',
+    says: 'The outer loop repeats for follow-ups.',
+    lines: { '3.5. Loop Pseudocode': ['a0bcda45', 'c2f63c5d', '585ace90'] },
   },
   {
     id: 'agent-session/3.5 middle-loop',
-    quote: '// Middle Loop: Current Turn (Tools & Steering)\nfor hasMoreToolCalls || len(pendingMessages) > 0 {',
+    says: 'The middle loop repeats for tool calls and pending messages.',
+    lines: { '3.5. Loop Pseudocode': ['ff6a036b', '005f4b0e'] },
   },
   {
     id: 'agent-session/3.5 inject-pending',
-    quote:
-      '// Inject any pending messages (User prompts, Follow-ups, Steering)\ncontext.Messages.Append(pendingMessages...)\npendingMessages = []',
-    settled: 'DESIGN 7: one line delivers and dequeues.',
+    says: 'Pending messages enter the context before the request.',
+    lines: { '3.5. Loop Pseudocode': ['a58c86ab', '1bb4efb6', '6422c965'] },
+    settled: 'One line delivers and dequeues a message.',
   },
   {
     id: 'agent-session/3.5 stream',
-    quote: '// A. Stream Assistant Response\nstream := llm.Stream(context)',
+    says: 'The loop streams a response for the current context.',
+    lines: { '3.5. Loop Pseudocode': ['39d9134b', '0b6be4ff'] },
   },
   {
     id: 'agent-session/3.5 until-done-or-interrupted',
-    quote: 'assistantMsg := stream.FullMessage() // Blocks until done or interrupted',
+    says: 'The loop waits until the response is complete or interrupted.',
+    lines: { '3.5. Loop Pseudocode': ['edbef3ab'] },
   },
-  { id: 'agent-session/3.5 answer-appended', quote: 'context.Messages.Append(assistantMsg)' },
+  {
+    id: 'agent-session/3.5 answer-appended',
+    says: 'The loop appends the response to the context.',
+    lines: { '3.5. Loop Pseudocode': ['e08e1b4d'] },
+  },
   {
     id: 'agent-session/3.5 more-calls',
-    quote: '// B. Handle Tool Calls\ntoolCalls := assistantMsg.ToolCalls\nhasMoreToolCalls = len(toolCalls) > 0',
+    says: 'The loop continues if the response has tool calls.',
+    lines: { '3.5. Loop Pseudocode': ['af4460ef', 'f3791eea', '71df0791'] },
   },
   {
     id: 'agent-session/3.5 each-call',
-    quote: 'for i, toolCall := range toolCalls {\n// Execute Tool\nresult := tools.Execute(toolCall)',
+    says: 'The loop executes each tool call.',
+    lines: { '3.5. Loop Pseudocode': ['8e580599', '2ad81cb4', '0232e862'] },
   },
-  { id: 'agent-session/3.5 result-appended', quote: 'context.Messages.Append(result)' },
+  {
+    id: 'agent-session/3.5 result-appended',
+    says: 'The loop appends each tool result to the context.',
+    lines: { '3.5. Loop Pseudocode': ['49ff034b'] },
+  },
   {
     id: 'agent-session/3.5 steering-gap',
-    quote:
-      '// C. Check for Steering Interrupts (The "Steering Gap")\n// If user typed something while tool was running, we interrupt immediately.\nif len(steeringQueue) > 0 {',
-    settled: 'DESIGN 3: the running call is stopped as well only under policy `interrupt`.',
+    says: 'The loop handles steers that arrived during a tool call right after it.',
+    lines: { '3.5. Loop Pseudocode': ['00039ba2', '09998dcc', '280b669d'] },
+    settled: 'Only the policy `interrupt` also stops the running call.',
   },
   {
     id: 'agent-session/3.5 drain-steers',
-    quote: 'pendingMessages = steeringQueue.Drain()',
+    says: 'The loop takes all pending steers.',
+    lines: { '3.5. Loop Pseudocode': ['89e5aa03'] },
   },
-  { id: 'agent-session/3.5 skip-remaining', quote: '// SKIP remaining tool calls in this turn' },
+  {
+    id: 'agent-session/3.5 skip-remaining',
+    says: 'A steer skips the other tool calls of the turn.',
+    lines: { '3.5. Loop Pseudocode': ['f8fe2e05'] },
+  },
   {
     id: 'agent-session/3.5 new-response',
-    quote:
-      '// The loop continues, and these pending messages will be\n// injected at the top of the loop, triggering a NEW LLM response.\nhasMoreToolCalls = true\nbreak',
+    says: 'The steers lead to a new model response.',
+    lines: { '3.5. Loop Pseudocode': ['32b7368e', '509fd6b8', 'a0e0d00d', '14ebe56a'] },
   },
   {
     id: 'agent-session/3.5 follow-ups-now',
-    quote:
-      '// D. Check for Follow-up Messages (Autonomous Continuation)\n// If the agent queued a follow-up (e.g., "Run tests next"), process it now.\nif len(followUpQueue) > 0 {',
+    says: 'The loop processes queued follow-ups when the turn is over.',
+    lines: { '3.5. Loop Pseudocode': ['e5034cbf', '3ac7b5fa', 'a89504a0'] },
   },
   {
     id: 'agent-session/3.5 drain-follow-ups',
-    quote: 'pendingMessages = followUpQueue.Drain()',
-    settled: 'DESIGN 7: one at a time by default.',
+    says: 'The loop takes follow-ups from the queue.',
+    lines: { '3.5. Loop Pseudocode': ['931a3a7a'] },
+    settled: 'By default it takes one at a time.',
   },
-  { id: 'agent-session/3.5 loop-back', quote: 'continue // Loop back to start a new turn' },
+  {
+    id: 'agent-session/3.5 loop-back',
+    says: 'A follow-up starts a new turn.',
+    lines: { '3.5. Loop Pseudocode': ['ec99d54b'] },
+  },
   {
     id: 'agent-session/3.5 idle',
-    quote: '// Loop Ends: No tools, no steering, no follow-ups. Agent is Idle.\nbreak',
+    says: 'Without tool calls, steers and follow-ups the agent is idle.',
+    lines: { '3.5. Loop Pseudocode': ['f0710397', '14ebe56a'] },
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]

@@ -1,270 +1,402 @@
 import type { Requirement } from '../requirement.ts'
 
-/** Sections 1 to 4: the parts of a run, and what each of them does. */
+/** Sections 1 to 4: the parts of a run and their tasks. */
 export const architecture = [
-  { id: 'session-agent-refactor/1 input-validation', quote: 'Input validation' },
-  { id: 'session-agent-refactor/1 queue-management', quote: 'Queue management (busy check, enqueue, dequeue)' },
-  { id: 'session-agent-refactor/1 user-message', quote: 'User message persistence' },
-  { id: 'session-agent-refactor/1 title', quote: 'Async title generation' },
-  { id: 'session-agent-refactor/1 setup-with-cache-markers', quote: 'Provider/tool setup with cache markers' },
+  {
+    id: 'session-agent-refactor/1 input-validation',
+    says: 'A run validates its input.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['c5160825'] },
+  },
+  {
+    id: 'session-agent-refactor/1 queue-management',
+    says: 'A run checks for a busy session and manages the queue.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['9645afe6'] },
+  },
+  {
+    id: 'session-agent-refactor/1 user-message',
+    says: 'A run stores the user message.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['3f98587a'] },
+  },
+  {
+    id: 'session-agent-refactor/1 title',
+    says: 'A run generates a title in the background.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['c92e0cb7'] },
+  },
+  {
+    id: 'session-agent-refactor/1 setup-with-cache-markers',
+    says: 'A run sets up provider and tools with cache markers.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['2a315a8d'] },
+  },
   {
     id: 'session-agent-refactor/1 streaming',
-    quote: 'Streaming orchestration (10 callbacks)',
-    settled: 'DESIGN 6: one union of events; the callbacks are sugar on top.',
+    says: 'A run streams the response to callbacks.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['fa4c8670'] },
+    settled: 'Events are one union; callbacks are a layer on top.',
   },
   {
     id: 'session-agent-refactor/1 message-state',
-    quote: 'Message state tracking (assistant message mutations)',
-    settled: 'DESIGN 3: an answer becomes one entry when it is finished; nothing that is in the log is changed.',
+    says: 'A run tracks the state of the assistant message.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['f2cd6b39'] },
+    settled: 'A finished response is one entry; logged entries never change.',
   },
-  { id: 'session-agent-refactor/1 error-recovery', quote: 'Error recovery and partial state persistence' },
+  {
+    id: 'session-agent-refactor/1 error-recovery',
+    says: 'A run recovers from errors and keeps partial results.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['71814b54'] },
+  },
   {
     id: 'session-agent-refactor/1 summary-and-queue',
-    quote: 'Auto-summarization trigger and queue replay',
-    settled: 'DESIGN 7: compaction before the next request, in the run.',
+    says: 'A run triggers summaries and continues with the queue.',
+    lines: { 'Current `Run()` Responsibilities (Count: 9)': ['c0fd324b'] },
+    settled: 'Compaction runs within the run, before the next request.',
   },
-  { id: 'session-agent-refactor/2 short-functions', quote: '| **Readability** | No function exceeds 100 lines |' },
+  {
+    id: 'session-agent-refactor/2 short-functions',
+    says: 'Functions have at most 100 lines.',
+    lines: { '2. Goals': ['000a1d82'] },
+  },
   {
     id: 'session-agent-refactor/2 one-file-for-a-callback',
-    quote: '| **Maintainability** | Adding a new callback requires touching 1 file |',
+    says: 'A new callback needs a change in one file.',
+    lines: { '2. Goals': ['81ae6f64'] },
   },
   {
     id: 'session-agent-refactor/2 latency',
-    quote: '| **Performance** | No regression in streaming latency |',
-    settled: 'DESIGN 3: what the model says is told in the moment it comes.',
+    says: 'Streaming stays fast.',
+    lines: { '2. Goals': ['637abaa2'] },
+    settled: 'Deltas are forwarded immediately.',
   },
   {
     id: 'session-agent-refactor/3.1 components',
-    quote:
-      'Split `sessionAgent` into composable components with clear boundaries:\n│                      SessionAgent                           │\n│  (interface unchanged - backward compatible)                │\n│  │ RunContext   │───▶│ StreamRunner │───▶│ StepHandler  │  │',
-    settled: 'DESIGN 6: `run.ts`, `turn.ts`, `tool-calls.ts`; `AgentSession` is on top.',
+    says: 'The agent consists of components with clear boundaries.',
+    lines: { '3.1 Overview': ['72653078', '39fc325f', 'f07b306d', 'bef8e98e'] },
+    settled: '`run.ts`, `turn.ts` and `tool-calls.ts`; `AgentSession` is on top.',
   },
   {
     id: 'session-agent-refactor/3.1 validate-stream-call-back',
-    quote: '│  │ - validation │    │ - agent.Stream│   │ - callbacks  │  │',
+    says: 'Validation, streaming and callbacks are separate.',
+    lines: { '3.1 Overview': ['f35a0eb6'] },
   },
   {
     id: 'session-agent-refactor/3.1 queue-loop-mutate',
-    quote: '│  │ - queueing   │    │ - loop ctrl  │    │ - mutations  │  │',
+    says: 'Queueing, loop control and changes of state are separate.',
+    lines: { '3.1 Overview': ['60d28a07'] },
   },
   {
     id: 'session-agent-refactor/3.1 setup-complete-persist',
-    quote: '│  │ - setup      │    │ - completion │    │ - persistence│  │',
+    says: 'Setup, completion and persistence are separate.',
+    lines: { '3.1 Overview': ['509ce7e0'] },
   },
   {
     id: 'session-agent-refactor/3.1 run-state',
-    quote:
-      '│  │                    RunState                          │   │\n│  │  (replaces closure-captured variables)               │   │\n│  │  - currentAssistant, shouldSummarize, lspBatcher    │   │',
-    settled: 'DESIGN 6: `OpenRun`, the state of one run.',
+    says: 'An explicit object holds the state of a run.',
+    lines: { '3.1 Overview': ['7aa10a9e', '6fe0bf51', '18287c6b'] },
+    settled: '`OpenRun` is the state of one run.',
   },
   {
     id: 'session-agent-refactor/3.2 explicit-state',
-    quote:
-      '**Solution**: Explicit state struct passed to handlers.\n// run_state.go\n// RunState holds mutable state for a single Run() invocation.\ntype RunState struct {',
+    says: 'Handlers receive the run state explicitly.',
+    lines: { '`RunState` - Explicit State Container': ['25db0619', '6b27fd91', '3099f9c7', 'bad2a301'] },
   },
   {
     id: 'session-agent-refactor/3.2 one-owner',
-    quote: '// All fields are owned by the current goroutine during streaming.',
-    settled: 'A run has one context, and a session one run at a time.',
+    says: 'Only one run changes its state.',
+    lines: { '`RunState` - Explicit State Container': ['bb2a5905'] },
+    settled: 'A run has one context, and a session has one run at a time.',
   },
   {
     id: 'session-agent-refactor/3.2 fixed-call',
-    quote: '// Immutable after creation\nCall            SessionAgentCall',
+    says: 'The prompt of a run does not change.',
+    lines: { '`RunState` - Explicit State Container': ['da818771', '939cbb5d'] },
     settled: '`RunStart`.',
   },
-  { id: 'session-agent-refactor/3.2 fixed-session', quote: 'Session         session.Session' },
+  {
+    id: 'session-agent-refactor/3.2 fixed-session',
+    says: 'The session of a run does not change.',
+    lines: { '`RunState` - Explicit State Container': ['50479a91'] },
+  },
   {
     id: 'session-agent-refactor/3.2 fixed-model',
-    quote: 'Model           Model',
-    settled: 'DESIGN 3: a fallback may step in for a provider that is overloaded; the log says so.',
+    says: 'The model of a run does not change.',
+    lines: { '`RunState` - Explicit State Container': ['eb5885b1'] },
+    settled: 'A fallback can replace an overloaded provider; the log records it.',
   },
   {
     id: 'session-agent-refactor/3.2 fixed-system-prompt',
-    quote: 'SystemPrompt    string\nPromptPrefix    string',
-    settled: 'DESIGN 2: one `system` entry, appended at the start of a run if it is another one.',
+    says: 'The system prompt of a run does not change.',
+    lines: { '`RunState` - Explicit State Container': ['b076030b', '225334fb'] },
+    settled: 'It is one `system` entry, appended at the start of a run if it changed.',
   },
   {
     id: 'session-agent-refactor/3.2 fixed-tools',
-    quote: 'Tools           []fantasy.AgentTool',
-    settled:
-      'DESIGN 2: part of the `system` entry; where others come to be offered within a run, as after an accepted plan, another entry says so.',
+    says: 'The tools of a run do not change.',
+    lines: { '`RunState` - Explicit State Container': ['4ff9f1d2'] },
+    settled: 'They are part of the `system` entry; a change within a run, such as an accepted plan, adds an entry.',
   },
   {
     id: 'session-agent-refactor/3.2 has-summary',
-    quote: 'HasSummary      bool',
-    settled: 'DESIGN 2: the context begins with the newest summary on the path.',
+    says: 'A run knows whether the context has a summary.',
+    lines: { '`RunState` - Explicit State Container': ['dc432366'] },
+    settled: 'The context begins with the newest summary on the path.',
   },
-  { id: 'session-agent-refactor/3.2 start-time', quote: 'StartTime       time.Time' },
+  {
+    id: 'session-agent-refactor/3.2 start-time',
+    says: 'A run knows its start time.',
+    lines: { '`RunState` - Explicit State Container': ['29d0e2cf'] },
+  },
   {
     id: 'session-agent-refactor/3.2 current-assistant',
-    quote: '// Mutated during streaming\nCurrentAssistant *message.Message',
+    says: 'A run knows the response in progress.',
+    lines: { '`RunState` - Explicit State Container': ['41c2e2f6', 'c912a548'] },
   },
   {
     id: 'session-agent-refactor/3.2 should-summarise',
-    quote: 'ShouldSummarize  bool',
-    settled: 'DESIGN 7: the size is checked before each request.',
+    says: 'A run knows when to summarize.',
+    lines: { '`RunState` - Explicit State Container': ['e169bca2'] },
+    settled: 'It checks the size before each request.',
   },
   {
     id: 'session-agent-refactor/3.2 services',
-    quote: '// Services (immutable references)\nMessages message.Service\nSessions session.Service',
-    settled: 'DESIGN 6: there is one session, and `session.append`.',
+    says: 'A run has access to messages and sessions.',
+    lines: { '`RunState` - Explicit State Container': ['fd2c219a', '5a540284', '0eaf047e'] },
+    settled: 'There is one session, and `session.append`.',
+  },
+  {
+    id: 'session-agent-refactor/3.2 lsp-batcher',
+    says: 'A run batches updates for language servers.',
+    lines: {
+      '`RunState` - Explicit State Container': ['00d115df', 'b286adab'],
+      '5.1 `StepHandler` Implementation': ['60ea1edd', '26ea9d49', '5f47f638', 'd0c92de4'],
+    },
+    excused: 'There are no language servers.',
   },
   {
     id: 'session-agent-refactor/3.2 new-run-state',
-    quote:
-      '// NewRunState creates state from a SessionAgentCall.\nfunc NewRunState(call SessionAgentCall, ...) (*RunState, error)',
+    says: 'The run state is created from the prompt.',
+    lines: { '`RunState` - Explicit State Container': ['44c48135', '02fa4038'] },
   },
   {
     id: 'session-agent-refactor/3.2 finish',
-    quote: '// Finish cleans up resources (flushes LSP batcher, etc).\nfunc (s *RunState) Finish(ctx context.Context)',
-    settled: 'What was streamed is out of the draft when its entry is there.',
+    says: 'A finished run releases its resources.',
+    lines: { '`RunState` - Explicit State Container': ['b286adab', '84a24e37'] },
+    settled: 'A finished entry replaces its draft.',
   },
   {
     id: 'session-agent-refactor/3.2 injected-state',
-    quote: 'Testing can inject mock state.',
-    settled: '`run(start, parts, signal)` takes all that it is made of.',
+    says: 'Tests can supply the state of a run.',
+    lines: { '`RunState` - Explicit State Container': ['1add6ede'] },
+    settled: '`run(start, deps, signal)` takes all its dependencies.',
   },
   {
     id: 'session-agent-refactor/3.2 named-callbacks',
-    quote:
-      '**Solution**: Extract callbacks into a handler struct with named methods.\n// StepHandler processes streaming events from fantasy.Agent.\ntype StepHandler struct {\nstate    *RunState\nmessages message.Service\nsessions session.Service\nfunc NewStepHandler(state *RunState, msgs message.Service, sess session.Service) *StepHandler',
-    settled: 'DESIGN 6: callback sugar, `callBack(callbacks)`.',
+    says: 'Callbacks are named methods.',
+    lines: {
+      '`StepHandler` - Callback Router': [
+        'dcb15830',
+        '5225bc6e',
+        '5ba5fe14',
+        '7be56664',
+        '53824566',
+        '4e265bb5',
+        '1a8c1f0b',
+      ],
+    },
+    settled: '`callBack(callbacks)` turns events into callbacks.',
   },
   {
     id: 'session-agent-refactor/3.2 reasoning-callbacks',
-    quote:
-      '// Reasoning callbacks\nfunc (h *StepHandler) OnReasoningStart(id string, reasoning fantasy.ReasoningContent) error\nfunc (h *StepHandler) OnReasoningDelta(id string, text string) error\nfunc (h *StepHandler) OnReasoningEnd(id string, reasoning fantasy.ReasoningContent) error',
-    settled: 'Told as `delta` events of kind `reasoning`.',
+    says: 'Callbacks report the start, the deltas and the end of reasoning.',
+    lines: { '`StepHandler` - Callback Router': ['49c40b6e', '2c698c02', 'dd1b7cf5', '9bfb74d8'] },
+    settled: 'They are `delta` events of the kind `reasoning`.',
   },
   {
     id: 'session-agent-refactor/3.2 content-callback',
-    quote: '// Content callbacks\nfunc (h *StepHandler) OnTextDelta(id string, text string) error',
+    says: 'A callback reports text deltas.',
+    lines: { '`StepHandler` - Callback Router': ['c766d7f7', 'b7c1c9e8'] },
   },
   {
     id: 'session-agent-refactor/3.2 tool-callbacks',
-    quote:
-      '// Tool callbacks\nfunc (h *StepHandler) OnToolInputStart(id string, toolName string) error\nfunc (h *StepHandler) OnToolCall(tc fantasy.ToolCallContent) error\nfunc (h *StepHandler) OnToolResult(result fantasy.ToolResultContent) error',
+    says: 'Callbacks report tool input, calls and results.',
+    lines: { '`StepHandler` - Callback Router': ['699a1559', 'b4e24380', '4479ae11', '28727a47'] },
   },
   {
     id: 'session-agent-refactor/3.2 step-finish-callback',
-    quote: '// Lifecycle callbacks\nfunc (h *StepHandler) OnStepFinish(stepResult fantasy.StepResult) error',
-    settled: '`message` lines with `stop_reason` and `usage`.',
+    says: 'A callback reports the end of a step.',
+    lines: { '`StepHandler` - Callback Router': ['71654d40', '8ebcfe1c'] },
+    settled: '`message` lines have `stop_reason` and `usage`.',
   },
   {
     id: 'session-agent-refactor/3.2 retry-callback',
-    quote: 'func (h *StepHandler) OnRetry(err *fantasy.ProviderError, delay time.Duration)',
-    settled: '`auto_retry_start`, with the delay.',
+    says: 'A callback reports a retry and its delay.',
+    lines: { '`StepHandler` - Callback Router': ['d7eb7783'] },
+    settled: '`auto_retry_start` has the delay.',
   },
   {
     id: 'session-agent-refactor/3.2 prepare-step',
-    quote:
-      '// PrepareStep is special - it creates the assistant message and sets up context.\nfunc (h *StepHandler) PrepareStep(ctx context.Context, opts fantasy.PrepareStepFunctionOptions) (context.Context, fantasy.PrepareStepResult, error)',
-    settled:
-      'DESIGN 3: the id of the answer is made before the request is sent; its entry is appended when it is finished.',
+    says: 'Each step creates its message and its context.',
+    lines: { '`StepHandler` - Callback Router': ['86045c16', '9beada66'] },
+    settled: 'The id exists before the request; the entry is appended when the response is finished.',
   },
   {
     id: 'session-agent-refactor/3.2 testable-callbacks',
-    quote: '**Benefit**: Each callback is independently testable.\nAdding a new callback is a single method addition.',
+    says: 'Tests can cover each callback separately.',
+    lines: { '`StepHandler` - Callback Router': ['159602a9', 'aff52788'] },
   },
   {
     id: 'session-agent-refactor/3.2 one-interaction',
-    quote:
-      '**Solution**: Separate orchestrator that handles the streaming lifecycle.\n// StreamRunner executes a single streaming interaction.\ntype StreamRunner struct {\nagent      fantasy.Agent\nhandler    *StepHandler\nstate      *RunState\nstopChecks []fantasy.StopCondition\nfunc NewStreamRunner(agent fantasy.Agent, handler *StepHandler, state *RunState) *StreamRunner',
-    settled: 'DESIGN 6: `turn`.',
+    says: 'One component performs one streaming interaction.',
+    lines: {
+      '`StreamRunner` - Orchestration': [
+        '0c8a118e',
+        '67024f88',
+        '310da9df',
+        'e2b1692b',
+        '89b516e0',
+        '7be56664',
+        '6fd114f8',
+        '913561a3',
+      ],
+    },
+    settled: '`turn`.',
   },
   {
     id: 'session-agent-refactor/3.2 stop-checks',
-    quote: 'stopChecks []fantasy.StopCondition',
-    settled: 'Limits of turns, calls, tokens, cost, time and log.',
+    says: 'Stop conditions end a run.',
+    lines: { '`StreamRunner` - Orchestration': ['6fd114f8'] },
+    settled: 'Limits of turns, calls, tokens, cost, time and log size.',
   },
   {
     id: 'session-agent-refactor/3.2 stream-result',
-    quote:
-      '// Run executes the stream and returns the result.\nfunc (r *StreamRunner) Run(ctx context.Context) (*fantasy.AgentResult, error)',
+    says: 'An interaction returns its result.',
+    lines: { '`StreamRunner` - Orchestration': ['e4247fae', 'dfc54c38'] },
   },
   {
     id: 'session-agent-refactor/3.2 no-queue',
-    quote:
-      '// Does NOT handle queue processing - that\'s the caller\'s responsibility.\n**Benefit**: Clear separation between "execute one interaction" and "manage the queue".',
+    says: 'An interaction does not process the queue; its caller does.',
+    lines: { '`StreamRunner` - Orchestration': ['316adecf', '3f5bf611'] },
   },
   {
     id: 'session-agent-refactor/3.2 stream-call',
-    quote:
-      '// buildStreamCall constructs the fantasy.AgentStreamCall with all callbacks wired.\nfunc (r *StreamRunner) buildStreamCall() fantasy.AgentStreamCall',
-    settled: '`model.prepare(request)` is pure and says what will be sent.',
+    says: 'One function builds the complete request.',
+    lines: { '`StreamRunner` - Orchestration': ['e42e2d55', '93557427'] },
+    settled: '`model.prepare(request)` is pure and returns what will be sent.',
   },
   {
     id: 'session-agent-refactor/3.3 coordinator',
-    quote:
-      'After extracting components, `Run()` becomes a coordinator:\nfunc (a *sessionAgent) Run(ctx context.Context, call SessionAgentCall) (*fantasy.AgentResult, error) {',
+    says: 'The run function only coordinates.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['bb6de3e9', 'fdbf5daf'] },
   },
   {
     id: 'session-agent-refactor/3.3 validate',
-    quote: '// 1. Validate\nif err := validateCall(call); err != nil {\nreturn nil, err',
+    says: 'The run validates the prompt first.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['8fe9fa54', '2d4ce300', '79d49f15'] },
   },
   {
     id: 'session-agent-refactor/3.3 queue-if-busy',
-    quote: '// 2. Queue if busy\nif a.IsSessionBusy(call.SessionID) {\na.enqueue(call)\nreturn nil, nil',
+    says: 'A prompt to a busy session is queued.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['1af18182', '1d9e3761', '97e991e5', '3ca8f8d0'] },
   },
   {
     id: 'session-agent-refactor/3.3 setup',
-    quote: '// 3. Setup state\nstate, err := a.buildRunState(ctx, call)\nif err != nil {\nreturn nil, err',
+    says: 'The run builds its state, and errors end it.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['3cbcf26e', '11288817', '04bbeda4', '79d49f15'] },
   },
-  { id: 'session-agent-refactor/3.3 finish-state', quote: 'defer state.Finish(ctx)' },
+  {
+    id: 'session-agent-refactor/3.3 finish-state',
+    says: 'The run always cleans up its state.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['e73df3ab'] },
+  },
   {
     id: 'session-agent-refactor/3.3 title-of-first-message',
-    quote:
-      '// 4. Async title generation (first message only)\nif state.IsFirstMessage() {\ngo a.generateTitle(ctx, call.SessionID, call.Prompt)',
+    says: 'The first message of a session triggers a title.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['992eebe2', 'b2e636ed', 'd8a31c20'] },
   },
   {
     id: 'session-agent-refactor/3.3 create-user-message',
-    quote: '// 5. Create user message\nif _, err := a.createUserMessage(ctx, call); err != nil {\nreturn nil, err',
+    says: 'The run stores the user message, and errors end it.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['c58b56ab', '935cf163', '79d49f15'] },
   },
   {
     id: 'session-agent-refactor/3.3 execute-stream',
-    quote:
-      '// 6. Execute stream\nresult, err := a.executeStream(ctx, state)\nfunc (a *sessionAgent) executeStream(ctx context.Context, state *RunState) (*fantasy.AgentResult, error) {',
+    says: 'The run executes the stream.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['1ab5a178', 'fd2eb03a', '09f08e2f'] },
   },
   {
     id: 'session-agent-refactor/3.3 handle-completion',
-    quote:
-      '// 7. Handle completion (summarization, queue processing)\nreturn a.handleCompletion(ctx, call, state, result, err)',
+    says: 'The run handles its completion.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['1e6dee22', '51ce8bec'] },
   },
   {
     id: 'session-agent-refactor/3.3 prompt-and-tools',
-    quote:
-      'agent := fantasy.NewAgent(state.Model.Model,\nfantasy.WithSystemPrompt(state.SystemPrompt),\nfantasy.WithTools(state.Tools...),',
+    says: 'The model receives the system prompt and the tools.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['d7ffe7aa', 'e1f10de6', '064afad2'] },
   },
   {
     id: 'session-agent-refactor/3.3 handler-and-runner',
-    quote:
-      'handler := NewStepHandler(state, a.messages, a.sessions)\nrunner := NewStreamRunner(agent, handler, state)\nreturn runner.Run(genCtx)',
+    says: 'The run connects handler and runner.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['2477541e', 'd9a92c24', '7f898964'] },
   },
   {
     id: 'session-agent-refactor/3.3 cancel',
-    quote:
-      'genCtx, cancel := context.WithCancel(ctx)\na.activeRequests.Set(state.Call.SessionID, cancel)\ndefer a.activeRequests.Del(state.Call.SessionID)\ndefer cancel()',
+    says: 'Each run can be canceled and is unregistered at its end.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['d0f6385f', 'ae9973d2', '929e2c5e', '8c810515'] },
   },
   {
     id: 'session-agent-refactor/3.3 handle-error',
-    quote:
-      'func (a *sessionAgent) handleCompletion(\nctx context.Context,\ncall SessionAgentCall,\nstate *RunState,\nresult *fantasy.AgentResult,\nerr error,\n) (*fantasy.AgentResult, error) {\n// Error handling (existing logic, but cleaner)\nif err != nil {\nreturn a.handleError(ctx, state, err)',
+    says: 'Completion handles errors in one place.',
+    lines: {
+      '3.3 Refactored `sessionAgent.Run()`': [
+        '92bc093a',
+        'bdbe5bf8',
+        '2d30891a',
+        'b2bcf5e0',
+        '39a63161',
+        'e3cc5ac1',
+        '87be9aaf',
+        'f115ae33',
+        '04bbeda4',
+        '4ca5f7ba',
+      ],
+    },
   },
   {
     id: 'session-agent-refactor/3.3 summarise',
-    quote:
-      '// Auto-summarization\nif state.ShouldSummarize {\nif err := a.triggerSummarization(ctx, call, state); err != nil {\nreturn nil, err',
+    says: 'Completion summarizes if necessary.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['cc31f9ce', '77fd0808', 'b671634c', '79d49f15'] },
   },
   {
     id: 'session-agent-refactor/3.3 process-queue',
-    quote: '// Process queued messages (iterative, not recursive)\nreturn a.processQueue(ctx, call.SessionID, result)',
+    says: 'Completion processes the queue in a loop.',
+    lines: { '3.3 Refactored `sessionAgent.Run()`': ['d15070a5', 'cbf5f67f'] },
   },
   {
     id: 'session-agent-refactor/3.4 files',
-    quote:
-      'internal/agent/\n├── agent.go              # SessionAgent interface + constructor (slimmed)\n├── run_state.go          # RunState struct and helpers\n├── step_handler.go       # StepHandler with all callbacks\n├── stream_runner.go      # StreamRunner orchestration\n├── error_handler.go      # Error handling extracted from Run()\n├── queue.go              # Queue management (enqueue, dequeue, processQueue)\n├── summarize.go          # Summarization logic (already partially separate)\n├── title.go              # Title generation (already partially separate)\n├── cache.go              # applyCacheMarkers and related\n├── ... (existing files unchanged)',
-    settled: 'DESIGN 5: one concern a file; the names are ours.',
+    says: 'Each concern has its own file.',
+    lines: {
+      '3.4 File Structure': [
+        '99974eb0',
+        '02f620fe',
+        'd6eb58a5',
+        '2e2c837a',
+        'c9ea43ee',
+        '7ec1d1b6',
+        '7cc0a6d2',
+        'c573811a',
+        'f3b3868a',
+        '1811b72d',
+        '51151fb3',
+      ],
+    },
+    settled: 'The file names are ours.',
   },
-  { id: 'session-agent-refactor/4 token-counts', quote: 'Token counts unchanged.' },
-  { id: 'session-agent-refactor/4 iterative-queue', quote: 'Make queue processing iterative instead of recursive' },
-] as const satisfies Requirement[]
+  {
+    id: 'session-agent-refactor/4 token-counts',
+    says: 'Token counts are correct.',
+    lines: { 'Phase 2: Extract `StreamRunner` (Medium Risk)': ['20625dcc'] },
+  },
+  {
+    id: 'session-agent-refactor/4 iterative-queue',
+    says: 'Queue processing is iterative.',
+    lines: { 'Phase 3: Refactor `Run()` Structure (Medium Risk)': ['d79bcaf7'] },
+  },
+] as const satisfies readonly Requirement[]

@@ -1,185 +1,281 @@
 import type { Requirement } from '../requirement.ts'
 
-/** Sections 5 to 8: one step of a run in detail, and what was decided. */
+/** Sections 5 to 8: one step of a run in detail, and decisions. */
 export const steps = [
   {
     id: 'session-agent-refactor/5.1 handler',
-    quote:
-      '// StepHandler processes streaming events and updates message state.\ntype StepHandler struct {\nstate    *RunState\nmessages message.Service\nfunc NewStepHandler(state *RunState, msgs message.Service) *StepHandler {\nreturn &StepHandler{state: state, messages: msgs}\nEach callback has similar patterns (update message, persist, handle errors).',
+    says: 'A handler updates and stores the message for each event.',
+    lines: {
+      '`StepHandler` - Callback Router': ['5ba5fe14', '7be56664', '53824566', '25ab017f'],
+      '5.1 `StepHandler` Implementation': ['a37987c1', '5ba5fe14', '7be56664', '53824566', '56fb0437', '1c4d63a8'],
+    },
   },
   {
     id: 'session-agent-refactor/5.1 reasoning-start',
-    quote:
-      'func (h *StepHandler) OnReasoningStart(id string, reasoning fantasy.ReasoningContent) error {\nh.state.CurrentAssistant.AppendReasoningContent(reasoning.Text)',
+    says: 'The start of reasoning adds its text to the message.',
+    lines: { '5.1 `StepHandler` Implementation': ['ae112108', '4ebe1b23'] },
   },
   {
     id: 'session-agent-refactor/5.1 update',
-    quote: 'return h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
-    settled: 'DESIGN 3: the draft file has it within 250 ms; the entry when it is finished.',
+    says: 'Each change of the message is stored.',
+    lines: { '5.1 `StepHandler` Implementation': ['9eb12b37'] },
+    settled: 'The draft file has it within 250 ms; the entry follows when it is finished.',
   },
   {
     id: 'session-agent-refactor/5.1 reasoning-delta',
-    quote:
-      'func (h *StepHandler) OnReasoningDelta(id string, text string) error {\nh.state.CurrentAssistant.AppendReasoningContent(text)\nreturn h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
+    says: 'Each reasoning delta extends the message.',
+    lines: { '5.1 `StepHandler` Implementation': ['cebc1688', '9bde7b0a', '9eb12b37'] },
   },
   {
     id: 'session-agent-refactor/5.1 reasoning-end',
-    quote:
-      'func (h *StepHandler) OnReasoningEnd(id string, reasoning fantasy.ReasoningContent) error {\nh.state.CurrentAssistant.FinishThinking()\nreturn h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
+    says: 'The end of reasoning is stored.',
+    lines: { '5.1 `StepHandler` Implementation': ['0c89bca6', 'b29f7783', '9eb12b37'] },
   },
   {
     id: 'session-agent-refactor/5.1 signatures',
-    quote:
-      'h.extractReasoningSignatures(reasoning)\nfunc (h *StepHandler) extractReasoningSignatures(reasoning fantasy.ReasoningContent) {',
+    says: 'Reasoning signatures are kept.',
+    lines: { '5.1 `StepHandler` Implementation': ['8b62879c', 'ab15330b'] },
   },
   {
     id: 'session-agent-refactor/5.1 anthropic-signature',
-    quote:
-      'if data, ok := reasoning.ProviderMetadata[anthropic.Name]; ok {\nif r, ok := data.(*anthropic.ReasoningOptionMetadata); ok {\nh.state.CurrentAssistant.AppendReasoningSignature(r.Signature)',
+    says: 'Anthropic signatures are kept.',
+    lines: { '5.1 `StepHandler` Implementation': ['3a6fc530', '8fe88016', '50fa3387'] },
   },
   {
     id: 'session-agent-refactor/5.1 google-signature',
-    quote:
-      'if data, ok := reasoning.ProviderMetadata[google.Name]; ok {\nif r, ok := data.(*google.ReasoningMetadata); ok {\nh.state.CurrentAssistant.AppendThoughtSignature(r.Signature, r.ToolID)',
+    says: 'Google thought signatures are kept with their tool call.',
+    lines: { '5.1 `StepHandler` Implementation': ['2e5b900a', '859b1722', '5da387eb'] },
   },
   {
     id: 'session-agent-refactor/5.1 openai-reasoning',
-    quote:
-      'if data, ok := reasoning.ProviderMetadata[openai.Name]; ok {\nif r, ok := data.(*openai.ResponsesReasoningMetadata); ok {\nh.state.CurrentAssistant.SetReasoningResponsesData(r)',
+    says: 'OpenAI reasoning data is kept.',
+    lines: { '5.1 `StepHandler` Implementation': ['28bd3625', 'fe10c7a2', '19e3a1f2'] },
   },
   {
     id: 'session-agent-refactor/5.1 leading-newline',
-    quote:
-      'func (h *StepHandler) OnTextDelta(id string, text string) error {\n// Strip leading newline from initial text content.\nif len(h.state.CurrentAssistant.Parts) == 0 {\ntext = strings.TrimPrefix(text, "\\n")',
+    says: 'A leading newline of the first text is removed.',
+    lines: { '5.1 `StepHandler` Implementation': ['3c658232', '4d960b3b', 'd2994129', 'ea778ccc'] },
   },
   {
     id: 'session-agent-refactor/5.1 text-appended',
-    quote:
-      'h.state.CurrentAssistant.AppendContent(text)\nreturn h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
+    says: 'Each text delta extends the message.',
+    lines: { '5.1 `StepHandler` Implementation': ['1805b3a4', '9eb12b37'] },
   },
   {
     id: 'session-agent-refactor/5.1 tool-input-start',
-    quote:
-      'func (h *StepHandler) OnToolInputStart(id string, toolName string) error {\ntoolCall := message.ToolCall{\nID:               id,\nName:             toolName,\nProviderExecuted: false,\nFinished:         false,\nh.state.CurrentAssistant.AddToolCall(toolCall)\nreturn h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
-    settled: 'Without `Finished`: a call whose input never was whole has `partial_input`.',
+    says: 'The start of tool input adds an unfinished call.',
+    lines: {
+      '5.1 `StepHandler` Implementation': [
+        '306462ef',
+        'bde62565',
+        '47909dbf',
+        '6c0bb1b8',
+        '177039f2',
+        '2b33149b',
+        '72c0e8e2',
+        '9eb12b37',
+      ],
+    },
+    settled: 'A call with incomplete input has `partialInput`.',
   },
   {
     id: 'session-agent-refactor/5.1 tool-call',
-    quote:
-      'func (h *StepHandler) OnToolCall(tc fantasy.ToolCallContent) error {\ntoolCall := message.ToolCall{\nID:               tc.ToolCallID,\nName:             tc.ToolName,\nInput:            tc.Input,\nProviderExecuted: false,\nFinished:         true,\nh.state.CurrentAssistant.AddToolCall(toolCall)\nreturn h.messages.Update(h.state.Ctx, *h.state.CurrentAssistant)',
+    says: 'A complete tool call is stored with its input.',
+    lines: {
+      '5.1 `StepHandler` Implementation': [
+        'bb449de3',
+        'bde62565',
+        '6d05fbab',
+        'bb42a0e1',
+        '8a6310d3',
+        '177039f2',
+        'd4e616a8',
+        '72c0e8e2',
+        '9eb12b37',
+      ],
+    },
   },
   {
     id: 'session-agent-refactor/5.1 tool-result',
-    quote:
-      'func (h *StepHandler) OnToolResult(result fantasy.ToolResultContent) error {\ntoolResult := convertToToolResult(result)\n_, err := h.messages.Create(h.state.Ctx, h.state.CurrentAssistant.SessionID, message.CreateMessageParams{\nRole:  message.Tool,\nParts: []message.ContentPart{toolResult},\nreturn err',
+    says: 'Each tool result is stored as a tool message.',
+    lines: {
+      '5.1 `StepHandler` Implementation': ['27ff0383', 'e764ec50', 'd90a2a33', '6f025ed0', '96bd5dda', '41ee1305'],
+    },
   },
   {
     id: 'session-agent-refactor/5.1 prepare-step',
-    quote:
-      '// PrepareStep creates the assistant message and injects context values.\nfunc (h *StepHandler) PrepareStep(\nctx context.Context,\nopts fantasy.PrepareStepFunctionOptions,\n) (context.Context, fantasy.PrepareStepResult, error) {\nprepared := fantasy.PrepareStepResult{Messages: opts.Messages}',
+    says: 'Each step prepares messages and context.',
+    lines: {
+      '5.1 `StepHandler` Implementation': ['44936333', '9f56edc5', 'bdbe5bf8', '4b00b4bd', '6d17f3c8', '099f308a'],
+    },
   },
   {
     id: 'session-agent-refactor/5.1 provider-options',
-    quote:
-      '// Clear provider options from messages.\nfor i := range prepared.Messages {\nprepared.Messages[i].ProviderOptions = nil',
-    settled: 'DESIGN 2: what a provider gave goes back to the same provider and model only.',
+    says: 'Old provider options are removed from messages.',
+    lines: { '5.1 `StepHandler` Implementation': ['a7d1c445', '100a9b86', '7ca81049'] },
+    settled: 'Provider data returns only to the same provider and model.',
   },
   {
     id: 'session-agent-refactor/5.1 queued-messages',
-    quote:
-      '// Process queued calls (existing logic).\nprepared.Messages = h.processQueuedMessages(ctx, prepared.Messages)\nfunc (h *StepHandler) processQueuedMessages(ctx context.Context, msgs []fantasy.Message) []fantasy.Message {\n// Existing queue processing logic - moved from inline callback.\n// (Implementation details omitted for brevity - copy from existing code)\nreturn msgs',
+    says: 'A step includes messages queued in the meantime.',
+    lines: {
+      '5.1 `StepHandler` Implementation': ['ed525f0d', '54dff0f9', 'b079d956', 'e679f0b5', '74f1e257', '38be0dcc'],
+    },
   },
   {
     id: 'session-agent-refactor/5.1 transformations',
-    quote: '// Provider-specific transformations.\nprepared.Messages = h.state.TransformMessages(prepared.Messages)',
-    settled: 'Each adapter puts the messages into its own format.',
+    says: 'Messages are transformed for the provider.',
+    lines: { '5.1 `StepHandler` Implementation': ['a0ee6de3', 'bb049d37'] },
+    settled: 'Each adapter converts them to its own format.',
   },
-  { id: 'session-agent-refactor/5.1 dedupe', quote: 'DedupeToolOutputs(prepared.Messages)' },
+  {
+    id: 'session-agent-refactor/5.1 dedupe',
+    says: 'Duplicate tool outputs are sent once.',
+    lines: { '5.1 `StepHandler` Implementation': ['c1224dd5'] },
+  },
   {
     id: 'session-agent-refactor/5.1 cache-markers',
-    quote:
-      '// Deduplicate and apply cache markers.\napplyCacheMarkers(prepared.Messages, h.state.HasSummary, h.state.CacheOptions)',
+    says: 'A step applies cache markers.',
+    lines: { '5.1 `StepHandler` Implementation': ['ba95a8ee', '9e1e0122'] },
   },
   {
     id: 'session-agent-refactor/5.1 create-assistant',
-    quote:
-      '// Create assistant message.\nassistantMsg, err := h.createAssistantMessage(ctx)\nif err != nil {\nreturn ctx, prepared, err\nh.state.CurrentAssistant = &assistantMsg\nreturn ctx, prepared, nil\nfunc (h *StepHandler) createAssistantMessage(ctx context.Context) (message.Message, error) {\nreturn h.messages.Create(ctx, h.state.Call.SessionID, message.CreateMessageParams{',
-    settled: 'DESIGN 3: the entry is appended when the answer is finished.',
+    says: 'A step creates the assistant message.',
+    lines: {
+      '5.1 `StepHandler` Implementation': [
+        'fac1c188',
+        '2ee56b66',
+        '04bbeda4',
+        'f4f5819d',
+        'f351cdce',
+        'ab5771d4',
+        '1d4bd00c',
+        'c9b003d5',
+      ],
+    },
+    settled: 'The entry is appended when the response is finished.',
   },
   {
     id: 'session-agent-refactor/5.1 context-message-id',
-    quote: '// Inject context values.\nctx = context.WithValue(ctx, tools.MessageIDContextKey, assistantMsg.ID)',
-    settled: 'A tool is told its run and its call.',
+    says: 'A tool knows the message it belongs to.',
+    lines: { '5.1 `StepHandler` Implementation': ['f58218f1', '45dd6d79'] },
+    settled: 'A tool receives its run and its call.',
   },
   {
     id: 'session-agent-refactor/5.1 context-images',
-    quote: 'ctx = context.WithValue(ctx, tools.SupportsImagesContextKey, h.state.Model.CatwalkCfg.SupportsImages)',
-    settled: 'The adapter leaves images out where the model cannot see them.',
+    says: 'Images reach only models that accept them.',
+    lines: { '5.1 `StepHandler` Implementation': ['0533e6b1'] },
+    settled: 'The adapter omits images for other models.',
+  },
+  {
+    id: 'session-agent-refactor/5.1 context-model-name',
+    says: 'A tool knows the name of the model.',
+    lines: { '5.1 `StepHandler` Implementation': ['35d1744d'] },
+    excused: 'A tool works the same for every model.',
   },
   {
     id: 'session-agent-refactor/5.1 assistant-role',
-    quote: 'Role:     message.Assistant,\nParts:    []message.ContentPart{},',
+    says: 'The response has the role `assistant`.',
+    lines: { '5.1 `StepHandler` Implementation': ['15477630', '58ea172f'] },
   },
   {
     id: 'session-agent-refactor/5.1 assistant-model',
-    quote: 'Model:    h.state.Model.ModelCfg.Model,\nProvider: h.state.Model.ModelCfg.Provider,',
+    says: 'The response names its model and provider.',
+    lines: { '5.1 `StepHandler` Implementation': ['225ad170', 'ecc2ab42'] },
   },
   {
     id: 'session-agent-refactor/5.1 system-messages',
-    quote:
-      'prepared.Messages = h.injectSystemMessages(prepared.Messages)\nfunc (h *StepHandler) injectSystemMessages(msgs []fantasy.Message) []fantasy.Message {\nif h.state.Call.TemplateContext != "" {\nmsgs = append([]fantasy.Message{\nfantasy.NewSystemMessage(h.state.Call.TemplateContext),\n}, msgs...)\nif h.state.PromptPrefix != "" {\nmsgs = append([]fantasy.Message{\nfantasy.NewSystemMessage(h.state.PromptPrefix),\n}, msgs...)\nreturn msgs',
-    settled:
-      'DESIGN 2: the system prompt is one `system` entry, sent first; what a template says is in the user message.',
+    says: 'System messages come first.',
+    lines: {
+      '5.1 `StepHandler` Implementation': [
+        '4939b919',
+        'e2954f50',
+        'b252a3a3',
+        'c666edb7',
+        '3b2a805b',
+        'e7d8cae1',
+        'cb68288e',
+        '1df8f4e1',
+        '38be0dcc',
+      ],
+    },
+    settled: 'The system prompt is one `system` entry, sent first; template text is in the user message.',
   },
   {
     id: 'session-agent-refactor/5.2 strips-newline',
-    quote:
-      'func TestStepHandler_OnTextDelta(t *testing.T) {\nt.Run("strips leading newline on first content", func(t *testing.T) {\nmsgs := &fakeMessageService{}\nstate := &RunState{\nCurrentAssistant: &message.Message{Parts: []message.ContentPart{}},\nhandler := NewStepHandler(state, msgs)\nerr := handler.OnTextDelta("id", "\\nHello")\nrequire.NoError(t, err)\nrequire.Equal(t, "Hello", state.CurrentAssistant.Content().Text)',
+    says: 'A test covers the removed leading newline.',
+    lines: {
+      '5.2 Testing Strategy': [
+        'b4aa5af6',
+        'e1a31e26',
+        '73edb1fd',
+        '182d467a',
+        '070b7d35',
+        '1ee8efea',
+        'ebed5828',
+        'd975fe62',
+        '4579b1a6',
+      ],
+    },
   },
   {
     id: 'session-agent-refactor/5.2 keeps-newline',
-    quote:
-      't.Run("preserves newlines after first content", func(t *testing.T) {\nCurrentAssistant: &message.Message{\nParts: []message.ContentPart{message.TextContent{Text: "First"}},\nhandler := NewStepHandler(state, msgs)\nerr := handler.OnTextDelta("id", "\\nSecond")\nrequire.NoError(t, err)\nrequire.Contains(t, state.CurrentAssistant.Content().Text, "\\nSecond")',
+    says: 'A test covers that later newlines stay.',
+    lines: {
+      '5.2 Testing Strategy': ['96b18023', 'b863c2b6', 'e62afcce', '1ee8efea', '013e4f66', 'd975fe62', 'e07f6cdb'],
+    },
   },
   {
     id: 'session-agent-refactor/5.2 anthropic-signature',
-    quote:
-      'func TestStepHandler_OnReasoningEnd(t *testing.T) {\nt.Run("extracts anthropic signature", func(t *testing.T) {\n// Test provider-specific metadata extraction',
+    says: 'A test covers Anthropic signatures.',
+    lines: { '5.2 Testing Strategy': ['1227138f', '71f473c1', '35caf6fd'] },
   },
   {
     id: 'session-agent-refactor/5.2 finishes-thinking',
-    quote: 't.Run("finishes thinking state", func(t *testing.T) {\n// Verify FinishThinking() is called',
+    says: 'A test covers the end of reasoning.',
+    lines: { '5.2 Testing Strategy': ['e06458b6', '0d164434'] },
   },
   {
     id: 'session-agent-refactor/5.2 template-first',
-    quote:
-      'func TestStepHandler_PrepareStep(t *testing.T) {\nt.Run("injects template context as first system message", func(t *testing.T) {\n// Test system message ordering',
-    settled: 'DESIGN 2: the system prompt is sent first, and nothing else is a system message.',
+    says: 'A test covers the order of system messages.',
+    lines: { '5.2 Testing Strategy': ['b5429cc4', '5121fa57', 'ab3162d7'] },
+    settled: 'The system prompt is first and the only system message.',
   },
   {
     id: 'session-agent-refactor/5.2 cache-markers',
-    quote: 't.Run("applies cache markers correctly", func(t *testing.T) {\n// Test cache marker placement',
+    says: 'A test covers the position of cache markers.',
+    lines: { '5.2 Testing Strategy': ['0fa0b8c4', 'c21467b2'] },
   },
   {
     id: 'session-agent-refactor/5.2 creates-assistant',
-    quote: 't.Run("creates assistant message", func(t *testing.T) {\n// Verify message creation',
+    says: 'A test covers the creation of the response.',
+    lines: { '5.2 Testing Strategy': ['b243db91', 'f5e6f87a'] },
   },
   {
     id: 'session-agent-refactor/6 no-sharing',
-    quote: '| State race conditions | Low | High | `RunState` is goroutine-local; no sharing |',
+    says: 'Runs share no mutable state.',
+    lines: { '6. Risk Assessment': ['fbc4f346'] },
   },
-  { id: 'session-agent-refactor/7 short-functions', quote: '**No function exceeds 100 lines** in new files' },
-  { id: 'session-agent-refactor/7 short-run', quote: '**`Run()` is under 80 lines** after refactor' },
+  {
+    id: 'session-agent-refactor/7 short-functions',
+    says: 'Functions in new files have at most 100 lines.',
+    lines: { '7. Success Criteria': ['81bac9cc'] },
+  },
+  {
+    id: 'session-agent-refactor/7 short-run',
+    says: 'The run function has fewer than 80 lines.',
+    lines: { '7. Success Criteria': ['53abe766'] },
+  },
   {
     id: 'session-agent-refactor/8 central-errors',
-    quote:
-      '**Where should error handling live?**\nOption A: In `StepHandler` (each callback handles its errors)\nOption B: In `StreamRunner` (centralized error handling)\n**Recommendation**: Option B - matches current pattern, easier to reason about',
-    settled: 'DESIGN 3: `recoverFrom`, one pure function.',
+    says: 'Error handling is central.',
+    lines: { '8. Open Questions': ['2802d60e', '8d3e3394', '4eebb06c', '712f857c'] },
+    settled: '`recoverFrom` is one pure function.',
   },
   {
     id: 'session-agent-refactor/8 queue-place',
-    quote:
-      "**Should queue processing remain in `sessionAgent` or move to a separate `QueueManager`?**\n**Recommendation**: Keep in `sessionAgent` for now; it's only ~50 lines",
-    settled: 'DESIGN 6: the inbox of the session; there is no queue manager.',
+    says: 'The queue needs no manager of its own.',
+    lines: { '8. Open Questions': ['dcf5506d', 'e6ff837a'] },
+    settled: 'It is the inbox of the session.',
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]

@@ -1,186 +1,251 @@
 import type { Requirement } from '../requirement.ts'
 
-const logIsQueue = 'DESIGN 4: waiting messages are records of the log; `queue.json` is a copy of them.'
-
-/** What waits, how it is kept, and how it goes out. */
+/** The message queue: storage, delivery, configuration and notifications. */
 export const queue = [
   {
     id: 'session-management/queue while-busy',
-    quote:
-      'Each session has an optional message queue that allows users to queue messages while the agent is processing.',
+    says: 'Users can queue messages while the agent works.',
+    lines: { 'Message Queue System': ['40443d54'] },
   },
   {
     id: 'session-management/queue delivered',
-    quote:
-      'Queued messages are automatically delivered when the agent becomes idle.\nWhen the agent finishes processing a prompt, the `BackgroundSession` automatically checks for queued messages and sends the next one:',
+    says: 'The session delivers the next queued message when the agent is idle.',
+    lines: { 'Message Queue System': ['2609ec03'], 'Queue Processing Flow': ['efe69c16'] },
   },
   {
     id: 'session-management/queue fire-and-forget',
-    quote:
-      'The queue system enables a "fire-and-forget" workflow where users can queue multiple messages without waiting for each response.',
+    says: 'Users can queue several messages without waiting for answers.',
+    lines: { Overview: ['240e1765'] },
   },
-  { id: 'session-management/queue follow-up', quote: 'Providing follow-up context while the agent is still working' },
-  { id: 'session-management/queue tasks', quote: 'Queuing multiple tasks for sequential processing' },
-  { id: 'session-management/queue automation', quote: 'Building automated workflows that submit work to the agent' },
+  {
+    id: 'session-management/queue follow-up',
+    says: 'Users can add context during a run.',
+    lines: { Overview: ['1b1d7e53'] },
+  },
+  {
+    id: 'session-management/queue tasks',
+    says: 'Users can queue tasks that run one after another.',
+    lines: { Overview: ['5f802e38'] },
+  },
+  {
+    id: 'session-management/queue automation',
+    says: 'Programs can submit work through the queue.',
+    lines: { Overview: ['eea3743a'] },
+  },
   {
     id: 'session-management/queue one-session',
-    quote: 'The `Queue` type manages the message queue for a single session.',
+    says: 'Each session has its own queue.',
+    lines: { 'Queue Package (`internal/session/queue.go`)': ['d51f9151'] },
   },
   {
     id: 'session-management/queue fifo',
-    quote:
-      'It provides thread-safe FIFO operations with atomic file persistence.\n| `Queue` | Thread-safe queue manager for a session |',
+    says: 'The queue is first in, first out, safe for concurrent callers and atomic on disk.',
+    lines: { 'Queue Package (`internal/session/queue.go`)': ['c9cabd8a'], 'Key Types': ['4e9c661a'] },
   },
   {
     id: 'session-management/queue message-type',
-    quote: '| `QueuedMessage` | A message waiting to be sent to the agent |',
+    says: 'A queued message is a message that awaits delivery.',
+    lines: { 'Key Types': ['79408051'] },
   },
   {
     id: 'session-management/queue empty',
-    quote: '| `ErrQueueEmpty` | Returned by `Pop()` when queue is empty |',
+    says: 'Taking from an empty queue is an error.',
+    lines: { 'Error Values': ['2f3fd8a4'] },
     settled: 'A `SessionError` with the code `queue-empty`.',
   },
   {
     id: 'session-management/queue not-found',
-    quote: '| `ErrMessageNotFound` | Returned by `Get()` or `Remove()` when ID not found |',
+    says: 'Reading or removing an unknown message is an error.',
+    lines: { 'Error Values': ['5ce3386a'] },
     settled: 'A `SessionError` with the code `message-not-found`.',
   },
   {
     id: 'session-management/queue example-add',
-    quote: 'queue := store.Queue(sessionID)\nmsg, err := queue.Add("What\'s the status?", nil, "client-123")',
+    says: 'A caller gets the queue of a session and adds a message with a client id.',
+    lines: { 'Usage Example': ['fb3bc6fa', 'b7ff58c7'] },
   },
   {
     id: 'session-management/queue example-pop',
-    quote: 'msg, err := queue.Pop()\nif errors.Is(err, session.ErrQueueEmpty) {\n// Send msg.Message to agent...',
+    says: 'A caller takes the next message or learns that the queue is empty.',
+    lines: { 'Usage Example': ['da1eea17', 'a6574fba', 'd38dc3ca'] },
   },
   {
     id: 'session-management/id format',
-    quote: 'Message IDs use the format `q-{unix_timestamp}-{random_hex}`:\nq-1738396800-abc12345',
+    says: 'Message ids consist of `q`, a Unix timestamp and random hex digits.',
+    lines: { 'Message ID Format': ['d6b52fc7', '3ccff257'] },
   },
-  { id: 'session-management/id unique', quote: '**Uniqueness**: Timestamp + random hex ensures no collisions' },
+  {
+    id: 'session-management/id unique',
+    says: 'Message ids do not collide.',
+    lines: { 'Message ID Format': ['cc17611b'] },
+  },
   {
     id: 'session-management/id sortable',
-    quote: '**Sortability**: IDs sort chronologically by queue time',
-    settled: 'To the second, as its format says; within one, the order of the log counts.',
+    says: 'Message ids sort by the time of queueing.',
+    lines: { 'Message ID Format': ['7d57babe'] },
+    settled: 'The timestamp has seconds; within a second, the log defines the order.',
   },
-  { id: 'session-management/id readable', quote: '**Debuggability**: Human-readable timestamp for troubleshooting' },
+  {
+    id: 'session-management/id readable',
+    says: 'People can read the time from a message id.',
+    lines: { 'Message ID Format': ['4182a9fa'] },
+  },
   {
     id: 'session-management/queue concurrent',
-    quote:
-      'The `Queue` type uses a mutex to ensure thread-safe operations:\nMultiple goroutines can safely call queue methods concurrently\nThe mutex is held only during the read-modify-write cycle',
-    settled: 'Appends to one log are ordered by their writer; nobody waits for a lock.',
+    says: 'Concurrent callers can use the queue safely.',
+    lines: { 'Thread Safety': ['8743e9f2', 'a34b20e7', 'b555524b'] },
+    settled: 'The log writer orders appends; callers need no lock.',
   },
   {
     id: 'session-management/queue atomic',
-    quote:
-      'File I/O is atomic (write to temp file → sync → rename)\n**Atomic writes**: Uses `fileutil.WriteJSONAtomic()` to prevent corruption during crashes',
-    settled: logIsQueue,
+    says: 'Queue writes are atomic and survive a crash.',
+    lines: { 'Thread Safety': ['09ef5ed6'], 'Queue Storage': ['ec707dc6'] },
+    settled: 'Queued messages are records in the log; `queue.json` is a copy.',
   },
   {
     id: 'session-management/storage places',
-    quote:
-      'sessions/\n└── {session_id}/\n├── events.jsonl      # Event log\n├── metadata.json     # Session metadata\n└── queue.json        # Message queue',
+    says: 'A session folder contains the event log, the metadata and the queue.',
+    lines: { 'Queue Storage': ['2539bd67', 'fe647c41', 'e65fc58e', '8b7b6c57', 'ed7addc7'] },
   },
   {
     id: 'session-management/storage format',
-    quote:
-      '"messages": [\n"id": "q-1738396800-abc12345",\n"message": "What\'s the status?",\n"image_ids": [],\n"queued_at": "2026-02-01T12:00:00Z",\n"client_id": "a1b2c3d4"\n"updated_at": "2026-02-01T12:00:00Z"',
+    says: 'The queue file lists messages with id, text, images, time and client id.',
+    lines: { 'Queue Storage': ['4b3b16d3', 'e28824c0', '94ea1c86', 'be44fa50', '7dea689f', '100a2095', '4b51a918'] },
   },
   {
     id: 'session-management/storage separate',
-    quote: '**Separate file**: Queue state is stored in `queue.json` rather than `events.jsonl` because:',
-    settled: logIsQueue,
+    says: 'Queue state has a file of its own, apart from the event log.',
+    lines: { 'Queue Storage': ['e28d51f9'] },
+    settled: 'Queued messages are records in the log; `queue.json` is a copy.',
   },
   {
     id: 'session-management/storage transient',
-    quote: 'Queue is transient (messages are removed when processed)',
-    settled: logIsQueue,
+    says: 'Delivered messages leave the queue.',
+    lines: { 'Queue Storage': ['c3a4a949'] },
+    settled: 'Queued messages are records in the log; `queue.json` is a copy.',
   },
   {
     id: 'session-management/storage append-only',
-    quote: 'Events are append-only (queue requires modification)\nEasier to clear queue without touching event history',
-    settled: logIsQueue,
+    says: 'The event log is append-only, and clearing the queue keeps the history.',
+    lines: { 'Queue Storage': ['8eb66b6f', '82823328'] },
+    settled: 'Queued messages are records in the log; `queue.json` is a copy.',
   },
   {
     id: 'session-management/storage no-limit',
-    quote: '**No max size limit**: Queues are expected to be small; users manually add messages',
+    says: 'The queue has no size limit.',
+    lines: { 'Queue Storage': ['d0613853'] },
   },
   {
     id: 'session-management/rest list',
-    quote:
-      '| `GET` | `/api/sessions/{id}/queue` | List all queued messages |\n*GET /api/sessions/{id}/queue*\n// Response (200 OK)\n"messages": [...],\n"count": 3',
+    says: '`GET` on the queue returns its messages and their count.',
+    lines: { 'Queue REST API Endpoints': ['aa0826f2', '69020b89', '307e742e', '8b79f7ef', '36181655'] },
   },
   {
     id: 'session-management/rest add',
-    quote:
-      '| `POST` | `/api/sessions/{id}/queue` | Add a message to the queue |\n*POST /api/sessions/{id}/queue*\n{"message": "What\'s the status?", "image_ids": []}\n// Response (201 Created)\n"id": "q-1738396800-abc12345",\n"message": "What\'s the status?",\n"queued_at": "2026-02-01T12:00:00Z"',
+    says: '`POST` on the queue adds a message and returns 201 with the message.',
+    lines: {
+      'Queue REST API Endpoints': ['395f0bf0', '092ceaac', '00b18a99', '19522c00', 'e28824c0', '94ea1c86', '61e97b6d'],
+    },
   },
   {
     id: 'session-management/rest get',
-    quote: '| `GET` | `/api/sessions/{id}/queue/{msg_id}` | Get a specific message |',
+    says: '`GET` on a queued message returns it.',
+    lines: { 'Queue REST API Endpoints': ['559da347'] },
   },
   {
     id: 'session-management/rest delete',
-    quote: '| `DELETE` | `/api/sessions/{id}/queue/{msg_id}` | Delete a specific message |',
+    says: '`DELETE` on a queued message removes it.',
+    lines: { 'Queue REST API Endpoints': ['439c6727'] },
   },
-  { id: 'session-management/rest clear', quote: '| `DELETE` | `/api/sessions/{id}/queue` | Clear entire queue |' },
+  {
+    id: 'session-management/rest clear',
+    says: '`DELETE` on the queue removes all messages.',
+    lines: { 'Queue REST API Endpoints': ['79b3cf59'] },
+  },
   {
     id: 'session-management/flow add',
-    quote:
-      'User->>API: POST /queue (message)\nAPI->>Queue: Add(message)\nQueue-->>API: QueuedMessage{id}\nAPI-->>User: 201 Created',
+    says: 'A `POST` adds a message to the queue and answers with its id.',
+    lines: { 'Queue Processing Flow': ['a9559b26', '7575663b', '6bbf032c', '433d391d'] },
   },
   {
     id: 'session-management/flow added',
-    quote: 'API->>BS: NotifyQueueUpdated()\nBS->>WS: queue_updated {action: "added"}',
+    says: 'Clients receive `queue_updated` with the action `added`.',
+    lines: { 'Queue Processing Flow': ['aabb817f', 'ab8548e7'] },
   },
   {
     id: 'session-management/flow next',
-    quote:
-      'Note over Agent: Agent finishes current prompt\nBS->>BS: processNextQueuedMessage()\nBS->>Queue: Pop()\nQueue-->>BS: QueuedMessage',
-    settled: 'DESIGN 4: the user message that delivers it also takes it out, in one line.',
+    says: 'The session takes the next message when the prompt is finished.',
+    lines: { 'Queue Processing Flow': ['433c6af3', '95d45511', '40fa9beb', '1a99fe7f'] },
+    settled: 'The line that delivers the message also removes it from the queue.',
   },
-  { id: 'session-management/flow sending', quote: 'BS->>WS: queue_message_sending {id}' },
-  { id: 'session-management/flow delay', quote: 'opt delay_seconds > 0\nBS->>BS: Sleep(delay)' },
-  { id: 'session-management/flow removed', quote: 'BS->>WS: queue_updated {action: "removed"}' },
-  { id: 'session-management/flow prompt', quote: 'BS->>Agent: Prompt(message)' },
-  { id: 'session-management/flow sent', quote: 'BS->>WS: queue_message_sent {id}' },
+  {
+    id: 'session-management/flow sending',
+    says: 'Clients receive `queue_message_sending` before delivery.',
+    lines: { 'Queue Processing Flow': ['c19aa8b8'] },
+  },
+  {
+    id: 'session-management/flow delay',
+    says: 'The session waits for the configured delay before it delivers.',
+    lines: { 'Queue Processing Flow': ['55d6e988', 'f3089897'] },
+  },
+  {
+    id: 'session-management/flow removed',
+    says: 'Clients receive `queue_updated` with the action `removed`.',
+    lines: { 'Queue Processing Flow': ['4dd1144f'] },
+  },
+  {
+    id: 'session-management/flow prompt',
+    says: 'The agent receives the queued message as a prompt.',
+    lines: { 'Queue Processing Flow': ['804eb7e3'] },
+  },
+  {
+    id: 'session-management/flow sent',
+    says: 'Clients receive `queue_message_sent` after delivery.',
+    lines: { 'Queue Processing Flow': ['eddae79f'] },
+  },
   {
     id: 'session-management/config place',
-    quote: 'Queue processing is configured in the `conversations` section of the config file:\nconversations:\nqueue:',
+    says: 'Settings for the queue are in the `conversations` section.',
+    lines: { 'Queue Configuration': ['7d4f0cc3', 'f0cf7237', 'e8543d66'] },
   },
   {
     id: 'session-management/config enabled',
-    quote: 'enabled: true        # Enable/disable auto-processing (default: true)',
+    says: 'The setting `enabled` controls automatic delivery and is on by default.',
+    lines: { 'Queue Configuration': ['1452e055'] },
   },
   {
     id: 'session-management/config delay',
-    quote: 'delay_seconds: 0     # Delay before sending next message (default: 0)',
+    says: 'The setting `delay_seconds` delays delivery and is 0 by default.',
+    lines: { 'Queue Configuration': ['9c39bbb2'] },
   },
   {
     id: 'session-management/notice transport',
-    quote:
-      'The queue system sends real-time notifications to connected WebSocket clients via the `SessionObserver` interface:',
+    says: 'Connected WebSocket clients receive queue notifications at once.',
+    lines: { 'WebSocket Notifications': ['63cd1dc1'] },
   },
   {
     id: 'session-management/notice updated',
-    quote: '| `queue_updated` | Message added/removed/cleared | `{queue_length, action, message_id}` |',
+    says: '`queue_updated` carries the queue length, the action and the message id.',
+    lines: { 'WebSocket Notifications': ['6361145d'] },
   },
   {
     id: 'session-management/notice sending',
-    quote: '| `queue_message_sending` | Queued message about to be sent | `{message_id}` |',
+    says: '`queue_message_sending` carries the message id.',
+    lines: { 'WebSocket Notifications': ['eb5fc2f3'] },
   },
   {
     id: 'session-management/notice sent',
-    quote: '| `queue_message_sent` | Queued message was delivered | `{message_id}` |',
+    says: '`queue_message_sent` carries the message id.',
+    lines: { 'WebSocket Notifications': ['ffc68ae4'] },
   },
   {
     id: 'session-management/store queue',
-    quote:
-      'The `session.Store` provides access to queues via the `Queue()` method:\nfunc (s *Store) Queue(sessionID string) *Queue',
+    says: 'The store gives access to the queue of a session.',
+    lines: { 'Store Integration': ['cc990def', '08bb5033'] },
   },
   {
     id: 'session-management/store instances',
-    quote:
-      "// The returned Queue is safe for concurrent use.\nThis method creates a new `Queue` instance pointing to the session's directory.\nMultiple calls return independent instances that share the same underlying file.",
+    says: 'Queue objects for one session share its storage and allow concurrent use.',
+    lines: { 'Store Integration': ['29a68e4d', '5fdeaccf', '7fc690d1'] },
   },
 ] as const satisfies readonly Requirement[]

@@ -1,119 +1,258 @@
 import type { Requirement } from '../requirement.ts'
 
-const frames =
-  'PROTOCOL: it is told by the log line and the live text themselves, which every screen folds in the same way.'
-
-/** What is recorded, who owns what, and who watches. */
+/** Recording, ownership and observers. */
 export const recording = [
   {
     id: 'session-management/recording start',
-    quote:
-      'START[Session Start] --> REC[Recorder]\n**Creation**: `Recorder.Start()` creates session directory and files',
-    settled: 'DESIGN 2: `store.create` does; there is no recorder beside the session.',
+    says: 'Starting a session creates its folder and its files.',
+    lines: { 'Session Recording Flow': ['6f67064c'], 'Session Lifecycle': ['2ee80c09'] },
+    settled: '`store.create` starts a session; there is no separate recorder.',
   },
-  { id: 'session-management/recording prompt', quote: 'REC --> |RecordUserPrompt| STORE[Store]' },
-  { id: 'session-management/recording message', quote: 'REC --> |RecordAgentMessage| STORE' },
-  { id: 'session-management/recording tool-call', quote: 'REC --> |RecordToolCall| STORE' },
-  { id: 'session-management/recording permission', quote: 'REC --> |RecordPermission| STORE' },
+  {
+    id: 'session-management/recording prompt',
+    says: 'The log records each user prompt.',
+    lines: { 'Session Recording Flow': ['73acfdc8'] },
+  },
+  {
+    id: 'session-management/recording message',
+    says: 'The log records each assistant message.',
+    lines: { 'Session Recording Flow': ['f611404b'] },
+  },
+  {
+    id: 'session-management/recording tool-call',
+    says: 'The log records each tool call.',
+    lines: { 'Session Recording Flow': ['5228b3f0'] },
+  },
+  {
+    id: 'session-management/recording permission',
+    says: 'The log records each permission request.',
+    lines: { 'Session Recording Flow': ['4cd9a344'] },
+  },
   {
     id: 'session-management/recording end',
-    quote: 'END[Session End] --> REC\n**Completion**: `Recorder.End()` marks session as completed',
-    settled: 'DESIGN 2: the record `session_end` does, and a session may go on after it.',
+    says: 'Ending a session marks it as completed.',
+    lines: { 'Session Recording Flow': ['3df07e20'], 'Session Lifecycle': ['df333b8e'] },
+    settled: 'The record `session_end` does this; the session can continue after it.',
   },
   {
     id: 'session-management/recording events-file',
-    quote:
-      'STORE --> |AppendEvent| JSONL[events.jsonl]\n**Recording**: Events appended via `Recorder.Record*()` methods',
+    says: 'Events are appended to `events.jsonl`.',
+    lines: { 'Session Recording Flow': ['f99597de'], 'Session Lifecycle': ['b159d49b'] },
   },
   {
     id: 'session-management/recording metadata-file',
-    quote: 'STORE --> |WriteMetadata| META[metadata.json]',
-    settled: 'DESIGN 2: a copy, made from the log and made again where it is missing.',
+    says: 'The store writes `metadata.json`.',
+    lines: { 'Session Recording Flow': ['87bcc128'] },
+    settled: 'The file is a copy derived from the log; a missing copy is rebuilt.',
   },
   {
     id: 'session-management/playback reads',
-    quote: 'PLAYER[Player] --> |ReadEvents| JSONL\n**Playback**: `Player` loads events for review/replay',
+    says: 'A player reads recorded events to review or replay them.',
+    lines: { 'Session Recording Flow': ['c4fbeb3c'], 'Session Lifecycle': ['1280f047'] },
   },
   {
     id: 'session-management/playback metadata',
-    quote: 'PLAYER --> |GetMetadata| META',
-    settled: 'The session that is played has it, folded from the log.',
+    says: 'A player can read the session metadata.',
+    lines: { 'Session Recording Flow': ['07edb5b6'] },
+    settled: 'The player folds the metadata from the log.',
   },
-  { id: 'session-management/playback navigation', quote: 'PLAYER --> NAV[Navigation<br/>Next/Seek/Reset]' },
-  { id: 'session-management/event session_start', quote: '| `session_start` | Session initialization with metadata |' },
-  { id: 'session-management/event session_end', quote: '| `session_end` | Session termination with reason |' },
-  { id: 'session-management/event user_prompt', quote: '| `user_prompt` | User input message |' },
-  { id: 'session-management/event agent_message', quote: '| `agent_message` | Agent response text |' },
-  { id: 'session-management/event agent_thought', quote: "| `agent_thought` | Agent's internal reasoning |" },
-  { id: 'session-management/event tool_call', quote: '| `tool_call` | Tool invocation by agent |' },
-  { id: 'session-management/event tool_call_update', quote: '| `tool_call_update` | Tool execution status update |' },
-  { id: 'session-management/event plan', quote: "| `plan` | Agent's task plan |" },
-  { id: 'session-management/event permission', quote: '| `permission` | Permission request and outcome |' },
-  { id: 'session-management/event file_read', quote: '| `file_read` | File read operation |' },
-  { id: 'session-management/event file_write', quote: '| `file_write` | File write operation |' },
-  { id: 'session-management/event error', quote: '| `error` | Error occurrence |' },
+  {
+    id: 'session-management/playback navigation',
+    says: 'A player can step forward, seek and reset.',
+    lines: { 'Session Recording Flow': ['9f0cc215'] },
+  },
+  {
+    id: 'session-management/event session_start',
+    says: 'The start of a session is an event with metadata.',
+    lines: { 'Event Types': ['ac49a786'] },
+  },
+  {
+    id: 'session-management/event session_end',
+    says: 'The end of a session is an event with a reason.',
+    lines: { 'Event Types': ['0527efcb'] },
+  },
+  {
+    id: 'session-management/event user_prompt',
+    says: 'User input is an event.',
+    lines: { 'Event Types': ['260a74b1'] },
+  },
+  {
+    id: 'session-management/event agent_message',
+    says: 'The text of an agent response is an event.',
+    lines: { 'Event Types': ['6780ec39'] },
+  },
+  {
+    id: 'session-management/event agent_thought',
+    says: 'Agent reasoning is an event.',
+    lines: { 'Event Types': ['7c887456'] },
+  },
+  {
+    id: 'session-management/event tool_call',
+    says: 'A tool call is an event.',
+    lines: { 'Event Types': ['5b624299'] },
+  },
+  {
+    id: 'session-management/event tool_call_update',
+    says: 'A status change of a tool call is an event.',
+    lines: { 'Event Types': ['18666887'] },
+  },
+  {
+    id: 'session-management/event plan',
+    says: 'A plan of the agent is an event.',
+    lines: { 'Event Types': ['504b346f'] },
+  },
+  {
+    id: 'session-management/event permission',
+    says: 'A permission request and its answer are events.',
+    lines: { 'Event Types': ['82583ff8'] },
+  },
+  {
+    id: 'session-management/event file_read',
+    says: 'Reading a file is an event.',
+    lines: { 'Event Types': ['1d58634e'] },
+  },
+  {
+    id: 'session-management/event file_write',
+    says: 'Writing a file is an event.',
+    lines: { 'Event Types': ['c45767e1'] },
+  },
+  { id: 'session-management/event error', says: 'An error is an event.', lines: { 'Event Types': ['f0acbcd4'] } },
   {
     id: 'session-management/owner store',
-    quote:
-      'STORE --> FS\n| `session.Store` | Persisted metadata, event log, file I/O | Runtime state, ACP connection |',
+    says: 'The store owns metadata, events and file access, and no runtime state.',
+    lines: { 'Session State Ownership Model': ['278888a1'], 'Component Responsibilities': ['87628a3c'] },
   },
   {
     id: 'session-management/owner background-session',
-    quote:
-      '| `BackgroundSession` | ACP process, observers, prompt state, message buffers | Persistence (delegates to Store), UI state |\nBS --> STORE\n**Persistence**: `BackgroundSession` delegates to `Recorder` which writes to `Store`',
-    settled: 'DESIGN 4: `LiveSession`, and a driver that it knows by its interface.',
+    says: 'A live session owns observers, prompt state and buffers, and stores through the store.',
+    lines: {
+      'Session State Ownership Model': ['76b8ecde'],
+      'Component Responsibilities': ['bb88b65b'],
+      'State Flow': ['9a57e118'],
+    },
+    settled: '`LiveSession` does this and drives the agent through a driver interface.',
+  },
+  {
+    id: 'session-management/owner acp-process',
+    says: 'A background session owns an ACP process.',
+    lines: { 'Component Responsibilities': ['bb88b65b'] },
+    open: 'There is no ACP driver.',
   },
   {
     id: 'session-management/owner session-manager',
-    quote:
-      'SM --> BS\n| `SessionManager` | Running session registry, workspace config, session limits | Individual session state, persistence |\n**Session Creation**: `SessionManager` creates `BackgroundSession`, which creates `session.Recorder` (wraps `Store`)',
-    settled: 'DESIGN 4: `LiveSessions`.',
+    says: 'A registry owns the running sessions and their limits and creates them.',
+    lines: {
+      'Session State Ownership Model': ['e8e8025a'],
+      'Component Responsibilities': ['e7ee0376'],
+      'State Flow': ['f5724ee0'],
+    },
+    settled: '`LiveSessions` is the registry.',
   },
   {
     id: 'session-management/owner ws-client',
-    quote:
-      'WSC -.->|observes| BS\n| `SessionWSClient` | WebSocket connection, permission response channel | Session lifecycle, persistence |',
+    says: 'A WebSocket client owns its socket and its permission answers, not the session.',
+    lines: { 'Session State Ownership Model': ['d8ea75d7'], 'Component Responsibilities': ['fbf82297'] },
   },
   {
     id: 'session-management/owner frontend',
-    quote:
-      'WSC --> FE\n| Frontend | UI state, active session selection, message display | Backend state, persistence |',
+    says: 'A front end owns only what it displays.',
+    lines: { 'Session State Ownership Model': ['df8e4d96'], 'Component Responsibilities': ['0b016461'] },
   },
   {
     id: 'session-management/flow observers',
-    quote:
-      '**Runtime Updates**: `BackgroundSession` notifies observers via `SessionObserver` interface\n`BackgroundSession` uses the observer pattern to decouple from WebSocket clients:',
-    settled: 'DESIGN 4: observers pull; a notification is a wake-up.',
+    says: 'A live session notifies its observers without depending on WebSocket clients.',
+    lines: { 'State Flow': ['a80db82d'], 'Observer Pattern': ['7bdd8332'] },
+    settled: 'Observers pull data; a notification only wakes them.',
   },
   {
     id: 'session-management/flow screens',
-    quote: '**UI Updates**: `SessionWSClient` (observer) forwards events to frontend via WebSocket',
+    says: 'An observer forwards events to a screen over WebSocket.',
+    lines: { 'State Flow': ['af9603a1'] },
   },
   {
     id: 'session-management/observer message',
-    quote: 'OnAgentMessage(html string)',
-    settled: 'DESIGN 4: Markdown travels; HTML is made only at the edge of the screen.',
+    says: 'Observers receive assistant text.',
+    lines: { 'Observer Pattern': ['1ad9035d'] },
+    settled: 'Text travels as Markdown; only the screen makes HTML.',
   },
-  { id: 'session-management/observer thought', quote: 'OnAgentThought(text string)', settled: frames },
-  { id: 'session-management/observer tool-call', quote: 'OnToolCall(id, title, status string)', settled: frames },
-  { id: 'session-management/observer tool-update', quote: 'OnToolUpdate(id string, status *string)', settled: frames },
-  { id: 'session-management/observer plan', quote: 'OnPlan()', settled: frames },
-  { id: 'session-management/observer file-write', quote: 'OnFileWrite(path string, size int)', settled: frames },
-  { id: 'session-management/observer file-read', quote: 'OnFileRead(path string, size int)', settled: frames },
+  {
+    id: 'session-management/observer thought',
+    says: 'Observers receive reasoning text.',
+    lines: { 'Observer Pattern': ['9ea53721'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer tool-call',
+    says: 'Observers see a tool call with its id, title and status.',
+    lines: { 'Observer Pattern': ['9efc26a0'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer tool-update',
+    says: 'Observers see each status change of a tool call.',
+    lines: { 'Observer Pattern': ['21d3a0aa'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer plan',
+    says: 'Observers see plans.',
+    lines: { 'Observer Pattern': ['d242a322'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer file-write',
+    says: 'Observers see file writes with path and size.',
+    lines: { 'Observer Pattern': ['da5a581e'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer file-read',
+    says: 'Observers see file reads with path and size.',
+    lines: { 'Observer Pattern': ['6bdf96d8'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
   {
     id: 'session-management/observer permission',
-    quote:
-      'OnPermission(ctx context.Context, params acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error)',
-    settled: 'PROTOCOL: it is a record; the first answer of all screens counts.',
+    says: 'Observers receive permission requests and can answer them.',
+    lines: { 'Observer Pattern': ['71e67aaa'] },
+    settled: 'A request is a record; the first answer from any screen wins.',
   },
-  { id: 'session-management/observer complete', quote: 'OnPromptComplete(eventCount int)', settled: frames },
-  { id: 'session-management/observer error', quote: 'OnError(message string)', settled: frames },
-  { id: 'session-management/observer client-id', quote: 'GetClientID() string' },
+  {
+    id: 'session-management/observer complete',
+    says: 'Observers learn when a prompt is complete.',
+    lines: { 'Observer Pattern': ['6a6e3b62'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer error',
+    says: 'Observers receive error messages.',
+    lines: { 'Observer Pattern': ['8dd28cb9'] },
+    settled: 'The log line and the live text carry this; every screen folds them in the same way.',
+  },
+  {
+    id: 'session-management/observer client-id',
+    says: 'Each observer has a client id.',
+    lines: { 'Observer Pattern': ['404d4a98'] },
+  },
   {
     id: 'session-management/observers tabs',
-    quote:
-      'Multiple `SessionWSClient` instances can observe the same `BackgroundSession`, enabling:\nMultiple browser tabs viewing the same session',
+    says: 'Several clients can observe one session at the same time.',
+    lines: { 'Observer Pattern': ['12c4d149', '218b3a7e'] },
   },
-  { id: 'session-management/observers none', quote: 'Session continues running when all clients disconnect' },
-  { id: 'session-management/observers return', quote: 'Clients can reconnect and sync via incremental updates' },
+  {
+    id: 'session-management/observers browser-tabs',
+    says: 'Several browser tabs can show the same session.',
+    lines: { 'Observer Pattern': ['218b3a7e'] },
+    open: 'There is no browser interface.',
+  },
+  {
+    id: 'session-management/observers none',
+    says: 'A session keeps running without any connected client.',
+    lines: { 'Observer Pattern': ['8def35e5'] },
+  },
+  {
+    id: 'session-management/observers return',
+    says: 'A reconnecting client receives only what it missed.',
+    lines: { 'Observer Pattern': ['d25bb060'] },
+  },
 ] as const satisfies readonly Requirement[]

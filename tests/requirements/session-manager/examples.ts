@@ -4,150 +4,165 @@ import type { Requirement } from '../requirement.ts'
 export const examples = [
   {
     id: 'session-manager/12.1 header',
-    quote: '{"type":"session","id":"sess-123","version":1,"timestamp":"2024-01-01T10:00:00Z"}',
+    says: 'The example header is valid.',
+    lines: { '12.1. Simple Session': ['60053dde'] },
   },
   {
     id: 'session-manager/12.1 user-message',
-    quote:
-      '{"type":"message","id":"msg-1","parent_id":null,"timestamp":"2024-01-01T10:00:01Z","message":{"role":"user","content":[{"type":"text","text":{"content":"Hello"}}]}}',
+    says: 'The example user message is valid.',
+    lines: { '12.1. Simple Session': ['d3c83add'] },
   },
   {
     id: 'session-manager/12.1 assistant-message',
-    quote:
-      '{"type":"message","id":"msg-2","parent_id":"msg-1","timestamp":"2024-01-01T10:00:02Z","message":{"role":"assistant","content":[{"type":"text","text":{"content":"Hi there!"}}]}}',
+    says: 'The example assistant message is valid.',
+    lines: { '12.1. Simple Session': ['9acc3525'] },
   },
   {
     id: 'session-manager/12.2 header',
-    quote: '{"type":"session","id":"sess-456","version":1,"timestamp":"2024-02-01T12:00:00Z"}',
+    says: 'The example header of the session with tools is valid.',
+    lines: { '12.2. Complex Session (Tools)': ['699be2a2'] },
   },
   {
     id: 'session-manager/12.2 user-message',
-    quote:
-      '{"type":"message","id":"m-1","parent_id":null,"timestamp":"2024-02-01T12:00:01Z","message":{"role":"user","content":[{"type":"text","text":{"content":"Read main.go"}}]}}',
+    says: 'The example user message of the session with tools is valid.',
+    lines: { '12.2. Complex Session (Tools)': ['85ae6f5f'] },
   },
   {
     id: 'session-manager/12.2 tool-call',
-    quote:
-      '{"type":"message","id":"m-2","parent_id":"m-1","timestamp":"2024-02-01T12:00:02Z","message":{"role":"assistant","content":[{"type":"tool_use","tool_use":{"id":"call_abc","name":"read_file","input":{"path":"main.go"}}}]}}',
+    says: 'The example tool call is valid.',
+    lines: { '12.2. Complex Session (Tools)': ['79b4f201'] },
   },
   {
     id: 'session-manager/12.2 tool-result',
-    quote:
-      '{"type":"message","id":"m-3","parent_id":"m-2","timestamp":"2024-02-01T12:00:03Z","message":{"role":"tool","content":[{"type":"tool_result","tool_result":{"tool_use_id":"call_abc","content":"package main..."}}]}}',
+    says: 'The example tool result is valid.',
+    lines: { '12.2. Complex Session (Tools)': ['5b97b5b5'] },
   },
   {
     id: 'session-manager/13 header-line',
-    quote:
-      '// 1. Initialize or continue a session\n// JSONL: {"type":"session","id":"sess-123","version":1,"timestamp":"2024-01-01T10:00:00Z","cwd":"/path/to/project"}',
+    says: 'The header of the usage example, with `cwd`, is valid.',
+    lines: { '13. Go Usage Example': ['1c6c2a0f', '8c78c4ca'] },
   },
   {
     id: 'session-manager/13 new-manager',
-    quote: 'mgr := session.NewManager("./sessions")',
-    settled: 'DESIGN 6: `openFileStore({ folder })`.',
+    says: 'A program opens a store in a folder.',
+    lines: { '13. Go Usage Example': ['8182d1ac'] },
+    settled: '`openFileStore({ folder })`.',
   },
   {
     id: 'session-manager/13 continue-recent',
-    quote: 's, err := mgr.ContinueRecent()',
+    says: 'A program continues the most recent session.',
+    lines: { '13. Go Usage Example': ['b4005aac'] },
   },
   {
     id: 'session-manager/13 new-if-there-is-none',
-    quote: 'if err != nil {\ns, _ = mgr.New("", "")',
+    says: 'A program creates a session if none exists.',
+    lines: { '13. Go Usage Example': ['04bbeda4', 'c2402022'] },
   },
   {
     id: 'session-manager/13 close',
-    quote: 'defer s.Close()',
+    says: 'A program closes the session.',
+    lines: { '13. Go Usage Example': ['e2e022f9'] },
   },
   {
     id: 'session-manager/13 user-line',
-    quote:
-      '// 2. Append a user message using Role constant\n// JSONL: {"type":"message","id":"msg-1","parent_id":null,"timestamp":"...","message":{"role":"user","content":[{"type":"text","text":{"content":"Hello, Agent!"}}]}}',
+    says: 'The user message of the usage example is valid.',
+    lines: { '13. Go Usage Example': ['74797f17', '68fe5201'] },
   },
   {
     id: 'session-manager/13 append-user-message',
-    quote:
-      'userEntryID, _ := s.AppendMessage(session.RoleUser, []session.Content{\n{Type: session.ContentTypeText, Text: &session.TextContent{Content: "Hello, Agent!"}},',
+    says: 'A program appends a user message and gets its id.',
+    lines: { '13. Go Usage Example': ['0c6e45aa', '2220e105'] },
   },
   {
     id: 'session-manager/13 context-at-user-message',
-    quote: '// 3. Get context for the LLM\n// (Returns msg-1 based on current leaf)',
+    says: 'The context contains the user message.',
+    lines: { '13. Go Usage Example': ['d8a75e68', '77e670aa'] },
   },
   {
     id: 'session-manager/13 context-length',
-    quote: 'history, _ := s.GetContext()\nfmt.Printf("Context has %d messages\\n", len(history))',
+    says: 'A program counts the messages of the context.',
+    lines: { '13. Go Usage Example': ['029d28a2', 'c0088a10'] },
   },
   {
     id: 'session-manager/13 assistant-line',
-    quote:
-      '// 4. Simulate an assistant response using Role constant\n// JSONL: {"type":"message","id":"msg-2","parent_id":"msg-1","timestamp":"...","message":{"role":"assistant","content":[{"type":"text","text":{"content":"Hello! How can I help?"}}]}}',
+    says: 'The assistant message of the usage example is valid.',
+    lines: { '13. Go Usage Example': ['3d42bb77', '59afaadd'] },
   },
   {
     id: 'session-manager/13 append-assistant-message',
-    quote:
-      's.AppendMessage(session.RoleAssistant, []session.Content{\n{Type: session.ContentTypeText, Text: &session.TextContent{Content: "Hello! How can I help?"}},',
+    says: 'A program appends an assistant message.',
+    lines: { '13. Go Usage Example': ['bd04f1ba', '103f764a'] },
   },
   {
     id: 'session-manager/13 branch-moves-leaf',
-    quote: '// 5. Branching example: go back to user message\n// Updates internal leaf pointer to msg-1',
+    says: 'Branching moves the leaf to the user message.',
+    lines: { '13. Go Usage Example': ['89dfc565', 'c77e8a92'] },
   },
   {
     id: 'session-manager/13 branch',
-    quote: 'err = s.Branch(userEntryID)',
+    says: 'A program branches at the user message.',
+    lines: { '13. Go Usage Example': ['cef97a89'] },
   },
   {
     id: 'session-manager/13 branched-line',
-    quote:
-      'if err == nil {\n// JSONL: {"type":"message","id":"msg-3","parent_id":"msg-1","timestamp":"...","message":{"role":"user","content":[{"type":"text","text":{"content":"Actually, tell me a joke."}}]}}',
+    says: 'The message on the new branch is valid.',
+    lines: { '13. Go Usage Example': ['ca6b720e', 'd00feef0'] },
   },
   {
     id: 'session-manager/13 append-on-branch',
-    quote:
-      's.AppendMessage(session.RoleUser, []session.Content{\n{Type: session.ContentTypeText, Text: &session.TextContent{Content: "Actually, tell me a joke."}},',
+    says: 'A program appends a message on the new branch.',
+    lines: { '13. Go Usage Example': ['7d1c5d4e', '6f4287df'] },
   },
   {
     id: 'session-manager/13 label-line',
-    quote:
-      '// 6. Labeling an entry\n// JSONL: {"type":"label","id":"lbl-1","parent_id":"msg-3","target_id":"msg-1","label":"first-greeting","timestamp":"..."}',
-    settled: 'DESIGN 7: our labels do not advance the leaf; this line, which does, is read correctly.',
+    says: 'The label of the usage example is valid.',
+    lines: { '13. Go Usage Example': ['40b67ef8', 'ed534347'] },
+    settled: 'Our labels do not move the leaf; this line, which does, is read correctly.',
   },
   {
     id: 'session-manager/13 set-label',
-    quote: 's.SetLabel(userEntryID, "first-greeting")',
+    says: 'A program labels the user message.',
+    lines: { '13. Go Usage Example': ['225af68b'] },
   },
   {
     id: 'session-manager/13 compaction-of-the-start',
-    quote:
-      '// 7. Compaction example\n// In this scenario, we decide to summarize msg-1 and msg-2, keeping only msg-3 and forward.',
+    says: 'A compaction summarizes the start and keeps the rest.',
+    lines: { '13. Go Usage Example': ['23b4a4f5', 'd4593c93'] },
   },
   {
     id: 'session-manager/13 append-compaction-arguments',
-    quote: '// We call AppendCompaction with the summary and the ID of the first message to keep.',
+    says: 'A compaction takes its summary and the first kept id.',
+    lines: { '13. Go Usage Example': ['2547cd3a'] },
   },
   {
     id: 'session-manager/13 compaction-line',
-    quote:
-      '// JSONL: {"type":"compaction","id":"comp-1","parent_id":"lbl-1","summary":"User greeted and then asked for a joke.","first_kept_entry_id":"msg-3","tokens_before":1500,"timestamp":"..."}',
+    says: 'The compaction of the usage example is valid.',
+    lines: { '13. Go Usage Example': ['01b00952'] },
   },
   {
     id: 'session-manager/13 append-compaction',
-    quote: 's.AppendCompaction("User greeted and then asked for a joke.", "msg-3", 1500)',
+    says: 'A program records a compaction.',
+    lines: { '13. Go Usage Example': ['76a39a77'] },
   },
   {
     id: 'session-manager/13 summary-comes-first',
-    quote: '// 8. Resulting Context\n// GetContext() will now return:\n// 1. The Compaction Summary (from comp-1)',
+    says: 'The context starts with the summary.',
+    lines: { '13. Go Usage Example': ['fe0983a9', 'f810ef09', 'e17cac19'] },
   },
   {
     id: 'session-manager/13 kept-message-comes-second',
-    quote: '// 2. The message with id "msg-3" (the first_kept_entry_id)',
+    says: 'The kept message follows the summary.',
+    lines: { '13. Go Usage Example': ['00e04796'] },
   },
   {
     id: 'session-manager/13 context-after-compaction',
-    quote: 'history, _ = s.GetContext()',
+    says: 'A program reads the context after the compaction.',
+    lines: { '13. Go Usage Example': ['2b753a19'] },
   },
   {
     id: 'session-manager/13 context-names-its-entries',
-    quote:
-      'for _, entry := range history {\nif entry.Type == session.TypeCompaction {\nfmt.Println("Compaction summary included")\n} else if entry.ID == "msg-3" {\nfmt.Println("Recent message included")',
-    settled:
-      'Each message of the context names the entry it comes from; the summary is a message with role `compactionSummary`.',
+    says: 'A program recognizes each entry in the context.',
+    lines: { '13. Go Usage Example': ['8801ec63', 'fb0b6f1d', '68625f89', 'ad10f93a', '9555fe99'] },
+    settled: 'Each message names its entry; the summary has the role `compactionSummary`.',
   },
-] as const satisfies Requirement[]
+] as const satisfies readonly Requirement[]
