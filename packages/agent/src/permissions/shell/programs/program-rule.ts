@@ -27,6 +27,8 @@ export interface ProgramRule {
   /** Every option must stand before the first operand, which begins something else. */
   readonly stopsAtOperand?: true
   readonly maxOperands?: number
+  /** It reads only the first letter of a word, so letters cannot be combined: `xxd -el` is `xxd -e`. */
+  readonly noClusters?: true
   /** Letters of this form in the first place are options without their dash: `tar tzf`. */
   readonly startsWithLetters?: RegExp
   /** What it prints that others may rely on. */

@@ -292,7 +292,13 @@ const programs: Record<string, ProgramRule> = {
     reads: 'contents',
   },
   // A second operand is written to, and behind the first one an option is an operand.
-  xxd: { options: '-a -b -c: -e -g: -i -l: -p -r -s: -u', reads: 'contents', maxOperands: 1, stopsAtOperand: true },
+  xxd: {
+    options: '-a -b -c: -e -g: -i -l: -p -r -s: -u',
+    reads: 'contents',
+    maxOperands: 1,
+    stopsAtOperand: true,
+    noClusters: true,
+  },
   seq: { options: '-f: -s: -w --format= --separator= --equal-width --version', anyWord: true },
   expr: { options: '--version', anyWord: true },
   numfmt: {

@@ -1,7 +1,7 @@
 import type { ParsedCall, ParsedOption, ProgramRule } from '../programs/program-rule.ts'
 import { mayBeOption, maySplit, startOf, textOf, withoutStart, type Word } from './word.ts'
 
-type ArgumentRule = Pick<ProgramRule, 'options' | 'anyWord' | 'stopsAtOperand'>
+type ArgumentRule = Pick<ProgramRule, 'options' | 'anyWord' | 'stopsAtOperand' | 'noClusters'>
 
 /** Sorts the words of a call into options and operands as getopt does, or says in a sentence which of them is not known. */
 export function parseArguments(words: readonly Word[], rule: ArgumentRule): ParsedCall | string {
@@ -17,6 +17,8 @@ export function parseArguments(words: readonly Word[], rule: ArgumentRule): Pars
       operands.push(word)
       continue
     }
+    const isCluster = /^-[^-]./.test(startOf(word)) && known.get(startOf(word).slice(0, 2)) === 'none'
+    if (rule.noClusters && isCluster) return `\`${startOf(word)}\` combines options that cannot be combined`
     const found = startOf(word).startsWith('--') ? longOption(word, known, rest) : shortOptions(word, known, rest)
     if (typeof found !== 'string') options.push(...found)
     else if (rule.anyWord && startOf(word) === '') operands.push(word)
