@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync, type Dirent } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { formsOf } from '../packages/redact/src/known-values.ts'
+import { formsOf } from '../packages/redact/src/redaction-policy.ts'
 import { canaryMark } from '../packages/agent/src/testing/canary.ts'
 
 const notSearched = new Set(['node_modules', '.git'])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readEventStream, type StreamedEvent } from './event-stream.ts'
+import { readEventStream, type StreamedEvent } from './remote-sessions.ts'
 
 async function read(pieces: Uint8Array[]): Promise<StreamedEvent[]> {
   const found: StreamedEvent[] = []

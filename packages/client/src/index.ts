@@ -1,9 +1,9 @@
 export { systemClock, type Clock } from './clock.ts'
 export type { Connect, Socket } from './conversation.ts'
-export { readFrame, type Incoming } from './incoming.ts'
+export { readFrame, type Incoming } from './conversation.ts'
 export { indexedDbStorage, type IndexedDb } from './indexed-db-storage.ts'
-export { isQuestion } from './is-question.ts'
-export { readOlder, type OlderEntries } from './older-entries.ts'
+export { isQuestion } from './state-values.ts'
+export { readOlder, type OlderEntries } from './replica.ts'
 export { ProblemError } from './problem-error.ts'
 export {
   beginPairingSchema,
@@ -43,9 +43,9 @@ export {
   type SnapshotReason,
   type TextFrame,
 } from './protocol/frames.ts'
-export { payloadToWire, type PayloadType } from './protocol/payload-names.ts'
+export { payloadToWire, type PayloadType } from './protocol/wire-snapshot.ts'
 export { permissionSchema } from './protocol/state-values.ts'
-export { problemSchema, type Problem } from './protocol/problem.ts'
+export { problemSchema, type Problem } from './protocol/frames.ts'
 export {
   acceptedSchema,
   cancelSchema,
@@ -127,7 +127,7 @@ export { RemoteSession, type RemoteSessionOptions } from './remote-session.ts'
 export { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
 export { Replica } from './replica.ts'
 export { RestClient, type ChangeOptions, type ServerAddress } from './rest-client.ts'
-export { SessionCommands } from './session-commands.ts'
+export { SessionCommands } from './session-handle.ts'
 export type {
   RequestAnswer,
   Choice,
@@ -152,4 +152,4 @@ export {
   type WaitingFor,
 } from './state-values.ts'
 export { memoryStorage, type CommandStorage, type SentCommand } from './unacknowledged.ts'
-export type { WakeUps } from './wake-ups.ts'
+export type { WakeUps } from './reconnect.ts'

@@ -1,4 +1,4 @@
-import type { Problem } from './protocol/problem.ts'
+import type { Problem } from './protocol/frames.ts'
 
 /** A request or command that was rejected or could not be sent. `problem` is the server's answer. */
 export class ProblemError extends Error {

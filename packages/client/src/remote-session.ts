@@ -1,9 +1,8 @@
 import { newId, type DiskLine, type Transcript } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
-import { Conversation, type Connect, type Socket } from './conversation.ts'
-import type { Incoming } from './incoming.ts'
-import { readOlder } from './older-entries.ts'
+import { Conversation, type Connect, type Socket, type Incoming } from './conversation.ts'
+import { readOlder, Replica } from './replica.ts'
 import { localProblem, ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
 import {
@@ -16,21 +15,19 @@ import {
   type ServerFrame,
 } from './protocol/frames.ts'
 import type { StateKey } from './protocol/state-values.ts'
-import { afterEnd } from './reconnect.ts'
-import { Replica } from './replica.ts'
+import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
-import { SessionCommands } from './session-commands.ts'
-import type {
-  ClosedReason,
-  ConnectionStatus,
-  PresenceNews,
-  RunOptions,
-  SessionChange,
-  SessionHandle,
+import {
+  SessionCommands,
+  type ClosedReason,
+  type ConnectionStatus,
+  type PresenceNews,
+  type RunOptions,
+  type SessionChange,
+  type SessionHandle,
 } from './session-handle.ts'
 import type { StateValues } from './state-values.ts'
 import { memoryStorage, Unacknowledged, type CommandStorage, type SentCommand } from './unacknowledged.ts'
-import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
 export interface RemoteSessionOptions extends ServerAddress {
   sessionId: string

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { localProblem, ProblemError } from './problem-error.ts'
-import { problemSchema, type Problem } from './protocol/problem.ts'
+import { problemSchema, type Problem } from './protocol/frames.ts'
 import {
   acceptedSchema,
   eventPageSchema,

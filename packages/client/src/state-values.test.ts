@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { stateKeys, stateValueSchemas, type WireStateValues } from './protocol/state-values.ts'
-import { readStateValue, type StateValues } from './state-values.ts'
+import { readStateValue, isQuestion, type StateValues } from './state-values.ts'
 
 const waiting = { id: 'q-1', delivery: 'follow-up', message: 'And then?', held: false } as const
 const input = { file_path: 'a.ts', nested_names: { stay_as_they: 'are' } }
@@ -72,4 +72,16 @@ describe('the value of a state key', () => {
   test('is undefined if the server has no model', () => {
     expect(readStateValue('config', {})).toEqual({ model: null, thinkingLevel: null, mode: null })
   })
+})
+
+const option = (kind: 'answer' | 'allow_once') => ({ optionId: kind, label: kind, kind })
+
+test('a request with choices is a question, and so is one from ask_user', () => {
+  expect(isQuestion({ tool: 'plan', options: [option('answer')] })).toBe(true)
+  expect(isQuestion({ tool: 'ask_user', options: [] })).toBe(true)
+})
+
+test('a permission request is not a question, even without options', () => {
+  expect(isQuestion({ tool: 'bash', options: [option('allow_once')] })).toBe(false)
+  expect(isQuestion({ tool: 'bash', options: [] })).toBe(false)
 })

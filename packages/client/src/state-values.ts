@@ -1,5 +1,5 @@
 import type { InboxHold, ModelReference, PermissionRequestRecord, PlanRecord, WaitingMessage } from '@tapetree/session'
-import { payloadFromWire } from './protocol/payload-names.ts'
+import { payloadFromWire } from './protocol/wire-snapshot.ts'
 import { stateValueSchemas, type StateKey, type WireStateValues } from './protocol/state-values.ts'
 
 /** The values of `state(key)`, by key. */
@@ -119,4 +119,9 @@ function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for
     default:
       return waiting satisfies never
   }
+}
+
+/** Whether a request asks the user for text. Any other request asks for permission, which typed text does not grant. */
+export function isQuestion({ tool, options }: Pick<OpenQuestion, 'tool' | 'options'>): boolean {
+  return tool === 'ask_user' || options.some(({ kind }) => kind === 'answer')
 }

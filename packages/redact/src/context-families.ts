@@ -1,5 +1,4 @@
-import { charactersOf } from './character-set.ts'
-import type { NameShape, SecretFamily } from './family.ts'
+import { charactersOf, type NameShape, type SecretFamily } from './family.ts'
 import { isBasicCredentials, isPlaceholder, looksLikePassword, looksRandom } from './value-shape.ts'
 
 // Between a name and its value: a closing quote, a type, what assigns, an opening quote. Quotes may be escaped.

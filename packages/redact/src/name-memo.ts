@@ -1,5 +1,4 @@
-import { charactersOf, codeAt, isIn, type CharacterSet } from './character-set.ts'
-import type { NameShape } from './family.ts'
+import { charactersOf, codeAt, isIn, type CharacterSet, type NameShape } from './family.ts'
 
 /**
  * Rejects anchors inside names without running a pattern. A name such as `tokentokentoken` contains many anchors, and what follows it

@@ -1,9 +1,6 @@
-import { redactJson } from './redact-json.ts'
-import { redactText } from './redact.ts'
 import { ByteStream, TextStream, type RedactingByteStream, type RedactingStream } from './redacting-stream.ts'
-import type { RedactionPolicy } from './redaction-policy.ts'
+import { secretsOf, type RedactionPolicy } from './redaction-policy.ts'
 import { scannersFor, type Scanner } from './scanner.ts'
-import { secretsOf } from './known-values.ts'
 
 /** The one step between what was said and what is kept. */
 export interface Redactor {
@@ -40,4 +37,99 @@ function redactBytes(bytes: Uint8Array, scanners: readonly Scanner[]): Uint8Arra
 /** What is secret where nobody says more: what our own environment calls so. */
 export function defaultPolicy(): RedactionPolicy {
   return { secrets: secretsOf(process.env) }
+}
+
+/**
+ * The value with all its strings redacted, keys included. What must come back as it was stays: what belongs to a provider, ids, hashes
+ * and pictures. The same object is given back where nothing changed.
+ */
+function redactJson<T>(value: T, scanners: readonly Scanner[]): T {
+  return redactValue(value, { scanners, key: '' }) as T
+}
+
+interface Place {
+  scanners: readonly Scanner[]
+  /** What the value is called, for a secret may be known by its name. */
+  key: string
+}
+
+function redactValue(value: unknown, place: Place): unknown {
+  if (typeof value === 'string') return redactString(value, place)
+  if (Array.isArray(value)) {
+    const items = value.map((item) => redactValue(item, place))
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return redactObject(value as Record<string, unknown>, place.scanners)
+}
+
+function redactObject(object: Record<string, unknown>, scanners: readonly Scanner[]): Record<string, unknown> {
+  if (isPicture(object)) return object
+  const entries = Object.entries(object)
+  const redacted = entries.map(([key, value]): [string, unknown] => [
+    redactText(key, scanners),
+    isOpaque(key, value) ? value : redactValue(value, { scanners, key }),
+  ])
+  const isSame = redacted.every(([key, value], index) => key === entries[index]?.[0] && value === entries[index][1])
+  return isSame ? object : fromEntries(redacted)
+}
+
+function redactString(text: string, { scanners, key }: Place): string {
+  // As it would stand in the text of the JSON, where a secret is known by the name before it.
+  if (key !== '' && text.length <= maxNamedLength && isOneWord(text)) {
+    const lead = `${key}: "`
+    const named = redactText(`${lead}${text}"`, scanners)
+    if (named.startsWith(lead)) return named.slice(lead.length, -1)
+  }
+  return redactText(text, scanners)
+}
+
+const maxNamedLength = 4200
+
+function isOneWord(text: string): boolean {
+  return text.length >= 6 && !/[\s"'\\]/.test(text)
+}
+
+const opaqueKeys = new Set([
+  ...['signature', 'thoughtSignature', 'thought_signature', 'providerMetadata', 'provider_metadata', 'providerOptions'],
+  ...['encrypted_content', 'encryptedContent', 'redactedData', 'redacted_data'],
+  ...['id', 'toolUseId', 'tool_use_id', 'callId', 'call_id', 'runId', 'run_id', 'submissionId', 'submission_id'],
+  ...['parentId', 'parent_id', 'sha256'],
+])
+
+/** What a provider signed or encrypted, and what things are found by. Only a value of the kind that it must be is taken for it. */
+function isOpaque(key: string, value: unknown): boolean {
+  return opaqueKeys.has(key) && (typeof value !== 'string' || !/\s/.test(value))
+}
+
+/** `{ type: 'base64', mediaType, data }`, also as providers and MCP servers spell it. */
+function isPicture(object: Record<string, unknown>): boolean {
+  const mediaType = object['mediaType'] ?? object['media_type'] ?? object['mimeType']
+  return typeof object['data'] === 'string' && typeof mediaType === 'string' && object['type'] !== 'url'
+}
+
+/** Two keys that have become the same are both kept. */
+function fromEntries(entries: readonly [string, unknown][]): Record<string, unknown> {
+  const object: Record<string, unknown> = {}
+  for (const [key, value] of entries) {
+    let free = key
+    for (let count = 2; Object.hasOwn(object, free); count++) free = `${key} ${count}`
+    Object.defineProperty(object, free, { value, enumerable: true, writable: true, configurable: true })
+  }
+  return object
+}
+
+/** The text with every secret replaced by a marker such as `[redacted: github-token]`. Redacting twice changes nothing. */
+function redactText(text: string, scanners: readonly Scanner[]): string {
+  return scanners.reduce((before, scanner) => {
+    const { output } = scanner.scan({
+      text: before,
+      offset: 0,
+      from: 0,
+      afterSecret: -1,
+      isWhole: true,
+    })
+    // Where nothing was found, the same string is not held twice.
+    return output === before ? before : output
+  }, text)
 }

@@ -1,11 +1,17 @@
-import { charactersOf, codeAt, isIn, type CharacterSet } from './character-set.ts'
+import {
+  charactersOf,
+  codeAt,
+  isIn,
+  maxLookBehind,
+  type CharacterSet,
+  type NameShape,
+  type SecretFamily,
+} from './family.ts'
 import { AnchorAutomaton, type Hit } from './anchor-automaton.ts'
 import { families } from './families.ts'
-import { maxLookBehind, type NameShape, type SecretFamily } from './family.ts'
 import { NameMemo } from './name-memo.ts'
-import { formsOf, minLength } from './known-values.ts'
+import { formsOf, minLength, allowanceOf, type RedactionPolicy } from './redaction-policy.ts'
 import { partialPattern } from './partial-pattern.ts'
-import { allowanceOf, type RedactionPolicy } from './redaction-policy.ts'
 
 /** Where a scan stands in a text. */
 export interface ScanPosition {

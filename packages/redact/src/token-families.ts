@@ -1,5 +1,4 @@
-import { charactersOf } from './character-set.ts'
-import type { SecretFamily } from './family.ts'
+import { charactersOf, type SecretFamily } from './family.ts'
 import { hasTokenHeader } from './value-shape.ts'
 
 /**

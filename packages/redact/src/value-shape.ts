@@ -1,5 +1,5 @@
 import { AnchorAutomaton } from './anchor-automaton.ts'
-import { charactersOf, codeAt, isIn } from './character-set.ts'
+import { charactersOf, codeAt, isIn } from './family.ts'
 
 /** What tells a random value from a word, a name in code, a path or a placeholder. */
 

@@ -8,7 +8,7 @@ export {
   type TokenRecord,
   type TokenStoreOptions,
 } from './auth/token-store.ts'
-export type { AgentSummary, ApiParts } from './http/api-parts.ts'
+export type { AgentSummary, ApiParts } from './http/app.ts'
 export { folderInside } from './http/bodies/list-files.ts'
 export type { RouteAccess, AppEnv, DeclaredRoute, Routes } from './http/app.ts'
 export { AgentDriver, type AgentDriverOptions } from './drivers/agent-driver.ts'

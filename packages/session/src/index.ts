@@ -83,7 +83,7 @@ export {
 } from './line/message.ts'
 export { Player, type PlayerClock, type PlayerPosition, type PlayOptions } from './view/player.ts'
 export { Queue } from './store/queue.ts'
-export type { QueuedMessage, QueueFile } from './state/queue-file.ts'
+export type { QueuedMessage, QueueFile } from './state/inbox.ts'
 export type {
   AttemptRecord,
   DamageRecord,
@@ -124,7 +124,7 @@ export type {
 export type { Damage, OpenRun } from './state/session-state.ts'
 export type { AppendContext } from './log/session-writer.ts'
 export type { SessionSnapshot, SnapshotOptions } from './store/snapshot.ts'
-export { foldOfTranscript } from './view/transcript-fold.ts'
+export { foldOfTranscript } from './view/transcript.ts'
 export { SessionStore, type CreateOptions, type OpenOptions, type SessionStoreOptions } from './store/session-store.ts'
 export { MemoryLogStore, memoryStore } from './stores/memory/memory-store.ts'
 export {

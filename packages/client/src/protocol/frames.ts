@@ -1,8 +1,20 @@
 import { z } from 'zod'
 import { operationNames } from './command.ts'
-import { problemSchema, type Problem } from './problem.ts'
 import type { StateKey, WireStateValues } from './state-values.ts'
 import type { WireSnapshot } from './wire-snapshot.ts'
+
+/** A problem (RFC 9457): the body of every failed request, and `error` of every rejected command. */
+export const problemSchema = z.object({
+  /** The kind of problem, such as `session-busy`, for programs. */
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  instance: z.string().optional(),
+})
+
+/** Problems may have more members, such as the client that answered first. */
+export type Problem = z.infer<typeof problemSchema> & Record<string, unknown>
 
 export const subprotocol = 'tapetree.v1'
 

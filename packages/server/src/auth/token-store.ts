@@ -7,8 +7,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
-import { RequestProblem } from '../util/problem-error.ts'
-import { emitWarning } from '../util/emit-warning.ts'
+import { RequestProblem, emitWarning } from '../util/problem-error.ts'
 import { roles, type Role } from './operation-roles.ts'
 
 /** A token's record. Only the holder has the token itself. */

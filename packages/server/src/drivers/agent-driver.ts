@@ -11,9 +11,8 @@ import {
   type DiskLine,
 } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { emitWarning } from '../util/emit-warning.ts'
+import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
-import { RequestProblem } from '../util/problem-error.ts'
 
 export interface AgentDriverOptions {
   agent: AgentSession

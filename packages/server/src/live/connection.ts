@@ -1,7 +1,7 @@
 import type { AttachRequest, ServerFrame } from '@tapetree/client'
 import { textFrame, type FlyingPart, type InFlight } from './in-flight.ts'
 import type { RecentLines } from './recent-lines.ts'
-import type { StateBoard } from './state-board.ts'
+import type { StateBoard } from './state-values.ts'
 
 /** The destination of frames: a socket, a streaming response, a test. */
 export interface Sink {

@@ -1,7 +1,7 @@
 import { limits } from '@tapetree/client'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { InFlight, textFrame, type FlyingPart } from './in-flight.ts'
+import { InFlight, textFrame, fitFrame, type FlyingPart } from './in-flight.ts'
 
 interface Frame {
   type: 'delta' | 'partial'
@@ -98,4 +98,26 @@ describe('text in flight', () => {
     reader.read(say(8, 'i'))
     expect([reader.text, reader.end]).toEqual(['abc??fghi', 9])
   })
+})
+
+const shorten = (text: string): string => text.slice(0, 10)
+
+test('items that fit are unchanged', () => {
+  expect(fitFrame(['a'.repeat(1000), 'b'], { shorten })).toEqual(['a'.repeat(1000), 'b'])
+})
+
+test('if not all fit, each is shortened', () => {
+  const long = Array.from({ length: 20 }, () => 'a'.repeat(10_000))
+  expect(fitFrame(long, { shorten })).toEqual(long.map(shorten))
+})
+
+test('if even that does not fit, the first are listed', () => {
+  const many = Array.from({ length: 100_000 }, (_, index) => `number ${index}`)
+  const listed = fitFrame(many, { shorten })
+  expect(listed).toEqual(many.slice(0, listed.length).map(shorten))
+  expect(Buffer.byteLength(JSON.stringify(listed))).toBeLessThanOrEqual(limits.maxFrameBytes / 4 + 1)
+})
+
+test('an item that is too long for a frame is not listed', () => {
+  expect(fitFrame(['\u0000'.repeat(limits.maxFrameBytes)])).toEqual([])
 })

@@ -1,7 +1,7 @@
-import { payloadToWire, type WireStateValues } from '@tapetree/client'
+import { payloadToWire, type WireStateValues, type Attached, type StateKey } from '@tapetree/client'
 import type { Session, StoppedRun } from '@tapetree/session'
 import type { DriverEvent, SessionDriver } from './driver.ts'
-import { fitFrame, cutWhole } from './fit-frame.ts'
+import { fitFrame, cutWhole } from './in-flight.ts'
 
 /** Why a run pauses. */
 export type Pause = Extract<DriverEvent, { type: 'auto_retry_start' | 'auto_compaction_start' }>
@@ -86,4 +86,43 @@ function withShortText(listed: ListedMessage): ListedMessage {
 
 function withoutInput({ input, ...question }: OpenQuestion): OpenQuestion {
   return input === undefined ? question : { ...question, truncated: true }
+}
+
+export interface BoardValue {
+  value: unknown
+  rev: number
+  bytes: Buffer
+}
+
+/** Values of which only the latest counts. Each change has a revision. */
+export class StateBoard {
+  readonly #values = new Map<StateKey, BoardValue & { json: string }>()
+  #rev = 0
+
+  get rev(): number {
+    return this.#rev
+  }
+
+  /** Returns whether the value changed. */
+  set<Key extends StateKey>(key: Key, value: WireStateValues[Key]): boolean {
+    const json = JSON.stringify(value)
+    if (this.#values.get(key)?.json === json) return false
+    const rev = ++this.#rev
+    const bytes = Buffer.from(`{"type":"state","data":{"key":${JSON.stringify(key)},"value":${json}},"rev":${rev}}`)
+    this.#values.set(key, { value, rev, bytes, json })
+    return true
+  }
+
+  get<Key extends StateKey>(key: Key): WireStateValues[Key] | undefined {
+    return this.#values.get(key)?.value as WireStateValues[Key] | undefined
+  }
+
+  /** Values newer than a revision, oldest change first. */
+  newerThan(rev: number): BoardValue[] {
+    return [...this.#values.values()].filter((each) => each.rev > rev).sort((left, right) => left.rev - right.rev)
+  }
+
+  all(): Attached['state'] {
+    return Object.fromEntries([...this.#values].map(([key, { value, rev }]) => [key, { value, rev }]))
+  }
 }

@@ -2,9 +2,8 @@ import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent'
 import type { WireStateValues } from '@tapetree/client'
 import { SessionError, type LogLine, type Owner, type Session, type SessionStore } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { emitWarning } from '../util/emit-warning.ts'
+import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'
-import { RequestProblem } from '../util/problem-error.ts'
 
 export interface WatchedDriverOptions {
   store: SessionStore

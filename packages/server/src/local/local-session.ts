@@ -23,12 +23,11 @@ import {
 } from '@tapetree/client'
 import { newId, type Transcript } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { emitWarning } from '../util/emit-warning.ts'
+import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { Connection, Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { lineAt, linesBefore } from './local-session-lines.ts'
-import { RequestProblem } from '../util/problem-error.ts'
+import { lineAt, linesBefore } from './local-session-read-only.ts'
 
 export interface LocalSessionOptions {
   sessions: Pick<LiveSessions, 'get'>

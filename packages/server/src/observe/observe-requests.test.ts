@@ -2,8 +2,7 @@ import { Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createLog } from './log.ts'
-import { Metrics } from './metrics.ts'
-import { observeRequests } from './observe-requests.ts'
+import { Metrics, observeRequests } from './metrics.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

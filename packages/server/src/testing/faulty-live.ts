@@ -3,7 +3,7 @@ import type { Sink } from '../live/connection.ts'
 import { InFlight } from '../live/in-flight.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import { RecentLines, type OutgoingLine } from '../live/recent-lines.ts'
-import { StateBoard, type BoardValue } from '../live/state-board.ts'
+import { StateBoard, type BoardValue } from '../live/state-values.ts'
 import type { Fault } from './fault.ts'
 
 /** Injects one bug into a live session, before it has observers. */

@@ -58,3 +58,8 @@ function titleOf(type: string): string {
   const words = type.replaceAll('-', ' ')
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`
 }
+
+/** Reports an error that no caller can handle, as a warning of the process. */
+export function emitWarning(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error))
+}

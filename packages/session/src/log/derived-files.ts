@@ -1,6 +1,6 @@
 import { checkpointSize, writeCheckpoint } from './checkpoint.ts'
 import type { WritableLog } from './log-store.ts'
-import { queueFileOf } from '../state/queue-file.ts'
+import { queueFileOf } from '../state/inbox.ts'
 import { sessionInfoOf } from '../state/session-info.ts'
 import type { SessionReader } from './session-reader.ts'
 import { UnreadError } from '../state/tree.ts'

@@ -1,5 +1,5 @@
 import { SessionError } from '../errors.ts'
-import { queuedMessageOf, type QueuedMessage } from '../state/queue-file.ts'
+import { queuedMessageOf, type QueuedMessage } from '../state/inbox.ts'
 import type { Session } from './session.ts'
 
 /** The part of the store that a queue uses. */

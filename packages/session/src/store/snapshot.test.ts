@@ -5,8 +5,7 @@ import type { DiskLine, Line } from '../line/line.ts'
 import { text, type Content } from '../line/message.ts'
 import type { Session } from './session.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
-import { foldOfTranscript } from '../view/transcript-fold.ts'
-import { emptyTranscript, reduceTranscript, type Transcript } from '../view/transcript.ts'
+import { foldOfTranscript, emptyTranscript, reduceTranscript, type Transcript } from '../view/transcript.ts'
 
 type Step =
   | 'prompt'

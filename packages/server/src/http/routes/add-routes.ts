@@ -1,5 +1,4 @@
-import type { ApiParts } from '../api-parts.ts'
-import type { Routes } from '../app.ts'
+import type { ApiParts, Routes } from '../app.ts'
 import { addBlobs } from './blobs.ts'
 import { addDocumentation } from './documentation.ts'
 import { addEvents } from './events.ts'

@@ -1,14 +1,15 @@
-import { eventPageSchema, eventQuerySchema, streamQuerySchema } from '@tapetree/client'
+import { eventPageSchema, eventQuerySchema, streamQuerySchema, type AttachRequest, type Cursor } from '@tapetree/client'
 import { systemClock, type Clock } from '@tapetree/agent'
-import type { Session, LogLine } from '@tapetree/session'
+import { newId, type Session, type LogLine } from '@tapetree/session'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSessions } from '../../live/live-sessions.ts'
-import type { ApiParts } from '../api-parts.ts'
-import type { AppEnv, Routes } from '../app.ts'
+import type { ApiParts, AppEnv, Routes } from '../app.ts'
 import { readSession, sessionParameter } from './parameters.ts'
-import { cursorOf, streamSession } from '../bodies/session-stream.ts'
-import { eventStreamHeaders } from '../sse.ts'
+import { eventStreamHeaders, EventStream, type EventStreamOptions } from '../sse.ts'
+import type { Connection, Sink } from '../../live/connection.ts'
+import type { LiveSession } from '../../live/live-session.ts'
+import { RequestProblem } from '../../util/problem-error.ts'
 
 const ndjson = 'application/x-ndjson'
 
@@ -170,4 +171,85 @@ async function linesBefore(session: Session, before: number, limit: number): Pro
     while (bytes > maxPageBytes && lines.length > 1) bytes -= lines.shift()?.length ?? 0
   }
   return lines
+}
+
+interface SessionStreamRequest extends Pick<EventStreamOptions, 'clock' | 'signal'> {
+  after?: Cursor
+  window?: number
+  deltas: boolean
+  clientId?: string
+}
+
+/** Uses the same connection as a WebSocket. A log line has its cursor as id; other events are named by type. */
+async function streamSession(open: () => Promise<LiveSession>, request: SessionStreamRequest): Promise<EventStream> {
+  const { after, window, deltas, clientId = `stream-${newId()}` } = request
+  const attach: AttachRequest = {
+    client: { id: clientId, kind: 'stream' },
+    deltas,
+    ...(after && { after }),
+    ...(window !== undefined && { window }),
+  }
+  let attached: Attached | undefined
+  const stream = new EventStream({
+    clock: request.clock,
+    signal: request.signal,
+    onDrain: () => attached?.connection.pump(),
+    onPing: () => attached?.live.presence.renew(clientId),
+    onClose: () => attached?.live.detach(attached.connection),
+  })
+  attached = await attachTo(open, attach, sinkOf(stream)).catch((error: unknown) => {
+    stream.close()
+    throw error
+  })
+  if (stream.isClosed) attached.live.detach(attached.connection)
+  return stream
+}
+
+interface Attached {
+  live: LiveSession
+  connection: Connection
+}
+
+/** Retries if more lines arrive than are kept while the snapshot is made, or if the session is closed. */
+async function attachTo(open: () => Promise<LiveSession>, request: AttachRequest, sink: Sink): Promise<Attached> {
+  for (let tries = 0; tries < 5; tries++) {
+    const live = await open()
+    const connection = live.attach(request, sink, await live.prepare(request))
+    if (connection !== 'not-prepared') return { live, connection }
+  }
+  throw new RequestProblem(503, 'too-busy', 'The session changes too quickly to attach. Try again.')
+}
+
+function sinkOf(stream: EventStream): Sink {
+  return {
+    get buffered() {
+      return stream.buffered
+    },
+    send(frame) {
+      const data = frame.toString()
+      const parsed = JSON.parse(data) as Frame
+      if (typeof parsed.seq === 'number') stream.send({ id: eventIdOf(parsed), data })
+      else stream.send({ event: parsed.type, data })
+    },
+    close: () => stream.close(),
+  }
+}
+
+interface Frame {
+  type: string
+  seq?: number
+  crc?: unknown
+  line_crc?: unknown
+  count?: number
+}
+
+function eventIdOf({ seq = 0, crc, line_crc, count = 1 }: Frame): string {
+  const known = typeof crc === 'string' ? crc : typeof line_crc === 'string' ? line_crc : ''
+  return `${seq + count - 1}-${known}`
+}
+
+/** The cursor in `Last-Event-ID`; undefined if it has none. */
+function cursorOf(eventId: string | undefined): Cursor | undefined {
+  const found = /^(\d{1,15})-([0-9A-Za-z]{0,64})$/.exec(eventId ?? '')
+  return found ? { seq: Number(found[1]), crc: found[2] ?? '' } : undefined
 }

@@ -1,6 +1,5 @@
 import { healthSchema, readinessSchema } from '@tapetree/client'
-import type { ApiParts } from '../api-parts.ts'
-import type { Routes } from '../app.ts'
+import type { ApiParts, Routes } from '../app.ts'
 import { json } from '../responses.ts'
 import { createRoute, z } from '@hono/zod-openapi'
 import { RequestProblem } from '../../util/problem-error.ts'

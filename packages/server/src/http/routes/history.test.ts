@@ -3,7 +3,7 @@ import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/
 import { memoryStore, text } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { ApiParts } from '../api-parts.ts'
+import type { ApiParts } from '../app.ts'
 import { askingGate } from '../testing/asking-gate.ts'
 import { TestApi, type TestApiOptions } from '../testing/test-api.ts'
 

@@ -10,8 +10,7 @@ import { SessionError, type Session, type WaitingMessage } from '@tapetree/sessi
 import { z } from 'zod'
 import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
-import { commandHeaders, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
-import { resultOf } from '../effect.ts'
+import { commandHeaders, partsOf, perform, wasDone, resultOf, type CommandRequest } from '../command.ts'
 import { changedMeanwhile, etagOf, namesTag, json, jsonBody } from '../responses.ts'
 import { readSession, messageParameters, sessionParameter } from './parameters.ts'
 

@@ -17,10 +17,17 @@ import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
-import type { ApiParts } from '../api-parts.ts'
-import type { AppEnv, Routes } from '../app.ts'
-import { clientOf, commandHeaders, commandIdOf, partsOf, perform, wasDone, type CommandRequest } from '../command.ts'
-import { resultOf } from '../effect.ts'
+import type { ApiParts, AppEnv, Routes } from '../app.ts'
+import {
+  clientOf,
+  commandHeaders,
+  commandIdOf,
+  partsOf,
+  perform,
+  wasDone,
+  resultOf,
+  type CommandRequest,
+} from '../command.ts'
 import { changedMeanwhile, namesTag, json, jsonBody } from '../responses.ts'
 import { folderInside } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'

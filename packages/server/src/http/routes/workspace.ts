@@ -11,8 +11,7 @@ import {
   type ModelList,
 } from '@tapetree/client'
 import type { ListedModel, LoadedSettings, Origin } from '@tapetree/agent'
-import type { ApiParts } from '../api-parts.ts'
-import type { Routes } from '../app.ts'
+import type { ApiParts, Routes } from '../app.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { folderInside, completeFiles, listFolders } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'

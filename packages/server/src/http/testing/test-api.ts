@@ -7,8 +7,7 @@ import { AgentDriver } from '../../drivers/agent-driver.ts'
 import type { SlashCommand } from '../../live/driver.ts'
 import { LiveSessions } from '../../live/live-sessions.ts'
 import { addRoutes } from '../routes/add-routes.ts'
-import type { ApiParts } from '../api-parts.ts'
-import { Routes, type AppEnv } from '../app.ts'
+import { Routes, type ApiParts, type AppEnv } from '../app.ts'
 import { faultsOf, routeFor } from './checked-response.ts'
 
 export interface TestApiOptions {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Script } from 'node:vm'
 import { afterAll, describe, expect, test } from 'vitest'
-import { routes as declaredIn } from './testing/rest-reference.ts'
-import { explorerScript } from './explorer.ts'
-import { TestApi } from './testing/test-api.ts'
+import { routes as declaredIn } from '../testing/rest-reference.ts'
+import { explorerScript } from './documentation.ts'
+import { TestApi } from '../testing/test-api.ts'
 
 const api = new TestApi()
 afterAll(() => api.close())
@@ -63,7 +63,7 @@ describe('the OpenAPI document', () => {
   })
 
   test('matches the reference page', () => {
-    const page = readFileSync(new URL('../../../../docs/reference/rest.md', import.meta.url), 'utf8')
+    const page = readFileSync(new URL('../../../../../docs/reference/rest.md', import.meta.url), 'utf8')
     expect(plain(page)).toContain(plain(declaredIn(api.routes.declared)))
   })
 })
