@@ -1,7 +1,6 @@
 import { exitCodes, type ExitCode } from './command-line/exit-code.ts'
-import { write, OutputError, type Io } from './command-line/io.ts'
+import { write, OutputError, stylesFor, type Io } from './command-line/io.ts'
 import { parse, wantsJson } from './command-line/parse.ts'
-import { stylesFor } from './command-line/color.ts'
 import { Failure, failureJson } from './command-line/failure.ts'
 import { harmless } from './text/harmless.ts'
 import type { CommandSpec } from './command-line/command.ts'

@@ -1,9 +1,7 @@
-import { stylesFor, type Styles } from './color.ts'
-import type { CommandSpec } from './command.ts'
-import { optionForm, optionText, positionalForm, shownOptions, summaryOf, usageOf } from './command-usage.ts'
+import { stylesFor, type Styles, type Io, type Output } from './io.ts'
+import { commonOptions, type CommandSpec, type OptionSpec, type PositionalSpec } from './command.ts'
 import { didYouMean } from '../text/did-you-mean.ts'
 import { usageFailure } from './failure.ts'
-import type { Io, Output } from './io.ts'
 
 export interface HelpOptions {
   commands: readonly CommandSpec[]
@@ -103,4 +101,48 @@ function noSuchCommand(path: readonly string[], commands: readonly CommandSpec[]
   const typed = path.join(' ')
   const known = commands.flatMap((each) => [each.path.join(' '), ...each.path.slice(0, 1)]).filter(Boolean)
   return usageFailure(`There is no command ${JSON.stringify(typed)}.${didYouMean(typed, known)}`)
+}
+
+/** `tapetree run [options] [prompt...]` */
+export function usageOf(spec: CommandSpec): string {
+  const options = (spec.options ?? []).some(({ hidden }) => hidden !== true) ? ['[options]'] : []
+  return ['tapetree', ...spec.path, ...options, ...(spec.positionals ?? []).map(positionalForm)].join(' ')
+}
+
+export function positionalForm({ name, required, many }: PositionalSpec): string {
+  const shown = many === true ? `${name}...` : name
+  return required === true ? `<${shown}>` : `[${shown}]`
+}
+
+/** `-m, --model <model>` */
+export function optionForm(option: OptionSpec): string {
+  const { name, short, value, optionalValue } = option
+  const named = short === undefined ? `--${name}` : `-${short}, --${name}`
+  if (value === undefined) return named
+  return optionalValue ? `${named} [${value}]` : `${named} <${value}>`
+}
+
+/** The description with choices, default and whether the option may be repeated. */
+export function optionText({ description, choices, many, default: otherwise }: OptionSpec): string {
+  const notes = [
+    ...(choices ? [choices.join(', ')] : []),
+    ...(otherwise === undefined ? [] : [`default: ${otherwise}`]),
+    ...(many === true ? ['may be repeated'] : []),
+  ]
+  return notes.length === 0 ? description : `${description} (${notes.join('; ')})`
+}
+
+/** The options of the command itself and those that every command has. */
+export function shownOptions({ options = [] }: CommandSpec): OptionSpec[] {
+  const common = commonOptions.filter(({ name }) => !options.some((own) => own.name === name))
+  return [...options.filter(({ hidden }) => hidden !== true), ...common]
+}
+
+export function commandName({ path }: CommandSpec): string {
+  return ['tapetree', ...path].join(' ')
+}
+
+/** Capitalizes the first letter, as in a list. */
+export function summaryOf({ summary }: CommandSpec): string {
+  return summary.slice(0, 1).toUpperCase() + summary.slice(1)
 }

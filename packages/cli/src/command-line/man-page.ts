@@ -1,13 +1,5 @@
 import type { CommandSpec } from './command.ts'
-import {
-  commandName,
-  optionForm,
-  optionText,
-  positionalForm,
-  shownOptions,
-  summaryOf,
-  usageOf,
-} from './command-usage.ts'
+import { commandName, optionForm, optionText, positionalForm, shownOptions, summaryOf, usageOf } from './help.ts'
 import { exitCodeMeanings } from './exit-code.ts'
 import { version } from './version.ts'
 

@@ -1,13 +1,5 @@
 import type { CommandSpec } from './command.ts'
-import {
-  commandName,
-  optionForm,
-  optionText,
-  positionalForm,
-  shownOptions,
-  summaryOf,
-  usageOf,
-} from './command-usage.ts'
+import { commandName, optionForm, optionText, positionalForm, shownOptions, summaryOf, usageOf } from './help.ts'
 import { exitCodeMeanings } from './exit-code.ts'
 
 /** `docs/reference/commands.md`. A test compares the file with this; `vitest -u` updates it. */

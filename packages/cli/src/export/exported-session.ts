@@ -1,6 +1,6 @@
 import type { Entry, Session, TreeNode } from '@tapetree/session'
 import { fitText } from '../text/display-width.ts'
-import { sessionTitle } from '../text/session-title.ts'
+import { sessionTitle } from '../text/describe-entry.ts'
 import { segmentsOf, type Segment } from '../sessions/segments.ts'
 import type { RedactionTally } from './redaction-tally.ts'
 

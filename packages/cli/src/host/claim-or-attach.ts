@@ -1,5 +1,5 @@
-import { RemoteSession, type ServerAddress } from '@tapetree/client'
-import type { Owner, Session } from '@tapetree/session'
+import { RemoteSession, type ServerAddress, type SessionHandle } from '@tapetree/client'
+import type { Owner, Session, SessionStore } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { once } from 'node:events'
 import { lstat } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { transportFor } from './transport.ts'
+import { ownedElsewhere } from './open-store.ts'
 
 export interface ClaimOrAttachOptions {
   /** Opens the session for writing or, if another process writes it, for reading. Called repeatedly: the owner may exit meanwhile. */
@@ -108,4 +109,29 @@ async function becomesReady(handle: RemoteSession): Promise<boolean> {
   } finally {
     stop()
   }
+}
+
+interface SessionChanges {
+  /** If this process may write the session. */
+  here: (session: Session) => Promise<unknown>
+  /** If another process writes it and answers. */
+  there: (handle: SessionHandle) => Promise<unknown>
+}
+
+/** Changes a session here, or through the process that has it open. */
+export async function changeSession(store: SessionStore, sessionId: string, changes: SessionChanges): Promise<void> {
+  const claim = (): Promise<Session> => store.open(sessionId)
+  const found = await claimOrAttach({ claim, client: { name: 'tapetree sessions' } })
+  if (found.type === 'there') {
+    try {
+      await changes.there(found.handle)
+    } finally {
+      await found.handle.close()
+    }
+    return
+  }
+  await using session = found.session
+  const { owner, readOnlyReason } = session
+  if (owner) throw ownedElsewhere(sessionId, readOnlyReason ?? owner.reason)
+  await changes.here(session)
 }

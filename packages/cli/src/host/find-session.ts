@@ -12,7 +12,7 @@ import { fitText } from '../text/display-width.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
-import { isEmptySession, sessionTitle, shortIds } from '../text/session-title.ts'
+import { isEmptySession, sessionTitle, shortIds } from '../text/describe-entry.ts'
 
 export interface FindSessionOptions {
   /** `last` is the newest conversation of this folder; if absent, of all folders. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { placesOf } from './places.ts'
 import { fakeHome, fakeModel } from '../testing/fake-home.ts'
-import { localSource, offeredModels } from './local-source.ts'
+import { localSource, offeredModels, listFiles } from './local-source.ts'
 import { openStore } from './open-store.ts'
 import { SessionHost } from './session-host.ts'
 import { surroundingsOf } from './surroundings.ts'
@@ -86,4 +86,20 @@ test('files match by start of path or name, substring, or letters in order', asy
   expect(await source.files('nothing')).toEqual([])
   await source.close()
   await store.close()
+})
+
+test('files that git ignores are skipped; without ripgrep, generated folders are skipped', async () => {
+  await using home = await fakeHome()
+  const { cwd } = home
+  for (const folder of ['.git', 'src/deep', 'build', 'node_modules'])
+    await mkdir(join(cwd, folder), { recursive: true })
+  for (const file of ['.git/HEAD', 'src/deep/a.ts', 'build/a.js', 'node_modules/b.js', '.env', 'own.log']) {
+    await writeFile(join(cwd, file), '')
+  }
+  await writeFile(join(cwd, '.gitignore'), 'build/\n*.log\n')
+  const expected = ['.env', '.gitignore', 'src/', 'src/deep/', 'src/deep/a.ts']
+  expect((await listFiles(cwd)).sort()).toEqual(expected)
+  const walked = await listFiles(cwd, { ripgrep: join(cwd, 'nowhere') })
+  expect(walked.sort()).toEqual([...expected, 'build/', 'build/a.js', 'own.log'].sort())
+  expect(await listFiles(join(cwd, 'missing'))).toEqual([])
 })

@@ -1,9 +1,12 @@
 import type { ModelReference, Session, SessionStore, TreeNode } from '@tapetree/session'
 import type { OfferedModel, SessionSource } from '../session-source.ts'
-import { changeSession } from './change-session.ts'
-import { FileMatches } from './list-files.ts'
+import { changeSession } from './claim-or-attach.ts'
 import type { SessionHost } from './session-host.ts'
 import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/agent'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { opendir } from 'node:fs/promises'
+import { join } from 'node:path'
 
 export interface LocalSourceOptions {
   host: SessionHost
@@ -77,4 +80,145 @@ function offered(model: ListedModel): OfferedModel {
     thinkingLevels,
     isUsable: key.type !== 'missing',
   }
+}
+
+interface ListFilesOptions {
+  /** Defaults to the bundled one; tests may pass another. */
+  ripgrep?: string
+}
+
+/** Folders with more entries are not read completely. */
+const maxListed = 100_000
+/** Without ripgrep it takes longer. */
+const maxWalked = 20_000
+const listMs = 10_000
+
+/** Folders of generated files, skipped even without a `.gitignore`. */
+const leftOut = ['.git', 'node_modules', 'target', '__pycache__']
+
+/** Ignore files also apply outside a repository, as for the agent's tools. */
+const fixedArguments = ['--no-config', '--no-messages', '--no-require-git', '--files', '--hidden', '--null']
+
+/** The paths below a folder, except those that `.gitignore` excludes. Folders end with `/`. Does not follow links. */
+export async function listFiles(root: string, options: ListFilesOptions = {}): Promise<string[]> {
+  try {
+    const program = options.ripgrep ?? (await import('@vscode/ripgrep')).rgPath
+    const files = await ripgrepFiles(program, root)
+    return [...foldersOf(files), ...files]
+  } catch {
+    return walk(root) // there is no ripgrep for this machine
+  }
+}
+
+async function ripgrepFiles(program: string, root: string): Promise<string[]> {
+  const globs = leftOut.map((name) => `--glob=!${name}`)
+  const child = spawn(program, [...fixedArguments, ...globs], {
+    cwd: root,
+    env: {},
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: listMs,
+  })
+  const ended = once(child, 'close')
+  const files: string[] = []
+  let rest = ''
+  child.stdout.setEncoding('utf8')
+  child.stdout.on('data', (text: string) => {
+    const parts = (rest + text).split('\0')
+    rest = parts.pop() ?? ''
+    files.push(...parts)
+    if (files.length >= maxListed) child.kill()
+  })
+  await ended
+  return files.slice(0, maxListed)
+}
+
+function foldersOf(files: readonly string[]): Set<string> {
+  const folders = new Set<string>()
+  for (const file of files) {
+    for (let end = file.lastIndexOf('/'); end > 0; end = file.lastIndexOf('/', end - 1)) {
+      const folder = file.slice(0, end + 1)
+      if (folders.has(folder)) break
+      folders.add(folder)
+    }
+  }
+  return folders
+}
+
+/** Breadth first, so that nearby files are found even if the limit is reached. */
+async function walk(root: string): Promise<string[]> {
+  const found: string[] = []
+  const folders = ['']
+  for (let folder = folders.shift(); folder !== undefined && found.length < maxWalked; folder = folders.shift()) {
+    // An unreadable folder adds no paths.
+    const entries = await opendir(join(root, folder)).catch(() => undefined)
+    if (!entries) continue
+    for await (const entry of entries) {
+      if (leftOut.includes(entry.name)) continue
+      const isFolder = entry.isDirectory()
+      const path = `${folder}${entry.name}${isFolder ? '/' : ''}`
+      found.push(path)
+      if (isFolder) folders.push(path)
+      if (found.length >= maxWalked) break
+    }
+  }
+  return found
+}
+
+const maxFound = 50
+/** Reuses a list while the user types. */
+const freshMs = 5000
+
+/** The paths below a folder that match the typed text. Skips hidden files unless the text begins with a dot. */
+class FileMatches {
+  readonly #root: string
+  #seen: Promise<string[]> | undefined
+  #seenAt = 0
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  async matching(typed: string): Promise<string[]> {
+    const wanted = typed.toLowerCase()
+    const hidden = /(?:^|\/)\./.test(typed)
+    const paths = await this.#paths()
+    return paths
+      .filter((path) => hidden || !/(?:^|\/)\./.test(path))
+      .map((path) => ({ path, rank: rankOf(path.toLowerCase(), wanted) }))
+      .filter(({ rank }) => rank < Infinity)
+      .sort(
+        (left, right) =>
+          left.rank - right.rank || left.path.length - right.path.length || (left.path < right.path ? -1 : 1),
+      )
+      .slice(0, maxFound)
+      .map(({ path }) => path)
+  }
+
+  #paths(): Promise<string[]> {
+    const now = Date.now()
+    if (!this.#seen || now - this.#seenAt > freshMs) {
+      this.#seen = listFiles(this.#root)
+      this.#seenAt = now
+    }
+    return this.#seen
+  }
+}
+
+/** Ranks matches: start of the path, start of the name, substring, then subsequence. */
+function rankOf(path: string, wanted: string): number {
+  if (path.startsWith(wanted)) return 0
+  const name = path.slice(path.lastIndexOf('/', path.length - 2) + 1)
+  if (name.startsWith(wanted)) return 1
+  if (path.includes(wanted)) return 2
+  return hasLetters(path, wanted) ? 3 : Infinity
+}
+
+function hasLetters(path: string, wanted: string): boolean {
+  let from = 0
+  for (const letter of wanted) {
+    const at = path.indexOf(letter, from)
+    if (at === -1) return false
+    from = at + letter.length
+  }
+  return true
 }

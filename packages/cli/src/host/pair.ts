@@ -4,9 +4,8 @@ import { connect } from 'node:tls'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
-import { connectionFailure } from './connection-failure.ts'
+import { connectionFailure, transportFor, type Way } from './transport.ts'
 import type { KnownServer } from './known-servers.ts'
-import { transportFor, type Way } from './transport.ts'
 
 /** A typed or pasted address. The code and the fingerprint follow the `#`. */
 export interface ServerLink {

@@ -5,6 +5,9 @@ import { connect as connectSocket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { checkServerIdentity, PeerCertificate } from 'node:tls'
 import { WebSocket } from 'ws'
+import { exitCodes } from '../command-line/exit-code.ts'
+import { Failure } from '../command-line/failure.ts'
+import { harmlessLine } from '../text/harmless.ts'
 
 /** How a server is reached. */
 export type Way =
@@ -58,7 +61,7 @@ function pinnedTo({ certificate, fingerprint }: Extract<Way, { type: 'pinned' }>
   }
 }
 
-export const wrongCertificateCode = 'ANOTHER_CERTIFICATE'
+const wrongCertificateCode = 'ANOTHER_CERTIFICATE'
 
 function wrongCertificate(): Error {
   return Object.assign(new Error('The server presents another certificate.'), { code: wrongCertificateCode })
@@ -91,3 +94,37 @@ function responseOf(message: IncomingMessage): Response {
   const body = hasBody ? (Readable.toWeb(message) as ReadableStream<Uint8Array>) : null
   return new Response(body, { status, statusText, headers })
 }
+
+/** Why a connection to a server failed: no answer, or an untrusted certificate. */
+export function connectionFailure(url: string, cause: unknown): Failure {
+  const shown = harmlessLine(url)
+  const code = certificateCode(cause)
+  if (code === undefined) {
+    return new Failure(exitCodes.notFound, `${shown} does not answer.`, {
+      type: 'unreachable',
+      why: 'The server may be down, or only reachable from its own machine.',
+      next: ['tapetree serve'],
+      cause,
+    })
+  }
+  return new Failure(exitCodes.configuration, `The certificate of ${shown} is not trusted (${code}).`, {
+    type: 'untrusted-certificate',
+    why: 'Nothing was sent. For a self-signed certificate, use the pairing link that the server prints.',
+    next: [`tapetree attach '${shown}/#pair=<code>&fingerprint=<fingerprint>'`],
+    cause,
+  })
+}
+
+/** Of the error or one of its causes. */
+function certificateCode(error: unknown): string | undefined {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const { code } = each as NodeJS.ErrnoException
+    if (code !== undefined && certificateCodes.test(code)) return code
+  }
+  return undefined
+}
+
+/** Named as in OpenSSL and Node. */
+const certificateCodes = new RegExp(
+  `CERT|^UNABLE_TO_(?:VERIFY|GET_ISSUER|DECODE_ISSUER)|^(?:INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH|PATH_LENGTH_EXCEEDED)$|^${wrongCertificateCode}$`,
+)

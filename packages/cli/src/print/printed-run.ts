@@ -1,16 +1,15 @@
-import type { SessionChange, SessionHandle } from '@tapetree/client'
+import type { SessionChange, SessionHandle, PromptResult as PromptOutcome } from '@tapetree/client'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 import { OutputError } from '../command-line/io.ts'
 import type { AnsweredPrompt } from './answer-prompt.ts'
-import { leftBehindIn } from './left-behind.ts'
+import { leftBehindIn } from './run-watch.ts'
 import { makePrinters, PacedPrinter, type Printers } from './make-printer.ts'
 import { openRun, runClientName, type OpenRun, type OpenRunOptions } from './open-run.ts'
-import { outcomeInLog } from './outcome-in-log.ts'
 import { PrintSession } from './print-session.ts'
 import { RequestRefuser } from './refuse-requests.ts'
 import { resultOf } from './run-result.ts'
-import type { PermissionRequest } from '@tapetree/session'
+import { fromDisk, type PermissionRequest, type DiskLine, type Line, type SessionStore } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 
 interface PrintedRunOptions extends Omit<OpenRunOptions, 'onProblem'> {
@@ -262,4 +261,35 @@ function untilIdle(handle: SessionHandle, { signal, onWaiting }: IdleOptions): P
 function isAtWork(handle: SessionHandle): boolean {
   const { run } = handle.transcript
   return handle.state('run')?.isBusy === true || (run !== null && leftBehindIn(handle) !== run.runId)
+}
+
+interface Sought {
+  sessionId: string
+  /** The id of the command. */
+  command: string
+  /** The last line before it was sent. */
+  after: number
+}
+
+/** Finds the outcome of a prompt whose answer was lost when its process exited: log lines name the command that caused them. */
+export async function outcomeInLog(
+  store: SessionStore,
+  { sessionId, command, after }: Sought,
+): Promise<PromptOutcome | undefined> {
+  await using session = await store.open(sessionId, { readOnly: true })
+  for await (const stored of session.lines({ after })) {
+    if (stored.type !== 'line') continue
+    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
+    const outcome = 'cause' in line && line.cause?.cmd === command ? outcomeOf(line) : undefined
+    if (outcome) return outcome
+  }
+  return undefined
+}
+
+function outcomeOf(line: Line): PromptOutcome | undefined {
+  if (line.type === 'submission' && line.submission.action === 'add') {
+    return { outcome: 'queued', run_id: null, message_id: line.submission.id }
+  }
+  const runId = line.type === 'message' ? line.message.runId : undefined
+  return runId === undefined ? undefined : { outcome: 'started', run_id: runId }
 }

@@ -1,7 +1,6 @@
 import type { Transcript, TranscriptItem, ToolCallPart } from '@tapetree/session'
-import { stylesFor, type Styles } from '../command-line/color.ts'
+import { stylesFor, write, type Styles, type Io } from '../command-line/io.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
-import { write, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'
 import { callArgument, contentText } from '../text/content-text.ts'
 import { fitText } from '../text/display-width.ts'

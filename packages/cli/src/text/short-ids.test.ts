@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shortIds } from './session-title.ts'
+import { shortIds } from './describe-entry.ts'
 
 test('ids are shortened as far as they stay distinct', () => {
   const short = shortIds(['0123456789-a', '0123456789-b', '0999', '0123456789-a'])

@@ -1,15 +1,17 @@
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, extname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import type { Io } from '../command-line/io.ts'
-import { startTourAgent, type TourAgent } from './tour-agent.ts'
-import type { TourNews } from './tour-news.ts'
+import { tests, tourPrompt, type TourNews } from './tour-script.ts'
 import type { TourTask } from './tour-process.ts'
 import type { Storyteller } from './storyteller.ts'
-import { tests, tourPrompt } from './tour-script.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 export interface TourOptions {
   /** Empty; the caller removes it. */
@@ -126,4 +128,35 @@ function brokenTour(why: string): Failure {
     type: 'tour-failed',
     next: ['tapetree doctor'],
   })
+}
+
+/** The agent process, as the tour sees it. */
+interface TourAgent {
+  readonly pid: number
+  readonly news: AsyncIterable<TourNews>
+  /** Like `kill -9`. Resolves when the process is gone. */
+  kill(): Promise<void>
+}
+
+function startTourAgent(task: TourTask, env: Readonly<Record<string, string | undefined>>): TourAgent {
+  const extension = extname(import.meta.url)
+  const program = fileURLToPath(new URL(`./tour-process${extension}`, import.meta.url))
+  const flags = extension === '.ts' ? ['-C', '@tapetree/source'] : []
+  const child = spawn(process.execPath, [...flags, program, JSON.stringify(task)], {
+    env: { PATH: env['PATH'], HOME: env['HOME'], TMPDIR: env['TMPDIR'] },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const closed = once(child, 'close')
+  return {
+    pid: child.pid ?? 0,
+    news: readNews(createInterface({ input: child.stdout })),
+    kill: async () => {
+      child.kill('SIGKILL')
+      await closed
+    },
+  }
+}
+
+async function* readNews(lines: AsyncIterable<string>): AsyncGenerator<TourNews> {
+  for await (const line of lines) yield JSON.parse(line) as TourNews
 }

@@ -1,8 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { stylesFor, type Styles } from '../command-line/color.ts'
+import { stylesFor, write, type Styles, type Io } from '../command-line/io.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
-import { write, type Io } from '../command-line/io.ts'
-import type { TourNews } from './tour-news.ts'
+import type { TourNews } from './tour-script.ts'
 
 /** Prints the tour at reading pace. */
 export class Storyteller {

@@ -1,8 +1,7 @@
 // The agent of the tour, in its own process so that it can be killed. Starts a session or resumes one.
 import { AgentSession, onlyModel, type Run } from '@tapetree/agent'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { newsOf, type TourNews } from './tour-news.ts'
-import { tourModel, tourPrompt, type TourPace } from './tour-script.ts'
+import { newsOf, tourModel, tourPrompt, type TourNews, type TourPace } from './tour-script.ts'
 
 /** Its first argument. */
 export interface TourTask {

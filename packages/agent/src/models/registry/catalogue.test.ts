@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { knownModels } from '../known-models.ts'
 import { thinkingLevels } from '../model.ts'
 import { costAt } from '../model-prices.ts'
-import { catalogueModels, catalogueProviders } from './catalogue.ts'
-import { loadCataloguePrices } from './catalogue-prices.ts'
+import { catalogueModels, catalogueProviders, loadCataloguePrices } from './catalogue.ts'
 import { modelIdPattern } from './provider-additions.ts'
 
 const today = new Date('2026-11-15T12:00:00Z')

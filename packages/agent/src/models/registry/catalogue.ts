@@ -1,6 +1,8 @@
 import { hosts, type Host, type ProviderApi } from '../hosts.ts'
 import { knownModels, type KnownModel } from '../known-models.ts'
 import type { ModelInfo } from './model-info.ts'
+import type { calcPrice, ModelPrice } from '@pydantic/genai-prices'
+import type { ModelPrices } from '../model-prices.ts'
 
 export type { ProviderApi } from '../hosts.ts'
 
@@ -57,5 +59,75 @@ function infoOf(known: KnownModel, provider: ModelProvider): ModelInfo {
     images: known.hasImages,
     ...(keyVariable !== undefined && { keyVariable }),
     source: 'catalogue',
+  }
+}
+
+/** Prices as they are published, offline: those of our own table where they are newer, else those of genai-prices. */
+export interface CataloguePrices {
+  /** Some change at a date, some with the time of day. */
+  pricesOf(provider: ModelProvider, modelId: string, date: Date): ModelPrices | undefined
+  /** Undefined where no model has this very name. */
+  publishedModel(provider: ModelProvider, modelId: string): { contextWindow?: number } | undefined
+}
+
+export async function loadCataloguePrices(): Promise<CataloguePrices> {
+  const published = await loadPublishedPrices()
+  return {
+    ...published,
+    pricesOf: (provider, modelId, date) => ownPrices(provider, modelId) ?? published.pricesOf(provider, modelId, date),
+  }
+}
+
+/** Those of genai-prices alone. The table is large, so it is read only when somebody asks. */
+export async function loadPublishedPrices(): Promise<CataloguePrices> {
+  const { calcPrice } = await import('@pydantic/genai-prices')
+  return {
+    pricesOf: (provider, modelId, date) => {
+      const found = lookUp(calcPrice, provider, modelId, date)
+      return found ? fromPublished(found.model_price) : undefined
+    },
+    publishedModel: (provider, modelId) => {
+      const model = lookUp(calcPrice, provider, modelId, new Date())?.model
+      // Models are found there by how their names begin too: so would be a slip of the pen.
+      if (model?.id !== modelId) return undefined
+      return model.context_window === undefined ? {} : { contextWindow: model.context_window }
+    },
+  }
+}
+
+function ownPrices(provider: ModelProvider, modelId: string): ModelPrices | undefined {
+  return knownModels.find((known) => known.provider === provider.id && known.id === modelId)?.prices
+}
+
+type Look = typeof calcPrice
+
+function lookUp(look: Look, { pricesId }: ModelProvider, modelId: string, timestamp: Date): ReturnType<Look> {
+  return pricesId === undefined ? null : look({}, modelId, { providerId: pricesId, timestamp })
+}
+
+/** Each kind of token may have marks of its own there; here the marks are those of all of them together. */
+function fromPublished(price: ModelPrice): ModelPrices | undefined {
+  const marks = Object.values(price).flatMap((each) => (typeof each === 'object' ? each.tiers : []))
+  const base = at(price, -1)
+  if (!base) return undefined
+  const starts = [...new Set(marks.map(({ start }) => start))].sort((left, right) => left - right)
+  if (starts.length === 0) return base
+  return { ...base, tiers: starts.map((start) => ({ inputTokensAbove: start, ...(at(price, start) ?? base) })) }
+}
+
+function at(price: ModelPrice, start: number): ModelPrices | undefined {
+  const of = (key: string): number | undefined => {
+    const value = price[key]
+    if (typeof value !== 'object') return value
+    return value.tiers.findLast((tier) => tier.start <= start)?.price ?? value.base
+  }
+  const [input, output] = [of('input_mtok'), of('output_mtok')]
+  const [cacheRead, cacheWrite] = [of('cache_read_mtok'), of('cache_write_mtok')]
+  if (input === undefined || output === undefined) return undefined
+  return {
+    input,
+    output,
+    ...(cacheRead !== undefined && { cacheRead }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
   }
 }

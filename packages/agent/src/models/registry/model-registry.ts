@@ -5,8 +5,14 @@ import type { Model, ThinkingLevel } from '../model.ts'
 import { nearestLevel } from '../provider-facts.ts'
 import { costAt } from '../model-prices.ts'
 import { providerFetch } from '../provider-fetch.ts'
-import { catalogueModels, catalogueProviders, providerOf, type ModelProvider } from './catalogue.ts'
-import { loadCataloguePrices, type CataloguePrices } from './catalogue-prices.ts'
+import {
+  catalogueModels,
+  catalogueProviders,
+  providerOf,
+  loadCataloguePrices,
+  type ModelProvider,
+  type CataloguePrices,
+} from './catalogue.ts'
 import { checkKey, type KeyCheck } from './key-check.ts'
 import {
   discoverLocalServers,

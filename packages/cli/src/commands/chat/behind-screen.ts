@@ -5,9 +5,8 @@ import { surroundingsOf } from '../../host/surroundings.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import type { OfferedModel, OpenedSession, SessionSource } from '../../session-source.ts'
-import { choiceOf, flagsOf, openChatHost } from './host.ts'
+import { choiceOf, flagsOf, openChatHost, closeChat, openWanted, sayGoodbye, sessionWanted } from './session.ts'
 import type { ChatProblems } from './problems.ts'
-import { closeChat, openWanted, sayGoodbye, sessionWanted } from './session.ts'
 
 export interface ChatBehindScreen {
   source: SessionSource

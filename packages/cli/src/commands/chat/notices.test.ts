@@ -4,7 +4,7 @@ import { surroundingsOf } from '../../host/surroundings.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
-import { openChatHost } from './host.ts'
+import { openChatHost } from './session.ts'
 import { noticesOf } from './here.ts'
 import { ChatProblems } from './problems.ts'
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
-import { hasColor } from '../../command-line/color.ts'
+import { hasColor, type Io } from '../../command-line/io.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
-import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import type { ChatEnd, ChatLook, ChatOptions } from '../../tui/chat-options.ts'
 

@@ -5,10 +5,13 @@ import { flag, textOption, type Invocation } from '../../command-line/command.ts
 import { usageFailure } from '../../command-line/failure.ts'
 import { findSession } from '../../host/find-session.ts'
 import type { LocalSource } from '../../host/local-source.ts'
-import type { SessionHost } from '../../host/session-host.ts'
+import { SessionHost } from '../../host/session-host.ts'
 import { write, type Io } from '../../command-line/io.ts'
 import type { OpenedSession, SessionSource } from '../../session-source.ts'
-import { isEmptySession } from '../../text/session-title.ts'
+import { isEmptySession } from '../../text/describe-entry.ts'
+import type { SettingsInput, PermissionMode, ThinkingLevel } from '@tapetree/agent'
+import type { ChatProblems } from './problems.ts'
+import type { Choice } from '@tapetree/client'
 
 /** The session that the chat starts with. */
 export type WantedSession =
@@ -115,4 +118,37 @@ async function hasCommands(localFolder: string | undefined): Promise<boolean> {
   if (localFolder === undefined) return false
   const commands = await readdir(join(localFolder, 'spool')).catch(() => [])
   return commands.length > 0
+}
+
+interface ChatHostOptions {
+  io: Io
+  store: SessionStore
+  flags: SettingsInput
+  problems: Pick<ChatProblems, 'add'>
+}
+
+/** Sessions that this terminal owns, and access to those of other processes. */
+export function openChatHost({ io, store, flags, problems }: ChatHostOptions): Promise<SessionHost> {
+  return SessionHost.open({
+    io,
+    store,
+    owner: 'terminal',
+    flags,
+    window: 200,
+    clientName: 'terminal',
+    // Notices describe setting problems without a source, so that the same sentence appears once.
+    onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),
+  })
+}
+
+/** Choices from the command line, except for the model, which must be looked up. */
+export function flagsOf(invocation: Invocation): SettingsInput {
+  const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
+  const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
+  return { ...(mode && { permissions: { mode } }), ...(thinkingLevel && { thinkingLevel }) }
+}
+
+/** The same, for a session that already has its own choices. */
+export function choiceOf({ thinkingLevel, permissions }: SettingsInput): Choice {
+  return { ...(thinkingLevel && { thinkingLevel }), ...(permissions?.mode && { mode: permissions.mode }) }
 }

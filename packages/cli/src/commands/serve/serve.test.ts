@@ -15,8 +15,7 @@ import { placesOf } from '../../host/places.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 import { attach } from './attach.ts'
-import { serveOptions } from './options.ts'
-import { serveText, serve } from './serve.ts'
+import { serveOptions, serveText, serve } from './serve.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

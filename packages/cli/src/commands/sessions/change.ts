@@ -5,10 +5,10 @@ import { Failure } from '../../command-line/failure.ts'
 import { findSession } from '../../host/find-session.ts'
 import { ownedElsewhere } from '../../host/open-store.ts'
 import { write, printJson, type Io } from '../../command-line/io.ts'
-import { sessionTitle } from '../../text/session-title.ts'
+import { sessionTitle } from '../../text/describe-entry.ts'
 import { withStore } from '../../sessions/with-store.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { changeSession } from '../../host/change-session.ts'
+import { changeSession } from '../../host/claim-or-attach.ts'
 import { findEntry } from '../../sessions/find-entry.ts'
 
 export function runSessionsArchive(invocation: Invocation, io: Io): Promise<ExitCode> {

@@ -5,15 +5,17 @@ import {
   type DiskLine,
   type MessageEntry,
   type RequestReference,
+  type Content,
+  type ContextMessage,
+  type Entry,
+  type ToolDefinition,
+  type CompactionEntry,
 } from '@tapetree/session'
-import { stylesFor } from '../../command-line/color.ts'
+import { stylesFor, write, printJson, type Io, type Styles } from '../../command-line/io.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
-import { harmlessLine } from '../../text/harmless.ts'
+import { harmlessLine, harmless } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
-import { write, printJson, type Io } from '../../command-line/io.ts'
-import { contextGaps, type ContextGaps } from '../../sessions/context-path.ts'
-import { contextText, placeOf } from '../../sessions/context-text.ts'
 import { findEntry } from '../../sessions/find-entry.ts'
 import { paged } from '../../sessions/paged.ts'
 import { Progress } from '../../sessions/progress.ts'
@@ -27,6 +29,8 @@ import {
   type Model,
   type RequestCheck,
 } from '@tapetree/agent'
+import { counted } from '../../text/amounts.ts'
+import { segmentsOf } from '../../sessions/segments.ts'
 
 export async function runSessionsContext(invocation: Invocation, io: Io): Promise<ExitCode> {
   const [reference = 'last'] = invocation.positionals
@@ -163,4 +167,120 @@ async function answerFrom(session: Session, leafId: string | null): Promise<Cont
 
 function isAnswer(line: { type: string; request?: RequestReference }): line is NonNullable<ContextSource['answer']> {
   return line.type === 'message' && typeof line.request?.sha256 === 'string'
+}
+
+/** A context for people: what is sent, in order, each with its source. */
+function* contextText(context: Context, gaps: ContextGaps, { bold, dim }: Styles): Generator<string> {
+  const { system, provenance, messages, repairs } = context
+  const heading = (words: string): string => `\n${bold(`── ${harmlessLine(words)}`)}\n`
+  if (system) {
+    yield heading(`system prompt, ${placeOf(provenance.systemId, gaps)}`)
+    yield `${harmless(system.prompt)}\n`
+    yield heading(`${counted(system.tools.length, 'tool')}, ${placeOf(provenance.systemId, gaps)}`)
+    for (const tool of system.tools) yield toolText(tool)
+  }
+  for (const [index, message] of messages.entries()) {
+    yield heading(`${index + 1}. ${message.message.role}, ${placeOf(message.entryId, gaps)}${whyOf(message, gaps)}`)
+    for (const block of message.message.content) yield `${harmless(blockText(block))}\n`
+    const { bashExecution } = message.message
+    if (bashExecution) yield `${harmless(`$ ${bashExecution.command}\n${bashExecution.output}`)}\n`
+  }
+  if (gaps.leftOut.length > 0) {
+    yield heading(`not sent: ${counted(gaps.leftOut.length, 'message')} of the path`)
+    for (const entry of gaps.leftOut) yield dim(`${placeOf(entry.id, gaps)}: ${leftOutBecause(entry)}\n`)
+  }
+  if (repairs.length > 0) yield heading('repaired so that a provider accepts it')
+  for (const repair of repairs) yield `${harmlessLine(repair)}\n`
+}
+
+function placeOf(entryId: string | null, { entries }: Pick<ContextGaps, 'entries'>): string {
+  if (entryId === null) return 'without a source'
+  const seq = entries.get(entryId)?.seq
+  return seq === undefined ? `entry ${entryId}` : `entry ${seq} (${entryId})`
+}
+
+function whyOf({ made, message }: ContextMessage, { replaced }: ContextGaps): string {
+  switch (made) {
+    case 'summary':
+      if (message.role === 'branchSummary') return ': summarizes an abandoned branch'
+      return `: replaces ${rangeOf(replaced?.entries ?? [])}`
+    case 'missing-result':
+      return ': synthetic, because the call has no result on this branch'
+    case 'orphan-result':
+      return ': a result whose call is not in the context'
+    case undefined:
+      return ''
+    default:
+      return made satisfies never
+  }
+}
+
+function rangeOf(entries: readonly Entry[]): string {
+  const [first, last] = [entries.at(0), entries.at(-1)]
+  if (!first || !last) return 'no entries'
+  return `${counted(entries.length, 'entry', 'entries')}, ${first.seq} to ${last.seq}`
+}
+
+function leftOutBecause(entry: Entry): string {
+  if (entry.type === 'message' && entry.message.bashExecution?.excludeFromContext) return 'a command with `!!`'
+  return 'it has nothing to send'
+}
+
+function toolText({ name, description, inputSchema }: ToolDefinition): string {
+  return `${harmless(`${name}: ${description}\n  ${JSON.stringify(inputSchema)}`)}\n`
+}
+
+function blockText(block: Content): string {
+  switch (block.type) {
+    case 'text':
+      return block.text.content
+    case 'reasoning':
+      return `(reasoning) ${block.reasoning.text}`
+    case 'tool_use':
+      return `(call ${block.toolUse.id}) ${block.toolUse.name} ${JSON.stringify(block.toolUse.input)}`
+    case 'tool_result': {
+      const { toolUseId, isError, content } = block.toolResult
+      const said = typeof content === 'string' ? content : content.map(blockText).join('\n')
+      return `(${isError ? 'error' : 'result'} of ${toolUseId}) ${said}`
+    }
+    case 'image': {
+      const { source } = block.image
+      if (source.type === 'blob') return `(image ${source.mediaType}, ${source.size} bytes, sha256 ${source.sha256})`
+      if (source.type === 'url') return `(image at ${source.data})`
+      return `(image ${source.mediaType}, ${source.data.length} characters of base64)`
+    }
+    default:
+      return block satisfies never
+  }
+}
+
+/** What the path contains and the model does not see as it is. */
+interface ContextGaps {
+  /** The active compaction and the entries that its summary replaces. */
+  replaced?: { compactionId: string; entries: Entry[] }
+  /** Messages after it that are not sent. */
+  leftOut: Entry[]
+  /** Every entry of the path, by id. */
+  entries: ReadonlyMap<string, Entry>
+}
+
+async function contextGaps(session: Session, leafId: string | null, context: Context): Promise<ContextGaps> {
+  const [path] = segmentsOf(await session.getTree(), leafId)
+  const entries = path?.nodes.map(({ entry }) => entry) ?? []
+  const compaction = compactionIn(context, entries)
+  const firstKept = compaction ? entries.findIndex(({ id }) => id === compaction.compaction.firstKeptEntryId) : 0
+  // If its first kept entry is missing, only what follows the summary is kept.
+  const from = firstKept === -1 ? entries.findIndex(({ id }) => id === compaction?.id) : firstKept
+  const sent = new Set(context.messages.map(({ entryId }) => entryId))
+  return {
+    ...(compaction && { replaced: { compactionId: compaction.id, entries: entries.slice(0, from) } }),
+    leftOut: entries.slice(from).filter(({ id, type }) => type === 'message' && !sent.has(id)),
+    entries: new Map(entries.map((entry) => [entry.id, entry])),
+  }
+}
+
+function compactionIn({ messages }: Context, entries: readonly Entry[]): CompactionEntry | undefined {
+  const [first] = messages
+  const entry = first?.made === 'summary' ? entries.find(({ id }) => id === first.entryId) : undefined
+  return entry?.type === 'compaction' ? entry : undefined
 }

@@ -10,7 +10,7 @@ import { snakeNames } from '../../text/json-text.ts'
 import { ageOf, costText } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { outputTable, type Column } from '../../text/output-table.ts'
-import { sessionTitle, shortIds } from '../../text/session-title.ts'
+import { sessionTitle, shortIds } from '../../text/describe-entry.ts'
 
 const defaultLimit = 20
 

@@ -6,7 +6,7 @@ import { write, printJson, type Io } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
-import { shortIds } from '../../text/session-title.ts'
+import { shortIds } from '../../text/describe-entry.ts'
 import { snakeNames } from '../../text/json-text.ts'
 
 const defaultLimit = 20

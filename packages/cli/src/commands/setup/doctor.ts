@@ -1,14 +1,19 @@
-import { stylesFor, hasColor, type Styles } from '../../command-line/color.ts'
+import { stylesFor, hasColor, write, printJson, type Styles, type Io } from '../../command-line/io.ts'
 import { flag, type CommandRun } from '../../command-line/command.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
-import { write, printJson, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
-import { attempt, failed, ok, warning, type Check } from '../../setup/doctor/check.ts'
-import { folderChecks } from '../../setup/doctor/folder-checks.ts'
-import { machineChecks } from '../../setup/doctor/machine-checks.ts'
-import { sessionChecks } from '../../setup/doctor/session-checks.ts'
+import {
+  attempt,
+  failed,
+  ok,
+  warning,
+  folderChecks,
+  machineChecks,
+  sessionChecks,
+  type Check,
+} from '../../setup/doctor-checks.ts'
 import { snakeNames } from '../../text/json-text.ts'
 import { referenceOf } from '@tapetree/agent'
 import { keyHelp } from '../../command-line/failure-of.ts'

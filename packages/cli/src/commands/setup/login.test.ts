@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { runCli } from '../../cli.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
-import { afterKeys } from '../../setup/read-secret.ts'
+import { afterKeys } from './login.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 

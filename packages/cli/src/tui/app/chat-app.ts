@@ -1,7 +1,24 @@
-import { TuiAltScreen, TuiMainScreen, type Terminal } from '@earendil-works/pi-tui'
+import { TuiAltScreen, TuiMainScreen, type Terminal, type TUI } from '@earendil-works/pi-tui'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
-import { installKeybindings } from '../input/keybindings.ts'
-import { assembleChat, type ChatParts } from './chat-parts.ts'
+import { installKeybindings } from './key-actions.ts'
+import { Completion } from '../input/completion.ts'
+import { Composer } from '../input/composer.ts'
+import { Appearance } from './appearance.ts'
+import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
+import { ChatScreen } from './chat-screen.ts'
+import { Dialogs } from './dialogs.ts'
+import { Keys } from './keys.ts'
+import { LoadedEntries } from '../chat/current-session.ts'
+import { PanelOpeners } from './panel-openers.ts'
+import { PanelPlace } from './panel-place.ts'
+import { ScrollbackPane, ScrollingPane, type TranscriptPane } from './transcript-pane.ts'
+import { Sender } from '../chat/sender.ts'
+import { SessionLines } from './session-lines.ts'
+import { SlashCommands, type Look } from '../chat/slash-commands.ts'
+import { slashTable } from '../chat/slash-table.ts'
+import { Ticker } from '../chat/activities.ts'
+import { isThemeName, themeNames } from '../theme.ts'
+import type { Remarks } from '../chat/remarks.ts'
 
 /** The chat on a screen: draws it, runs until the user quits, and restores the terminal. */
 export class ChatApp {
@@ -63,5 +80,249 @@ export class ChatApp {
     listen?.((text) => remarks.warn(text))
     if (first === undefined) remarks.watch(openers.sessions())
     if (prompt !== undefined) sender.send(prompt)
+  }
+}
+
+/** The parts that the chat itself uses. */
+interface ChatParts extends ChatCore {
+  tui: TUI
+  drawing: Drawing
+  screen: ChatScreen
+  composer: Composer
+  openers: PanelOpeners
+  sender: Sender
+}
+
+/** Assembles a chat: creates its parts and connects them. */
+function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
+  const { source, look, cwd } = options
+  const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
+  const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle })
+  const { request: draw, requestAll: onRedraw } = drawing
+  let hasSent = false
+  let openedCount = 0
+  const core = assembleCore(options, {
+    onChange: ({ type }) => {
+      const { handle } = session
+      if (!handle) return
+      if (type === 'opened') {
+        dialogs.reset()
+        openedCount++
+      }
+      pane.update(handle.sessionId, handle.transcript)
+      composer.label = session.obstacle
+      panels.follow()
+      dialogs.sync()
+      if (pane.scrolling?.isAtNewest) loaded.trim(handle)
+      draw()
+    },
+    onRemark: draw,
+    onRemarkGone: draw,
+    onActivity: draw,
+  })
+  const { now, session, remarks, activities, actions, enterKey } = core
+  const panels = new PanelPlace()
+  const loaded = new LoadedEntries()
+  const appearance = new Appearance(look)
+  const { theme } = appearance
+  const onOlder = (): void => {
+    const { handle } = session
+    if (handle) remarks.watch(actions.attempt('Loading older messages', () => handle.loadOlder()))
+  }
+  const shown = { theme, now, onChange: draw }
+  const pane = look.altScreen ? new ScrollingPane({ ...shown, onOlder }) : new ScrollbackPane(shown)
+  const offered = (): { name: string; description: string }[] => [
+    ...slashTable.map(({ name, says }) => ({ name, description: says })),
+    ...(session.handle?.state('commands') ?? []),
+  ]
+  const composer = new Composer({
+    tui,
+    theme,
+    vim: look.vim,
+    completion: new Completion({ files: (query) => source.files(query), commands: offered }),
+    onChange: (text) => session.present(text !== ''),
+    attachImage: (pasted) => attachImage(pasted, core),
+  })
+  const onTheme = (): void => {
+    pane.invalidate()
+    onRedraw()
+  }
+  const openers = new PanelOpeners({
+    ...core,
+    source,
+    panels,
+    appearance,
+    cwd,
+    onTheme,
+    onFind: (words) => pane.scrolling?.find(words) ?? false,
+    onChooseText: (text) => (composer.text = text),
+    onShowEntry: (entryId) => pane.scrolling?.show(entryId),
+    onChange: draw,
+  })
+  const chooseTheme = (): Promise<void> => openers.theme()
+  const commands = new SlashCommands({
+    ...core,
+    terminal,
+    chooser: openers,
+    look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
+  })
+  const sender = new Sender({
+    ...core,
+    commands,
+    composer,
+    onSend: () => {
+      hasSent = true
+      pane.scrolling?.to('end')
+    },
+  })
+  composer.onSubmit = sender.send
+  const dialogs = new Dialogs({
+    panels,
+    remarks,
+    theme,
+    now,
+    handle: () => session.handle,
+    mayAnswer: () => session.takesMessages,
+    onResume: () => remarks.watch(actions.resume()),
+    onChange: draw,
+  })
+  const onEditor = (): Promise<void> => editOutside(options, { tui, composer, remarks })
+  const onSuspend = (): void => {
+    if (options.suspend) options.suspend()
+    else remarks.warn('There is no shell to return to.')
+  }
+  const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw, onSuspend })
+  const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
+  const screen = new ChatScreen({
+    tui,
+    appearance,
+    pane,
+    panels,
+    composer,
+    remarks,
+    activities,
+    opening: () => (hasSent || openedCount > 1 ? [] : trueNotices(options)),
+    status: (width) => lines.status(width),
+    hint: () =>
+      hintFor({
+        isBusy: session.isBusy,
+        runsCommand: actions.runsCommand,
+        enterSteers: enterKey.steers,
+        isAtNewest: pane.scrolling?.isAtNewest ?? true,
+        hasPostponed: dialogs.hasPostponed,
+        isVim: composer.isVim,
+      }),
+    footer: (width) => lines.footer(width),
+    onInput: (data) => keys.press(data),
+  })
+  return { ...core, tui, drawing, screen, composer, openers, sender }
+}
+
+function trueNotices({ notices = [] }: ChatOptions): string[] {
+  return notices.filter((notice) => notice.while?.() ?? true).map(({ text }) => text)
+}
+
+async function attachImage(pasted: string, { images, remarks }: ChatCore): Promise<string | undefined> {
+  try {
+    return await images.attach(pasted)
+  } catch (error) {
+    remarks.fail(error)
+    return undefined
+  }
+}
+
+async function editOutside(
+  { editor, cwd, env }: ChatOptions,
+  { tui, composer, remarks }: Pick<ChatParts, 'tui' | 'composer' | 'remarks'>,
+): Promise<void> {
+  if (editor === undefined)
+    return remarks.warn('No editor is set. Set VISUAL or EDITOR, for example: export EDITOR=nano')
+  const { editComposer } = await import('../input/external-editor.ts')
+  await editComposer({ tui, composer, command: editor, cwd, env })
+}
+
+interface HintSituation {
+  isBusy: boolean
+  /** A command typed here. */
+  runsCommand: boolean
+  enterSteers: boolean
+  isAtNewest: boolean
+  hasPostponed: boolean
+  isVim: boolean
+}
+
+/** The most useful keys at this moment. */
+function hintFor({ isBusy, runsCommand, enterSteers, isAtNewest, hasPostponed, isVim }: HintSituation): string {
+  const keys = [
+    ...(isAtNewest ? [] : ['End to the newest']),
+    ...(hasPostponed ? ['Enter shows the question'] : []),
+    ...(runsCommand && !isBusy ? ['Ctrl-C stops your command'] : []),
+    ...(isBusy
+      ? [
+          enterSteers ? 'Enter steers' : 'Enter queues',
+          'Alt-Enter steers',
+          isVim ? 'Ctrl-C stops' : 'Esc stops',
+          'Ctrl-Q queue',
+        ]
+      : ['Enter sends', 'Alt-Enter new line', '@ files', '! shell', '/help']),
+  ]
+  return keys.join(' · ')
+}
+
+/** When the screen is drawn: after changes, and each second while a time is shown. */
+class Drawing {
+  readonly #tui: TUI
+  readonly #showsTime: () => boolean
+  readonly #ticker = new Ticker(() => this.request())
+  #isOver = false
+
+  constructor(tui: TUI, { showsTime }: { showsTime: () => boolean }) {
+    this.#tui = tui
+    this.#showsTime = showsTime
+  }
+
+  /** Combines many changes into one frame. */
+  readonly request = (): void => {
+    if (this.#isOver) return
+    this.#ticker.run(this.#showsTime())
+    this.#tui.requestRender()
+  }
+
+  /** Redraws every line, even if it seems unchanged. */
+  readonly requestAll = (): void => {
+    if (!this.#isOver) this.#tui.requestRender(true)
+  }
+
+  stop(): void {
+    this.#isOver = true
+    this.#ticker.stop()
+  }
+}
+
+interface ScreenLookOptions {
+  appearance: Appearance
+  composer: Pick<Composer, 'isVim' | 'setVim'>
+  pane: Pick<TranscriptPane, 'toggleDetails'>
+  remarks: Remarks
+  chooseTheme: () => Promise<void>
+  onTheme: () => void
+}
+
+function screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }: ScreenLookOptions): Look {
+  return {
+    async theme(name) {
+      if (name === '') return chooseTheme()
+      if (!isThemeName(name)) return remarks.warn(`There is no theme ${name}. Themes: ${themeNames.join(', ')}.`)
+      appearance.change(name)
+      onTheme()
+    },
+    vim() {
+      composer.setVim(!composer.isVim)
+      const { isVim } = composer
+      remarks.say(isVim ? 'Vim keys are on. Esc enters normal mode.' : 'Vim keys are off.', {
+        while: () => composer.isVim === isVim,
+      })
+    },
+    details: () => pane.toggleDetails(),
   }
 }

@@ -1,4 +1,4 @@
-import { matchesKey, type KeyId } from '@earendil-works/pi-tui'
+import { matchesKey, KeybindingsManager, setKeybindings, TUI_KEYBINDINGS, type KeyId } from '@earendil-works/pi-tui'
 
 /** What a key does in the chat, wherever the focus is. All other keys go to the open panel or to the composer. */
 export type KeyAction =
@@ -94,4 +94,24 @@ export function actionFor(data: string, situation: KeySituation): KeyAction | un
     default:
       return action
   }
+}
+
+/** Removes the scroll and find keys of the library, because the screen has its own: each key has one meaning. */
+export function installKeybindings(): void {
+  const none: [] = []
+  setKeybindings(
+    new KeybindingsManager(TUI_KEYBINDINGS, {
+      'tui.input.newLine': ['shift+enter', 'alt+enter', 'ctrl+j'],
+      'tui.editor.cursorRight': ['right'],
+      'tui.editor.pageUp': none,
+      'tui.editor.pageDown': none,
+      'tui.altScreen.pageUp': none,
+      'tui.altScreen.pageDown': none,
+      'tui.altScreen.previousPrompt': none,
+      'tui.altScreen.nextPrompt': none,
+      'tui.altScreen.search': none,
+      'tui.altScreen.top': none,
+      'tui.altScreen.bottom': none,
+    }),
+  )
 }

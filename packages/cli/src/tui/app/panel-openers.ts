@@ -1,7 +1,6 @@
 import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
-import type { OpenerContext } from './opener-context.ts'
-import type { Panel, PanelPlace } from './panel-place.ts'
+import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 

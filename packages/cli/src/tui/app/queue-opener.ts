@@ -1,6 +1,6 @@
 import type { Arguments, QueueOperation, SessionHandle, StateValues } from '@tapetree/client'
 import { QueuePanel } from '../panels/queue-panel.ts'
-import type { OpenerContext } from './opener-context.ts'
+import type { OpenerContext } from './panel-place.ts'
 
 export async function openQueuePanel({
   session,

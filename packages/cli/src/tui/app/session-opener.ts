@@ -1,6 +1,6 @@
 import type { SearchHit, SessionInfo } from '@tapetree/session'
 import { SessionPicker, type SessionPickerData, type SessionScope } from '../panels/session-picker.ts'
-import type { OpenerContext } from './opener-context.ts'
+import type { OpenerContext } from './panel-place.ts'
 
 const listed = 500
 

@@ -1,6 +1,6 @@
 import type { TreeNode } from '@tapetree/session'
 import { TreePanel } from '../panels/tree-panel.ts'
-import type { OpenerContext } from './opener-context.ts'
+import type { OpenerContext } from './panel-place.ts'
 
 export async function openTreePanel(context: OpenerContext & { isWanted: () => boolean }): Promise<void> {
   const { source, session, actions, remarks, appearance, open, close, onChange } = context

@@ -2,10 +2,7 @@ import type { Token, Tokens } from '@earendil-works/pi-tui'
 import { displayWidth } from '../../text/display-width.ts'
 import type { Highlighter } from './highlight.ts'
 import type { Style, Theme } from '../theme.ts'
-import { inlineLines, innerTokens } from './inline.ts'
-import { inside, type Span, type StyledLine } from './styled-line.ts'
-import { tableLines } from './table.ts'
-import { wrapLine } from './wrap-line.ts'
+import { inside, wrapLine, textOf, type Span, type StyledLine } from './wrap-line.ts'
 
 export interface BlockOptions {
   theme: Theme
@@ -111,4 +108,143 @@ function indented(lines: readonly StyledLine[], { first, width }: { first: Style
   const indent = first.reduce((sum, { text }) => sum + displayWidth(text), 0)
   const blank: StyledLine = [{ text: ' '.repeat(indent) }]
   return wrapped(lines, width - indent).map((line, index) => [...(index === 0 ? first : blank), ...line])
+}
+
+/** Inline content of a paragraph, heading or cell, as lines: a line break in the source is one on the screen. */
+function inlineLines(tokens: readonly Token[], theme: Theme, style?: Style): StyledLine[] {
+  const lines: Span[][] = [[]]
+  for (const { text, style: own } of spansOf(tokens, { theme, style })) {
+    const [first = '', ...rest] = text.split('\n')
+    lines.at(-1)?.push({ text: first, style: own })
+    for (const piece of rest) lines.push([{ text: piece, style: own }])
+  }
+  return lines.map((line) => line.filter(({ text }) => text !== ''))
+}
+
+interface Surroundings {
+  theme: Theme
+  style: Style | undefined
+}
+
+function spansOf(tokens: readonly Token[], around: Surroundings): Span[] {
+  return tokens.flatMap((token) => spansIn(token, around))
+}
+
+function spansIn(token: Token, { theme, style }: Surroundings): Span[] {
+  const within = (own: Style): Span[] => spansOf(innerTokens(token) ?? [], { theme, style: inside(style, own) })
+  switch (token.type) {
+    case 'strong':
+      return within(theme.strong)
+    case 'em':
+      return within(theme.emphasis)
+    case 'del':
+      return within(theme.strike)
+    case 'codespan':
+      return [{ text: wordsOf(token), style: inside(style, theme.code) }]
+    case 'br':
+      return [{ text: '\n' }]
+    case 'link':
+      return [...within(theme.link), ...addressOf(token, { theme, style })]
+    case 'image':
+      return [
+        { text: `[image: ${wordsOf(token)}]`, style: inside(style, theme.muted) },
+        ...addressOf(token, { theme, style }),
+      ]
+    case 'checkbox':
+      return []
+    case 'html':
+      return [{ text: token.raw, style }]
+    default: {
+      // Plain text, in a list with its own tokens, and tokens of newer versions.
+      const inner = innerTokens(token)
+      return inner ? spansOf(inner, { theme, style }) : [{ text: wordsOf(token), style }]
+    }
+  }
+}
+
+function innerTokens(token: Token): Token[] | undefined {
+  return 'tokens' in token ? token.tokens : undefined
+}
+
+function wordsOf(token: Token): string {
+  return 'text' in token && typeof token.text === 'string' ? token.text : token.raw
+}
+
+/** Always shows the target of a link: its text may claim another one. */
+function addressOf(token: Token, { theme, style }: Surroundings): Span[] {
+  const address = 'href' in token && typeof token.href === 'string' ? token.href : ''
+  const words = wordsOf(token)
+  if (address === '' || words === address || `mailto:${words}` === address) return []
+  return [{ text: ` (${address})`, style: inside(style, theme.muted) }]
+}
+
+interface TableOptions {
+  theme: Theme
+  width: number
+  style: Style | undefined
+}
+
+/** Undefined if there is no room for columns. */
+function tableLines({ header, rows, align }: Tokens.Table, options: TableOptions): StyledLine[] | undefined {
+  const { theme, style } = options
+  const columns = header.length
+  const room = options.width - gap.length * (columns - 1)
+  if (columns === 0 || room < columns * narrowest) return undefined
+  const cells = [header, ...rows].map((row, index) =>
+    header.map((_, column) => inlineLines(row[column]?.tokens ?? [], theme, index === 0 ? strong(options) : style)),
+  )
+  const widths = columnWidths(cells, room)
+  const bar: Span = { text: gap, style: theme.border }
+  const rule = [{ text: widths.map((width) => '─'.repeat(width)).join('─┼─'), style: theme.border }]
+  const [top = [], ...below] = cells.map((row) => rowLines(row, { widths, align, bar }))
+  return [...top, rule, ...below.flat()]
+}
+
+const gap = ' │ '
+const narrowest = 3
+
+function strong({ theme, style }: TableOptions): Style | undefined {
+  return inside(style, theme.strong)
+}
+
+/** Natural widths, or shrinks the widest columns until all fit. */
+function columnWidths(cells: StyledLine[][][], room: number): number[] {
+  const widths: number[] = []
+  for (const row of cells) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? narrowest, ...cell.map((line) => displayWidth(textOf(line))))
+    })
+  }
+  let total = widths.reduce((sum, width) => sum + width, 0)
+  while (total > room) {
+    const widest = widths.indexOf(Math.max(...widths))
+    const [first = 0, second = 0] = widths.toSorted((left, right) => right - left)
+    const less = Math.min(total - room, Math.max(1, first - second))
+    widths[widest] = first - less
+    total -= less
+  }
+  return widths
+}
+
+interface RowLayout {
+  widths: number[]
+  align: Tokens.Table['align']
+  bar: Span
+}
+
+function rowLines(row: StyledLine[][], { widths, align, bar }: RowLayout): StyledLine[] {
+  const wrapped = row.map((cell, column) => cell.flatMap((line) => wrapLine(line, widths[column] ?? narrowest)))
+  const height = Math.max(1, ...wrapped.map((lines) => lines.length))
+  return Array.from({ length: height }, (_, index) =>
+    wrapped.flatMap((lines, column) => {
+      const line = lines[index] ?? []
+      const free = (widths[column] ?? narrowest) - displayWidth(textOf(line))
+      const before = align[column] === 'right' ? free : align[column] === 'center' ? Math.floor(free / 2) : 0
+      return [...(column === 0 ? [] : [bar]), space(before), ...line, space(free - before)]
+    }),
+  )
+}
+
+function space(columns: number): Span {
+  return { text: ' '.repeat(Math.max(0, columns)) }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Highlighter, languageNames } from './highlight.ts'
-import { paint, textOf } from './styled-line.ts'
+import { paint, textOf } from './wrap-line.ts'
 import { themeFor } from '../theme.ts'
 
 const dark = themeFor({ theme: 'dark', color: true })

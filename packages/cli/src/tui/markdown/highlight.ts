@@ -1,5 +1,5 @@
 import type { HLJSApi, LanguageFn } from 'highlight.js'
-import type { StyledLine } from './styled-line.ts'
+import type { StyledLine } from './wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
 import { withinTime } from '../time-limit.ts'
 

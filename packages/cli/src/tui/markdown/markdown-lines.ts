@@ -1,7 +1,7 @@
 import { Marked, type Token } from '@earendil-works/pi-tui'
 import { withinTime } from '../time-limit.ts'
 import { blockLines, type BlockOptions } from './blocks.ts'
-import { paint } from './styled-line.ts'
+import { paint } from './wrap-line.ts'
 
 /** Markdown as lines for a terminal. The text must be harmless; adds only colors of the theme. */
 export function markdownLines(text: string, options: BlockOptions): string[] {

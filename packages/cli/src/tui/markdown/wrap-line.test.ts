@@ -2,8 +2,7 @@ import { visibleWidth } from '@earendil-works/pi-tui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitText } from '../../text/display-width.ts'
-import { paint, textOf } from './styled-line.ts'
-import { wrapLine } from './wrap-line.ts'
+import { paint, textOf, wrapLine } from './wrap-line.ts'
 
 function wrap(text: string, width: number): string[] {
   return wrapLine([{ text }], width).map(textOf)

@@ -1,5 +1,5 @@
 import { displayWidth, forEachGrapheme, type Grapheme } from '../../text/display-width.ts'
-import { textOf, type Span, type StyledLine } from './styled-line.ts'
+import type { Style } from '../theme.ts'
 
 /** Wraps a line: at spaces, between wide characters, and inside a word that does not fit at all. */
 export function wrapLine(line: StyledLine, width: number): StyledLine[] {
@@ -99,4 +99,27 @@ function slice(line: StyledLine, start: number, end: number): StyledLine {
     offset += text.length
   }
   return pieces
+}
+
+/** A span of text in one style. The text is harmless and has no line breaks or tabs. */
+export interface Span {
+  readonly text: string
+  readonly style?: Style | undefined
+}
+
+export type StyledLine = readonly Span[]
+
+/** Opens and closes each span separately: no color runs over the end of a line. */
+export function paint(line: StyledLine): string {
+  return line.map(({ text, style }) => (style ? style(text) : text)).join('')
+}
+
+export function textOf(line: StyledLine): string {
+  return line.map(({ text }) => text).join('')
+}
+
+/** The style of a nested element. */
+export function inside(outer: Style | undefined, inner: Style | undefined): Style | undefined {
+  if (!outer || !inner) return outer ?? inner
+  return (text) => outer(inner(text))
 }

@@ -5,7 +5,7 @@ import { permissionText } from '../panels/permission-text.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
-import type { NumberedChoice } from './numbered-choice.ts'
+import type { NumberedChoice } from './numbered-lists.ts'
 
 export interface HeardRequestsOptions {
   session: CurrentSession

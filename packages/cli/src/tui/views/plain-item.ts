@@ -2,7 +2,7 @@ import type { AssistantPart, ToolCallPart, TranscriptItem } from '@tapetree/sess
 import { callArgument, contentText, imageText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'
-import { callOutcome } from './call-outcome.ts'
+import { callOutcome } from './call-lines.ts'
 import { foldLines } from './folded-lines.ts'
 import { bashNote, gapText } from './render-item.ts'
 

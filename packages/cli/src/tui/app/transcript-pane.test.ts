@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { themeFor, type Theme } from '../theme.ts'
 import { ScriptedHandle } from '../testing/scripted-handle.ts'
-import { ScrollbackPane } from './scrollback-pane.ts'
+import { ScrollbackPane } from './transcript-pane.ts'
 
 test('a conversation of any length is drawn once, and after that only its changes', () => {
   let dressed = 0

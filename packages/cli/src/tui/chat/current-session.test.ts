@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ScriptedHandle } from '../testing/scripted-handle.ts'
-import { LoadedEntries } from './loaded-entries.ts'
+import { LoadedEntries } from './current-session.ts'
 
 test('a very long conversation is trimmed, and one that cannot be trimmed is not retried at every token', () => {
   const handle = new ScriptedHandle()

@@ -1,8 +1,8 @@
 import { memoryStore, type Session } from '@tapetree/session'
 import { assistant, user } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
-import { segmentsOf } from './segments.ts'
-import { treeLines } from './tree-lines.ts'
+import { segmentsOf } from '../../sessions/segments.ts'
+import { treeLines } from './show.ts'
 
 async function drawn(session: Session, subagents = new Map<string, string[]>()): Promise<string[]> {
   return [...treeLines(await session.getTree(), { leafId: session.leafId, subagents, width: 60 })]

@@ -1,6 +1,6 @@
 import { memoryStore, text } from '@tapetree/session'
 import { expect, test } from 'vitest'
-import { outcomeInLog } from './outcome-in-log.ts'
+import { outcomeInLog } from './printed-run.ts'
 
 test('the outcome of a command is found by its id: a run, a queued message, or nothing', async () => {
   const store = memoryStore()
