@@ -126,6 +126,7 @@ export { snapshotFromWire, snapshotToWire, type WireFold, type WireSnapshot } fr
 export { RemoteSession, type RemoteSessionOptions } from './remote-session.ts'
 export { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
 export { Replica } from './replica.ts'
+export { ReplicaSession } from './replica-session.ts'
 export { RestClient, type ChangeOptions, type ServerAddress } from './rest-client.ts'
 export { SessionCommands } from './session-handle.ts'
 export type {

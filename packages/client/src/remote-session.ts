@@ -1,8 +1,7 @@
-import { newId, type DiskLine, type Transcript } from '@tapetree/session'
-import { Listeners } from '@tapetree/session/util/listeners'
+import { newId, type DiskLine } from '@tapetree/session'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
 import { Conversation, type Connect, type Socket, type Incoming } from './conversation.ts'
-import { readOlder, Replica } from './replica.ts'
+import { ReplicaSession } from './replica-session.ts'
 import { localProblem, ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
 import {
@@ -14,19 +13,9 @@ import {
   type Cursor,
   type ServerFrame,
 } from './protocol/frames.ts'
-import type { StateKey } from './protocol/state-values.ts'
 import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
-import {
-  SessionCommands,
-  type ClosedReason,
-  type ConnectionStatus,
-  type PresenceNews,
-  type RunOptions,
-  type SessionChange,
-  type SessionHandle,
-} from './session-handle.ts'
-import type { StateValues } from './state-values.ts'
+import type { ClosedReason, PresenceNews, RunOptions, SessionHandle } from './session-handle.ts'
 import { memoryStorage, Unacknowledged, type CommandStorage, type SentCommand } from './unacknowledged.ts'
 
 export interface RemoteSessionOptions extends ServerAddress {
@@ -54,20 +43,16 @@ const askMs = 10_000
  * A session on a server, over one WebSocket at a time. After any disconnect, the transcript continues at its
  * cursor.
  */
-export class RemoteSession extends SessionCommands implements SessionHandle {
+export class RemoteSession extends ReplicaSession implements SessionHandle {
   readonly sessionId: string
   /** Resolves when it is attached for the first time; rejects if that is impossible. */
   readonly ready: Promise<void>
   readonly #options: RemoteSessionOptions & { clock: Clock; random: () => number }
   readonly #client: AttachRequest['client']
   readonly #rest: RestClient
-  readonly #replica = new Replica()
   readonly #pending: Unacknowledged
-  /** A listener that throws does not affect the connection. */
-  readonly #listeners = new Listeners<SessionChange>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #closing = new AbortController()
-  #status: ConnectionStatus = { type: 'connecting' }
   #conversation: Conversation | undefined
   #pause = new AbortController()
   #presence: PresenceNews | undefined
@@ -103,25 +88,9 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     return this.#client.id
   }
 
-  get transcript(): Transcript {
-    return this.#replica.transcript
-  }
-
-  get status(): ConnectionStatus {
-    return this.#status
-  }
-
-  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
-    return this.#replica.value(key)
-  }
-
-  subscribe(listener: (change: SessionChange) => void): () => void {
-    return this.#listeners.add(listener)
-  }
-
   async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
     const { ifHead, id = newId() } = options
-    if (this.#status.type === 'closed') throw closedProblem(this.#status.reason)
+    if (this.status.type === 'closed') throw closedProblem(this.status.reason)
     const checked = checkCommand(op, args)
     if (!checked.ok) throw localProblem('invalid-command', checked.message)
     const command: SentCommand = {
@@ -136,17 +105,9 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   }
 
   async loadOlder(count = 50): Promise<boolean> {
-    const { oldest } = this.#replica
-    if (!oldest) return false
-    const { lines, hasOlder } = await readOlder(oldest, count, (before) =>
+    return this.prependOlder(count, (before) =>
       this.#rest.events(this.sessionId, { before, limit: pageLines }, this.#closing.signal),
     )
-    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
-    return this.#replica.oldest !== undefined
-  }
-
-  forgetOlder(keep: number): void {
-    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
   }
 
   present(presence: PresenceNews): void {
@@ -188,12 +149,12 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   }
 
   #converse(): Conversation {
-    this.#setStatus({ type: 'connecting' })
+    this.setStatus({ type: 'connecting' })
     const conversation = new Conversation({
       open: () => this.#openSocket(),
       clock: this.#options.clock,
       attach: () => this.#attachRequest(),
-      seen: () => this.#replica.cursor?.seq ?? 0,
+      seen: () => this.replica.cursor?.seq ?? 0,
       receive: (incoming, from) => this.#receive(incoming, from),
     })
     this.#conversation = conversation
@@ -210,7 +171,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
 
   #attachRequest(): AttachRequest {
     const { window, deltas } = this.#options
-    const { cursor } = this.#replica
+    const { cursor } = this.replica
     return {
       client: this.#client,
       ...(cursor && { after: cursor }),
@@ -222,13 +183,10 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   #receive(incoming: Incoming, from: Conversation): void | Promise<void> {
     switch (incoming.type) {
       case 'line':
-        if (this.#isNext(incoming.seq, from)) this.#takeLine(incoming.disk, incoming, from)
+        if (this.#isNext(incoming.seq, from)) this.#followLine(incoming.disk, incoming, from)
         return undefined
       case 'lost':
-        if (this.#isNext(incoming.seq, from)) {
-          this.#replica.takeLost(incoming.seq, incoming.count)
-          this.#tell({ type: 'transcript' })
-        }
+        if (this.#isNext(incoming.seq, from)) this.takeLost(incoming.seq, incoming.count)
         return undefined
       case 'large':
         return this.#isNext(incoming.seq, from) ? this.#fetchLine(incoming, from) : undefined
@@ -246,59 +204,43 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     switch (frame.type) {
       case 'attached':
         return this.#attach(frame.data, from)
-      case 'delta':
-      case 'partial': {
-        const before = this.transcript
-        if (!this.#replica.takeText(frame.type, frame.data)) from.end('text was missed')
-        if (this.transcript !== before) this.#tell({ type: 'transcript' })
-        return undefined
-      }
-      case 'state': {
-        const { key, value } = frame.data
-        if (this.#replica.takeState(key, value, frame.rev)) this.#tell({ type: 'state', key })
-        return undefined
-      }
       case 'ack': {
         const unheard = this.#pending.settle(frame.data)
-        if (unheard) this.#tell({ type: 'late_ack', op: unheard.op, ack: frame.data })
+        if (unheard) this.tell({ type: 'late_ack', op: unheard.op, ack: frame.data })
         if (this.#pending.size === 0) this.#isCautious = false
         return this.#flush()
       }
-      case 'queue_updated':
-      case 'queue_message_sending':
-      case 'queue_message_sent':
-        return this.#tell({ type: 'notice', notice: frame })
       case 'gone':
         return from.end(frame.data.reason, closeCodes.gone)
       case 'bye':
         return from.retryAfter(frame.data.retry_after_ms)
       case 'pong':
-        if (this.#replica.isStuck(frame.data.head.seq)) from.end('lines are missing')
+        if (this.replica.isStuck(frame.data.head.seq)) from.end('lines are missing')
         return undefined
       default:
-        frame satisfies never
+        if (!this.takeFrame(frame)) from.end('text was missed')
         return undefined
     }
   }
 
   #attach(attached: Attached, from: Conversation): void {
     const before = this.transcript
-    if (!this.#replica.attach(attached)) {
-      this.#replica.forgetCursor()
+    if (!this.replica.attach(attached)) {
+      this.replica.forgetCursor()
       return from.end("the server's lines do not follow the local ones")
     }
     from.attached()
     if (this.#presence) from.send({ type: 'presence', data: this.#presence })
     this.#flush()
-    this.#setStatus({ type: 'attached' })
-    if (this.transcript !== before) this.#tell({ type: 'transcript' })
-    for (const key of this.#replica.keys()) this.#tell({ type: 'state', key })
+    this.setStatus({ type: 'attached' })
+    if (this.transcript !== before) this.tell({ type: 'transcript' })
+    for (const key of this.replica.keys()) this.tell({ type: 'state', key })
     this.#ready.resolve()
   }
 
   /** Reconnects with the cursor if a line does not follow the last one. Skips a line that was applied before. */
   #isNext(seq: number, from: Conversation): boolean {
-    const place = this.#replica.place(seq)
+    const place = this.replica.place(seq)
     if (place === 'gap') from.end(`line ${seq} does not follow`)
     return place === 'next'
   }
@@ -311,14 +253,11 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     const [event] = events
     if (from.isOver) return
     if (event?.seq !== seq || typeof event['id'] !== 'string') throw new Error(`the server did not return line ${seq}`)
-    this.#takeLine({ ...event, id: event['id'] }, { seq, crc }, from)
+    this.#followLine({ ...event, id: event['id'] }, { seq, crc }, from)
   }
 
-  #takeLine(disk: DiskLine, cursor: Cursor, from: Conversation): void {
-    const isWhole = this.#replica.takeLine(disk, cursor)
-    this.#tell({ type: 'transcript' })
-    if (isWhole) return
-    this.#replica.forgetCursor()
+  #followLine(disk: DiskLine, cursor: Cursor, from: Conversation): void {
+    if (this.takeLine(disk, cursor)) return
     this.#isEager = true
     from.end('the session went on from an entry that is not here')
   }
@@ -363,7 +302,7 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
   async #waitBeforeNext(delayMs: number): Promise<void> {
     if (this.#isClosed) return
     this.#pause = new AbortController()
-    this.#setStatus({ type: 'waiting', delayMs })
+    this.setStatus({ type: 'waiting', delayMs })
     await waitOut(this.#options.clock, delayMs, this.#pause.signal)
   }
 
@@ -380,20 +319,11 @@ export class RemoteSession extends SessionCommands implements SessionHandle {
     const problem = closedProblem(reason)
     this.#ready.reject(problem)
     this.#pending.abandon(problem, { forget: reason === 'gone' })
-    this.#setStatus({ type: 'closed', reason })
+    this.setStatus({ type: 'closed', reason })
   }
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted
-  }
-
-  #setStatus(status: ConnectionStatus): void {
-    this.#status = status
-    this.#tell({ type: 'status' })
-  }
-
-  #tell(change: SessionChange): void {
-    this.#listeners.notify(change)
   }
 }
 

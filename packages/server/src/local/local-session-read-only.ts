@@ -1,19 +1,14 @@
 import {
   limits,
   ProblemError,
-  readOlder,
-  Replica,
-  SessionCommands,
+  ReplicaSession,
   snapshotToWire,
-  type ConnectionStatus,
-  type SessionChange,
   type SessionHandle,
   type StateKey,
   type StateValues,
   type EventPage,
 } from '@tapetree/client'
-import { checksum, type DiskLine, type Session, type Transcript } from '@tapetree/session'
-import { Listeners } from '@tapetree/session/util/listeners'
+import { checksum, type DiskLine, type Session } from '@tapetree/session'
 import { emitWarning } from '../util/problem-error.ts'
 
 export interface ReadOnlySessionOptions {
@@ -30,39 +25,28 @@ export interface ReadOnlySessionOptions {
 }
 
 /** A session that another process writes, without a server for it. Follows its log, and rejects every command. */
-export class ReadOnlySession extends SessionCommands implements SessionHandle {
+export class ReadOnlySession extends ReplicaSession implements SessionHandle {
   readonly sessionId: string
   readonly #options: ReadOnlySessionOptions
-  readonly #replica = new Replica()
-  readonly #listeners: Listeners<SessionChange>
-  #status: ConnectionStatus = { type: 'attached' }
   #timer: NodeJS.Timeout | undefined
   #reading: Promise<void> = Promise.resolve()
 
   private constructor(options: ReadOnlySessionOptions) {
-    super()
+    super(options.onProblem ?? emitWarning)
     this.#options = options
-    this.#listeners = new Listeners(options.onProblem ?? emitWarning)
     this.sessionId = options.session.id
   }
 
   static async open(options: ReadOnlySessionOptions): Promise<ReadOnlySession> {
     const handle = new ReadOnlySession(options)
     await handle.#begin()
+    handle.setStatus({ type: 'attached' })
     handle.#lookLater()
     return handle
   }
 
-  get transcript(): Transcript {
-    return this.#replica.transcript
-  }
-
-  get status(): ConnectionStatus {
-    return this.#status
-  }
-
   /** Only values that follow from the log. */
-  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
+  override state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
     const { openRun, totals, owner } = this.#options.session
     const known: Partial<StateValues> = {
       read_only: {
@@ -75,36 +59,22 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
     return known[key]
   }
 
-  subscribe(listener: (change: SessionChange) => void): () => void {
-    return this.#listeners.add(listener)
-  }
-
   async run(): Promise<never> {
     const { reason: detail } = this.#options
     throw new ProblemError({ type: 'session-owned', title: 'Session owned', status: 409, detail })
   }
 
   async loadOlder(count = 50): Promise<boolean> {
-    const { oldest } = this.#replica
-    if (!oldest) return false
-    const { session } = this.#options
-    const { lines, hasOlder } = await readOlder(oldest, count, (before) => linesBefore(session, before))
-    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
-    return this.#replica.oldest !== undefined
-  }
-
-  forgetOlder(keep: number): void {
-    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+    return this.prependOlder(count, (before) => linesBefore(this.#options.session, before))
   }
 
   /** There are no other clients to tell. */
   present(): void {}
 
   async close(): Promise<void> {
-    if (this.#status.type === 'closed') return
+    if (this.status.type === 'closed') return
     clearTimeout(this.#timer)
-    this.#status = { type: 'closed', reason: 'closed' }
-    this.#tell({ type: 'status' })
+    this.setStatus({ type: 'closed', reason: 'closed' })
     await this.#reading
     await this.#options.session.close()
   }
@@ -116,7 +86,7 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   async #begin(): Promise<void> {
     const { session, window = 50 } = this.#options
     const snapshot = await session.snapshot({ entries: window })
-    this.#replica.attach({
+    this.replica.attach({
       session_id: session.id,
       client_id: 'read-only',
       mode: 'snapshot',
@@ -131,11 +101,11 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
       state: {},
       snapshot: snapshotToWire(snapshot),
     })
-    this.#tell({ type: 'transcript' })
+    this.tell({ type: 'transcript' })
   }
 
   #lookLater(): void {
-    if (this.#status.type === 'closed') return
+    if (this.status.type === 'closed') return
     this.#timer = setTimeout(() => {
       // A failed read may succeed later, for example on a network folder.
       this.#reading = this.#look().catch(() => undefined)
@@ -147,26 +117,22 @@ export class ReadOnlySession extends SessionCommands implements SessionHandle {
   async #look(): Promise<void> {
     const { session } = this.#options
     await session.refresh()
-    if (this.#replica.place(session.head.seq) === 'known') return
-    for await (const line of session.lines({ after: this.#replica.cursor?.seq ?? 0 })) {
-      if (this.#replica.place(line.seq) === 'known') continue
+    if (this.replica.place(session.head.seq) === 'known') return
+    for await (const line of session.lines({ after: this.replica.cursor?.seq ?? 0 })) {
+      if (this.replica.place(line.seq) === 'known') continue
       if (line.type === 'lost') {
-        this.#replica.takeLost(line.seq, line.count)
+        this.replica.takeLost(line.seq, line.count)
         continue
       }
       const disk = JSON.parse(line.text) as DiskLine & { crc?: string }
-      if (this.#replica.takeLine(disk, { seq: line.seq, crc: disk.crc ?? checksum(line.text) })) continue
+      if (this.replica.takeLine(disk, { seq: line.seq, crc: disk.crc ?? checksum(line.text) })) continue
       // The session continues from an entry that is not loaded.
       await this.#begin()
       break
     }
-    this.#tell({ type: 'transcript' })
-    this.#tell({ type: 'state', key: 'run' })
-    this.#tell({ type: 'state', key: 'usage' })
-  }
-
-  #tell(change: SessionChange): void {
-    this.#listeners.notify(change)
+    this.tell({ type: 'transcript' })
+    this.tell({ type: 'state', key: 'run' })
+    this.tell({ type: 'state', key: 'usage' })
   }
 }
 

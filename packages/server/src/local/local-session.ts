@@ -3,26 +3,19 @@ import {
   closeCodes,
   limits,
   ProblemError,
-  readOlder,
-  Replica,
-  SessionCommands,
+  ReplicaSession,
   readFrame,
   type Arguments,
   type AttachRequest,
   type ClosedReason,
-  type ConnectionStatus,
   type Incoming,
   type Operation,
   type PresenceNews,
   type RunOptions,
   type ServerFrame,
-  type SessionChange,
   type SessionHandle,
-  type StateKey,
-  type StateValues,
 } from '@tapetree/client'
-import { newId, type Transcript } from '@tapetree/session'
-import { Listeners } from '@tapetree/session/util/listeners'
+import { newId } from '@tapetree/session'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { Connection, Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
@@ -50,22 +43,18 @@ interface Attachment {
 const maxAttempts = 20
 
 /** A live session of this process for a screen: the same as over a socket, without one. */
-export class LocalSession extends SessionCommands implements SessionHandle {
+export class LocalSession extends ReplicaSession implements SessionHandle {
   readonly sessionId: string
   readonly #options: LocalSessionOptions
   readonly #client: AttachRequest['client']
-  readonly #replica = new Replica()
-  readonly #listeners: Listeners<SessionChange>
-  #status: ConnectionStatus = { type: 'connecting' }
   #attachment: Attachment | undefined
   #presence: PresenceNews | undefined
   #renewal: NodeJS.Timeout | undefined
 
   private constructor(options: LocalSessionOptions) {
-    super()
+    super(options.onProblem ?? emitWarning)
     this.#options = options
     this.sessionId = options.sessionId
-    this.#listeners = new Listeners(options.onProblem ?? emitWarning)
     const { id = `c-${newId()}`, ...client } = options.client ?? {}
     this.#client = { id, ...client }
   }
@@ -81,25 +70,9 @@ export class LocalSession extends SessionCommands implements SessionHandle {
     return this.#client.id
   }
 
-  get transcript(): Transcript {
-    return this.#replica.transcript
-  }
-
-  get status(): ConnectionStatus {
-    return this.#status
-  }
-
-  state<Key extends StateKey>(key: Key): StateValues[Key] | undefined {
-    return this.#replica.value(key)
-  }
-
-  subscribe(listener: (change: SessionChange) => void): () => void {
-    return this.#listeners.add(listener)
-  }
-
   async run<Op extends Operation>(op: Op, args: Arguments<Op>, options: RunOptions = {}): Promise<unknown> {
     const { ifHead, id = newId() } = options
-    if (this.#status.type === 'closed') throw closedProblem(this.#status.reason)
+    if (this.status.type === 'closed') throw closedProblem(this.status.reason)
     const checked = checkCommand(op, args)
     if (!checked.ok) throw problemError(422, 'invalid-command', checked.message)
     const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
@@ -112,16 +85,8 @@ export class LocalSession extends SessionCommands implements SessionHandle {
   }
 
   async loadOlder(count = 50): Promise<boolean> {
-    const { oldest } = this.#replica
     const live = this.#attachment?.live
-    if (!oldest || !live) return false
-    const { lines, hasOlder } = await readOlder(oldest, count, (before) => linesBefore(live.session, before))
-    if (this.#replica.prepend(oldest, lines, hasOlder)) this.#tell({ type: 'transcript' })
-    return this.#replica.oldest !== undefined
-  }
-
-  forgetOlder(keep: number): void {
-    if (this.#replica.forgetOlder(keep)) this.#tell({ type: 'transcript' })
+    return live !== undefined && this.prependOlder(count, (before) => linesBefore(live.session, before))
   }
 
   present(presence: PresenceNews): void {
@@ -144,7 +109,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
       const live = await this.#options.sessions.get(this.sessionId)
       const request = this.#request()
       const prepared = await live.prepare(request)
-      if (this.#status.type === 'closed') return
+      if (this.status.type === 'closed') return
       const sink = this.#sink()
       const connection = live.attach(request, sink, prepared)
       if (connection === 'not-prepared') continue
@@ -157,7 +122,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
 
   #request(): AttachRequest {
     const { window } = this.#options
-    const { cursor } = this.#replica
+    const { cursor } = this.replica
     return { client: this.#client, ...(cursor && { after: cursor }), ...(window !== undefined && { window }) }
   }
 
@@ -181,15 +146,14 @@ export class LocalSession extends SessionCommands implements SessionHandle {
   #receive(incoming: Incoming, from: LocalSink): void | Promise<void> {
     switch (incoming.type) {
       case 'line':
-        return this.#takeLine(incoming, from)
+        return this.#followLine(incoming, from)
       case 'lost':
-        if (!this.#isNext(incoming.seq, from)) return undefined
-        this.#replica.takeLost(incoming.seq, incoming.count)
-        return this.#tell({ type: 'transcript' })
+        if (this.#isNext(incoming.seq, from)) this.takeLost(incoming.seq, incoming.count)
+        return undefined
       case 'large':
         return this.#isNext(incoming.seq, from) ? this.#readLarge(incoming, from) : undefined
       case 'frame':
-        return this.#takeFrame(incoming.frame, from)
+        return this.#receiveFrame(incoming.frame, from)
       case 'unknown':
         return undefined
       default:
@@ -200,55 +164,34 @@ export class LocalSession extends SessionCommands implements SessionHandle {
 
   /** Reattaches with the cursor if a line does not follow the last one. Skips a line that was applied before. */
   #isNext(seq: number, from: LocalSink): boolean {
-    const place = this.#replica.place(seq)
+    const place = this.replica.place(seq)
     if (place === 'gap') this.#attachAgain(from)
     return place === 'next'
   }
 
-  #takeLine({ seq, crc, disk }: Extract<Incoming, { type: 'line' }>, from: LocalSink): void {
+  #followLine({ seq, crc, disk }: Extract<Incoming, { type: 'line' }>, from: LocalSink): void {
     if (!this.#isNext(seq, from)) return
-    const isWhole = this.#replica.takeLine(disk, { seq, crc })
-    this.#tell({ type: 'transcript' })
-    if (isWhole) return
-    // The session continues from an entry that is not loaded: start over.
-    this.#replica.forgetCursor()
-    this.#attachAgain(from)
+    if (!this.takeLine(disk, { seq, crc })) this.#attachAgain(from)
   }
 
   async #readLarge({ seq, crc }: Extract<Incoming, { type: 'large' }>, from: LocalSink): Promise<void> {
     const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
     const disk = await lineAt(live.session, seq).catch(() => undefined)
-    if (disk) this.#takeLine({ type: 'line', seq, crc, disk }, from)
+    if (disk) this.#followLine({ type: 'line', seq, crc, disk }, from)
     else this.#attachAgain(from)
   }
 
-  #takeFrame(frame: ServerFrame, from: LocalSink): void {
+  #receiveFrame(frame: ServerFrame, from: LocalSink): void {
     switch (frame.type) {
       case 'attached':
-        if (!this.#replica.attach(frame.data)) {
-          this.#replica.forgetCursor()
+        if (!this.replica.attach(frame.data)) {
+          this.replica.forgetCursor()
           return this.#attachAgain(from)
         }
-        this.#setStatus({ type: 'attached' })
-        this.#tell({ type: 'transcript' })
-        for (const key of this.#replica.keys()) this.#tell({ type: 'state', key })
+        this.setStatus({ type: 'attached' })
+        this.tell({ type: 'transcript' })
+        for (const key of this.replica.keys()) this.tell({ type: 'state', key })
         return undefined
-      case 'delta':
-      case 'partial': {
-        const before = this.transcript
-        if (!this.#replica.takeText(frame.type, frame.data)) this.#attachAgain(from)
-        if (this.transcript !== before) this.#tell({ type: 'transcript' })
-        return undefined
-      }
-      case 'state': {
-        const { key, value } = frame.data
-        if (this.#replica.takeState(key, value, frame.rev)) this.#tell({ type: 'state', key })
-        return undefined
-      }
-      case 'queue_updated':
-      case 'queue_message_sending':
-      case 'queue_message_sent':
-        return this.#tell({ type: 'notice', notice: frame })
       case 'gone':
         return this.#finish('gone')
       case 'bye':
@@ -257,7 +200,7 @@ export class LocalSession extends SessionCommands implements SessionHandle {
       case 'pong':
         return undefined
       default:
-        frame satisfies never
+        if (!this.takeFrame(frame)) this.#attachAgain(from)
         return undefined
     }
   }
@@ -280,22 +223,13 @@ export class LocalSession extends SessionCommands implements SessionHandle {
   }
 
   #finish(reason: ClosedReason): void {
-    if (this.#status.type === 'closed') return
+    if (this.status.type === 'closed') return
     const attachment = this.#attachment
     this.#attachment = undefined
     clearInterval(this.#renewal)
     attachment?.sink.end()
-    this.#setStatus({ type: 'closed', reason })
+    this.setStatus({ type: 'closed', reason })
     attachment?.live.detach(attachment.connection)
-  }
-
-  #setStatus(status: ConnectionStatus): void {
-    this.#status = status
-    this.#tell({ type: 'status' })
-  }
-
-  #tell(change: SessionChange): void {
-    this.#listeners.notify(change)
   }
 }
 
