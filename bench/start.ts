@@ -82,7 +82,7 @@ async function heapOf({ provider, cwd, env }: FakeHome, turns: number): Promise<
     // Thousands of requests are asked, and none is looked at again.
     const before = provider.requests[number - 2]
     if (before) Object.assign(before, { body: {}, bytes: new Uint8Array() })
-    // As many tokens as a provider would count, or more: a long conversation is summarised again and again.
+    // As many tokens as a provider would count, or more: a long conversation is summarized again and again.
     return { type: 'answer', content: answerTo(body), usage: { input: Math.ceil(bytes.length / 2), output: 20 } }
   })
   const program = join(import.meta.dirname, 'start/long-chat.ts')

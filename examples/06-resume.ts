@@ -1,5 +1,5 @@
 // The process is killed in the middle of a command. The next one finds out what was open, and goes on: the command did not notice.
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { spawnSync } from 'node:child_process'
@@ -13,7 +13,7 @@ const store = openFileStore({ folder: join(folder, 'sessions') })
 
 function open(words: ScriptBuilder, sessionId: string): Promise<AgentSession> {
   const models = onlyModel(scriptedModel(words))
-  return AgentSession.open({ store, sessionId, models, cwd: folder, gate: () => openGate, hasSubagents: false })
+  return AgentSession.open({ store, sessionId, models, cwd: folder, gate: () => allowAll, hasSubagents: false })
 }
 
 if (role === 'to-be-killed') {

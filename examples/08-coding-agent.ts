@@ -1,6 +1,6 @@
 // A complete embedding: a person with settings, a repository that asks to be trusted, models by name, a template, a skill, a command
 // of the user's own. Only the provider is scripted, and even that one speaks its wire format over HTTP.
-import { openCodingAgent, shellWordsOf, type AgentSession, type CodingAgent } from '@tapetree/agent'
+import { openCodingAgent, parseShellInput, type AgentSession, type CodingAgent } from '@tapetree/agent'
 import { startFakeProvider, type FakeAnswer } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
@@ -24,7 +24,7 @@ const embedding = await openCodingAgent({
     for (const line of project.summary) console.log(`the repository: ${line}`)
     return true
   },
-  whenNobodyAnswers: 'deny',
+  whenUnanswered: 'deny',
   onProblem: ({ source, message }) => console.log(`${source}: ${message}`),
 })
 const { session, settings, trust, registry } = embedding
@@ -45,7 +45,7 @@ await rm(folder, { recursive: true })
 
 /** What a terminal does with a line that somebody typed. */
 async function type(agent: AgentSession, typed: string): Promise<void> {
-  const command = shellWordsOf(typed)
+  const command = parseShellInput(typed)
   if (command) {
     const { output, exitCode } = await agent.executeBash(command.command, command)
     console.log(`> ${typed}\n${output.trim()} (${exitCode})`)

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, type Model } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type Model } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export async function startProduct(options: ProductOptions): Promise<{ address: 
     store,
     openDriver: async (sessionId) => {
       const models = onlyModel(modelOf(sessionId))
-      const agent = { store, sessionId, models, tools: () => [], gate: () => openGate, hasSubagents: false, cwd: '/' }
+      const agent = { store, sessionId, models, tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: '/' }
       return new AgentDriver({ agent: await AgentSession.open(agent) })
     },
     create: async ({ model: _model, agent: _agent, ...header }) => {

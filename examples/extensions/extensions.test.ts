@@ -1,5 +1,5 @@
 import { memoryStore, type Content } from '@tapetree/session'
-import { AgentSession, allTools, ExtensionHost, onlyModel, openGate, type ExtensionProblem } from '@tapetree/agent'
+import { AgentSession, allTools, ExtensionHost, onlyModel, allowAll, type ExtensionProblem } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ async function open(example: string, answers: ScriptBuilder, files: Record<strin
     hooks: host.hooks,
     tools: ({ jobs }) => host.withTools(allTools({ jobs })),
     systemPrompt: () => 'You are an example.',
-    gate: () => openGate,
+    gate: () => allowAll,
   })
   cleanUps.push(() => agent.close())
   return { agent, host, model, cwd }

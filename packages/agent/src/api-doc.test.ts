@@ -1,4 +1,4 @@
-// The pages of the API are written by hand. These tests fail when something public is not on them.
+// The pages of the API are written by hand. These tests fail if a public name is missing there.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
@@ -41,7 +41,7 @@ test('every method and property of the classes is on the page or in the guide to
   const members = classes.flatMap(({ name, prototype }) =>
     Object.getOwnPropertyNames(prototype).map((member) => ({ name, member })),
   )
-  // A clock and a model are explained where their interfaces are.
+  // A clock and a model are explained with their interfaces.
   const explained = new Set(['constructor', 'now', 'wait', 'prepare', 'costOf', 'build'])
   const missing = members.filter(
     ({ member }) => !explained.has(member) && !isNamed(member) && !isNamed(member, guide) && !isCalled(member, guide),
@@ -96,7 +96,7 @@ test('every code of an error has a row, and no other', () => {
   }
 })
 
-test('the page of settings is what the schema says; UPDATE_SETTINGS_PAGE=1 writes it anew', () => {
+test('the settings page matches the schema; UPDATE_SETTINGS_PAGE=1 regenerates it', () => {
   const between = /(?<=<!-- made from the schema -->\n)[^]*(?=\n<!-- end -->)/
   const path = 'reference/settings.md'
   if (process.env['UPDATE_SETTINGS_PAGE'] === '1') {
@@ -110,7 +110,7 @@ test('the page of settings is what the schema says; UPDATE_SETTINGS_PAGE=1 write
   expect(rows.filter((row) => row !== '')).toEqual(settingsTable())
 })
 
-test('every tool has a row in the guide, which says whether it only reads and what is done after a crash', () => {
+test('every tool has a row in the guide, which says whether it is read-only and what happens after a crash', () => {
   const guide = sectionOf(pageAt('guides/tools.md'), 'The twelve')
   const words = { safe: 'is run again', reattach: 'is taken up again', never: 'is not run again' }
   const told = Array.from(guide.matchAll(/^\| `([a-z_]+)` +\|.+\| (yes|no) +\| ([a-z ]+?) +\|$/gm), ([, ...row]) =>
@@ -167,14 +167,14 @@ function exportsOf(source: string): string[] {
   return [...listed, ...declared].filter((name) => name !== undefined && name !== '') as string[]
 }
 
-/** From a heading of the second level to the next. */
+/** From a heading of the second level to the next one. */
 function sectionOf(text: string, heading: string): string {
   const start = text.indexOf(`\n## ${heading}\n`)
   const end = text.indexOf('\n## ', start + 1)
   return text.slice(start, end === -1 ? undefined : end)
 }
 
-/** What stands in the first column. */
+/** The content of the first column. */
 function rowsOf(text: string): string[] {
   return Array.from(text.matchAll(/^\| `([A-Za-z_-]+)` +\|/gm), ([, name]) => name as string)
 }
@@ -191,7 +191,7 @@ function membersOf(source: string): string[] {
   return Array.from(source.matchAll(/^ {2}(\w+)\??: /gm), ([, name]) => name as string)
 }
 
-/** At the start of a piece of code, as in `open(id)`. */
+/** At the start of a code fragment, as in `open(id)`. */
 function isNamed(name: string, text = page): boolean {
   return new RegExp(`[\`\\s{]${name}\\b`).test(text)
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-/** Imports a module in a process of its own and says which packages that has loaded. */
+/** Imports a module in a separate process and returns the packages that this loads. */
 async function packagesLoadedBy(url: URL): Promise<Set<string>> {
   const program = `
     import { registerHooks } from 'node:module'

@@ -96,7 +96,7 @@ export interface Choice {
 
 export interface NavigateOptions {
   /** Appends a summary of the abandoned branch. */
-  summarise?: boolean
+  summarize?: boolean
   instructions?: string
 }
 
@@ -153,8 +153,12 @@ export abstract class SessionCommands {
     if (mode) await this.run('set_config', { mode })
   }
 
-  async navigate(entryId: string | null, options: NavigateOptions = {}): Promise<void> {
-    await this.run('branch', { entry_id: entryId, ...options })
+  async navigate(entryId: string | null, { summarize, ...options }: NavigateOptions = {}): Promise<void> {
+    await this.run('branch', {
+      entry_id: entryId,
+      ...(summarize !== undefined && { summarise: summarize }),
+      ...options,
+    })
   }
 }
 

@@ -1,4 +1,4 @@
-import { onlyModel, openGate } from '@tapetree/agent'
+import { onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { MemoryDisk } from '@tapetree/session/testing'
@@ -22,7 +22,7 @@ test('a disk that fills up during a run is reported by list, state and readiness
   const fill = (): unknown => disk.failNth({ operation: 'write', nth: 1, times: 1_000_000, error: 'ENOSPC' })
   const store = openFileStore({ folder: '/store', port: disk, lock: disk.lock })
   const models = onlyModel(scriptedModel(script().text('half ').do(fill).text('never').step().text('Again.')))
-  const sessions = agentSessions({ store, models, tools: () => [], gate: () => openGate, hasSubagents: false })
+  const sessions = agentSessions({ store, models, tools: () => [], gate: () => allowAll, hasSubagents: false })
   const server = await TestServer.start(() => ({ sessions }))
   cleanUps.push(() => server.close())
   const token = await server.token('drive')

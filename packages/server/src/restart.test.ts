@@ -1,5 +1,5 @@
 // A server that shuts down while an agent works, and the one started after it.
-import { onlyModel, openGate, systemClock } from '@tapetree/agent'
+import { onlyModel, allowAll, systemClock } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { fromDisk, type DiskLine } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -34,7 +34,7 @@ async function start(folder: string, says: ScriptBuilder): Promise<Running> {
   const model = scriptedModel(says, { clock: systemClock })
   const models = onlyModel(model)
   const tools = (): ReturnType<typeof model.tool>[] => [model.tool('act')]
-  const sessions = agentSessions({ store, models, tools, gate: () => openGate, hasSubagents: false })
+  const sessions = agentSessions({ store, models, tools, gate: () => allowAll, hasSubagents: false })
   const server = await startServer({
     tenants: new Map([['default', sessions]]),
     port: null,

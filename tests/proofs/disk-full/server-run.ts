@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { onlyModel, openGate, systemClock } from '@tapetree/agent'
+import { onlyModel, allowAll, systemClock } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { agentSessions } from '../../../packages/server/src/drivers/agent-sessions.ts'
@@ -36,7 +36,7 @@ export async function runServerOnFullDisk(disk: SmallDisk, random: () => number)
     store,
     models: onlyModel(model),
     tools: () => [],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
   })
   const tokens = await TokenStore.open({ file: join(folder, 'tokens.json') })

@@ -1,5 +1,5 @@
 import { scriptedModel } from '@tapetree/agent/testing'
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { AgentDriver, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
 import type { SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -189,7 +189,7 @@ interface Running {
 async function start(folder: string, tokens: TokenStore): Promise<Running> {
   const store: SessionStore = openFileStore({ folder: join(folder, 'sessions') })
   const model = scriptedModel([], { otherwise: () => [{ type: 'text_delta', text: 'Said.' }] })
-  const options = { models: onlyModel(model), tools: () => [], gate: () => openGate, hasSubagents: false, cwd: folder }
+  const options = { models: onlyModel(model), tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: folder }
   const sessions = new LiveSessions({
     store,
     openDriver: async (sessionId) =>

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { scriptedModel } from '@tapetree/agent/testing'
 import {
   AgentDriver,
@@ -147,7 +147,7 @@ async function makeSessions(
 async function openPlace(folder: string, root: string): Promise<Place> {
   const store = storeInside(openFileStore({ folder: join(folder, 'sessions') }), [root])
   const model = scriptedModel([], { otherwise: () => [{ type: 'text_delta', text: 'Nobody asked.' }] })
-  const options = { models: onlyModel(model), tools: () => [], gate: () => openGate, hasSubagents: false, cwd: root }
+  const options = { models: onlyModel(model), tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: root }
   const sessions = new LiveSessions({
     store,
     openDriver: async (sessionId) =>

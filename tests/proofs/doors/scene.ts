@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { scriptedModel } from '@tapetree/agent/testing'
 import { AgentDriver, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
@@ -168,7 +168,7 @@ async function makeBearers(tokens: TokenStore): Promise<Map<string, string>> {
 function scripted(): LiveSessions {
   const store = memoryStore()
   const model = scriptedModel([], { otherwise: () => [{ type: 'text_delta', text: 'Hello.' }] })
-  const options = { models: onlyModel(model), tools: () => [], gate: () => openGate, hasSubagents: false, cwd: '/' }
+  const options = { models: onlyModel(model), tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: '/' }
   return new LiveSessions({
     store,
     openDriver: async (sessionId) =>

@@ -21,7 +21,7 @@ async function visit({ root, cwd, home, sessions, sessionId, isTrusted, marks }:
     home,
     env: { ...process.env, HOME: home, PATH: `${join(root, 'node_modules/.bin')}:${programs}` },
     fetch: answeringFetch(requests),
-    whenNobodyAnswers: 'deny',
+    whenUnanswered: 'deny',
     ...(isTrusted && { askTrust: () => Promise.resolve(true) }),
     onProblem: ({ source, message }) => problems.push(`${source}: ${message}`),
   })

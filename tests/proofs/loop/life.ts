@@ -8,7 +8,7 @@ import { planResume, type ResumePlan } from '../../../packages/agent/src/run/res
 import { defaultRunSettings } from '../../../packages/agent/src/run/run-settings.ts'
 import { run, type RunStart } from '../../../packages/agent/src/run/run.ts'
 import { FakeClock } from '../../../packages/agent/src/testing/fake-clock.ts'
-import { openGate, type Gate, type Tool } from '../../../packages/agent/src/tools/tool.ts'
+import { allowAll, type Gate, type Tool } from '../../../packages/agent/src/tools/tool.ts'
 import { DrivenModel, type RequestKind } from './driven-model.ts'
 import type { DrivenTools, ToolName } from './driven-tools.ts'
 import type { DyingDisk } from './dying-disk.ts'
@@ -69,7 +69,7 @@ export class Life {
       model: () => this.model,
       tools: () => this.#tools,
       systemPrompt: () => 'You are driven.',
-      gate: setup.isAsking ? askingGate(this.requests) : openGate,
+      gate: setup.isAsking ? askingGate(this.requests) : allowAll,
       requests: this.requests,
       cwd: '/',
       clock: this.clock,

@@ -404,7 +404,7 @@ const expectedRefusals = new Set([
   'session-closed',
   'AbortError',
   'OwnerLeft',
-  'LeftBehind',
+  'SessionSuspended',
   'cancelled',
   'already-resolved',
 ])

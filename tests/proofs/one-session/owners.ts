@@ -113,7 +113,7 @@ class AgentOwner implements SessionOwner {
   }
 
   navigate(entryId: string): Promise<unknown> {
-    return this.#agent.navigate(entryId, { summarise: true })
+    return this.#agent.navigate(entryId, { summarize: true })
   }
 
   setLevel(level: 'low' | 'high'): Promise<unknown> {

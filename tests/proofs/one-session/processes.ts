@@ -19,7 +19,7 @@ const processCount = 3
 const maxSeats = 6
 /** A session that another process has, an owner that has left, a process that has died. */
 const expectedRefusals = new Set([
-  ...['session-busy', 'session-closed', 'session-owned', 'read-only', 'AbortError', 'OwnerLeft', 'LeftBehind'],
+  ...['session-busy', 'session-closed', 'session-owned', 'read-only', 'AbortError', 'OwnerLeft', 'SessionSuspended'],
   ...['cancelled', 'already-resolved', 'request-not-found', 'closed', 'killed', 'shutting-down', 'unreachable'],
 ])
 

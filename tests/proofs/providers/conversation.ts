@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import { AgentSession, defineTool, openGate, systemClock, type Clock, type Tool } from '@tapetree/agent'
+import { AgentSession, defineTool, allowAll, systemClock, type Clock, type Tool } from '@tapetree/agent'
 import type { FakeBytes, FakeProvider, FakeRequest, FakeStep } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { z } from 'zod'
@@ -94,7 +94,7 @@ class Conversation {
       fallbackModel: { provider: fallback.provider, modelId: fallback.model },
       tools: () => [look],
       hasSubagents: false,
-      gate: () => openGate,
+      gate: () => allowAll,
       systemPrompt: () => 'You are a test.',
       thinkingLevel: draw.pick(['off', 'low', 'high']),
       clock,

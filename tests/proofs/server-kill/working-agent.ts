@@ -2,7 +2,7 @@ import {
   bashTool,
   Jobs,
   onlyModel,
-  openGate,
+  allowAll,
   systemClock,
   type AgentSessionOptions,
   type ModelRequest,
@@ -14,7 +14,7 @@ import type { Message } from '@tapetree/session'
 export function workingAgent(marks: string): Partial<AgentSessionOptions> {
   const model = scriptedModel([], { clock: systemClock, otherwise: (request) => answerTo(request, marks) })
   const jobs = new Jobs()
-  return { models: onlyModel(model), tools: () => [bashTool({ jobs })], gate: () => openGate }
+  return { models: onlyModel(model), tools: () => [bashTool({ jobs })], gate: () => allowAll }
 }
 
 /** By what it is shown alone, so that a resumed run goes the same way. */

@@ -1,6 +1,6 @@
 // An agent with two subagents in a process of its own, made to be killed: it takes one task from its parent, begins a run or resumes the
 // one it finds, and says what it has promised as soon as it has.
-import { AgentSession, bashTool, onlyModel, openGate, systemClock, type ModelRequest } from '@tapetree/agent'
+import { AgentSession, bashTool, onlyModel, allowAll, systemClock, type ModelRequest } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import type { Message } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -23,7 +23,7 @@ async function play({ folder, sessionId, marks }: Task): Promise<void> {
     sessionId,
     models: onlyModel(model),
     tools: ({ jobs, redaction }) => [bashTool({ jobs, redaction })],
-    gate: () => openGate,
+    gate: () => allowAll,
     cwd: marks,
   })
   agent.subscribe((event) => {

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { onlyModel, openGate } from '@tapetree/agent'
+import { onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import type { Operation } from '@tapetree/client'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -69,7 +69,7 @@ class OwnerHistory {
     let says = script()
     for (let answer = 0; answer < 200; answer++) says = says.text(`Answer ${answer} `, 'of the server.').step()
     const models = onlyModel(scriptedModel(says))
-    const sessions = agentSessions({ store, models, tools: () => [], gate: () => openGate, hasSubagents: false })
+    const sessions = agentSessions({ store, models, tools: () => [], gate: () => allowAll, hasSubagents: false })
     const tokens = await TokenStore.open({ file: join(folder, 'tokens.json') })
     const token = tokens.takeFirstToken() ?? ''
     this.#server = await startServer({ tenants: new Map([[defaultTenant, sessions]]), tokens })

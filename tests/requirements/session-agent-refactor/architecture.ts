@@ -201,7 +201,7 @@ export const architecture = [
         '1a8c1f0b',
       ],
     },
-    settled: '`callBack(callbacks)` turns events into callbacks.',
+    settled: '`fromCallbacks(callbacks)` turns events into callbacks.',
   },
   {
     id: 'session-agent-refactor/3.2 reasoning-callbacks',

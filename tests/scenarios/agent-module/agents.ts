@@ -2,7 +2,7 @@ import {
   AgentSession,
   createAgent,
   onlyModel,
-  openGate,
+  allowAll,
   type Agent,
   type AgentConfig,
   type AgentSessionOptions,
@@ -30,7 +30,7 @@ export async function openAgent(model: Model, options: Partial<AgentSessionOptio
     models: onlyModel(model),
     tools: () => [],
     systemPrompt: () => 'You are a test.',
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     ...options,
   })

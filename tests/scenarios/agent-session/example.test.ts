@@ -1,4 +1,4 @@
-import { AgentSession, expandPrompt, onlyModel, openGate, type RunEnd } from '@tapetree/agent'
+import { AgentSession, expandPrompt, onlyModel, allowAll, type RunEnd } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { readFileSync } from 'node:fs'
@@ -25,7 +25,7 @@ async function openLatest(folder: string, model: ScriptedModel): Promise<AgentSe
     sessionId: latest.id,
     models: onlyModel(model),
     tools: () => [model.tool('write')],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     cwd: folder,
   })

@@ -1,7 +1,7 @@
 import {
   AgentSession,
   onlyModel,
-  openGate,
+  allowAll,
   type AgentEvent,
   type AgentSessionOptions,
   type RunEnd,
@@ -36,7 +36,7 @@ export async function openAgent({ script, scripted, tools, ...options }: AgentGi
     models: onlyModel(model),
     tools: () => tools ?? [model.tool('read', { readOnly: true }), model.tool('write')],
     systemPrompt: () => 'You are a test.',
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     clock,
     ...options,

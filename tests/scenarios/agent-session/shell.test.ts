@@ -1,4 +1,4 @@
-import { shellWordsOf } from '@tapetree/agent'
+import { parseShellInput } from '@tapetree/agent'
 import { script } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { expect, onTestFinished } from 'vitest'
@@ -56,13 +56,13 @@ verifies(
     const store = openFileStore({ folder: temporaryFolder() })
     onTestFinished(() => store.close())
     const { agent, model } = await openAgent({ store, cwd: temporaryFolder(), script: script().text('ok') })
-    const words = shellWordsOf('!! echo between us')
-    expect([words, shellWordsOf('!ls'), shellWordsOf('Hello!')]).toEqual([
+    const input = parseShellInput('!! echo between us')
+    expect([input, parseShellInput('!ls'), parseShellInput('Hello!')]).toEqual([
       { command: 'echo between us', excludeFromContext: true },
       { command: 'ls', excludeFromContext: false },
       undefined,
     ])
-    if (words) await agent.executeBash(words.command, words)
+    if (input) await agent.executeBash(input.command, input)
     expect((await storedIn(agent.session)).at(-1)).toMatchObject({
       type: 'message',
       message: {

@@ -1,4 +1,4 @@
-import { callBack, run, type AgentSessionOptions } from '@tapetree/agent'
+import { fromCallbacks, run, type AgentSessionOptions } from '@tapetree/agent'
 import { script, scriptedModel, TestAgent } from '@tapetree/agent/testing'
 import { memoryStore, text } from '@tapetree/session'
 import { expect, vi } from 'vitest'
@@ -19,7 +19,7 @@ verifies(
   async () => {
     const { agent, model } = await openAgent({ script: script().text('Hello there, you.') })
     const told: string[] = []
-    agent.subscribe(callBack({ onTextDelta: (words) => told.push(words) }))
+    agent.subscribe(fromCallbacks({ onTextDelta: (words) => told.push(words) }))
     await expect(agent.prompt('')).rejects.toMatchObject({ code: 'empty-prompt' })
     expect([agent.session.head.seq, model.requests.length]).toEqual([1, 0])
     await finish(agent, 'Hi.')

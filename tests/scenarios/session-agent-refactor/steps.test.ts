@@ -1,4 +1,4 @@
-import { callBack, type AgentEvent } from '@tapetree/agent'
+import { fromCallbacks, type AgentEvent } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,14 +25,14 @@ verifies(
     const { agent } = await openAgent({ script: answers.step().error('auth', 'No.') })
     const told: string[] = []
     agent.subscribe(
-      callBack({
+      fromCallbacks({
         onToolCall: ({ name }) => told.push(`call ${name}`),
         onToolResult: ({ content }) => told.push(`result ${JSON.stringify(content)}`),
         onComplete: () => told.push('complete'),
         onError: ({ message }) => told.push(`error ${message}`),
       }),
     )
-    agent.subscribe(callBack({}))
+    agent.subscribe(fromCallbacks({}))
     await finish(agent, 'What is there?')
     await finish(agent, 'And now?')
     expect(told).toEqual(['call read', 'result "a tree"', 'complete', 'error No.'])

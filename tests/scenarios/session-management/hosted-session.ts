@@ -1,4 +1,4 @@
-import { onlyModel, openGate, type AgentSessionOptions } from '@tapetree/agent'
+import { onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { RemoteSession, RestClient, type QueueNotice } from '@tapetree/client'
 import { agentSessions, startServer, TokenStore, type LiveSessions } from '@tapetree/server'
@@ -35,7 +35,7 @@ export async function host(said: ScriptBuilder, options: Partial<AgentSessionOpt
     store,
     models: onlyModel(model),
     tools: () => [model.tool('act')],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     clock,
     ...options,

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, Requests } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, Requests } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { text, type PlaybackEvent, type PlaybackEventType, type Session } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -53,7 +53,7 @@ verifies(
       models: onlyModel(model),
       tools: () => [model.tool('look')],
       hasSubagents: false,
-      gate: () => openGate,
+      gate: () => allowAll,
       cwd: '/',
     })
     const outcome = await agent.prompt('Look at it.')

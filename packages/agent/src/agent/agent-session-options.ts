@@ -12,30 +12,33 @@ import type { Expansion } from '../prompt/expand.ts'
 import type { ModelSource } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
 
-/** What an `AgentSession` is made of. Only a store and models are needed; everything else has a plain default. */
+/** The options of an `AgentSession`. Only a store and models are required. */
 export interface AgentSessionOptions {
   store: SessionStore
-  /** Opened where it is given; otherwise a new session is made. */
+  /** The session to open. Default: a new session. */
   sessionId?: string
-  /** What hosts it, such as `server` or `terminal`. Whoever takes up runs without being asked takes those of its own kind. */
+  /**
+   * The host of the session, such as `server` or `terminal`. A host that resumes runs automatically resumes only those
+   * of its own kind.
+   */
   owner?: string
-  /** Where relative paths begin, absolute. Default: the folder of the process. */
+  /** The base of relative paths, absolute. Default: the working directory of the process. */
   cwd?: string
   models: ModelSource
-  /** For a session that has not used one yet. Default: the first of the choices. */
+  /** For a session that has not used a model yet. Default: the first of the choices. */
   model?: { provider: string; modelId: string }
   thinkingLevel?: ThinkingLevel
-  /** Gives titles. Without one the first words of the first prompt are the title. */
+  /** Makes titles. Without it the title is the beginning of the first prompt. */
   smallModel?: { provider: string; modelId: string }
-  /** Steps in where the provider is overloaded, or its quota is used up. */
+  /** Replaces a provider that is overloaded, or whose quota is exhausted. */
   fallbackModel?: { provider: string; modelId: string }
-  /** Read anew before each run. Default: the twelve tools of a coding agent. */
+  /** Called before each run. Default: the built-in tools of a coding agent. */
   tools?: (context: ToolsContext) => readonly Tool[]
-  /** False: no tool `task`. */
+  /** False: omits the tool `task`. */
   hasSubagents?: boolean
-  /** Read anew before each run. */
+  /** Called before each run. */
   systemPrompt?: () => string
-  /** How calls are judged. Default: mode `ask`, and no rules. */
+  /** The permission policy. Default: mode `ask`, without rules. */
   policy?: () => Partial<Omit<GatePolicy, 'mode'>>
   /** Explicitly chosen: recorded in the log, and wins over the mode recorded there when `open` opens the session. */
   mode?: PermissionMode
@@ -43,20 +46,20 @@ export interface AgentSessionOptions {
   defaultMode?: PermissionMode
   /** A recorded mode that is wider is narrowed to this one when the session is opened. */
   maxMode?: PermissionMode
-  /** In the place of the permission gate. */
+  /** Replaces the permission gate. */
   gate?: (requests: Requests) => Gate
-  /** What is done about a question where nobody is there to answer it. Default: it waits. */
-  whenNobodyAnswers?: 'wait' | 'deny'
-  /** Read anew before each run. */
+  /** What happens to a permission request if no person can answer it. Default: it stays pending. */
+  whenUnanswered?: 'wait' | 'deny'
+  /** Called before each run. */
   settings?: () => Partial<RunSettings>
-  /** Turns what was typed into what is sent: skills, templates, commands of extensions. */
+  /** Expands the typed text: skills, templates, commands of extensions. */
   expand?: (typed: string) => Promise<Expansion>
   hooks?: Hooks
-  /** What has changed around the session since it was last told. */
-  news?: () => Promise<string | undefined>
-  /** Put before the commands that the user runs. */
+  /** Changes in the environment since the model was last told. */
+  environmentChanges?: () => Promise<string | undefined>
+  /** Prepended to the commands that the user runs. */
   shellPrefix?: string
-  /** What is kept from the log, the screens and the model. Default: keys as they are known by their shape, and secrets of the environment. */
+  /** Redacts the log, the screens and the requests. Default: keys of known formats, and secrets of the environment. */
   redactor?: Redactor
   clock?: Clock
 }
@@ -64,6 +67,6 @@ export interface AgentSessionOptions {
 export interface ToolsContext {
   session: Session
   jobs: Jobs
-  /** That of the session, for tools that write on the disk by themselves. */
+  /** The redaction policy of the session, for tools that write to disk themselves. */
   redaction: RedactionPolicy
 }

@@ -7,13 +7,13 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { noHooks } from '../run/hooks.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { ScriptedModel, script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
-import { openGate } from '../tools/tool.ts'
+import { allowAll } from '../tools/tool.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
 import { AgentSession, type PromptOptions } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import type { AgentEvent } from '../run/events.ts'
 import { onlyModel } from './model-choice.ts'
-import { shellWordsOf } from './shell.ts'
+import { parseShellInput } from './shell.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -33,7 +33,7 @@ async function open(model: ScriptedModel | ScriptBuilder, options: Partial<Agent
     models: onlyModel(scripted),
     tools: () => [scripted.tool('look', { readOnly: true }), scripted.tool('act')],
     systemPrompt: () => 'You are a test.',
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     ...options,
     store,
@@ -50,7 +50,7 @@ async function folder(): Promise<string> {
   return made
 }
 
-/** The run that a prompt started, when it has ended. */
+/** The run that a prompt started, after it has ended. */
 async function finished(agent: AgentSession, words: string): Promise<void> {
   const outcome = await agent.prompt(words)
   if (outcome.type !== 'started') throw new Error(`it was ${outcome.type}`)
@@ -73,20 +73,24 @@ function linesOf(events: AgentEvent[], type: Line['type']): Line[] {
   )
 }
 
-test('a session that no model can be had for is not held on to', async () => {
+test('a session that cannot get a model is not kept open', async () => {
   const root = await folder()
   const store = openFileStore({ folder: root })
   cleanUps.push(() => store.close())
   const { id } = await store.create().then(async (session) => (await session.close(), session))
   const models = { open: () => Promise.reject(new Error('no key')), choices: () => Promise.resolve([]) }
-  await expect(AgentSession.open({ store, sessionId: id, models })).rejects.toThrow('There is no model to use.')
+  await expect(AgentSession.open({ store, sessionId: id, models })).rejects.toThrow('No model is available.')
   await store.archive(id)
   expect((await store.list({ place: 'archive' })).sessions).toMatchObject([{ id }])
 })
 
 test.each<[string, Partial<AgentSessionOptions>, string]>([
-  ['no model', { models: { open: () => Promise.reject(new Error('Set KEY.')), choices: async () => [] } }, 'no model'],
-  ['a model that is not there', { model: { provider: 'scripted', modelId: 'nosuch' } }, 'There is no model'],
+  [
+    'no model',
+    { models: { open: () => Promise.reject(new Error('Set KEY.')), choices: async () => [] } },
+    'No model is available',
+  ],
+  ['an unknown model', { model: { provider: 'scripted', modelId: 'nosuch' } }, 'There is no model'],
   [
     'a gate that fails',
     {
@@ -96,15 +100,19 @@ test.each<[string, Partial<AgentSessionOptions>, string]>([
     },
     'no gate today',
   ],
-  ['two tools of one name', { tools: () => [scriptedModel([]).tool('a'), scriptedModel([]).tool('a')] }, 'named a'],
-])('a start that fails for %s leaves no session behind', async (_, options, problem) => {
+  [
+    'two tools with the same name',
+    { tools: () => [scriptedModel([]).tool('a'), scriptedModel([]).tool('a')] },
+    'named a',
+  ],
+])('a start that fails because of %s creates no session', async (_, options, problem) => {
   const store = memoryStore()
   await expect(open(script(), { store, ...options })).rejects.toThrow(problem)
   expect((await store.list()).sessions).toEqual([])
 })
 
 describe('a prompt', () => {
-  test('to an idle session starts a run, whose id is in the log, and says how it ended', async () => {
+  test('to an idle session starts a run, logs its id, and returns how it ended', async () => {
     const { agent, events } = await open(script().text('hello'))
     const outcome = await agent.prompt('hi')
     if (outcome.type !== 'started') throw new Error(outcome.type)
@@ -114,7 +122,7 @@ describe('a prompt', () => {
     expect(agent.state()).toMatchObject({ isBusy: false, openRun: null, waiting: [] })
   })
 
-  test('while a run goes on waits for its end, steers it, or is rejected, as it says', async () => {
+  test('during a run is queued, steers it, or is rejected, as `whenBusy` says', async () => {
     const asked = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
     const first = script().do(() => {
@@ -139,13 +147,13 @@ describe('a prompt', () => {
     ])
   })
 
-  test('that is empty is refused before anything is in the log', async () => {
+  test('that is empty is rejected before anything is appended', async () => {
     const { agent } = await open(script())
     await expect(agent.prompt('  \n')).rejects.toMatchObject({ code: 'empty-prompt' })
     expect(agent.session.head.seq).toBe(1)
   })
 
-  test('is expanded, unless it says that it is not to be', async () => {
+  test('is expanded, unless `expandTemplates` is false', async () => {
     const model = scriptedModel(script().text('a').step().text('b'))
     const expand = (typed: string) => Promise.resolve({ type: 'as_typed' as const, text: `expanded ${typed}` })
     const { agent } = await open(model, { expand })
@@ -155,13 +163,13 @@ describe('a prompt', () => {
     expect(await path(agent)).toEqual(['user: expanded /it', 'assistant: a', 'user: /it', 'assistant: b'])
   })
 
-  test('that names a skill which is not there is refused with its name', async () => {
+  test('that names an unknown skill is rejected with its name', async () => {
     const unknown = { type: 'unknown' as const, text: '', command: { kind: 'skill' as const, name: 'x', typed: '' } }
     const { agent } = await open(script(), { expand: () => Promise.resolve(unknown) })
     await expect(agent.prompt('/skill:x')).rejects.toThrow('There is no skill x.')
   })
 
-  test('that says where it comes from is kept with that, unless its cause is given', async () => {
+  test('keeps its source in the log, unless a cause is given', async () => {
     const { agent, events } = await open(script().text('one').step().text('two'))
     const said = async (options: PromptOptions): Promise<void> => {
       const outcome = await agent.prompt('go', options)
@@ -176,7 +184,7 @@ describe('a prompt', () => {
     ])
   })
 
-  test('may bring images, also when it waits', async () => {
+  test('may have images, also when it is queued', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const { agent } = await open(
       script()
@@ -198,10 +206,10 @@ describe('a prompt', () => {
     ])
   })
 
-  test('that came in when the run had just looked for the last time is not left waiting', async () => {
+  test('that arrives after the run has checked the queue for the last time is still delivered', async () => {
     const { agent, events } = await open(script().text('one').step().text('two'))
     const first = await agent.prompt('first')
-    // As soon as the run has ended, and before whoever started it hears of that.
+    // As soon as the run has ended, and before its caller is notified.
     const late = Promise.withResolvers<unknown>()
     const stop = agent.subscribe((event) => {
       if (event.type !== 'line' || event.committed.line.type !== 'run_end') return
@@ -214,7 +222,7 @@ describe('a prompt', () => {
     expect(await path(agent)).toEqual(['user: first', 'assistant: one', 'user: second', 'assistant: two'])
   })
 
-  test('is done after a message was delivered that new settings released during its run', async () => {
+  test('completes after a message that new settings released during its run is delivered', async () => {
     let sendsFollowUps = false
     const { agent } = await open(script().text('1').step().text('2'), { settings: () => ({ sendsFollowUps }) })
     const stop = agent.session.subscribe(({ line }) => {
@@ -228,7 +236,7 @@ describe('a prompt', () => {
 })
 
 describe('an agent session', () => {
-  test('stops when it is told to, and keeps what was said', async () => {
+  test('stops on abort, and keeps the partial answer', async () => {
     const said = Promise.withResolvers<void>()
     const clock = new FakeClock()
     const model = scriptedModel(
@@ -246,7 +254,7 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: go', 'assistant: so far'])
   })
 
-  test('tries again from where it stands', async () => {
+  test('retries from the leaf', async () => {
     const { agent } = await open(script().error('auth', 'no key').step().text('now it works'))
     const outcome = await agent.prompt('go')
     if (outcome.type === 'started') expect(await outcome.run.done).toMatchObject({ outcome: 'failed', reason: 'auth' })
@@ -255,7 +263,7 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: go', 'assistant: now it works'])
   })
 
-  test('is not tried again while it works, and what it does goes on', async () => {
+  test('rejects a retry during a run, and the run continues', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const { agent, events } = await open(
       script()
@@ -270,7 +278,7 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: first', 'assistant: one'])
   })
 
-  test('takes two prompts that come at once one after the other', async () => {
+  test('handles two simultaneous prompts one after the other', async () => {
     const { agent, events } = await open(script().text('one').step().text('two'))
     const outcomes = await Promise.all([agent.prompt('first'), agent.prompt('second')])
     expect(outcomes.map(({ type }) => type)).toEqual(['started', 'queued'])
@@ -278,7 +286,7 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: first', 'assistant: one', 'user: second', 'assistant: two'])
   })
 
-  test('that cannot be opened leaves its session to others', async () => {
+  test('that cannot be opened does not block the session for others', async () => {
     const store = memoryStore()
     const session = await store.create()
     await session.close()
@@ -290,7 +298,7 @@ describe('an agent session', () => {
     await store.delete(session.id)
   })
 
-  test('goes on with a run whose process died, and a prompt instead of that closes it', async () => {
+  test('resumes a run whose process died; a prompt closes the run instead', async () => {
     const store = openFileStore({ folder: await folder() })
     cleanUps.push(() => store.close())
     const session = await store.create()
@@ -308,11 +316,11 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: go', 'assistant: done', 'user: instead', 'assistant: then that'])
   })
 
-  test('that is told by two at once to resume and to begin anew does one of it, and ends no run that goes on', async () => {
+  test('that gets a resume and a new start at the same time does only one of them, and ends no active run', async () => {
     const store = memoryStore()
     const dead = await store.create()
     const leafId = await dead.appendMessage('user', [text('before the crash')])
-    await dead.append({ type: 'run_start', runStart: { runId: 'left-behind', leafId } })
+    await dead.append({ type: 'run_start', runStart: { runId: 'interrupted-run', leafId } })
     await dead.close()
     const answers = script().text('one').step().text('two').step().text('three')
     const { agent, events } = await open(answers, { store, sessionId: dead.id })
@@ -324,7 +332,7 @@ describe('an agent session', () => {
     expect(last).toMatchObject({ committed: { line: { type: 'run_end', runEnd: { outcome: 'completed' } } } })
   })
 
-  test('does not begin anew while a run goes on, and leaves that run alone', async () => {
+  test('does not start anew during a run, and the run continues', async () => {
     const go = Promise.withResolvers<void>()
     const { agent, events } = await open(
       script()
@@ -338,14 +346,14 @@ describe('an agent session', () => {
     expect(linesOf(events, 'run_end')).toMatchObject([{ runEnd: { outcome: 'completed' } }])
   })
 
-  test('moves to any entry, with or without a summary of what is left behind', async () => {
+  test('moves to any entry, with or without a summary of the abandoned branch', async () => {
     const { agent } = await open(
       script().text('one').step().text('two').step().text('They spoke of two.').step().text('x'),
     )
     await finished(agent, 'first')
     const at = agent.session.leafId
     await finished(agent, 'second')
-    await agent.navigate(at, { summarise: true })
+    await agent.navigate(at, { summarize: true })
     const entries = await agent.session.getContextPath()
     expect(entries.at(-1)).toMatchObject({ type: 'branch_summary' })
     await agent.navigate(at)
@@ -354,7 +362,7 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual([])
   })
 
-  test('goes on in a copy of a path, in a new session, and in one it had left', async () => {
+  test('continues in a copy of a path, in a new session, and in an earlier session', async () => {
     const { agent, events } = await open(script().text('one').step().text('two').step().text('three'))
     const first = agent.session.id
     await finished(agent, 'first')
@@ -374,7 +382,7 @@ describe('an agent session', () => {
     ])
   })
 
-  test('compacts by hand, and not while a run goes on', async () => {
+  test('compacts on request, but not during a run', async () => {
     const long = 'words '.repeat(2000)
     const said = script().text(long).step().text(long).step().text('A summary.').step().text('ok')
     const { agent } = await open(said, {
@@ -388,7 +396,7 @@ describe('an agent session', () => {
     if (outcome.type === 'started') await outcome.run.done
   })
 
-  test('labels, names, and shows its state', async () => {
+  test('labels, names and shows its state', async () => {
     const { agent } = await open(script().text('one'))
     await finished(agent, 'first')
     await agent.setLabel(agent.session.leafId ?? '', 'here')
@@ -397,7 +405,7 @@ describe('an agent session', () => {
     expect(agent.state()).toMatchObject({ name: 'A name', mode: 'ask', thinkingLevel: 'off', totals: { turns: 1 } })
   })
 
-  test('hears of a listener that throws no more than of one that does not', async () => {
+  test('is not affected by a listener that throws', async () => {
     const { agent } = await open(script().text('one'))
     agent.subscribe(() => {
       throw new Error('broken')
@@ -406,9 +414,11 @@ describe('an agent session', () => {
     expect(await path(agent)).toEqual(['user: first', 'assistant: one'])
   })
 
-  test('tells what has changed around it beside the message, and once', async () => {
-    const news = ['It is Monday.', undefined]
-    const { agent } = await open(script().text('one').step().text('two'), { news: () => Promise.resolve(news.shift()) })
+  test('reports changes in the environment once, before the message', async () => {
+    const changes = ['It is Monday.', undefined]
+    const { agent } = await open(script().text('one').step().text('two'), {
+      environmentChanges: () => Promise.resolve(changes.shift()),
+    })
     await finished(agent, 'first')
     await finished(agent, 'second')
     expect(await path(agent)).toEqual([
@@ -430,7 +440,7 @@ describe('models', () => {
     choices: () => Promise.resolve(['a', 'b', 'c'].map((modelId) => ({ provider: 'scripted', modelId }))),
   })
 
-  test('are switched, and the next run says so in the log', async () => {
+  test('are switched, and the next run records it in the log', async () => {
     const a = scriptedModel(script().text('from a'), { id: 'a' })
     const c = scriptedModel(script().text('from c'), { id: 'c' })
     const { agent, events } = await open(a, { models: models(a, c) })
@@ -446,7 +456,7 @@ describe('models', () => {
     expect((await agent.cycleModel('backward')).id).toBe('a')
   })
 
-  test('and thinking levels set while a run goes on count from the next one', async () => {
+  test('and thinking levels that are set during a run take effect with the next one', async () => {
     const { promise: go, resolve } = Promise.withResolvers<void>()
     const a = scriptedModel(
       script()
@@ -465,7 +475,7 @@ describe('models', () => {
     expect(a.requests.map(({ thinkingLevel }) => thinkingLevel)).toEqual(['off', 'high'])
   })
 
-  test('are those of the log when a session is opened again', async () => {
+  test('are restored from the log when a session is opened again', async () => {
     const store = memoryStore()
     const a = scriptedModel(script().text('one'), { id: 'a' })
     const c = scriptedModel(script().text('two'), { id: 'c' })
@@ -477,7 +487,7 @@ describe('models', () => {
     expect(again.state()).toMatchObject({ model: { modelId: 'c' }, thinkingLevel: 'low' })
   })
 
-  test('that are gone are named, and the requested one or the first usable choice takes their place', async () => {
+  test('that are gone are named, and the requested model or the first usable choice replaces them', async () => {
     const store = memoryStore()
     const old = scriptedModel(script().text('from old'), { id: 'old' })
     const { agent } = await open(old, { store })
@@ -502,7 +512,7 @@ describe('models', () => {
     expect(third.state()).toMatchObject({ missingModel: null })
   })
 
-  test('step in for one whose quota is used up, as the log says', async () => {
+  test('replace one whose quota is exhausted, and the log records it', async () => {
     const a = scriptedModel(script().error('quota', 'used up'), { id: 'a' })
     const c = scriptedModel(script().text('here I am'), { id: 'c' })
     const { agent, events } = await open(a, {
@@ -519,7 +529,7 @@ describe('models', () => {
 })
 
 describe('a title', () => {
-  test('is the first words of the first prompt, or what a small model makes of it', async () => {
+  test('is the beginning of the first prompt, or comes from a small model', async () => {
     const { agent } = await open(script().text('ok'))
     await finished(agent, 'Mend the leaking\ntap')
     await vi.waitFor(() => expect(agent.session.name).toBe('Mend the leaking tap'))
@@ -534,7 +544,7 @@ describe('a title', () => {
     await vi.waitFor(() => expect(named.session.name).toBe('Tap repair'))
   })
 
-  test('that cannot be made fails nothing', async () => {
+  test('that cannot be made does not fail the prompt', async () => {
     const main = scriptedModel(script().text('ok'))
     const models: AgentSessionOptions['models'] = {
       open: (_, id) => (id === 'small' ? Promise.reject(new Error('no key')) : Promise.resolve(main)),
@@ -549,7 +559,7 @@ describe('a title', () => {
 describe('a command of the user', () => {
   afterEach(() => dismissSupervisor())
 
-  test('is run with its prefix, shown to the model, and its output streamed', async () => {
+  test('runs with its prefix, is shown to the model, and streams its output', async () => {
     const cwd = await folder()
     await writeFile(join(cwd, 'a.txt'), '')
     const model = scriptedModel(script().text('I see'))
@@ -568,33 +578,36 @@ describe('a command of the user', () => {
     expect(model.requests[0]?.messages).toHaveLength(2)
   })
 
-  test('with two marks is kept from the model and is in the log', async () => {
+  test('with two exclamation marks is hidden from the model but recorded in the log', async () => {
     const model = scriptedModel(script().text('ok'))
     const { agent } = await open(model, { cwd: await folder() })
-    expect(shellWordsOf('!! echo quiet')).toEqual({ command: 'echo quiet', excludeFromContext: true })
-    expect(shellWordsOf('! ls')).toEqual({ command: 'ls', excludeFromContext: false })
-    expect(shellWordsOf('hello!')).toBeUndefined()
+    expect(parseShellInput('!! echo quiet')).toEqual({ command: 'echo quiet', excludeFromContext: true })
+    expect(parseShellInput('! ls')).toEqual({ command: 'ls', excludeFromContext: false })
+    expect(parseShellInput('hello!')).toBeUndefined()
     await agent.executeBash('echo quiet', { excludeFromContext: true })
     await finished(agent, 'go')
     expect(model.requests[0]?.messages).toHaveLength(1)
     expect(await path(agent)).toContain('bashExecution: echo quiet → quiet')
   })
 
-  test.each(['stopCommands', 'close', 'suspend'] as const)('that runs at %s is stopped and in the log', async (end) => {
-    const cwd = await folder()
-    const store = openFileStore({ folder: join(cwd, 'sessions') })
-    const { agent, events } = await open(script().text('ok'), { cwd, store })
-    const { id } = agent.session
-    const running = agent.executeBash('echo begun; sleep 60; echo late >> late.txt')
-    await vi.waitFor(() => expect(events.some((event) => event.type === 'delta')).toBe(true), { timeout: 10_000 })
-    await agent[end]()
-    expect(await running).toMatchObject({ output: expect.stringContaining('begun'), cancelled: true })
-    await agent.close()
-    const log = await readFile(join(cwd, 'sessions', id, 'events.jsonl'), 'utf8')
-    expect(log.split('\n').find((line) => line.includes('echo begun'))).toContain('"cancelled":true')
-  })
+  test.each(['stopCommands', 'close', 'suspend'] as const)(
+    'that is running at %s is stopped and recorded in the log',
+    async (end) => {
+      const cwd = await folder()
+      const store = openFileStore({ folder: join(cwd, 'sessions') })
+      const { agent, events } = await open(script().text('ok'), { cwd, store })
+      const { id } = agent.session
+      const running = agent.executeBash('echo begun; sleep 60; echo late >> late.txt')
+      await vi.waitFor(() => expect(events.some((event) => event.type === 'delta')).toBe(true), { timeout: 10_000 })
+      await agent[end]()
+      expect(await running).toMatchObject({ output: expect.stringContaining('begun'), cancelled: true })
+      await agent.close()
+      const log = await readFile(join(cwd, 'sessions', id, 'events.jsonl'), 'utf8')
+      expect(log.split('\n').find((line) => line.includes('echo begun'))).toContain('"cancelled":true')
+    },
+  )
 
-  test('that ends while the agent works is on its path', async () => {
+  test('that ends during a run is on its path', async () => {
     const done = Promise.withResolvers<void>()
     const model = scriptedModel(
       script()
@@ -620,7 +633,7 @@ describe('a command of the user', () => {
 })
 
 describe('hooks', () => {
-  test('may change the prompt, a call, its result and what the model sees', async () => {
+  test('may change the prompt, a call, its result and the messages of a request', async () => {
     const model = scriptedModel(
       script().toolCall('1', 'act', { a: 1 }).toolResult('1', 'raw').toolCall('2', 'look').step().text('done'),
     )

@@ -17,8 +17,8 @@ import { RegistryError } from '../models/registry/model-info.ts'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
-import { stateOf, Conversation, type AgentState } from './conversation.ts'
-import { summariseBranch } from '../summary/branch-summary.ts'
+import { stateOf, OpenSession, type AgentState } from './open-session.ts'
+import { summarizeBranch } from '../summary/branch-summary.ts'
 import { compact, type CompactionOutcome } from '../summary/compaction.ts'
 import { ModelChoice, type MissingModel, type ModelSource } from './model-choice.ts'
 import { composeMessage, type PromptImage } from '../prompt/compose-message.ts'
@@ -31,36 +31,39 @@ import type { Subagent } from './subagents.ts'
 import { nameSession } from '../summary/title.ts'
 
 export interface PromptOptions {
-  /** False: what was typed is sent as it is. */
+  /** False: the typed text is sent unchanged. */
   expandTemplates?: boolean
   images?: readonly PromptImage[]
-  /** Images that are blobs of the session already, by their hashes. */
+  /** Hashes of images that are already blobs of the session. */
   imageIds?: readonly string[]
-  /** What is done while a run goes on. Default: `queue`. */
+  /** What to do during a run. Default: `queue`. */
   whenBusy?: 'queue' | 'steer' | 'reject'
-  /** Where it comes from, such as `interactive` or the name of an extension: the client of its cause, where that is not given. */
+  /**
+   * The origin of the prompt, such as `interactive` or the name of an extension. It is the client of the cause if none
+   * is given.
+   */
   source?: string
   cause?: Cause
 }
 
-/** What became of a prompt. `runId` is the run that it started, or the one it waits for. */
+/** The outcome of a prompt. `runId` is the run that it started, or the one it waits for. */
 export type PromptOutcome =
   | { type: 'started'; runId: string; run: Run }
   | { type: 'steered' | 'queued'; runId: string | null; message: WaitingMessage }
-  /** It was a command of an extension: nothing was sent. */
+  /** It was a command of an extension: nothing was sent to the model. */
   | { type: 'handled'; runId: null; say: string | undefined }
 
-/** One agent at work on one session at a time. It holds nothing itself: the log does, and each job has a file of its own. */
+/** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
 export class AgentSession {
   readonly #options: AgentSessionOptions
   /** An error of a listener must not stop the run. */
   readonly #listeners = new Listeners<AgentEvent>(() => undefined)
   readonly #closing = new AbortController()
-  #conversation: Conversation
+  #open: OpenSession
 
   private constructor(options: AgentSessionOptions, session: Session, choice: ModelChoice) {
     this.#options = options
-    this.#conversation = this.#converse(session, choice)
+    this.#open = this.#newOpenSession(session, choice)
   }
 
   static async open(options: AgentSessionOptions): Promise<AgentSession> {
@@ -72,28 +75,28 @@ export class AgentSession {
     try {
       agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
       // Fails here, before the first run, if two tools have the same name.
-      agent.#conversation.tools()
-      await agent.#conversation.permissionMode.begin(options)
+      agent.#open.tools()
+      await agent.#open.permissionMode.begin(options)
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
-      await (agent ? agent.#conversation.close() : session.close())
+      await (agent ? agent.#open.close() : session.close())
       if (choice) await store.delete(session.id).catch(() => undefined)
       throw error
     }
   }
 
   get session(): Session {
-    return this.#conversation.session
+    return this.#open.session
   }
 
   // Prompting
 
-  /** Says something to the agent. What can refuse it does so before it is in the log; after that it is history. */
+  /** Sends a prompt to the agent. All checks happen before the prompt is appended to the log. */
   async prompt(typed: string, options: PromptOptions = {}): Promise<PromptOutcome> {
     const { whenBusy = 'queue', source } = options
     const cause = options.cause ?? (source === undefined ? undefined : { cmd: newId(), client: source })
-    const { slot, session } = this.#conversation
+    const { slot, session } = this.#open
     const composed = await composeMessage(typed, options, { session, expand: this.#options.expand })
     if ('say' in composed) return { type: 'handled', runId: null, say: composed.say }
     const { text: words, images } = composed
@@ -111,43 +114,45 @@ export class AgentSession {
     return { type: whenBusy === 'steer' ? 'steered' : 'queued', runId: session.openRun?.runId ?? null, message }
   }
 
-  /** Interrupts: it is heard before the next model call, and calls not started are skipped. */
+  /** Delivers the prompt before the next model call. Calls that have not started are skipped. */
   steer(typed: string, options: Omit<PromptOptions, 'whenBusy'> = {}): Promise<PromptOutcome> {
     return this.prompt(typed, { ...options, whenBusy: 'steer' })
   }
 
-  /** Waits until the agent is done with what it does. */
+  /** Delivers the prompt after the current run. */
   followUp(typed: string, options: Omit<PromptOptions, 'whenBusy'> = {}): Promise<PromptOutcome> {
     return this.prompt(typed, { ...options, whenBusy: 'queue' })
   }
 
-  /** Stops what goes on, whoever started it, and resolves when it has ended. What was said so far stays. */
+  /**
+   * Stops the current run or summary of any agent session, and resolves when it has ended. The partial answer is kept.
+   */
   async abort(): Promise<void> {
-    await this.#conversation.slot.abort()
+    await this.#open.slot.abort()
   }
 
-  /** Runs once more from where the session stands: after a failure, or when a limit was raised. */
+  /** Starts a run from the leaf: after a failure, or after a limit was raised. */
   async retry(cause?: Cause): Promise<Run> {
     const run = await this.#startUnlessBusy({ type: 'leaf', ...(cause && { cause }) })
-    if (!run) throw this.#conversation.slot.busy()
+    if (!run) throw this.#open.slot.busy()
     return run
   }
 
-  /** What there is to do about a run whose process died; undefined if there is nothing, or the run goes on. Changes nothing. */
+  /** The plan for a run whose process died. Undefined if there is none, or if the run is active. Changes nothing. */
   async planResume(): Promise<ResumePlan | undefined> {
-    const { slot } = this.#conversation
+    const { slot } = this.#open
     if (slot.isBusy) return undefined
-    const plan = await planResume(this.session, this.#conversation.tools())
+    const plan = await planResume(this.session, this.#open.tools())
     // A run may have begun meanwhile.
     return slot.isBusy ? undefined : plan
   }
 
   /**
-   * Resumes a run whose process died. If a run goes on in this process, whoever started it, this is that run and nothing is written.
-   * After two resumes without progress it requires `byPerson`.
+   * Resumes a run whose process died. If a run is active in this process, returns that run and appends nothing. After
+   * two resumes without progress it requires `byPerson`.
    */
   async resume(options: { byPerson?: boolean; cause?: Cause } = {}): Promise<Run | undefined> {
-    const { slot } = this.#conversation
+    const { slot } = this.#open
     for (;;) {
       const run = (await slot.liveRun()) ?? (await this.#resumeInterrupted(options))
       if (run !== 'busy') return run
@@ -155,7 +160,7 @@ export class AgentSession {
   }
 
   async #resumeInterrupted(options: { byPerson?: boolean; cause?: Cause }): Promise<Run | undefined | 'busy'> {
-    const { slot } = this.#conversation
+    const { slot } = this.#open
     return slot.alone(async () => {
       const plan = await this.planResume()
       if (slot.isBusy) return 'busy'
@@ -164,26 +169,29 @@ export class AgentSession {
         return undefined
       }
       if (plan.needsPerson && !options.byPerson) {
-        throw new SessionError('session-busy', `Run ${plan.runId} was resumed twice in vain and waits for a person.`)
+        throw new SessionError(
+          'session-busy',
+          `Run ${plan.runId} was resumed twice without progress. Resume it with byPerson.`,
+        )
       }
       const { cause } = options
       return slot.start({ type: 'resume', plan, ...(cause && { cause }) })
     })
   }
 
-  /** Goes on with messages that wait, where nothing keeps them: for whoever has put one there. */
+  /** Delivers queued messages unless the queue is held. Call it after adding a message to the queue. */
   wake(): void {
-    this.#conversation.slot.wake()
+    this.#open.slot.wake()
   }
 
-  /** Answers a question of the agent's; the first answer counts. */
+  /** Answers a request of the agent. The first answer wins. */
   answer(answer: RequestAnswer, cause?: Cause): Promise<Answered> {
-    return this.#conversation.requests.answer(answer, cause)
+    return this.#open.requests.answer(answer, cause)
   }
 
-  /** Runs a command of the user's own, and keeps it in the session. */
+  /** Runs a command of the user and records it in the session. */
   executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
-    const { session, slot, jobs, redactor, commands } = this.#conversation
+    const { session, slot, jobs, redactor, commands } = this.#open
     const { shellPrefix: prefix = '' } = this.#options
     const parts = {
       session,
@@ -197,39 +205,42 @@ export class AgentSession {
     return commands.run((signal) => executeBash(command, { ...options, signal }, parts), options.signal)
   }
 
-  /** Ends the commands of the user's own that run. Resolves when they are in the log, and says whether there were any. */
+  /** Stops the running commands of the user. Resolves when they are in the log, with whether there were any. */
   stopCommands(): Promise<boolean> {
-    return this.#conversation.commands.stop()
+    return this.#open.commands.stop()
   }
 
   // Model and mode
 
-  /** Counts from the next run on. Rejects where the model cannot be used, such as for want of a key. */
+  /** Takes effect with the next run. Rejects if the model cannot be used, for example if its key is missing. */
   async setModel(provider: string, modelId: string, cause?: Cause): Promise<Model> {
-    return this.#keepModel(await this.#conversation.choice.set(provider, modelId), cause)
+    return this.#keepModel(await this.#open.choice.set(provider, modelId), cause)
   }
 
   async cycleModel(direction: 'forward' | 'backward' = 'forward'): Promise<Model> {
-    return this.#keepModel(await this.#conversation.choice.cycle(direction))
+    return this.#keepModel(await this.#open.choice.cycle(direction))
   }
 
   async setThinkingLevel(level: ThinkingLevel, cause?: Cause): Promise<void> {
     if (!thinkingLevels.includes(level)) throw new TypeError(`There is no thinking level ${level}.`)
-    const { choice, slot } = this.#conversation
+    const { choice, slot } = this.#open
     choice.thinkingLevel = level
     if (!slot.isBusy) await slot.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel: level } }, cause)
   }
 
-  /** Recorded in the log. A wider mode counts from the next call after it is durable, a narrower one from the next call on. */
+  /**
+   * Recorded in the log. A wider mode takes effect with the next call after it is durable, a narrower one with the next
+   * call.
+   */
   async setMode(mode: PermissionMode, cause?: Cause): Promise<void> {
-    await this.#conversation.permissionMode.set(mode, cause)
+    await this.#open.permissionMode.set(mode, cause)
   }
 
   // History
 
-  /** Occupies the slot of the session like a run: prompts wait until it is over, and `abort` stops it. */
+  /** Occupies the slot of the session like a run: prompts are queued until it ends, and `abort` stops it. */
   async compact(instructions?: string, cause?: Cause): Promise<CompactionOutcome> {
-    const { session, slot, choice } = this.#conversation
+    const { session, slot, choice } = this.#open
     return slot.exclusively(async (signal) => {
       refuseOpenRun(session)
       const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
@@ -249,19 +260,19 @@ export class AgentSession {
   }
 
   /**
-   * Goes to any moment of the session, with or without a summary of what is left behind. Closes an interrupted run. Prompts wait until it
-   * is over.
+   * Moves to any entry of the session, optionally with a summary of the abandoned branch. Closes an interrupted run.
+   * Prompts are queued until it ends.
    */
   async navigate(
     entryId: string | null,
-    options: { summarise?: boolean; instructions?: string; cause?: Cause } = {},
+    options: { summarize?: boolean; instructions?: string; cause?: Cause } = {},
   ): Promise<void> {
-    const { session, slot, choice } = this.#conversation
-    const { instructions, cause, summarise = false } = options
+    const { session, slot, choice } = this.#open
+    const { instructions, cause, summarize = false } = options
     await slot.exclusively(async (signal) => {
       await closeInterruptedRun(session)
       const target = { session, targetId: entryId, ...(cause && { cause }) }
-      if (summarise) await summariseBranch({ ...target, model: choice.model, instructions, signal })
+      if (summarize) await summarizeBranch({ ...target, model: choice.model, instructions, signal })
       else await session.branch(entryId, cause && { cause })
     })
   }
@@ -293,28 +304,31 @@ export class AgentSession {
     }
   }
 
-  /** A new session with the path to this entry, in which the conversation goes on. */
+  /** Copies the path to this entry into a new session and switches to it. */
   async fork(entryId: string): Promise<string> {
     return this.switchSession(await this.session.createBranchedSession(entryId))
   }
 
-  // Looking on
+  // Observing
 
-  /** Subagents at work, by the id of their session. */
+  /** The running subagents, by session id. */
   get subagents(): ReadonlyMap<string, Subagent> {
-    return this.#conversation.subagents.running
+    return this.#open.subagents.running
   }
 
   state(): AgentState {
-    return stateOf(this.#conversation)
+    return stateOf(this.#open)
   }
 
-  /** Every event from now on. One that throws is no harm to the others. */
+  /** Calls the listener for every event from now on. A listener that throws does not affect the others. */
   subscribe(listener: AgentListener): () => void {
     return this.#listeners.add(listener)
   }
 
-  /** Stops what this agent session runs, and closes it. A run that another one has started in this process goes on. */
+  /**
+   * Stops the run that this agent session started, and closes it. A run of another agent session in this process
+   * continues.
+   */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
@@ -322,12 +336,12 @@ export class AgentSession {
     this.#listeners.clear()
   }
 
-  /** Closes the session and leaves its run open, as for a process that is started again: `resume` goes on with it. */
+  /** Closes the session and leaves its run open for `resume`, for example before a restart of the process. */
   async suspend(): Promise<void> {
     if (this.#closing.signal.aborted) return
     this.#closing.abort()
     await this.#hooks.sessionEnd({ sessionId: this.session.id })
-    await this.#conversation.suspend()
+    await this.#open.suspend()
     this.#listeners.clear()
   }
 
@@ -335,14 +349,14 @@ export class AgentSession {
     await this.close()
   }
 
-  /** Undefined where a run goes on. One that was left behind is ended first. */
+  /** Undefined if a run is active. Closes an interrupted run first. */
   async #startUnlessBusy(start: RunStart): Promise<Run | undefined> {
-    const { slot, session } = this.#conversation
+    const { slot, session } = this.#open
     if (slot.isBusy) return undefined
     return slot.alone(async () => {
       if (slot.isBusy) return undefined
       await closeInterruptedRun(session)
-      // A message that waited may have begun one.
+      // A queued message may have started one.
       return slot.isBusy ? undefined : slot.start(start)
     })
   }
@@ -352,23 +366,23 @@ export class AgentSession {
   }
 
   get #hooks(): Hooks {
-    return this.#conversation.hooks
+    return this.#open.hooks
   }
 
   readonly #tell = (event: AgentEvent): void => {
     this.#listeners.notify(event)
   }
 
-  #converse(session: Session, choice: ModelChoice): Conversation {
+  #newOpenSession(session: Session, choice: ModelChoice): OpenSession {
     const openChild = (options: AgentSessionOptions): Promise<AgentSession> => AgentSession.open(options)
-    const parts = { session, choice, options: this.#options, cwd: this.#cwd, observe: this.#tell }
-    return new Conversation({ ...parts, openChild })
+    const deps = { session, choice, options: this.#options, cwd: this.#cwd, observe: this.#tell }
+    return new OpenSession({ ...deps, openChild })
   }
 
   async #keepModel(model: Model, cause?: Cause): Promise<Model> {
-    const { slot } = this.#conversation
+    const { slot } = this.#open
     const modelChange = { provider: model.provider, modelId: model.id }
-    // A run keeps its model; the next one says in the log which it uses.
+    // A run keeps its model; the next one records its model in the log.
     if (!slot.isBusy) await slot.append({ type: 'model_change', modelChange }, cause)
     return model
   }
@@ -376,24 +390,24 @@ export class AgentSession {
   async #switchTo(session: Session, choice: ModelChoice): Promise<string> {
     const previousId = this.session.id
     await this.#leave()
-    this.#conversation = this.#converse(session, choice)
+    this.#open = this.#newOpenSession(session, choice)
     await this.#beginOther()
     this.#tell({ type: 'session_switched', sessionId: session.id, previousId })
     await this.#hooks.sessionStart({ sessionId: session.id })
     return session.id
   }
 
-  /** The mode option is for the session that was opened with it; another one keeps the mode it has. */
+  /** The mode option applies to the session that was opened with it. Another session keeps its own mode. */
   async #beginOther(): Promise<void> {
     const { mode, maxMode } = this.#options
-    const { permissionMode, session } = this.#conversation
+    const { permissionMode, session } = this.#open
     const isFresh = session.permissionMode === undefined
     await permissionMode.begin({ ...(isFresh && mode && { mode }), ...(maxMode && { maxMode }) })
   }
 
   async #leave(): Promise<void> {
     await this.#hooks.sessionEnd({ sessionId: this.session.id })
-    await this.#conversation.close()
+    await this.#open.close()
   }
 
   #nameInBackground(prompt: string): void {
@@ -406,14 +420,15 @@ export class AgentSession {
   }
 }
 
-/** An interrupted run is resumed or closed first: its calls have no results yet. */
+/** An interrupted run must be resumed or closed first: its calls have no results yet. */
 function refuseOpenRun({ id, openRun }: Session): void {
   if (openRun) throw new SessionError('session-busy', `Session ${id} cannot compact: run ${openRun.runId} is open.`)
 }
 
 /**
- * A session goes on with the model and level that it had, and a new one starts with the requested model or the first choice. If the
- * model of a session with messages is gone, the requested model or else the first usable choice takes its place.
+ * A session continues with its last model and thinking level. A new one starts with the requested model or the first
+ * choice. If the model of a session with messages is gone, the requested model or else the first usable choice replaces
+ * it.
  */
 async function choiceFor(session: Session | undefined, options: AgentSessionOptions): Promise<ModelChoice> {
   const { models: source, model: wanted } = options
@@ -426,7 +441,7 @@ async function choiceFor(session: Session | undefined, options: AgentSessionOpti
   try {
     return await choose(used)
   } catch (error) {
-    // Nobody has talked to this session yet, so its model is the one that somebody asked for.
+    // The session has no messages, so its model is the requested one: report the error.
     if (session?.info.messageCount === 0) throw error
     const missing = { ...used, reason: error instanceof Error ? error.message : String(error) }
     const others = await source.choices().catch(() => [])
@@ -440,6 +455,6 @@ async function choiceFor(session: Session | undefined, options: AgentSessionOpti
 
 async function firstOf(models: ModelSource): Promise<ModelReference> {
   const [first] = await models.choices()
-  if (!first) throw new RegistryError('unknown-model', 'There is no model to use.')
+  if (!first) throw new RegistryError('unknown-model', 'No model is available.')
   return first
 }

@@ -23,7 +23,7 @@ interface Place {
   open: (options?: Partial<CodingAgentOptions>) => Promise<CodingAgent>
 }
 
-/** A user with settings of their own, in a repository with the given files. */
+/** A user with settings, in a repository with the given files. */
 async function place(files: Record<string, string> = {}, userSettings: Record<string, unknown> = {}): Promise<Place> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'coding-agent-')))
   cleanUps.push(() => rm(root, { recursive: true, force: true }))
@@ -75,7 +75,7 @@ async function prompt({ session }: CodingAgent, words: string): Promise<string> 
 const trust = { askTrust: () => Promise.resolve(true) }
 
 describe('a coding agent', () => {
-  test('sends its prompt, its tools and what is around it to the model that the settings name', async () => {
+  test('sends its prompt, tools and environment to the model in the settings', async () => {
     const { provider, cwd, open, problems } = await place()
     provider.script(say('Hello.'))
     const agent = await open()
@@ -89,7 +89,7 @@ describe('a coding agent', () => {
     expect(problems).toEqual([])
   })
 
-  test('reads nothing of a repository that is not trusted, and all of it when it is', async () => {
+  test('reads nothing of an untrusted repository, and all of a trusted one', async () => {
     const files = {
       'AGENTS.md': 'Always say please.',
       '.tapetree/settings.json': JSON.stringify({ systemPrompt: { append: 'Of the project.' } }),
@@ -116,7 +116,7 @@ describe('a coding agent', () => {
     expect(third).toContain('an oak')
   })
 
-  test('runs git only in a repository that the user has trusted', async () => {
+  test('runs git only in a repository that the user trusts', async () => {
     const { provider, cwd, home, open } = await place()
     const git = join(home, 'bin/git')
     await write(git, '#!/bin/sh\necho "# branch.head main"; touch "$0.ran"\n')
@@ -135,7 +135,7 @@ describe('a coding agent', () => {
     expect(existsSync(`${git}.ran`)).toBe(true)
   })
 
-  test('runs nothing of a folder that looks like a git folder, in the middle of a harmless repository', async () => {
+  test('runs nothing of a folder that looks like a git folder inside a harmless repository', async () => {
     const files = {
       'sub/HEAD': 'ref: refs/heads/main\n',
       'sub/commondir': 'x\n',
@@ -154,7 +154,7 @@ describe('a coding agent', () => {
     expect(JSON.stringify(provider.requests[0]?.body)).not.toContain('Git: ')
   })
 
-  test('runs the extensions and hooks that the user has named', async () => {
+  test('runs the extensions and hooks that the user configured', async () => {
     const { home, provider, open, problems } = await place(
       {},
       {
@@ -179,18 +179,20 @@ describe('a coding agent', () => {
     expect(JSON.stringify(provider.requests[1]?.body)).toContain('not here')
   })
 
-  test('says which variable to set where a key is missing, before anything is in the log', async () => {
+  test('says which variable to set if a key is missing, before anything is appended', async () => {
     const { open } = await place({}, { model: 'anthropic/claude-opus-5' })
     await expect(open()).rejects.toThrow('ANTHROPIC_API_KEY')
   })
 
-  test('says what to set where there is no key at all and no model is named', async () => {
+  test('says what to set if there is no key and no model is named', async () => {
     const { home, open } = await place()
     await write(join(home, '.config/tapetree/settings.json'), '{}')
-    await expect(open()).rejects.toThrow(/no provider has a key\. Set one of .*ANTHROPIC_API_KEY, OPENAI_API_KEY/)
+    await expect(open()).rejects.toThrow(
+      /no provider has a key\. Set an environment variable such as ANTHROPIC_API_KEY, OPENAI_API_KEY/,
+    )
   })
 
-  test('takes a system prompt in the place of its own, and only the tools that are named', async () => {
+  test('replaces its system prompt, and limits the tools to the named ones', async () => {
     const { provider, cwd, open } = await place({}, { systemPrompt: { append: 'Rhyme.' } })
     provider.script(say('ok'), say('ok'))
     await prompt(await open({ systemPrompt: 'You are a poet.', toolNames: ['read', 'job_*'] }), 'hi')
@@ -207,7 +209,7 @@ describe('a coding agent', () => {
     expect(own).toContain('You are tapetree')
   })
 
-  test('tells of settings that are wrong, and works all the same', async () => {
+  test('reports wrong settings, and works without them', async () => {
     const { provider, open, problems } = await place({}, { modle: 'x' })
     provider.script(say('ok'))
     expect(await prompt(await open(), 'hi')).toBe('completed')
@@ -223,7 +225,7 @@ describe('a trusted project is loaded as it was when the user was asked', () => 
     }`
   const settings = JSON.stringify({ extensions: ['ext.mjs'] })
 
-  /** Says yes, after it has changed something. */
+  /** Answers yes, after it has changed something. */
   const yesAfter = (change: () => Promise<unknown>): Partial<CodingAgentOptions> => ({
     askTrust: async () => {
       await change()

@@ -35,7 +35,7 @@ import { TrustStore } from '../settings/trust-store.ts'
 import { allTools } from '../tools/builtin/all-tools.ts'
 import { AgentSession } from './agent-session.ts'
 import { expandPrompt, type Expansion } from '../prompt/expand.ts'
-import { newsTeller } from '../prompt/environment-facts.ts'
+import { watchEnvironment } from '../prompt/environment-facts.ts'
 import { registryModels } from './model-choice.ts'
 import { taskToolName } from './subagents.ts'
 import { buildSystemPrompt } from '../prompt/system-prompt.ts'
@@ -44,28 +44,28 @@ import type { RunSettings } from '../run/run-settings.ts'
 
 export interface CodingAgentOptions {
   store: SessionStore
-  /** Opened where it is given; otherwise a new session is made. */
+  /** The session to open. Default: a new session. */
   sessionId?: string
   /** Absolute. */
   cwd: string
   home?: string
   env?: Readonly<Record<string, string | undefined>>
-  /** What was said on the command line. */
+  /** Settings from the command line. */
   flags?: SettingsInput
-  /** In the place of our own system prompt. Instructions, skills and what settings append still follow it. */
+  /** Replaces our system prompt. Instructions, skills and appended settings still follow it. */
   systemPrompt?: string
-  /** Only these tools, of whatever source; a name may end with `*`. Default: all. */
+  /** Only these tools, from any source; a name may end with `*`. Default: all. */
   toolNames?: readonly string[]
-  /** Asked whether a repository is trusted. Without it nobody can be asked, and nothing becomes trusted. */
+  /** Asks the user whether to trust a repository. Without it, no repository becomes trusted. */
   askTrust?: (trust: ProjectTrust) => Promise<boolean>
   keyring?: Keyring
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
-  whenNobodyAnswers?: 'wait' | 'deny'
-  /** What hosts the session, such as `server` or `terminal`. */
+  whenUnanswered?: 'wait' | 'deny'
+  /** The host of the session, such as `server` or `terminal`. */
   owner?: string
   clock?: Clock
   fetch?: typeof globalThis.fetch
-  /** What went wrong beside the conversation, a sentence each. */
+  /** Reports problems outside the conversation, a sentence each. */
   onProblem?: (problem: AgentProblem) => void
 }
 
@@ -73,11 +73,11 @@ export interface AgentProblem {
   source: string
   /** A sentence. */
   message: string
-  /** The MCP server whose change the user has to accept before its tools can be used. */
+  /** The MCP server whose change the user must accept before its tools can be used. */
   changedServer?: string
 }
 
-/** A session with everything that settings, project and extensions bring to it. */
+/** A session with everything that settings, project and extensions add to it. */
 export interface CodingAgent extends AsyncDisposable {
   readonly session: AgentSession
   readonly settings: LoadedSettings
@@ -89,7 +89,7 @@ export interface CodingAgent extends AsyncDisposable {
   close(): Promise<void>
 }
 
-/** Puts a coding agent together. Nothing of a repository is read as configuration, or run, before it is trusted. */
+/** Assembles a coding agent. Reads no configuration of a repository, and runs nothing of it, before it is trusted. */
 export async function openCodingAgent(options: CodingAgentOptions): Promise<CodingAgent> {
   const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
   const folder = configFolder({ home, env })
@@ -100,7 +100,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const { values } = settings
 
   const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
-  // Programs are started from the disk, so they are compared with what was trusted before each start.
+  // Programs start from the disk, so they are compared with the trusted version before each start.
   const mayStart = { hook: trusted?.mayStartHook, server: trusted?.mayStartServer }
   const extensions = await ExtensionHost.open({
     extensions: values.extensions.map((path) => trusted?.extension(path) ?? path),
@@ -126,7 +126,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       home,
       configFolder: folder,
       repositoryRoot: project.root,
-      // Where there is nothing to trust, instructions are only words.
+      // Without anything to trust, instructions are only text.
       isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
       content: contentOf(project),
       extraSkillFolders: [...values.skillFolders, ...extensions.skillFolders],
@@ -155,15 +155,15 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       systemPrompt: () => systemPromptOf({ cwd, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
       hooks: extensions.hooks,
-      // Where there is nothing to trust, nobody has granted trust either: git is not run.
-      news: newsTeller({
+      // Without anything to trust, the user has not granted trust either: git does not run.
+      environmentChanges: watchEnvironment({
         cwd,
         clock,
         environment: env,
         ...(trust.state === 'trusted' && { trustedRoot: project.root }),
       }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
-      ...(options.whenNobodyAnswers && { whenNobodyAnswers: options.whenNobodyAnswers }),
+      ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
       ...(options.owner !== undefined && { owner: options.owner }),
     })
     const modelProblem = missingModelOf(session)
@@ -180,14 +180,14 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
 }
 
 interface TrustedParts {
-  /** An extension of the project as it was trusted; undefined for one that is not the project's. */
+  /** The trusted version of an extension of the project; undefined for an extension from elsewhere. */
   extension: (path: string) => { path: string; modules: TrustedModules } | undefined
   mayStartHook: (command: string) => Promise<string | undefined>
   mayStartServer: (server: string) => Promise<string | undefined>
   mayUsePrefix: (prefix: string | undefined) => Promise<string | undefined>
 }
 
-/** What a trusted project brings, bound to what the user trusted. */
+/** What a trusted project contributes, bound to the version that the user trusted. */
 function trustedParts(project: Project): TrustedParts {
   const { root, packages, commands } = project
   const files = new Map([...project.files, ...project.modules].map(({ realPath, bytes }) => [realPath, bytes]))
@@ -207,7 +207,7 @@ function trustedParts(project: Project): TrustedParts {
   }
 }
 
-/** The configuration of a project as it was read for the question. */
+/** The configuration of a project as it was read for the trust prompt. */
 function contentOf({ root, files }: Project): TrustedContent {
   return new Map(files.map(({ path, bytes, realPath }) => [join(root, path), { bytes, realPath }]))
 }
@@ -240,7 +240,7 @@ function missingModelOf(session: AgentSession): string | undefined {
   if (!missing) return undefined
   return (
     `This session used ${missing.provider}/${missing.modelId}, which cannot be opened: ${missing.reason} ` +
-    `It goes on with ${model.provider}/${model.modelId}.`
+    `It continues with ${model.provider}/${model.modelId}.`
   )
 }
 
@@ -266,7 +266,7 @@ function systemPromptOf({ cwd, resources, values, base }: PromptInput): string {
   })
 }
 
-/** Commands of extensions come first: they are code, and what they make of their arguments is theirs. */
+/** Commands of extensions come first: they are code, and they interpret their arguments themselves. */
 async function expand(
   typed: string,
   { resources, extensions }: { resources: Resources; extensions: ExtensionHost },
@@ -281,7 +281,7 @@ async function expand(
   return expandPrompt(typed, resources)
 }
 
-/** What the settings say of a session. */
+/** The session options that come from the settings. */
 function optionsFrom(
   { values, rules, origins, maxMode }: LoadedSettings,
   home: string,

@@ -9,7 +9,7 @@ afterEach(async () => {
 })
 
 describe('an agent in a few lines', () => {
-  test('answers, calls its tools, and tells of it as it happens', async () => {
+  test('answers, calls its tools, and reports it as it happens', async () => {
     const model = scriptedModel(
       script().text('Let me ', 'look.').toolCall('1', 'look').toolResult('1', 'a tree').step().text('A tree.'),
     )
@@ -27,7 +27,7 @@ describe('an agent in a few lines', () => {
     expect(model.requests[0]).toMatchObject({ system: 'Be brief.', maxOutputTokens: 8192 })
   })
 
-  test('tells of an error, and says how the run ended', async () => {
+  test('reports an error, and how the run ended', async () => {
     const model = scriptedModel(script().error('auth', 'no key'))
     const agent = createAgent({ model })
     agents.push(agent)
@@ -38,7 +38,7 @@ describe('an agent in a few lines', () => {
     expect(errors).toEqual(['no key'])
   })
 
-  test('is busy while it answers, refuses a second prompt, and can be cancelled', async () => {
+  test('is busy while it answers, rejects a second prompt, and can be cancelled', async () => {
     const clock = new FakeClock()
     const asked = Promise.withResolvers<void>()
     const model = scriptedModel(
@@ -59,7 +59,7 @@ describe('an agent in a few lines', () => {
     await expect(agent.send(' ')).rejects.toMatchObject({ code: 'empty-prompt' })
   })
 
-  test('begins anew, with another prompt, other tools and another model', async () => {
+  test('starts over, with another prompt, other tools and another model', async () => {
     const first = scriptedModel(script().text('one'))
     const agent = createAgent({ model: first })
     agents.push(agent)
@@ -76,7 +76,7 @@ describe('an agent in a few lines', () => {
     ])
   })
 
-  test('keeps conversations apart', async () => {
+  test('keeps sessions separate', async () => {
     const model = scriptedModel(script().text('one').step().text('two'))
     const agent = createAgent({ model })
     agents.push(agent)
@@ -86,7 +86,7 @@ describe('an agent in a few lines', () => {
     expect(await agent.history('a')).toHaveLength(2)
   })
 
-  test('is busy from the moment it is sent to, and can be cancelled from then on', async () => {
+  test('is busy from the moment of `send`, and can be cancelled from then on', async () => {
     const model = scriptedModel(script().wait(1000), { clock: new FakeClock() })
     const agent = createAgent({ model })
     agents.push(agent)
@@ -99,7 +99,7 @@ describe('an agent in a few lines', () => {
     expect(agent.isBusy()).toBe(false)
   })
 
-  test('has its sessions in a store, under the ids that they are sent to', async () => {
+  test('keeps its sessions in a store, under the given ids', async () => {
     const model = scriptedModel([], { otherwise: () => script().text('yes') })
     const agent = createAgent({ model, workingDir: '/project' })
     agents.push(agent)

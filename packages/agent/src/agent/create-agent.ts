@@ -1,9 +1,9 @@
 import { memoryStore, SessionError, type Message, type SessionStore } from '@tapetree/session'
 import type { RunEnd } from '../run/run-settings.ts'
 import type { Model } from '../models/model.ts'
-import { openGate, type Tool } from '../tools/tool.ts'
+import { allowAll, type Tool } from '../tools/tool.ts'
 import { AgentSession, type PromptOutcome } from './agent-session.ts'
-import { callBack, type StreamCallbacks } from './events.ts'
+import { fromCallbacks, type StreamCallbacks } from './events.ts'
 import { onlyModel } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
 
@@ -15,28 +15,28 @@ export interface AgentConfig {
 }
 
 export interface SendOptions {
-  /** Made where there is none yet. Default: the session of the agent's own. */
+  /** Created if it does not exist. Default: the agent's own session. */
   sessionId?: string
-  /** Default: the model's own. */
+  /** Default: that of the model. */
   temperature?: number
-  /** Default, also in the place of 0: 8192. */
+  /** Default, also for 0: 8192. */
   maxTokens?: number
 }
 
-/** What `history` shows. Nothing is ever removed. */
+/** How many messages `history` returns. None is ever removed. */
 const shownMessages = 100
 const defaultMaxTokens = 8192
 const ownSession = 'default'
 
-/** An agent that lives in memory and does what its tools can do without asking: a few lines are enough to use it. */
+/** An agent in memory that runs its tools without asking. A few lines are enough to use it. */
 export interface Agent {
-  /** Where its sessions are, by the ids that they are called here. */
+  /** Contains its sessions, under the ids used here. */
   readonly sessions: SessionStore
-  /** Resolves with how the run ended, also where it failed; rejects where the session is busy or the prompt is empty. */
+  /** Resolves with how the run ended, also if it failed. Rejects if the session is busy or the prompt is empty. */
   send(prompt: string, options?: SendOptions & StreamCallbacks): Promise<RunEnd>
-  /** The newest 100 messages; whoever changes them changes a copy. */
+  /** The newest 100 messages, as a copy. */
   history(sessionId?: string): Promise<Message[]>
-  /** The conversation begins anew. */
+  /** Starts the conversation over. */
   clear(sessionId?: string): Promise<void>
   cancel(sessionId?: string): Promise<void>
   isBusy(sessionId?: string): boolean
@@ -53,7 +53,7 @@ export function createAgent(config: AgentConfig): Agent {
   const opened = new Map<string, Promise<AgentSession>>()
   const settings = new Map<string, Partial<RunSettings>>()
   const used = new Map<string, Model>()
-  /** What is under way, by its session: the start of a run, or its refusal. */
+  /** Prompts in progress by session: each resolves when the run starts, and rejects if it is refused. */
   const sending = new Map<string, Promise<PromptOutcome>>()
 
   return {
@@ -66,7 +66,7 @@ export function createAgent(config: AgentConfig): Agent {
       const starting = open(sessionId).then(async (agent) => {
         if (used.get(sessionId) !== model) await agent.setModel(model.provider, model.id)
         used.set(sessionId, model)
-        stop = agent.subscribe(callBack(callbacks))
+        stop = agent.subscribe(fromCallbacks(callbacks))
         return agent.prompt(prompt, { whenBusy: 'reject', expandTemplates: false })
       })
       sending.set(sessionId, starting)
@@ -88,7 +88,7 @@ export function createAgent(config: AgentConfig): Agent {
       await (await open(sessionId)).navigate(null)
     },
     async cancel(sessionId = ownSession) {
-      // Only a run that has begun can be stopped. Whoever sent it hears why it did not.
+      // Only a run that has started can be stopped. The caller of `send` gets the error if it did not start.
       await sending.get(sessionId)?.catch(() => undefined)
       await (await opened.get(sessionId))?.abort()
     },
@@ -120,7 +120,7 @@ export function createAgent(config: AgentConfig): Agent {
         models: { open: () => Promise.resolve(model), choices: () => onlyModel(model).choices() },
         tools: () => tools,
         systemPrompt: () => systemPrompt,
-        gate: () => openGate,
+        gate: () => allowAll,
         hasSubagents: false,
         settings: () => settings.get(sessionId) ?? {},
         ...(cwd !== undefined && { cwd }),

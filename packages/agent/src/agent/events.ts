@@ -2,8 +2,8 @@ import type { Line, ToolResult, ToolUse } from '@tapetree/session'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 
 /**
- * What the agent says and asks for. `sessionId` and `messageId` tell where it belongs: `messageId` is the entry of the answer, or of
- * the result. An answer that failed has an id and no entry; a run that failed before its answer began has none.
+ * The answers and calls of the agent. `messageId` is the entry of the answer or result that an event belongs to. A
+ * failed answer has an id but no entry; a run that failed before its answer has none.
  */
 export type AgentViewEvent =
   | { type: 'text_delta'; messageId: string; text: string }
@@ -12,7 +12,10 @@ export type AgentViewEvent =
   | { type: 'complete'; messageId: string }
   | { type: 'error'; messageId: string; message: string }
 
-/** What its tools do. `messageId` is the answer that made the call; it is empty where that was before anybody listened. */
+/**
+ * The work of its tools. `messageId` is the answer that made the call; it is empty if the answer came before the
+ * subscription.
+ */
 export type ToolViewEvent =
   | { type: 'tool_started'; messageId: string; callId: string; name: string }
   | { type: 'tool_completed'; messageId: string; callId: string; result: ToolResult }
@@ -23,7 +26,7 @@ interface Subscribable {
   subscribe(listener: AgentListener): () => void
 }
 
-/** Only what the agent says. */
+/** Only the events of the agent itself. */
 export function agentEvents(
   agent: Subscribable,
   listener: (event: AgentViewEvent & { sessionId: string }) => void,
@@ -35,12 +38,12 @@ export function agentEvents(
   })
 }
 
-/** Only what its tools do. */
+/** Only the events of its tools. */
 export function toolEvents(
   agent: Subscribable,
   listener: (event: ToolViewEvent & { sessionId: string }) => void,
 ): () => void {
-  /** The answer that made each call which is still open. */
+  /** The answer that made each open call. */
   const madeBy = new Map<string, string>()
   return agent.subscribe((event) => {
     if (event.type !== 'line') return
@@ -53,7 +56,7 @@ export function toolEvents(
   })
 }
 
-/** `answerId` is the answer that was last heard of. */
+/** `answerId` is the most recent answer. */
 function toAgentEvent(event: AgentEvent, answerId = ''): AgentViewEvent[] {
   if (event.type === 'delta') {
     return event.kind === 'text' ? [{ type: 'text_delta', messageId: event.item, text: event.text }] : []
@@ -105,7 +108,7 @@ function toToolEvents(line: Line, messageOf: (callId: string) => string): ToolVi
   })
 }
 
-/** What most embedders want to hear, and nothing else. */
+/** The events that most embedders need. */
 export interface StreamCallbacks {
   onTextDelta?: (text: string) => void
   onToolCall?: (call: ToolUse) => void
@@ -114,8 +117,8 @@ export interface StreamCallbacks {
   onError?: (error: Error) => void
 }
 
-/** A listener for `subscribe` that calls back. */
-export function callBack(callbacks: StreamCallbacks): (event: AgentEvent) => void {
+/** Returns a listener for `subscribe` that calls these callbacks. */
+export function fromCallbacks(callbacks: StreamCallbacks): (event: AgentEvent) => void {
   return (event) => {
     for (const told of toAgentEvent(event)) {
       switch (told.type) {

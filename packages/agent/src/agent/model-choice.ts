@@ -4,15 +4,15 @@ import type { ExtensionHost } from '../extensions/extension-host.ts'
 import { RegistryError, type ListedModel } from '../models/registry/model-info.ts'
 import type { ModelRegistry } from '../models/registry/model-registry.ts'
 
-/** Where models come from. */
+/** A source of models. */
 export interface ModelSource {
-  /** Rejects with a sentence on what is missing, such as the name of the variable that should hold a key. */
+  /** Rejects with a sentence on what is missing, such as the environment variable of a key. */
   open(provider: string, modelId: string): Promise<Model>
-  /** What `cycle` goes through, in its order. */
+  /** The models that `cycle` goes through, in order. */
   choices(): Promise<readonly ModelReference[]>
 }
 
-/** The model that a session used last and that cannot be opened any more. `reason` is a sentence for the user. */
+/** The model that a session used last, if it can no longer be opened. `reason` is a sentence for the user. */
 export interface MissingModel extends ModelReference {
   reason: string
 }
@@ -42,7 +42,7 @@ export class ModelChoice {
     return this.#model
   }
 
-  /** The model of the session that `model` stands in for, until somebody chooses one. */
+  /** The missing model of the session that `model` replaces, until the user chooses one. */
   get missing(): MissingModel | undefined {
     return this.#missing
   }
@@ -53,7 +53,7 @@ export class ModelChoice {
     return this.#model
   }
 
-  /** The next of the choices that can be opened; the same one where there is no other. */
+  /** The next choice that can be opened; the same one if there is no other. */
   async cycle(direction: 'forward' | 'backward'): Promise<Model> {
     const choices = await this.#source.choices()
     const step = direction === 'forward' ? 1 : -1
@@ -69,12 +69,12 @@ export class ModelChoice {
         problems.push(error instanceof Error ? error.message : String(error))
       }
     }
-    if (problems.length > 0) throw new Error(`No other model can be used. ${problems.join(' ')}`)
+    if (problems.length > 0) throw new Error(`No other model is available. ${problems.join(' ')}`)
     return this.#model
   }
 }
 
-/** One model, and no other. */
+/** A source with exactly one model. */
 export function onlyModel(model: Model): ModelSource {
   return {
     open: (provider, modelId) =>
@@ -98,11 +98,11 @@ function mod(value: number, size: number): number {
 export interface RegistryModelsOptions {
   registry: ModelRegistry
   extensions?: Pick<ExtensionHost, 'models' | 'openModel'>
-  /** The models to cycle through, as the user names them. Empty or absent: every model that has a key. */
+  /** The models to cycle through, as the user names them. If empty, every model that has a key. */
   cycle?: readonly string[]
 }
 
-/** The models of the registry, and those that extensions speak to themselves. */
+/** The models of the registry, and the models that extensions implement. */
 export function registryModels({ registry, extensions, cycle = [] }: RegistryModelsOptions): ModelSource {
   return {
     open: async (provider, modelId) => {
@@ -121,7 +121,7 @@ export function registryModels({ registry, extensions, cycle = [] }: RegistryMod
   }
 }
 
-/** Within each provider its default model comes first: a session that names no model begins with the first choice. */
+/** The default model of each provider comes first: a session that names no model starts with the first choice. */
 async function defaultsFirst(registry: ModelRegistry): Promise<ListedModel[]> {
   const defaults = new Map(registry.providers.map(({ id, defaultModel }) => [id, defaultModel]))
   const byProvider = Map.groupBy(await registry.list(), ({ provider }) => provider)
@@ -131,14 +131,16 @@ async function defaultsFirst(registry: ModelRegistry): Promise<ListedModel[]> {
   })
 }
 
-/** Said to whoever has just installed it: the variables of those that come first will do. */
+/** Names only the first few variables, for a new user. */
 function noKey(models: readonly ListedModel[]): RegistryError {
   const variables = [...new Set(models.flatMap(({ key }) => (key.type === 'missing' ? [key.variable] : [])))]
-  const named = variables.slice(0, 3).join(', ')
-  const others = variables.length > 3 ? ` or that of one of ${variables.length - 3} more` : ''
   return new RegistryError(
     'missing-key',
-    `There is no model to use: no provider has a key. Set one of the environment variables ${named}${others}, keep a key with your ` +
-      'credentials, or name a model of a server on this machine.',
+    `No model is available: no provider has a key. Set an environment variable such as ${orList(variables.slice(0, 3))}; ` +
+      'store a key in the system keyring or credentials.json; or choose a model of a local server.',
   )
+}
+
+function orList(names: readonly string[]): string {
+  return new Intl.ListFormat('en', { type: 'disjunction' }).format(names)
 }

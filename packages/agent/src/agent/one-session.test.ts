@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
-import { openGate, defineTool, type Tool } from '../tools/tool.ts'
+import { allowAll, defineTool, type Tool } from '../tools/tool.ts'
 import { abandonRun } from '../run/abandon-run.ts'
 import type { AgentEvent } from '../run/events.ts'
 import { AgentSession, type PromptOutcome } from './agent-session.ts'
@@ -53,7 +53,7 @@ class Refunds {
   }
 }
 
-/** A session, and a way to open it as often as a test wants, as a program does that opens it for each request. */
+/** A session that a test can open as often as it wants, like a program that opens it for each request. */
 class Shop {
   readonly refunds = new Refunds()
   readonly store: SessionStore
@@ -77,7 +77,7 @@ class Shop {
       sessionId: this.sessionId,
       models: onlyModel(this.#model),
       tools: () => [this.refunds.tool()],
-      gate: () => openGate,
+      gate: () => allowAll,
       hasSubagents: false,
       ...options,
     })
@@ -98,7 +98,7 @@ class Shop {
     return (await this.lines()).map(({ type }) => type)
   }
 
-  /** What the model would be shown, in short. */
+  /** The context of the model, in short form. */
   async said(): Promise<string[]> {
     await using session = await this.store.open(this.sessionId, { readOnly: true })
     const { messages } = await session.getContext()
@@ -123,7 +123,7 @@ function runOf(outcome: PromptOutcome): Run {
 
 const refundOnce = (): ScriptBuilder => script().toolCall('c1', 'refund').step().text('Done.').step().text('Welcome.')
 
-/** A model call that begins and then waits for the test. */
+/** A model call that starts and then waits for the test. */
 function held(): { begun: Promise<void>; go: () => void; wait: () => Promise<void> } {
   const begun = Promise.withResolvers<void>()
   const go = Promise.withResolvers<void>()
@@ -145,7 +145,7 @@ async function fileStore(): Promise<{ folder: string; store: SessionStore }> {
 describe.each(['memory', 'files'])('two agent sessions on one session, in %s', (kind) => {
   const storeOf = async (): Promise<SessionStore> => (kind === 'memory' ? memoryStore() : (await fileStore()).store)
 
-  test('a request that opens, resumes and prompts while another one runs does not refund twice', async () => {
+  test('a request that opens, resumes and prompts during the run of another one does not refund twice', async () => {
     const shop = await Shop.open(refundOnce(), await storeOf())
     const handle = async (words: string): Promise<{ resumed: Run | undefined; outcome: PromptOutcome }> => {
       const agent = await shop.owner()
@@ -170,7 +170,7 @@ describe.each(['memory', 'files'])('two agent sessions on one session, in %s', (
     expect(await shop.count('run_end')).toBe(2)
   })
 
-  test('resume during a run of the other one returns that run and writes nothing', async () => {
+  test('resume during a run of the other one returns that run and appends nothing', async () => {
     const shop = await Shop.open(refundOnce(), await storeOf())
     const [first, second] = [await shop.owner(), await shop.owner()]
     const run = runOf(await first.prompt('Refund my order.'))
@@ -185,7 +185,7 @@ describe.each(['memory', 'files'])('two agent sessions on one session, in %s', (
     expect(await shop.count('run_start')).toBe(1)
   })
 
-  test('each message is said once when all of them prompt at once', async () => {
+  test('each message is delivered once when all of them prompt at the same time', async () => {
     const answers = script()
     for (const words of ['one', 'two', 'three', 'four']) answers.text(words).step()
     const shop = await Shop.open(answers, await storeOf())
@@ -200,7 +200,7 @@ describe.each(['memory', 'files'])('two agent sessions on one session, in %s', (
   })
 })
 
-describe('while a run of another agent session goes on', () => {
+describe('during a run of another agent session', () => {
   async function running(options: Partial<AgentSessionOptions> = {}): Promise<{
     shop: Shop
     starter: AgentSession
@@ -214,20 +214,20 @@ describe('while a run of another agent session goes on', () => {
     return { shop, starter, other, run }
   }
 
-  test('there is nothing to resume, and the session is busy', async () => {
+  test('nothing can be resumed, and the session is busy', async () => {
     const { other, run } = await running()
     expect(await other.planResume()).toBeUndefined()
     expect(other.state()).toMatchObject({ isBusy: true, openRun: run.id })
   })
 
-  test('it cannot be abandoned, and nothing is written about it', async () => {
+  test('the run cannot be abandoned, and nothing is appended about it', async () => {
     const { shop, other } = await running()
     const before = await shop.lines()
     await expect(abandonRun(other.session)).rejects.toMatchObject({ code: 'session-busy' })
     expect(await shop.lines()).toEqual(before)
   })
 
-  test('a prompt is queued, steers or is rejected, as it says', async () => {
+  test('a prompt is queued, steers or is rejected, as `whenBusy` says', async () => {
     const { shop, other, run } = await running()
     expect(await other.prompt('later')).toMatchObject({ type: 'queued', runId: run.id })
     expect(await other.steer('now')).toMatchObject({ type: 'steered', runId: run.id })
@@ -235,32 +235,32 @@ describe('while a run of another agent session goes on', () => {
     expect(await shop.count('run_start')).toBe(1)
   })
 
-  test('navigating, trying again and compacting are refused', async () => {
+  test('navigate, retry and compact are rejected', async () => {
     const { other } = await running()
     for (const busy of [
       other.navigate(null),
-      other.navigate(null, { summarise: true }),
+      other.navigate(null, { summarize: true }),
       other.retry(),
       other.compact(),
     ])
       await expect(busy).rejects.toMatchObject({ code: 'session-busy' })
   })
 
-  test('it can be stopped by any of them', async () => {
+  test('any of them can stop it', async () => {
     const { shop, other, run } = await running()
     await other.abort()
     expect(await run.done).toMatchObject({ outcome: 'aborted' })
     expect(await shop.count('run_end')).toBe(1)
   })
 
-  test('closing one that did not start it leaves it alone', async () => {
+  test('closing an agent session that did not start it does not stop it', async () => {
     const { shop, other, run } = await running()
     await other.close()
     shop.refunds.finish()
     expect(await run.done).toMatchObject({ outcome: 'completed' })
   })
 
-  test('closing the one that started it stops it; what another one queued is held, as after any stop', async () => {
+  test('closing the one that started it stops it; messages queued by another one are held, as after any abort', async () => {
     const { shop, starter, other } = await running()
     await other.prompt('And now?')
     await starter.close()
@@ -275,7 +275,7 @@ describe('while a run of another agent session goes on', () => {
     expect(outcomes).toEqual(['aborted', 'completed'])
   })
 
-  test('closing the one that started it just before a queued message goes out leaves that to another one', async () => {
+  test('closing the one that started it just before a queued message is delivered leaves the delivery to another one', async () => {
     const clock = new FakeClock()
     const { shop, starter, other } = await running({ clock, settings: () => ({ followUpDelayMs: 1000 }) })
     await other.prompt('And now?')
@@ -291,7 +291,7 @@ describe('while a run of another agent session goes on', () => {
     expect(other.session.inbox).toEqual({ messages: [], hold: null })
   })
 
-  test('all of them hear what it says, and when it is over', async () => {
+  test('all of them get its events and its end', async () => {
     const { shop, other, run } = await running()
     const heard: AgentEvent[] = []
     other.subscribe((event) => heard.push(event))
@@ -301,7 +301,7 @@ describe('while a run of another agent session goes on', () => {
     expect(heard.filter(({ type }) => type === 'agent_idle')).toHaveLength(1)
   })
 
-  test('a run that its owner suspends is resumed by another one, only when nothing of it goes on', async () => {
+  test('a run that its owner suspends is resumed by another one, after all its work has ended', async () => {
     const { shop, starter, other, run } = await running()
     await starter.suspend()
     const resumed = await other.resume()
@@ -323,7 +323,7 @@ function idleOf(agent: AgentSession): Promise<void> {
 }
 
 describe('a question', () => {
-  test('is answered once, though two agent sessions answer it at the same time', async () => {
+  test('has one answer if two agent sessions answer it at the same time', async () => {
     const shop = await Shop.open(refundOnce())
     const askingGate: AgentSessionOptions['gate'] = (requests) => ({
       admit: async ({ runId, callId, tool, input }, signal) => {
@@ -362,7 +362,7 @@ describe('an interrupted run', () => {
     return shop
   }
 
-  test('that a prompt closes while somebody answers its question has one answer to it', async () => {
+  test('that a prompt closes while its question is answered has one answer to it', async () => {
     const shop = await interrupted()
     const [first, second] = [await shop.owner(), await shop.owner()]
     shop.refunds.finish()
@@ -374,7 +374,7 @@ describe('an interrupted run', () => {
     expect(await shop.count('permission_result')).toBe(1)
   })
 
-  test('that somebody resumes while the agent session is closed is refused as closed, and stays as it is', async () => {
+  test('rejects a resume while the agent session is closed, and stays as it is', async () => {
     const shop = await interrupted()
     const agent = await shop.owner()
     const before = await shop.types()
@@ -386,10 +386,10 @@ describe('an interrupted run', () => {
   })
 })
 
-describe('a summary that somebody asked for', () => {
+describe('a requested summary', () => {
   const longAgo = 'The user wants many things done. '.repeat(400)
 
-  async function summarising(): Promise<{
+  async function summarizing(): Promise<{
     shop: Shop
     first: AgentSession
     second: AgentSession
@@ -414,9 +414,9 @@ describe('a summary that somebody asked for', () => {
     return { shop, first, second, summary, oldest: oldest?.id ?? '' }
   }
 
-  test.each(['compaction', 'branch'] as const)('(%s) makes prompts wait, and they go out after it', async (what) => {
-    const { shop, first, second, summary, oldest } = await summarising()
-    const done = what === 'compaction' ? first.compact() : first.navigate(oldest, { summarise: true })
+  test.each(['compaction', 'branch'] as const)('(%s) queues prompts and delivers them after it', async (what) => {
+    const { shop, first, second, summary, oldest } = await summarizing()
+    const done = what === 'compaction' ? first.compact() : first.navigate(oldest, { summarize: true })
     await summary.begun
     await expect(first.prompt('no', { whenBusy: 'reject' })).rejects.toMatchObject({ code: 'session-busy' })
     await expect(second.retry()).rejects.toMatchObject({ code: 'session-busy' })
@@ -432,8 +432,8 @@ describe('a summary that somebody asked for', () => {
     expect(await shop.count(what === 'compaction' ? 'compaction' : 'branch_summary')).toBe(1)
   })
 
-  test('is stopped by abort, and leaves nothing behind', async () => {
-    const { shop, first, second, summary } = await summarising()
+  test('is stopped by abort, and leaves no trace', async () => {
+    const { shop, first, second, summary } = await summarizing()
     const done = first.compact()
     await summary.begun
     const refused = expect(done).rejects.toMatchObject({ name: 'AbortError' })
@@ -445,7 +445,7 @@ describe('a summary that somebody asked for', () => {
   })
 })
 
-test('an agent session that fails to open leaves nothing of itself behind', async () => {
+test('an agent session that fails to open leaves nothing behind', async () => {
   const shop = await Shop.open(refundOnce())
   await using session = await shop.store.open(shop.sessionId)
   const tools = (): Tool[] => [shop.refunds.tool(), shop.refunds.tool()]
@@ -457,7 +457,7 @@ test('an agent session that fails to open leaves nothing of itself behind', asyn
   expect(session.openRun).toBeNull()
 })
 
-test('a second store on the same folder in this process cannot run the session, and says so', async () => {
+test('a second store on the same folder in this process cannot run the session, and reports that', async () => {
   const { folder, store } = await fileStore()
   const shop = await Shop.open(refundOnce(), store)
   const agent = await shop.owner()
@@ -471,7 +471,7 @@ test('a second store on the same folder in this process cannot run the session, 
   expect(await run.done).toMatchObject({ outcome: 'completed' })
 })
 
-test('a command of the user is not lost from the path when another agent session prompts at the same time', async () => {
+test('a user command stays on the path when another agent session prompts at the same time', async () => {
   const shop = await Shop.open(script().text('Hello.'))
   const [first, second] = [await shop.owner(), await shop.owner()]
   const [, outcome] = await Promise.all([first.setThinkingLevel('high'), second.prompt('Hi.')])

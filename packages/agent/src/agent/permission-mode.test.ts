@@ -31,7 +31,7 @@ function onDisk(disk: MemoryDisk): SessionStore {
   return openFileStore({ folder: '/store', port: disk, lock: disk.lock })
 }
 
-test('a mode that was set is in force when the session is opened again, whatever the default is then', async () => {
+test('a recorded mode is in force when the session is opened again, whatever the default is then', async () => {
   const store = memoryStore()
   for (const mode of permissionModes) {
     const agent = await open({ store })
@@ -56,7 +56,7 @@ test('a mode given when a session is opened wins over the recorded one, and is r
   expect([fourth.state().mode, fourth.session.head.seq]).toEqual(['accept-edits', before])
 })
 
-test('the mode that a session was opened with is not forced on a session that it switches to', async () => {
+test('the mode option does not apply to a session that the agent switches to', async () => {
   const store = memoryStore()
   const agent = await open({ store, mode: 'auto' })
   const { id } = agent.session
@@ -75,7 +75,7 @@ test('a recorded mode is narrowed if rules may be missing, and stays so', async 
   expect((await reopen(second, { store, defaultMode: 'auto' })).state().mode).toBe('ask')
 })
 
-test('a mode that this build does not know, or whose record may be lost, asks', async () => {
+test('an unknown mode, or one whose record may be lost, becomes `ask`', async () => {
   const store = memoryStore()
   const agent = await open({ store })
   await agent.session.append({ type: 'permission_mode', permissionMode: { mode: 'everything' } })
@@ -115,7 +115,7 @@ test('a copy of a session starts in the default mode', async () => {
   expect(agent.state().mode).toBe('ask')
 })
 
-test('an accepted plan ends plan mode in the log too', async () => {
+test('an accepted plan also ends plan mode in the log', async () => {
   const store = memoryStore()
   const says = script().toolCall('1', 'exit_plan', { plan: '1. Do it.' }).step().text('Done.')
   const agent = await open({ store, mode: 'plan', says })
@@ -132,7 +132,7 @@ test('an accepted plan ends plan mode in the log too', async () => {
   expect((await reopen(agent, { store, defaultMode: 'plan' })).state().mode).toBe('ask')
 })
 
-test('a wider mode counts once it is durable, a narrower one at once', async () => {
+test('a wider mode takes effect once it is durable, a narrower one at once', async () => {
   const disk = new MemoryDisk()
   const agent = await open({ store: onDisk(disk), defaultMode: 'ask' })
   const gate = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ test('a wider mode counts once it is durable, a narrower one at once', async () 
   expect(agent.state().mode).toBe('accept-edits')
 })
 
-test('a change that cannot be stored is reported; a narrower mode holds all the same', async () => {
+test('a change that cannot be stored is reported; a narrower mode still takes effect', async () => {
   const disk = new MemoryDisk()
   const agent = await open({ store: onDisk(disk), mode: 'accept-edits' })
   const full = { operation: 'write', nth: 1, times: 100, error: 'ENOSPC' } as const
@@ -163,7 +163,7 @@ test('a change that cannot be stored is reported; a narrower mode holds all the 
   expect(agent.state().mode).toBe('auto')
 })
 
-test('after any crash the mode is the last one that was acknowledged or one asked for later, over 100 histories', async () => {
+test('after any crash the mode is the last acknowledged one or a later requested one, over 100 histories', async () => {
   const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
   for (let index = 0; index < 100; index++) {
     const random = randomFrom(seed + index)
@@ -178,7 +178,7 @@ test('after any crash the mode is the last one that was acknowledged or one aske
       const agent = await AgentSession.open({ ...plain, store: onDisk(disk), sessionId })
       expect({ seen, mode: agent.state().mode }).toEqual({ seen, mode })
       if (random() < 0.3) disk.failNth({ operation: 'write', nth: 1 + Math.floor(random() * 3), error: 'ENOSPC' })
-      /** The last one that was acknowledged comes first; then those that were asked for later. */
+      /** The last acknowledged one, then those requested later. */
       let possible = [{ mode }]
       for (let step = 0; step < 5; step++) {
         const asked = { mode: pick() }
@@ -188,7 +188,7 @@ test('after any crash the mode is the last one that was acknowledged or one aske
           () => undefined,
         )
         possible.push(asked)
-        // Asking for a mode never widens what is in force before it is durable.
+        // A requested mode never widens the mode in force before it is durable.
         const widened = isWider(agent.state().mode, narrowest(before, asked.mode))
         expect({ seen, widened }).toEqual({ seen, widened: false })
         if (random() < 0.6) await done

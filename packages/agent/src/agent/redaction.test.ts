@@ -7,7 +7,7 @@ import { createRedactor } from '@tapetree/redact'
 import { canary } from '../testing/canary.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
-import { openGate } from '../tools/tool.ts'
+import { allowAll } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentEvent } from '../run/events.ts'
 import { onlyModel } from './model-choice.ts'
@@ -29,7 +29,7 @@ async function open(said: ScriptBuilder, allow: string[] = []): Promise<Opened> 
   const root = await mkdtemp(join(tmpdir(), 'redaction-'))
   const folder = join(root, 'sessions')
   const cwd = await mkdtemp(join(root, 'work-'))
-  // The sessions are left behind: when all tests are over, what they left is searched for canaries.
+  // The sessions stay on disk: after all tests, the remaining files are searched for canaries.
   cleanUps.push(() => rm(cwd, { recursive: true }))
   const store = openFileStore({ folder })
   cleanUps.push(() => store.close())
@@ -37,7 +37,7 @@ async function open(said: ScriptBuilder, allow: string[] = []): Promise<Opened> 
   const agent = await AgentSession.open({
     store,
     models: onlyModel(model),
-    gate: () => openGate,
+    gate: () => allowAll,
     cwd,
     hasSubagents: false,
     redactor: createRedactor({ secrets: {}, allow }),
@@ -53,7 +53,7 @@ async function run(agent: AgentSession, words: string): Promise<void> {
   if (outcome.type === 'started') await outcome.run.done
 }
 
-/** Where in a folder a text is found. */
+/** The files of a folder that contain a text. */
 async function filesWith(folder: string, text: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -63,7 +63,7 @@ async function filesWith(folder: string, text: string): Promise<string[]> {
 }
 
 describe('a secret', () => {
-  test('in what the user says is in neither the log nor the request', async () => {
+  test('in a prompt is in neither the log nor the request', async () => {
     const key = canary()
     const { agent, model, folder } = await open(script().text('ok'))
     await run(agent, `use ${key} please`)
@@ -72,7 +72,7 @@ describe('a secret', () => {
     expect(await filesWith(folder, key)).toEqual([])
   })
 
-  test('in a message that waits is in neither the log nor the queue', async () => {
+  test('in a queued message is in neither the log nor the queue', async () => {
     const key = canary()
     const { agent, folder } = await open(script().text('ok'))
     await agent.session.submit(`later ${key}`)
@@ -80,7 +80,7 @@ describe('a secret', () => {
     expect(await filesWith(folder, key)).toEqual([])
   })
 
-  test('in a file that a tool reads or writes is not kept, and the file itself is as it was meant to be', async () => {
+  test('in a file that a tool reads or writes is not kept, and the file itself is unchanged', async () => {
     const key = canary()
     const said = script()
       .toolCall('1', 'read', { path: 'a.env' })
@@ -96,7 +96,7 @@ describe('a secret', () => {
     expect(await readFile(join(cwd, 'a.env'), 'utf8')).toContain(key)
   })
 
-  test('in what a command prints is neither kept nor shown', async () => {
+  test('in the output of a command is neither kept nor shown', async () => {
     cleanUps.push(() => dismissSupervisor())
     const key = canary()
     const { agent, model, folder, cwd, events } = await open(
@@ -110,7 +110,7 @@ describe('a secret', () => {
     expect(await filesWith(folder, key)).toEqual([])
   })
 
-  test('in an answer that comes piece by piece is not shown, drafted or kept', async () => {
+  test('in a streamed answer is not shown, drafted or kept', async () => {
     const key = canary()
     const pieces = [...`The key is ${key}, I think.`]
     const { agent, folder, events } = await open(script().text(...pieces))
@@ -120,7 +120,7 @@ describe('a secret', () => {
     expect(await filesWith(folder, key)).toEqual([])
   })
 
-  test('that the user lets pass by its name passes', async () => {
+  test('that the user allows by name is kept', async () => {
     const key = canary()
     const { agent, model, folder } = await open(script().text('ok'), ['DEMO_TOKEN'])
     cleanUps.unshift(() => rm(folder, { recursive: true }))
@@ -129,7 +129,7 @@ describe('a secret', () => {
   })
 })
 
-test('what a provider signed comes back as it was', async () => {
+test('signed content is sent back unchanged', async () => {
   const signature = canary()
   const { agent, model, folder } = await open(
     script().reasoning(`I think of ${signature}`, signature).text('one').step().text('two'),

@@ -7,18 +7,18 @@ import { derivedIterable } from '../util/derived-iterable.ts'
 type Draft = EntryDraft | RecordDraft
 
 /**
- * What comes from users, tools and files is redacted before it is kept. What the model made itself stays as it was said, but for its
- * text: a call must be carried out as it stands in the log, and what is signed must come back as it was.
+ * Redacts content of users, tools and files before it is kept. Of model output only the text is redacted: a call must
+ * run as it is in the log, and signed content must be sent back unchanged.
  */
 export function redactionOf(redactor: Redactor): Redaction {
   return {
     draft: (draft) => redactDraft(draft, redactor),
-    // A picture is no text: what looks like a key in it is chance, and changing it would break it.
+    // An image is not text: what looks like a key in it is coincidence, and a change would corrupt it.
     blob: (bytes) => (fileKindOf(bytes).type === 'image' ? bytes : redactor.bytes(bytes)),
   }
 }
 
-/** These hold what was written by us, or what the model made and must be found again as it was. */
+/** Written by us, or made by the model and looked up again unchanged. */
 const asTheyAre = new Set<Draft['type']>([
   ...(['writer', 'leaf', 'run_start', 'run_end', 'tool_start', 'permission_request', 'permission_mode'] as const),
   ...([
@@ -55,7 +55,7 @@ function redactSaid(content: readonly Content[], redactor: Redactor): Content[] 
   })
 }
 
-/** The same model, whose text is redacted as it comes in, so that draft, screens and log all hold the same. */
+/** The same model with redacted text, so that draft, screens and log have the same content. */
 export function redactingModel(model: Model, redactor: Redactor): Model {
   return {
     provider: model.provider,
@@ -70,7 +70,7 @@ export function redactingModel(model: Model, redactor: Redactor): Model {
   }
 }
 
-/** A key may come in two pieces: a piece that could be the beginning of one is held back until that is clear. */
+/** A key may arrive in two deltas: text that could be the beginning of one is held back until that is clear. */
 function redactParts(parts: AsyncIterable<ModelPart>, redactor: Redactor): AsyncIterable<ModelPart> {
   return derivedIterable(parts, (iterator) => {
     const redacted = new RedactedParts(iterator, redactor)
@@ -82,7 +82,7 @@ class RedactedParts {
   readonly #parts: AsyncIterator<ModelPart>
   readonly #redactor: Redactor
   readonly #open = new Map<number, RedactingStream>()
-  /** What is given out before anything else is read. */
+  /** Parts to return before reading more. */
   readonly #ready: ModelPart[] = []
   #end: { error?: unknown } | undefined
 
@@ -120,7 +120,7 @@ class RedactedParts {
     return this.next()
   }
 
-  /** What was said before it broke off is kept. */
+  /** Returns the text before the error first. */
   readonly #fail = (error: unknown): Promise<IteratorResult<ModelPart>> => {
     this.#giveAll()
     this.#end = { error }

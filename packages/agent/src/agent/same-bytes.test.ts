@@ -10,7 +10,7 @@ import { google } from '../models/providers/google.ts'
 import { openaiCompatible } from '../models/providers/openai-compatible.ts'
 import { openai } from '../models/providers/openai.ts'
 import { startFakeProvider, type FakeAnswer, type FakeApi, type FakeProvider } from '../testing/fake-provider/index.ts'
-import { openGate, defineTool } from '../tools/tool.ts'
+import { allowAll, defineTool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import { checkRequests } from '../prompt/check-requests.ts'
 import { onlyModel } from './model-choice.ts'
@@ -54,7 +54,7 @@ const thinking: FakeAnswer = {
 const answer: FakeAnswer = { type: 'answer', content: [{ type: 'text', chunks: ['Done.'] }] }
 const image = { mediaType: 'image/png', bytes: Buffer.from('\x89PNG\r\n\x1a\npixels', 'latin1') }
 
-/** The requests of three prompts, with as many restarts between them as are asked for. */
+/** The requests of three prompts, with the given number of restarts between them. */
 async function converse(api: FakeApi, hasRestarts: boolean): Promise<{ bodies: string[]; outcomes: string[] }> {
   const provider = await startFakeProvider()
   cleanUps.push(() => provider.close())
@@ -77,7 +77,7 @@ async function converse(api: FakeApi, hasRestarts: boolean): Promise<{ bodies: s
       thinkingLevel: 'low',
       tools: () => [look],
       systemPrompt: () => 'You are a test.',
-      gate: () => openGate,
+      gate: () => allowAll,
       hasSubagents: false,
       ...(sessionId !== undefined && { sessionId }),
     })
@@ -94,7 +94,7 @@ async function converse(api: FakeApi, hasRestarts: boolean): Promise<{ bodies: s
 }
 
 describe.each(Object.keys(apis) as FakeApi[])('a session that is opened again (%s)', (api) => {
-  test('sends the bytes it would have sent, and every request can be made again from its log', async () => {
+  test('sends the same bytes, and every request can be rebuilt from its log', async () => {
     const straight = await converse(api, false)
     const restarted = await converse(api, true)
     expect(straight.bodies).toHaveLength(5)

@@ -8,59 +8,59 @@ import type { LiveEvent } from '../run/events.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { RunSlot } from '../run/run-slot.ts'
 
-export interface ShellParts {
+export interface ShellDeps {
   session: Session
   slot: RunSlot
   jobs: Jobs
   cwd: string
-  /** Put before every command, such as to load aliases. */
+  /** Prepended to every command, for example to load aliases. */
   prefix: string
   observe: (event: LiveEvent) => void
   redactor: Redactor
 }
 
 export interface BashOptions {
-  /** The model does not get to see it. */
+  /** Hides the command and its output from the model. */
   excludeFromContext?: boolean
   signal?: AbortSignal
   cause?: Cause
 }
 
-export interface ShellWords {
+export interface ShellInput {
   command: string
   excludeFromContext: boolean
 }
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** What the user types: `!command` is run and shown to the model, `!!command` is run and kept from it. */
-export function shellWordsOf(typed: string): ShellWords | undefined {
+/** Parses the input of the user: `!command` runs and is shown to the model, `!!command` runs and is hidden from it. */
+export function parseShellInput(typed: string): ShellInput | undefined {
   const [, marks, command = ''] = /^(!!?)([^]*)$/.exec(typed.trim()) ?? []
   if (marks === undefined || command.trim() === '') return undefined
   return { command: command.trim(), excludeFromContext: marks === '!!' }
 }
 
-/** Runs a command of the user's own, which needs nobody's leave, and keeps it with its output in the session. */
-export async function executeBash(command: string, options: BashOptions, parts: ShellParts): Promise<BashExecution> {
-  const { session, jobs, cwd, prefix } = parts
+/** Runs a command of the user, without a permission request, and records it with its output in the session. */
+export async function executeBash(command: string, options: BashOptions, deps: ShellDeps): Promise<BashExecution> {
+  const { session, jobs, cwd, prefix } = deps
   const item = newId()
   const jobId = newJobId()
   const spool = await jobs.create(jobId, session.localFolder)
   const env = commandEnvironment(process.env)
   const whole = prefix === '' ? command : `${prefix}\n${command}`
   const { signal } = options
-  const order = { spool, command: whole, cwd, env, deadlineMs: dayMs, redaction: parts.redactor.policy }
+  const order = { spool, command: whole, cwd, env, deadlineMs: dayMs, redaction: deps.redactor.policy }
   const running = await startCommand({ ...order, ...(signal && { signal }) })
   const stop = (): void => void running.stop().catch(() => undefined)
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
   try {
     let off = 0
-    const stream = parts.redactor.stream()
+    const stream = deps.redactor.stream()
     const live = new LiveOutput((printed) => {
       const text = stream.write(printed)
       if (text === '') return
-      parts.observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
+      deps.observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
       off += text.length
     })
     const outcome = await running.wait({ onOutput: (piece) => live.take(piece) })
@@ -75,7 +75,7 @@ export async function executeBash(command: string, options: BashOptions, parts: 
       ...(options.excludeFromContext && { excludeFromContext: true }),
     }
     const message = { role: 'bashExecution' as const, content: [], bashExecution }
-    await parts.slot.append({ type: 'message', id: item, message }, options.cause)
+    await deps.slot.append({ type: 'message', id: item, message }, options.cause)
     await jobs.removeSpool({ spool, host: hostname() }, session.localFolder)
     return bashExecution
   } finally {
@@ -83,8 +83,8 @@ export async function executeBash(command: string, options: BashOptions, parts: 
   }
 }
 
-/** Commands of the user's own that run. They end with their session at the latest, and what they came to is in its log. */
-export class OwnCommands {
+/** The running commands of the user. They end with their session at the latest, and their outcome is in its log. */
+export class UserCommands {
   readonly #running = new Map<AbortController, Promise<unknown>>()
 
   async run<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -98,7 +98,7 @@ export class OwnCommands {
     }
   }
 
-  /** Resolves when all of them are in the log. Says whether there were any. */
+  /** Resolves when all of them are in the log, with whether there were any. */
   async stop(): Promise<boolean> {
     const running = [...this.#running]
     for (const [controller] of running) controller.abort()

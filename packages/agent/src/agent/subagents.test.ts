@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ModelRequest } from '../models/model.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
-import { openGate, defineTool } from '../tools/tool.ts'
+import { allowAll, defineTool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
@@ -26,7 +26,7 @@ const write = defineTool({
   run: ({ path }) => Promise.resolve({ content: `wrote ${path}` }),
 })
 
-/** Answers by what it was asked last, since parent and children share it. */
+/** Answers according to the last message, since parent and children share the model. */
 function modelThat(answer: (last: string, request: ModelRequest) => ScriptBuilder): ScriptedModel {
   return scriptedModel([], { otherwise: (request) => answer(lastWords(request), request) })
 }
@@ -48,7 +48,7 @@ async function open(model: ScriptedModel, options: Partial<AgentSessionOptions> 
     store: memoryStore(),
     models: onlyModel(model),
     tools: () => [model.tool('look', { readOnly: true }), write],
-    gate: () => openGate,
+    gate: () => allowAll,
     cwd: '/',
     ...options,
   })
@@ -76,7 +76,7 @@ const task = (id: string, words: string, tools?: string[]): [string, string, Rec
 ]
 
 describe('a subagent', () => {
-  test('works in a session of its own under its parent, and its answer is the result of the call', async () => {
+  test('works in its own session below its parent, and its answer is the result of the call', async () => {
     const store = memoryStore()
     const model = modelThat((last) => {
       if (last === 'go') return script().toolCall(...task('1', 'count the trees'))
@@ -98,7 +98,7 @@ describe('a subagent', () => {
     await opened.close()
   })
 
-  test('has the tools it is given, never a task of its own, and sees nothing of its parent', async () => {
+  test('has the given tools but no tool `task`, and sees nothing of its parent', async () => {
     const model = modelThat((last) =>
       last === 'go' ? script().toolCall(...task('1', 'look about', ['look', 'task', 'rm'])) : script().text('ok'),
     )
@@ -112,7 +112,7 @@ describe('a subagent', () => {
     expect(model.requests[1]?.messages).toHaveLength(1)
   })
 
-  test('asks in its parent, where an answer lets it go on', async () => {
+  test('asks through its parent, and continues after the answer', async () => {
     const model = modelThat((last) => {
       if (last === 'go') return script().toolCall(...task('1', 'write it'))
       if (last === 'write it') return script().toolCall('1', 'write_note', { path: '/tmp/note' })
@@ -133,7 +133,7 @@ describe('a subagent', () => {
     expect(await prompt(agent, 'go')).toContain('tool: then wrote /tmp/note')
   })
 
-  test('is one of at most four at a time', async () => {
+  test('waits if four are already running', async () => {
     let atWork = 0
     let most = 0
     const finish = Promise.withResolvers<void>()
@@ -159,7 +159,7 @@ describe('a subagent', () => {
     expect(said.filter((line) => line.startsWith('tool: did task'))).toHaveLength(6)
   })
 
-  test('that is aborted while it waits for its turn does not use up the turn of the next one', async () => {
+  test('that is aborted while it waits does not take the slot of the next one', async () => {
     const store = memoryStore()
     const parent = await store.create()
     const opened: { sessionId: string; end: (error: Error) => void }[] = []
@@ -171,7 +171,7 @@ describe('a subagent', () => {
       return promise
     }
     const nextOpened = (): Promise<void> => new Promise((resolve) => (onOpen = resolve))
-    const subagents = new Subagents({ store, parent, cwd: '/', open, tools: () => [], gate: openGate, maxAtOnce: 1 })
+    const subagents = new Subagents({ store, parent, cwd: '/', open, tools: () => [], gate: allowAll, maxAtOnce: 1 })
     const work = (id: string, signal: AbortSignal): Promise<unknown> =>
       subagents.work(id, { description: id, prompt: id }, signal)
     const [first, second, third] = [newId(), newId(), newId()]
@@ -219,18 +219,18 @@ describe('a subagent', () => {
     expect(agent.subagents.size).toBe(0)
   })
 
-  test('whose run fails says so to its parent', async () => {
+  test('whose run fails reports that to its parent', async () => {
     const model = modelThat((last) => {
       if (last === 'go') return script().toolCall(...task('1', 'fail'))
       return last === 'fail' ? script().error('auth', 'no key') : script().text('I see')
     })
     const agent = await open(model)
-    expect(await prompt(agent, 'go')).toContain('tool: The subagent did not come to its end: no key')
+    expect(await prompt(agent, 'go')).toContain('tool: The subagent did not finish: no key')
   })
 })
 
 describe('after a crash', () => {
-  /** A parent that was waiting for a subagent when its process died. */
+  /** A parent whose process died while it waited for a subagent. */
   async function interrupted(
     childHas: (child: Session) => Promise<void>,
   ): Promise<{ store: SessionStore; id: string }> {
@@ -259,7 +259,7 @@ describe('after a crash', () => {
       return last === 'half' ? script().text('the other half') : script().text(`parent heard ${last}`)
     })
 
-  test('a subagent that was at work goes on, and is not begun again', async () => {
+  test('a running subagent is resumed, not started again', async () => {
     const { store, id } = await interrupted(async (child) => {
       const leafId = await child.appendMessage('user', [text('count')])
       await child.append({ type: 'run_start', runStart: { runId: 'c', leafId } })
@@ -279,7 +279,7 @@ describe('after a crash', () => {
     expect(scripted.requests).toHaveLength(2)
   })
 
-  test('one that had come to its end is heard, and asks nothing more of the model', async () => {
+  test('a subagent that had finished reports its answer without a request to the model', async () => {
     const { store, id } = await interrupted(async (child) => {
       await child.appendMessage('user', [text('count')])
       await child.appendMessage('assistant', [text('Seven.')])
@@ -300,7 +300,7 @@ describe('after a crash', () => {
     expect(scripted.requests).toHaveLength(1)
   })
 
-  test('one whose run had failed is heard to have failed', async () => {
+  test('a subagent whose run had failed reports the failure', async () => {
     const { store, id } = await interrupted(async (child) => {
       const leafId = await child.appendMessage('user', [text('count')])
       await child.append({ type: 'run_start', runStart: { runId: 'c', leafId } })
@@ -311,10 +311,10 @@ describe('after a crash', () => {
     await (
       await agent.resume()
     )?.done
-    expect(await path(agent.session)).toContain('tool: The subagent did not come to its end: no key')
+    expect(await path(agent.session)).toContain('tool: The subagent did not finish: no key')
   })
 
-  test('one that had not begun begins', async () => {
+  test('a subagent that had not started starts', async () => {
     const { store, id } = await interrupted(() => Promise.resolve())
     const agent = await open(model(), { store, sessionId: id })
     await (

@@ -6,14 +6,14 @@ import type { Run } from '../run/run-slot.ts'
 import { z } from 'zod'
 import { promptFile } from '../prompt/prompt-file.ts'
 
-/** As much of an agent session as its parent needs. */
+/** The members of an agent session that its parent needs. */
 export interface Subagent {
   readonly session: Session
   resume(options: { byPerson: boolean }): Promise<Run | undefined>
   prompt(words: string, options: { expandTemplates: false; whenBusy: 'reject'; source: string }): Promise<PromptStart>
   setName(name: string): Promise<void>
   abort(): Promise<void>
-  /** Leaves its run open, to be gone on with when that of its parent is. */
+  /** Leaves its run open, to be resumed together with the run of its parent. */
   suspend(): Promise<void>
   close(): Promise<void>
 }
@@ -26,30 +26,33 @@ export interface SubagentsOptions<A extends Subagent> {
   parent: Session
   cwd: string
   open: (child: { sessionId: string; tools: () => readonly Tool[]; gate: Gate }) => Promise<A>
-  /** What the parent may use; a subagent gets some of it and never more. */
+  /** The tools of the parent. A subagent gets a subset. */
   tools: () => readonly Tool[]
-  /** The parent's: it asks in the parent's log, so whoever watches the parent sees the question, and it survives a restart. */
+  /**
+   * The gate of the parent. It asks in the log of the parent, so observers of the parent see the request, and it
+   * survives a restart.
+   */
   gate: Gate
-  /** How many work at once; others wait their turn. */
+  /** How many may run at the same time; others wait. */
   maxAtOnce?: number
 }
 
 export interface Task {
   description: string
   prompt: string
-  /** Names of tools; all of the parent's where they are not given. */
+  /** Names of tools. Default: all tools of the parent. */
   tools?: readonly string[] | undefined
 }
 
 const defaultAtOnce = 4
-/** A subagent has no subagents of its own. */
+/** Subagents cannot have subagents. */
 export const taskToolName = 'task'
 
-/** The subagents of one session. Each is a session of its own, with its own log, and is found again after a crash. */
+/** The subagents of one session. Each has its own session and log, and is found again after a crash. */
 export class Subagents<A extends Subagent = Subagent> {
   readonly #options: SubagentsOptions<A>
   readonly #running = new Map<string, A>()
-  /** Wake those who wait, the first one first. */
+  /** Wakes the waiting subagents, in order. */
   readonly #waiting = new Set<() => void>()
   #atWork = 0
 
@@ -57,12 +60,12 @@ export class Subagents<A extends Subagent = Subagent> {
     this.#options = options
   }
 
-  /** Those that are at work in this process: they can be watched, steered and aborted. */
+  /** The subagents that run in this process: they can be observed, steered and aborted. */
   get running(): ReadonlyMap<string, A> {
     return this.#running
   }
 
-  /** Does a task, or goes on with it where an earlier process had begun, and gives the last answer. */
+  /** Runs a task, or resumes it if an earlier process started it, and returns the last answer. */
   async work(childId: string, task: Task, signal: AbortSignal): Promise<{ text: string; end: RunEnd }> {
     await this.#waitForRoom(signal)
     try {
@@ -91,7 +94,7 @@ export class Subagents<A extends Subagent = Subagent> {
   async #open(sessionId: string, { tools: names }: Task): Promise<A> {
     const { store, parent, cwd, open, tools } = this.#options
     const created = store.create({ id: sessionId, cwd, parentSession: parent.id, subagent: true })
-    // An earlier process may have made it.
+    // An earlier process may have created it.
     const session = await created.catch(unlessThere)
     await session?.close()
     const offered = (): readonly Tool[] =>
@@ -99,7 +102,7 @@ export class Subagents<A extends Subagent = Subagent> {
     return open({ sessionId, tools: offered, gate: this.#gateFor(sessionId) })
   }
 
-  /** Ids of calls are a provider's, and two subagents may have the same. */
+  /** Providers choose the ids of calls, so two subagents may have the same. */
   #gateFor(sessionId: string): Gate {
     const { gate } = this.#options
     return { admit: (call, signal) => gate.admit({ ...call, callId: `${sessionId}/${call.callId}` }, signal) }
@@ -113,7 +116,7 @@ export class Subagents<A extends Subagent = Subagent> {
       try {
         await untilAborted(promise, signal)
       } finally {
-        // One that has gone must not be woken in the place of one that waits.
+        // An aborted subagent must not be woken instead of one that waits.
         this.#waiting.delete(resolve)
       }
     }
@@ -130,11 +133,11 @@ function unlessThere(error: unknown): undefined {
 async function begin(child: Subagent, { prompt, description }: Task, signal: AbortSignal): Promise<RunEnd> {
   signal.throwIfAborted()
   const { session } = child
-  // Its parent was resumed, by whoever may do that.
+  // Its parent was resumed, so the permission to resume exists.
   const resumed = await child.resume({ byPerson: true })
   if (resumed) return resumed.done
   const { messages } = await session.getContext()
-  // It had come to its end, and only its parent had not heard of it.
+  // It had finished, but its parent had not recorded the result.
   if (messages.some(({ message }) => message.role === 'user')) return lastEnd(session)
   if (session.name === '') await child.setName(description)
   const outcome = await child.prompt(prompt, { expandTemplates: false, whenBusy: 'reject', source: 'task' })
@@ -160,27 +163,27 @@ async function lastAnswer(session: Session): Promise<string> {
 
 const schema = z
   .strictObject({
-    description: z.string().min(1).max(200).describe('What it is about, in three to seven words, for the user.'),
+    description: z.string().min(1).max(200).describe('A title of three to seven words, for the user.'),
     prompt: z.string().min(1).describe('The whole task: the subagent sees nothing else.'),
     tools: z.array(z.string()).optional().describe('The tools that it may use; all of yours if absent.'),
   })
-  // Every call has a subagent of its own, whatever ids the model gives to its calls.
+  // Every call gets its own subagent, whatever ids the model gives to its calls.
   .transform((input) => ({ ...input, childId: newId() }))
 
-/** Lets a subagent do something. After a crash the subagent goes on where it was. */
+/** Runs a task in a subagent. After a crash the subagent is resumed. */
 export function taskTool(subagents: Subagents): Tool {
   const work = async (input: z.output<typeof schema>, childId: string, context: ToolContext): Promise<ToolOutput> => {
     const { text, end } = await subagents.work(childId, input, context.signal)
-    if (end.outcome === 'completed') return { content: text === '' ? 'The subagent said nothing.' : text }
+    if (end.outcome === 'completed') return { content: text === '' ? 'The subagent returned no text.' : text }
     const why = end.message ?? end.reason ?? 'it was stopped'
-    const said = text === '' ? '' : `\nIt had said so far:\n${text}`
-    return { content: `The subagent did not come to its end: ${why}${said}`, isError: true }
+    const said = text === '' ? '' : `\nIts text so far:\n${text}`
+    return { content: `The subagent did not finish: ${why}${said}`, isError: true }
   }
   return defineTool({
     name: taskToolName,
     description: promptFile('task'),
     schema,
-    // Its calls are judged one by one; several tasks may go on side by side.
+    // Its calls are checked one by one; several tasks may run in parallel.
     readOnly: true,
     replay: 'reattach',
     deadlineMs: Infinity,

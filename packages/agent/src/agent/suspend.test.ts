@@ -9,7 +9,7 @@ import { systemClock } from '@tapetree/session/util/wait'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { bashTool } from '../tools/builtin/bash.ts'
-import { openGate, defineTool, type Tool } from '../tools/tool.ts'
+import { allowAll, defineTool, type Tool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions, ToolsContext } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
@@ -33,7 +33,7 @@ async function open(
     store,
     ...(sessionId !== undefined && { sessionId }),
     models: onlyModel(scriptedModel(says, { clock: systemClock })),
-    gate: () => openGate,
+    gate: () => allowAll,
     tools: () => [],
     hasSubagents: false,
     cwd: '/',
@@ -74,7 +74,7 @@ async function resumed(place: Required<Place>, says: ScriptBuilder, options: Par
   return lines(place.store, place.sessionId)
 }
 
-/** A tool whose calls end when the test says so, and that counts them. */
+/** A tool that counts its calls, and whose calls end when the test says so. */
 function slowTool(replay: Tool['replay'] = 'never'): { tool: Tool; finish: () => void; runs: () => number } {
   const end = Promise.withResolvers<void>()
   let runs = 0
@@ -94,7 +94,7 @@ function slowTool(replay: Tool['replay'] = 'never'): { tool: Tool; finish: () =>
 }
 
 describe('a session that is suspended', () => {
-  test('keeps what an answer had said, leaves its run open, and asks again when it is resumed', async () => {
+  test('keeps the partial answer, leaves its run open, and sends the request again when it is resumed', async () => {
     const store = memoryStore()
     const agent = await open({ store }, script().text('half ').wait(3_600_000).text('never'))
     const said = new Promise<void>((resolve) => {
@@ -107,14 +107,14 @@ describe('a session that is suspended', () => {
     const ended = outcome.type === 'started' ? outcome.run.done.catch((error: Error) => error.name) : undefined
     await said
     await agent.suspend()
-    expect(await ended).toBe('LeftBehind')
+    expect(await ended).toBe('SessionSuspended')
     const left = await lines(store, sessionId)
     expect(left.map((line) => line.split(':')[0])).toEqual(['user', 'run_start', 'attempt'])
     const all = await resumed({ store, sessionId }, script().text('whole'))
     expect(all.slice(3).map((line) => line.split(':')[0])).toEqual(['run_start', 'assistant', 'run_end completed'])
   })
 
-  test('waits for a call that nobody could take up again, keeps its result and begins no other', async () => {
+  test('waits for a call that cannot be resumed, keeps its result and starts no other', async () => {
     const store = memoryStore()
     const { tool, finish, runs } = slowTool()
     const calls = script().toolCall('1', 'act').toolCall('2', 'act')
@@ -134,7 +134,7 @@ describe('a session that is suspended', () => {
     expect(all.at(-1)).toBe('run_end completed')
   })
 
-  test('does not wait for long: what became of such a call is then said to be unknown, and it is not run again', async () => {
+  test('waits only a limited time: the outcome of such a call is then unknown, and it is not run again', async () => {
     const store = memoryStore()
     const clock = new FakeClock()
     const { tool, runs } = slowTool()
@@ -157,7 +157,7 @@ describe('a session that is suspended', () => {
     expect(all.filter((line) => line.includes('may have taken effect'))).toHaveLength(1)
   })
 
-  test('lets a command go on, and hears of its end when it is resumed', async () => {
+  test('lets a command continue, and reports its end when it is resumed', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'suspend-'))
     cleanUps.push(() => rm(folder, { recursive: true, force: true }))
     const store = openFileStore({ folder: join(folder, 'sessions') })
@@ -180,7 +180,7 @@ describe('a session that is suspended', () => {
     expect(await readFile(join(folder, 'began'), 'utf8')).toBe('x\n')
   })
 
-  test('leaves a question as it is, which is the same question afterwards', async () => {
+  test('keeps a question pending, and it is the same question afterwards', async () => {
     const store = memoryStore()
     const { tool, finish, runs } = slowTool()
     finish()
@@ -212,7 +212,7 @@ describe('a session that is suspended', () => {
     expect((await lines(store, sessionId)).filter((line) => line === 'permission_request')).toHaveLength(1)
   })
 
-  test('suspends its subagents with it, and they go on with it', async () => {
+  test('suspends its subagents, and they are resumed with it', async () => {
     const store = memoryStore()
     const says = script()
       .toolCall('1', 'task', { description: 'look into it', prompt: 'Look.' })

@@ -5,7 +5,7 @@ import { derivedIterable } from '../util/derived-iterable.ts'
 import type { Content, Line, Session } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 
-/** The same model, until the signal is aborted: then no call is begun, and one that goes on ends with the reason. */
+/** The same model until the signal is aborted: then no model call starts, and a running one ends with the reason. */
 export function untilLeaving(model: Model, leaving: AbortSignal): Model {
   return {
     provider: model.provider,
@@ -24,7 +24,7 @@ export function untilLeaving(model: Model, leaving: AbortSignal): Model {
   }
 }
 
-/** However a provider puts it that it was stopped; an answer that is whole is kept. */
+/** Handles any error by which a provider reports the abort. A complete answer is kept. */
 function partsUntil(leaving: AbortSignal, parts: AsyncIterable<ModelPart>): AsyncIterable<ModelPart> {
   return derivedIterable(parts, (iterator) => {
     let isWhole = false
@@ -41,7 +41,7 @@ function partsUntil(leaving: AbortSignal, parts: AsyncIterable<ModelPart>): Asyn
   })
 }
 
-/** The same gate, until the signal is aborted: then nobody passes, and a question that waits for its answer is not withdrawn. */
+/** The same gate until the signal is aborted: then it admits no call, and a pending question is not withdrawn. */
 export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
   return {
     admit: async (call, signal) => {
@@ -53,7 +53,7 @@ export function gateUntilLeaving(gate: Gate, leaving: AbortSignal): Gate {
   }
 }
 
-/** Calls that have started and have no result yet, as the log says. */
+/** Calls that have started and have no result yet, according to the log. */
 export class RunningCalls {
   readonly #toolOf = new Map<string, string>()
   readonly #changes = new Listeners<void>()
@@ -63,7 +63,7 @@ export class RunningCalls {
     this.#stop = session.subscribe(({ line }) => this.#take(line))
   }
 
-  /** Resolves when this is true of the tools that run. */
+  /** Resolves when the condition is true for the running tools. */
   async until(isSo: (tools: readonly string[]) => boolean): Promise<void> {
     while (!isSo([...this.#toolOf.values()])) {
       const { promise, resolve } = Promise.withResolvers<void>()

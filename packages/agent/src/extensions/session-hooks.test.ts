@@ -4,7 +4,7 @@ import { AgentSession } from '../agent/agent-session.ts'
 import type { AgentEvent } from '../run/events.ts'
 import { onlyModel } from '../agent/model-choice.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
-import { openGate } from '../tools/tool.ts'
+import { allowAll } from '../tools/tool.ts'
 import type { Extension } from './extension.ts'
 import { ExtensionHost } from './extension-host.ts'
 
@@ -28,7 +28,7 @@ async function open(extension: Extension, answers: ScriptBuilder): Promise<Opene
     cwd: '/',
     hooks: host.hooks,
     tools: () => host.withTools([model.tool('act')]),
-    gate: () => openGate,
+    gate: () => allowAll,
   })
   return {
     agent,

@@ -110,7 +110,7 @@ test('a change of mode counts from the next call on', async () => {
 test('where nobody can answer, what would be asked is denied', async () => {
   await using session = await memoryStore().create()
   const requests = new Requests(session)
-  const gate = new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }), whenNobodyAnswers: 'deny' })
+  const gate = new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }), whenUnanswered: 'deny' })
   expect(await gate.admit(command('npm test'), never)).toMatchObject({ type: 'denied' })
   expect(await gate.admit(command('ls'), never)).toEqual({ type: 'allowed' })
   expect(requests.pending).toEqual([])

@@ -15,7 +15,7 @@ export interface PermissionGateOptions {
   /** Read anew for each call, so that a change of mode or settings counts from the next one on. */
   policy: () => GatePolicy
   /** `deny` where nobody is there to answer: a script, a server without clients. Default: the question waits. */
-  whenNobodyAnswers?: 'wait' | 'deny'
+  whenUnanswered?: 'wait' | 'deny'
 }
 
 /** Lets calls pass by rules and mode, and asks the user about the rest. */
@@ -27,7 +27,7 @@ export class PermissionGate implements Gate {
   }
 
   async admit(call: GateCall, signal: AbortSignal): Promise<Verdict> {
-    const { requests, whenNobodyAnswers = 'wait' } = this.#options
+    const { requests, whenUnanswered = 'wait' } = this.#options
     const judgement = this.#judge(call)
     switch (judgement.effect) {
       case 'allow':
@@ -37,7 +37,7 @@ export class PermissionGate implements Gate {
       case 'ask': {
         const problem = await this.#problemOf(call)
         if (problem !== undefined) return { type: 'denied', reason: problem }
-        if (whenNobodyAnswers === 'deny') {
+        if (whenUnanswered === 'deny') {
           return { type: 'denied', reason: `Nobody is here to allow this. ${judgement.reason}` }
         }
         const { runId, callId, tool, input } = call

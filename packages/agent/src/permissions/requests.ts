@@ -6,7 +6,7 @@ import {
   type PermissionResultRecord,
   type Session,
 } from '@tapetree/session'
-import { LeftBehind, type Answer, type Question } from '../tools/tool.ts'
+import { SessionSuspended, type Answer, type Question } from '../tools/tool.ts'
 
 export type PermissionRequest = PermissionRequestRecord['permissionRequest']
 export type PermissionResult = PermissionResultRecord['permissionResult']
@@ -79,7 +79,7 @@ export class Requests {
     this.#waiting.set(requestId, resolve)
     const withdraw = (): void => {
       // Whether it still waits or was answered in time, whoever asked is gone.
-      const isWithdrawn = !(signal.reason instanceof LeftBehind)
+      const isWithdrawn = !(signal.reason instanceof SessionSuspended)
       if (isWithdrawn) void this.answer({ requestId, outcome: 'cancelled' }).catch(() => undefined)
       reject(signal.reason as Error)
     }

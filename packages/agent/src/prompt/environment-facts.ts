@@ -69,14 +69,14 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
 }
 
 /** Says what has changed around the session since it last said so. */
-export function newsTeller(
+export function watchEnvironment(
   place: Pick<GitPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
 ): () => Promise<string | undefined> {
   let told = ''
   return async () => {
-    const news = environmentText(await environmentFacts(place))
-    if (news === told) return undefined
-    told = news
-    return news
+    const text = environmentText(await environmentFacts(place))
+    if (text === told) return undefined
+    told = text
+    return text
   }
 }

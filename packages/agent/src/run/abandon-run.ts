@@ -86,8 +86,8 @@ async function outputOfCommand(command: Command, start: ToolStart, { session, jo
   if (state.type === 'lost') return reportOutcome(command, state, session)
   if (state.type === 'unclaimed' && command.forestall()) return notBegun
   const jobId = await jobs.keep(command)
-  const words = (nextOffset: number): string =>
+  const text = (nextOffset: number): string =>
     'It was still running when the run was abandoned, and may have taken effect. It continues in the background as ' +
     `${jobId}. Read more with job_output, jobId ${jobId}, since ${nextOffset}; stop it with job_kill.`
-  return { ...(await reportRunning(command, words, session)), isError: true }
+  return { ...(await reportRunning(command, text, session)), isError: true }
 }

@@ -43,10 +43,10 @@ export class RunStopped extends Error {
 }
 
 function limitReached(limit: LimitName, value: number, scope: 'run' | 'session'): RunStopped {
-  return new RunStopped(`limit:${limit}`, `The ${scope} has reached its limit of ${value} ${words[limit]}.`)
+  return new RunStopped(`limit:${limit}`, `The ${scope} has reached its limit of ${value} ${unitOf[limit]}.`)
 }
 
-const words: Record<LimitName, string> = {
+const unitOf: Record<LimitName, string> = {
   turns: 'turns',
   toolCalls: 'tool calls',
   tokens: 'tokens',

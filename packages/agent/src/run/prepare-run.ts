@@ -8,8 +8,8 @@ export async function prepareRun(open: OpenRun, prompt: string): Promise<void> {
   const start = { runId, prompt, systemPrompt: deps.systemPrompt() }
   const { systemPrompt, messages } = await hooks.beforeAgentStart(start, signal)
   await ensureSystem(open, systemPrompt)
-  const news = await deps.news?.()
-  for (const told of news === undefined ? messages : [news, ...messages]) {
+  const changes = await deps.environmentChanges?.()
+  for (const told of changes === undefined ? messages : [changes, ...messages]) {
     await open.append({ type: 'message', message: { role: 'custom', content: [text(told)], runId } })
   }
 }

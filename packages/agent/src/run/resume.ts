@@ -3,7 +3,7 @@ import { readDraft, removeDraft } from './draft.ts'
 import type { Spent } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
 import { checkCall, finishCall } from './tool-calls.ts'
-import { answerCall, words } from './tool-results.ts'
+import { answerCall, resultText } from './tool-results.ts'
 import type { Tool } from '../tools/tool.ts'
 import { factsOf, positionOf, type OpenRunFacts, type PathPosition } from './position.ts'
 
@@ -86,7 +86,7 @@ export async function settleEvidence(plan: ResumePlan, open: OpenRun): Promise<v
 
 async function settleCall({ call, action, start }: Matter & { type: 'call' }, open: OpenRun): Promise<void> {
   if (action === 'stopped') {
-    await answerCall(call, { content: words.aborted, isError: true }, open)
+    await answerCall(call, { content: resultText.aborted, isError: true }, open)
     return
   }
   const tool = open.tools.get(call.name)

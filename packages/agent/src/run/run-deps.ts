@@ -29,7 +29,7 @@ export interface RunDeps {
   /** The thinking level from the next run on, if it differs from the one in the log. */
   thinkingLevel?: () => ThinkingLevel | undefined
   /** Changes in the environment since the model was last told. They precede the next message; the system prompt stays as it is. */
-  news?: () => Promise<string | undefined>
+  environmentChanges?: () => Promise<string | undefined>
   /** The model that replaces an overloaded provider, or one whose quota is exhausted. */
   fallbackModel?: () => Promise<Model | undefined>
 }

@@ -13,7 +13,7 @@ import type {
 import { RunStopped } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
 import { runWithDeadline } from './tool-deadline.ts'
-import { answerCall, outputOf, words } from './tool-results.ts'
+import { answerCall, outputOf, resultText } from './tool-results.ts'
 
 const maxSideBySide = 8
 
@@ -32,7 +32,11 @@ export async function runToolCalls(calls: readonly ToolUse[], open: OpenRun): Pr
     await all(group.map((call) => runCall(call, open)))
     if (reached) break
   }
-  const reason = open.signal.aborted ? words.aborted : reached ? words.limited(reached.message) : words.skipped
+  const reason = open.signal.aborted
+    ? resultText.aborted
+    : reached
+      ? resultText.limited(reached.message)
+      : resultText.skipped
   for (const call of rest) await answerCall(call, { content: reason, isError: true }, open)
   open.signal.throwIfAborted()
   if (reached) throw reached
@@ -69,7 +73,7 @@ async function runCall(call: ToolUse, open: OpenRun): Promise<void> {
   const repeated = open.repeated(call)
   if (repeated !== undefined) return refuse(repeated)
   const tool = open.tools.get(call.name)
-  if (!tool) return refuse(words.unknown(call.name, open.tools.keys()))
+  if (!tool) return refuse(resultText.unknown(call.name, open.tools.keys()))
   const given = await open.hooks.toolCall(call, open.signal)
   if (typeof given === 'string') return refuse(given)
   const checked = checkCall(given, tool, open)
@@ -89,7 +93,7 @@ export function checkCall(call: ToolUse, tool: Tool, open: OpenRun): CheckedCall
   try {
     return tool.check(call.input, toolContextOf(open, call, open.signal))
   } catch (error) {
-    return words.failed(error)
+    return resultText.failed(error)
   }
 }
 
@@ -121,8 +125,8 @@ async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Prom
     const verdict = await open.deps.gate.admit(asked, AbortSignal.any([open.signal, steered.signal]))
     return verdict.type === 'denied' ? verdict.reason : undefined
   } catch (error) {
-    if (open.signal.aborted) return words.aborted
-    if (steered.signal.aborted) return words.skipped
+    if (open.signal.aborted) return resultText.aborted
+    if (steered.signal.aborted) return resultText.skipped
     throw error
   } finally {
     stopWatching()
@@ -140,7 +144,7 @@ async function startCall(
   try {
     start = (await checked.start?.(toolContextOf(open, call, open.signal))) ?? {}
   } catch (error) {
-    const content = open.signal.aborted ? words.aborted : words.failed(error)
+    const content = open.signal.aborted ? resultText.aborted : resultText.failed(error)
     return answerCall(call, { content, isError: true }, open)
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
@@ -167,7 +171,7 @@ export async function finishCall(
   })
   const signal = AbortSignal.any([open.signal, interrupt.signal])
   try {
-    const stopped = (): string => (open.signal.aborted ? words.stopped : words.interrupted)
+    const stopped = (): string => (open.signal.aborted ? resultText.stopped : resultText.interrupted)
     const { deadlineMs } = tool
     const output = await runWithDeadline({ deadlineMs, clock: open.deps.clock, signal, stopped }, (inner) =>
       work(toolContextOf(open, call, inner)),

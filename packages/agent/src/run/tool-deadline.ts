@@ -1,7 +1,7 @@
 import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { ToolOutput } from '../tools/tool.ts'
-import { words } from './tool-results.ts'
+import { resultText } from './tool-results.ts'
 
 /** How long a stopped tool has to return what it did so far. */
 const graceMs = 5000
@@ -30,7 +30,7 @@ export async function runWithDeadline(
   try {
     if (!isGivenUp) return await output
   } catch (error) {
-    if (first === 'settled' && !signal.aborted) return { content: words.failed(error), isError: true }
+    if (first === 'settled' && !signal.aborted) return { content: resultText.failed(error), isError: true }
   }
-  return { content: first === 'late' ? words.overdue(deadlineMs) : stopped(), isError: true }
+  return { content: first === 'late' ? resultText.overdue(deadlineMs) : stopped(), isError: true }
 }

@@ -3,7 +3,7 @@ import type { ToolOutput } from '../tools/tool.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** Messages to the model about calls that did not finish. */
-export const words = {
+export const resultText = {
   aborted: 'Not run: the user stopped the run.',
   skipped: 'Not run: the user sent a new message first.',
   interrupted: 'Stopped because the user sent a new message. It may have taken effect in part.',
@@ -44,17 +44,17 @@ export function outputOf(returned: unknown): ToolOutput {
   try {
     const own = isObject(returned) && 'content' in returned ? contentOf(returned['content']) : undefined
     if (own === undefined)
-      return { content: contentOf(returned) ?? JSON.stringify(returned) ?? words.unreadable(typeof returned) }
+      return { content: contentOf(returned) ?? JSON.stringify(returned) ?? resultText.unreadable(typeof returned) }
     return { content: own, ...(isObject(returned) && returned['isError'] === true && { isError: true }) }
   } catch {
     // It is cyclic, has a bigint, or has a member that throws when it is read.
-    return { content: words.unreadable(typeof returned) }
+    return { content: resultText.unreadable(typeof returned) }
   }
 }
 
 /** Undefined for a value that is neither text nor blocks. */
 function contentOf(value: unknown): string | Content[] | undefined {
-  if (value === undefined || value === null) return words.nothing
+  if (value === undefined || value === null) return resultText.nothing
   if (typeof value === 'string') return value
   const blocks = Array.isArray(value) ? value.map(blockOf) : [undefined]
   return blocks.every((block) => block !== undefined) ? fitting(blocks) : undefined
@@ -85,7 +85,7 @@ function fitting(blocks: Content[]): Content[] {
   const images = blocks.filter(({ type }) => type === 'image')
   const shown = images.slice(0, maxBlocks - 2)
   const leftOut = images.length - shown.length
-  return [text(said.join('\n')), ...shown, ...(leftOut > 0 ? [text(words.leftOut(leftOut))] : [])]
+  return [text(said.join('\n')), ...shown, ...(leftOut > 0 ? [text(resultText.leftOut(leftOut))] : [])]
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

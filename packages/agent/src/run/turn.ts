@@ -4,7 +4,7 @@ import { Answer } from './answer.ts'
 import type { OpenRun } from './open-run.ts'
 import type { Position } from './position.ts'
 import { requestOf, type LoopRequest } from './request.ts'
-import { answerCall, words } from './tool-results.ts'
+import { answerCall, resultText } from './tool-results.ts'
 
 /**
  * One model call. Appends its answer as one entry and returns the position of the run. A failed call becomes an
@@ -82,7 +82,8 @@ class Said {
   /** Keeps the partial answer on the path and answers every call it makes. */
   async keepAborted(): Promise<void> {
     await this.#append('aborted')
-    for (const call of this.answer.calls) await answerCall(call, { content: words.aborted, isError: true }, this.#open)
+    for (const call of this.answer.calls)
+      await answerCall(call, { content: resultText.aborted, isError: true }, this.#open)
   }
 
   async keepFailed(error: unknown): Promise<void> {
@@ -92,7 +93,7 @@ class Said {
 
   /** A call with incomplete input can neither run nor be sent back. The model is told and sends it again. */
   async #keepCutOff(call: ToolUse): Promise<Position> {
-    const told = words.cutOff(call.name, this.answer.finish === 'length')
+    const told = resultText.cutOff(call.name, this.answer.finish === 'length')
     await this.#appendAttempt({ kind: 'cut-off-call', message: `The input of ${call.name} is incomplete.` })
     if (this.#wasTold(told))
       throw new ModelError('invalid-request', `${call.name} was called twice with incomplete input.`)
@@ -103,15 +104,15 @@ class Said {
 
   /** The provider paused the turn during its own work, and continues when it is asked again. */
   async #continuePaused(): Promise<Position> {
-    const content = [text(words.paused)]
+    const content = [text(resultText.paused)]
     await this.#open.append({ type: 'message', message: { role: 'custom', content, runId: this.#open.runId } })
     return { openCalls: [], isSettled: false }
   }
 
-  #wasTold(words: string): boolean {
+  #wasTold(message: string): boolean {
     const last = this.#request.messages.at(-1)
     return (
-      last?.role === 'custom' && last.content.some((block) => block.type === 'text' && block.text.content === words)
+      last?.role === 'custom' && last.content.some((block) => block.type === 'text' && block.text.content === message)
     )
   }
 

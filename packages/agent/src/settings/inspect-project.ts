@@ -49,7 +49,7 @@ export async function inspectProject(root: string, cwd: string = root): Promise<
     ...(settings && { settings }),
   }
   const isForeign = (await lstat(content.root)).uid !== (process.getuid?.() ?? 0)
-  return { ...project, hash: hashOf(project), summary: summariseProject(project, { isForeign }) }
+  return { ...project, hash: hashOf(project), summary: summarizeProject(project, { isForeign }) }
 }
 
 /** The paths of the extensions that a project names, absolute. */
@@ -128,7 +128,7 @@ interface Inspected extends ProjectContent {
 }
 
 /** What the user is shown before they trust a project: all that would be started first, then what else there is. */
-function summariseProject(project: Inspected, { isForeign }: { isForeign: boolean }): string[] {
+function summarizeProject(project: Inspected, { isForeign }: { isForeign: boolean }): string[] {
   const { root, files, settings, commands, programs, modules, leftOut, isComplete } = project
   const lines = [
     ...(isForeign ? [`${root} belongs to another user.`] : []),

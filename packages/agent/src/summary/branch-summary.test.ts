@@ -5,13 +5,13 @@ import { describe, expect, test } from 'vitest'
 import type { ModelRequest } from '../models/model.ts'
 import { script, scriptedModel, type ScriptedModel } from '../testing/scripted-model.ts'
 import {
-  entriesLeftBehind,
-  summariseBranch,
+  abandonedEntries,
+  summarizeBranch,
   type BranchSummaryInput,
   type BranchSummaryOutcome,
 } from './branch-summary.ts'
 
-describe('summariseBranch', () => {
+describe('summarizeBranch', () => {
   test('moves the leaf and leaves a summary there of what is abandoned, and of nothing else', async () => {
     const session = await memoryStore().create()
     await user(session, 'shared')
@@ -24,7 +24,7 @@ describe('summariseBranch', () => {
     const { outcome, model, lines } = await branching(session, { targetId: target, instructions: 'Be kind.' })
 
     const summary = 'tried and failed\n\n<files-changed>\na.ts\n</files-changed>'
-    expect(outcome).toEqual({ type: 'summarised', entryId: session.leafId, summary })
+    expect(outcome).toEqual({ type: 'summarized', entryId: session.leafId, summary })
     expect(await said(session)).toEqual(['user: shared', 'assistant: common ground', `branchSummary: ${summary}`])
     expect(model.requests).toHaveLength(1)
     expect(model.requests[0]?.system).toMatch(/^The user has gone back to an earlier point/)
@@ -42,7 +42,7 @@ describe('summariseBranch', () => {
   test('before the first entry everything is left behind', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
-    expect((await branching(session, { targetId: null })).outcome).toMatchObject({ type: 'summarised' })
+    expect((await branching(session, { targetId: null })).outcome).toMatchObject({ type: 'summarized' })
     expect(await said(session)).toEqual(['branchSummary: tried and failed'])
   })
 
@@ -99,7 +99,7 @@ describe('summariseBranch', () => {
     const kept = await session.appendModelChange('openai', 'gpt')
     await session.appendCompaction('the old part', kept, 1)
     const { outcome, model } = await branching(session, { targetId: target })
-    expect(outcome).toMatchObject({ type: 'summarised', summary: 'the old part' })
+    expect(outcome).toMatchObject({ type: 'summarized', summary: 'the old part' })
     expect(model.requests).toEqual([])
   })
 
@@ -151,7 +151,7 @@ describe('summariseBranch', () => {
   })
 })
 
-describe('entriesLeftBehind', () => {
+describe('abandonedEntries', () => {
   test('agrees with the definition on random trees', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -170,7 +170,7 @@ describe('entriesLeftBehind', () => {
           await session.branch(leaf)
           const onTheWay = new Set(await wayTo(session, target))
           const expected = (await wayTo(session, leaf)).filter((id) => !onTheWay.has(id))
-          expect((await entriesLeftBehind(session, target)).map(({ id }) => id)).toEqual(expected)
+          expect((await abandonedEntries(session, target)).map(({ id }) => id)).toEqual(expected)
         },
       ),
       { numRuns: 60 },
@@ -184,7 +184,7 @@ test('an id that comes twice in a damaged log does not send it round in circles'
   const twin = await user(session, 'twin')
   const between = await user(session, 'between')
   await session.append({ type: 'message', id: twin, message: { role: 'user', content: [] } })
-  expect((await entriesLeftBehind(session, root)).map(({ id }) => id)).toEqual([between, twin])
+  expect((await abandonedEntries(session, root)).map(({ id }) => id)).toEqual([between, twin])
 })
 
 async function wayTo(session: Session, id: string | null): Promise<string[]> {
@@ -208,7 +208,7 @@ async function branching(
   const stop = session.subscribe(({ line }) => lines.push(line))
   const { signal } = new AbortController()
   const failed = (error: unknown): Branching['outcome'] => ({ type: 'failed', error })
-  const outcome = await summariseBranch({ session, signal, ...given, model }).catch(failed)
+  const outcome = await summarizeBranch({ session, signal, ...given, model }).catch(failed)
   stop()
   return { outcome, model, lines }
 }

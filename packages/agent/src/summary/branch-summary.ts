@@ -3,7 +3,7 @@ import type { Model } from '../models/model.ts'
 import { speakingCompaction } from './context-size.ts'
 import { conversationText } from './conversation-text.ts'
 import { promptFile } from '../prompt/prompt-file.ts'
-import { summariseInParts } from './summarise-in-parts.ts'
+import { summarizeInParts } from './summarize-in-parts.ts'
 import { joinSummary, splitSummary } from './summary-text.ts'
 import { filesTouchedIn, noFiles } from './touched-files.ts'
 
@@ -19,18 +19,18 @@ export interface BranchSummaryInput {
 }
 
 export type BranchSummaryOutcome =
-  | { type: 'summarised'; entryId: string; summary: string }
+  | { type: 'summarized'; entryId: string; summary: string }
   /** Nothing that was said is left behind, so there is nothing to tell; the leaf was moved. */
   | { type: 'branched' }
   /** The leaf was moved by somebody else while the summary was being written; it stays there. */
   | { type: 'superseded' }
 
 /** Moves the leaf, and leaves a summary there of what is abandoned. */
-export async function summariseBranch(input: BranchSummaryInput): Promise<BranchSummaryOutcome> {
+export async function summarizeBranch(input: BranchSummaryInput): Promise<BranchSummaryOutcome> {
   const { session, targetId } = input
   refuseWhileRunning(session)
   const { leafId } = session
-  const summary = await summariseEntries(await entriesLeftBehind(session, targetId), input)
+  const summary = await summarizeEntries(await abandonedEntries(session, targetId), input)
   input.signal.throwIfAborted()
   if (session.leafId !== leafId) return { type: 'superseded' }
   if (!summary) {
@@ -40,7 +40,7 @@ export async function summariseBranch(input: BranchSummaryInput): Promise<Branch
   const { text, request } = summary
   const context = { ...(request && { request }), ...(input.cause && { cause: input.cause }) }
   const entryId = await session.branchWithSummary(targetId, text, context)
-  return { type: 'summarised', entryId, summary: text }
+  return { type: 'summarized', entryId, summary: text }
 }
 
 /** The session would refuse as well, but only when the summary has been paid for. */
@@ -49,7 +49,7 @@ function refuseWhileRunning({ id, openRun }: Session): void {
 }
 
 /** What is on the way to the leaf and not on the way to the target, oldest first. Reads no further than where the two ways part. */
-export async function entriesLeftBehind(session: Session, targetId: string | null): Promise<Entry[]> {
+export async function abandonedEntries(session: Session, targetId: string | null): Promise<Entry[]> {
   const left: Entry[] = []
   let here = session.leafId === null ? null : await session.getEntry(session.leafId)
   let there = targetId === null ? null : await session.getEntry(targetId)
@@ -77,7 +77,7 @@ interface Told {
   request?: RequestReference
 }
 
-async function summariseEntries(entries: readonly Entry[], input: BranchSummaryInput): Promise<Told | undefined> {
+async function summarizeEntries(entries: readonly Entry[], input: BranchSummaryInput): Promise<Told | undefined> {
   const { previous, since } = fromCompaction(entries)
   const pieces = conversationText(since)
   const files = filesTouchedIn(entries)
@@ -86,7 +86,7 @@ async function summariseEntries(entries: readonly Entry[], input: BranchSummaryI
   }
   const { leafId } = input.session
   const system = promptFile('branch-summary')
-  const told = await summariseInParts({ ...input, purpose: 'branch_summary', system, pieces, previous, leafId })
+  const told = await summarizeInParts({ ...input, purpose: 'branch_summary', system, pieces, previous, leafId })
   return { text: joinSummary({ history: told.text, unfinished: '', files }), request: told.request }
 }
 

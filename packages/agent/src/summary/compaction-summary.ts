@@ -3,11 +3,11 @@ import type { Model } from '../models/model.ts'
 import { entryTokens, speakingCompaction } from './context-size.ts'
 import { conversationText } from './conversation-text.ts'
 import { promptFile } from '../prompt/prompt-file.ts'
-import { summariseInParts } from './summarise-in-parts.ts'
+import { summarizeInParts } from './summarize-in-parts.ts'
 import { joinSummary, splitSummary, type SummaryParts } from './summary-text.ts'
 import { filesTouchedIn, noFiles } from './touched-files.ts'
 
-export interface CutToSummarise {
+export interface CutToSummarize {
   session: Session
   model: Model
   path: readonly Entry[]
@@ -28,7 +28,7 @@ export interface CutSummary {
  * Tells what is cut off a context path, and what an earlier summary told of the time before; undefined where there is nothing to
  * tell. Where the cut lies inside the work on a request, the beginning of that work is told by itself, and said to be that.
  */
-export async function summariseCut(cut: CutToSummarise): Promise<CutSummary | undefined> {
+export async function summarizeCut(cut: CutToSummarize): Promise<CutSummary | undefined> {
   const { path, cutIndex } = cut
   const cutOff = path.slice(0, cutIndex)
   const before = splitSummary(speakingCompaction(path)?.compaction.summary ?? '')
@@ -48,7 +48,7 @@ interface Told {
 async function tellCut(
   cutOff: readonly Entry[],
   before: SummaryParts,
-  cut: CutToSummarise,
+  cut: CutToSummarize,
 ): Promise<{ history: Told; unfinished: Told }> {
   const begun = unfinishedFrom(cut.path, cut.cutIndex)
   if (begun === -1) {
@@ -71,21 +71,21 @@ function unfinishedFrom(path: readonly Entry[], cutIndex: number): number | unde
   return cutOff.findLastIndex(isRequest)
 }
 
-function tellHistory(entries: readonly Entry[], previous: string, cut: CutToSummarise): Promise<Told> {
+function tellHistory(entries: readonly Entry[], previous: string, cut: CutToSummarize): Promise<Told> {
   return tell(entries, { ...cut, system: promptFile('compaction'), previous })
 }
 
-function tellUnfinished(entries: readonly Entry[], previous: string, cut: CutToSummarise): Promise<Told> {
+function tellUnfinished(entries: readonly Entry[], previous: string, cut: CutToSummarize): Promise<Told> {
   return tell(entries, { ...cut, system: promptFile('compaction-unfinished'), previous })
 }
 
 async function tell(
   entries: readonly Entry[],
-  request: CutToSummarise & { system: string; previous: string },
+  request: CutToSummarize & { system: string; previous: string },
 ): Promise<Told> {
   const pieces = conversationText(entries)
   if (pieces.length === 0) return { text: request.previous }
-  return summariseInParts({ ...request, purpose: 'compaction', pieces })
+  return summarizeInParts({ ...request, purpose: 'compaction', pieces })
 }
 
 function speaks(entry: Entry): boolean {

@@ -1,6 +1,6 @@
 import { chooseCutPoint, findCutPoints, type Cause, type CutPoint, type Entry, type Session } from '@tapetree/session'
 import type { Model, ModelLimits } from '../models/model.ts'
-import { summariseCut } from './compaction-summary.ts'
+import { summarizeCut } from './compaction-summary.ts'
 import {
   countedTokens,
   entryTokens,
@@ -77,7 +77,7 @@ export async function compact(input: CompactionInput): Promise<CompactionOutcome
   const cutOffTokens = tokensIn(path.slice(0, cut?.index ?? 0))
   if (!cut || cutOffTokens < estimate * worthwhileShare) return { type: 'nothing-to-cut' }
 
-  const told = await summariseCut({ ...input, path, cutIndex: cut.index, leafId: headId })
+  const told = await summarizeCut({ ...input, path, cutIndex: cut.index, leafId: headId })
   signal.throwIfAborted()
   if (!told) return { type: 'nothing-to-cut' }
   const { text: summary, request } = told

@@ -1,7 +1,7 @@
 import type { Session } from '@tapetree/session'
 import type { Model } from '../models/model.ts'
 import { promptFile } from '../prompt/prompt-file.ts'
-import { summarise } from './summarise.ts'
+import { summarize } from './summarize.ts'
 
 export interface TitleInput {
   session: Session
@@ -28,7 +28,7 @@ export async function nameSession(input: TitleInput): Promise<void> {
 async function titleBy({ model, prompt, session, signal }: TitleInput): Promise<string> {
   if (!model) return ''
   const system = promptFile('title')
-  const said = await summarise({ model, system, prompt: prompt.slice(0, shownPrompt), maxOutputTokens: 200, signal })
+  const said = await summarize({ model, system, prompt: prompt.slice(0, shownPrompt), maxOutputTokens: 200, signal })
   const { text, usage, reference } = said
   if (usage) {
     const { provider, id } = model

@@ -7,7 +7,7 @@ import { Requests } from '../permissions/requests.ts'
 import type { RunDeps } from '../run/run-deps.ts'
 import { run, type RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
-import { openGate, type Gate, type Tool } from '../tools/tool.ts'
+import { allowAll, type Gate, type Tool } from '../tools/tool.ts'
 import { FakeClock } from './fake-clock.ts'
 
 export interface TestAgentOptions<C extends Clock> {
@@ -49,7 +49,7 @@ export class TestAgent<C extends Clock = FakeClock> {
       model: () => options.model,
       tools: () => options.tools ?? [],
       systemPrompt: () => 'You are a test.',
-      gate: options.gate?.(this.requests) ?? openGate,
+      gate: options.gate?.(this.requests) ?? allowAll,
       requests: this.requests,
       cwd: options.cwd ?? '/',
       clock: this.clock,

@@ -150,11 +150,11 @@ export function defineTool<const Schema extends InputSchema>(options: ToolOption
 }
 
 /** Abort reason when a process ends and its run stays open: work that can continue without it must not be stopped. */
-export class LeftBehind extends Error {
-  override readonly name = 'LeftBehind'
+export class SessionSuspended extends Error {
+  override readonly name = 'SessionSuspended'
 
   constructor() {
-    super('The process was ended while this was going on. It is taken up when the run is resumed.')
+    super('The process ended while this was running. It continues when the run is resumed.')
   }
 }
 
@@ -177,4 +177,4 @@ export interface GateCall {
 /** The reason is a sentence for the model. */
 export type Verdict = { type: 'allowed' } | { type: 'denied'; reason: string }
 
-export const openGate: Gate = { admit: () => Promise.resolve({ type: 'allowed' }) }
+export const allowAll: Gate = { admit: () => Promise.resolve({ type: 'allowed' }) }

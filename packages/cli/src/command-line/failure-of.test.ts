@@ -1,6 +1,6 @@
 import { RegistryError, SettingsError } from '@tapetree/agent'
 import { ProblemError } from '@tapetree/client'
-import { RequestProblem as ServerProblem } from '@tapetree/server'
+import { RequestProblem } from '@tapetree/server'
 import { SessionError } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { failureOf } from './failure-of.ts'
@@ -13,8 +13,8 @@ test.each([
   [new RegistryError('missing-key', 'No.'), 4],
   [new SettingsError('malformed-file', 'No.'), 3],
   [new ProblemError({ type: 'model-not-usable', title: 'No', status: 409 }), 4],
-  [new ServerProblem(409, 'model-not-usable', 'No.'), 4],
-  [new ServerProblem(404, 'request-not-found', 'No.'), 5],
+  [new RequestProblem(409, 'model-not-usable', 'No.'), 4],
+  [new RequestProblem(404, 'request-not-found', 'No.'), 5],
   [Object.assign(new Error('No.'), { code: 'ENOENT' }), 5],
   [Object.assign(new Error('No.'), { code: 'ENOSPC' }), 3],
   [new OutputError(Object.assign(new Error('No.'), { code: 'EIO' }), { isTTY: false }), 3],

@@ -1,4 +1,4 @@
-import { ProblemError as RemoteProblem } from '@tapetree/client'
+import { ProblemError } from '@tapetree/client'
 import { SessionError, type SessionErrorCode } from '@tapetree/session'
 import { exitCodes, type ExitCode } from './exit-code.ts'
 import { Failure } from './failure.ts'
@@ -7,7 +7,7 @@ import { Failure } from './failure.ts'
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof SessionError) return fromSession(error)
-  if (error instanceof RemoteProblem) return fromProblem(error.type, error.message, error)
+  if (error instanceof ProblemError) return fromProblem(error.type, error.message, error)
   if (!(error instanceof Error)) return new Failure(exitCodes.runFailed, String(error), { type: 'unknown' })
   const { code, problem } = error as { code?: unknown; problem?: { type?: unknown } }
   if (error.name === 'RegistryError') return fromRegistry(error, String(code))

@@ -34,7 +34,7 @@ export interface SessionHostOptions {
   flags?: SettingsInput
   /** Options of `tapetree run` only: its own system prompt and the list of tools. */
   agent?: Pick<CodingAgentOptions, 'systemPrompt' | 'toolNames'>
-  whenNobodyAnswers?: 'wait' | 'deny'
+  whenUnanswered?: 'wait' | 'deny'
   /** Defaults to the system clock. */
   keyring?: Keyring
   /** Problems outside the conversation, a sentence each. */
@@ -217,16 +217,7 @@ export class SessionHost implements AsyncDisposable {
   }
 
   #driverOptions(sessionId: string): Parameters<typeof openCodingDriver>[1] {
-    const {
-      io,
-      store,
-      owner,
-      agent,
-      whenNobodyAnswers,
-      keyring = systemKeyring(),
-      onProblem,
-      checkFolder,
-    } = this.#options
+    const { io, store, owner, agent, whenUnanswered, keyring = systemKeyring(), onProblem, checkFolder } = this.#options
     const flags = this.#flagsFor(sessionId)
     return {
       store,
@@ -235,7 +226,7 @@ export class SessionHost implements AsyncDisposable {
       env: io.env,
       ...(flags && { flags }),
       ...agent,
-      ...(whenNobodyAnswers && { whenNobodyAnswers }),
+      ...(whenUnanswered && { whenUnanswered }),
       keyring,
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),

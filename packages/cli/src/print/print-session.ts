@@ -1,4 +1,4 @@
-import type { PromptResult as PromptOutcome, SessionHandle } from '@tapetree/client'
+import type { PromptResult, SessionHandle } from '@tapetree/client'
 import { newId, type TranscriptError } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { Failure } from '../command-line/failure.ts'
@@ -25,7 +25,7 @@ interface PrintSessionOptions {
   /** Permissions refused because no user was present. */
   refusalsTo: (runId: string) => readonly Refusal[]
   /** The outcome of a command whose process exited before it could answer. */
-  findOutcome: (sought: { sessionId: string; command: string; after: number }) => Promise<PromptOutcome | undefined>
+  findOutcome: (sought: { sessionId: string; command: string; after: number }) => Promise<PromptResult | undefined>
   /** A prompt was accepted, so one more run may be ours. */
   onTaken: () => void
 }
@@ -38,9 +38,9 @@ export class PrintSession {
   readonly handle: SessionHandle
   readonly #options: PrintSessionOptions
   readonly #watch: RunWatch
-  readonly #taken = new Set<PromptOutcome>()
+  readonly #taken = new Set<PromptResult>()
   readonly #resumed = new Set<string>()
-  readonly #underWay = new Set<PromptOutcome>()
+  readonly #underWay = new Set<PromptResult>()
   readonly #gaveUp = Promise.withResolvers<never>()
   readonly #stopping = new AbortController()
   #stopped: StopReason | undefined
@@ -116,12 +116,12 @@ export class PrintSession {
     if (this.stopFailure) throw this.stopFailure
   }
 
-  async #command(way: Way, text: string, imageIds: string[]): Promise<PromptOutcome> {
+  async #command(way: Way, text: string, imageIds: string[]): Promise<PromptResult> {
     const { handle } = this
     const after = handle.transcript.seq
     const id = newId()
     const args = { text, ...(imageIds.length > 0 && { image_ids: imageIds }) }
-    const outcome = (await handle.run(way, args, { id })) as PromptOutcome | undefined
+    const outcome = (await handle.run(way, args, { id })) as PromptResult | undefined
     const found = outcome ?? (await this.#options.findOutcome({ sessionId: handle.sessionId, command: id, after }))
     if (!found) throw new Error('The session accepted the prompt, but its outcome is unknown.')
     return found
@@ -136,7 +136,7 @@ export class PrintSession {
   }
 
   /** Only our own runs: a session of another process may be working for another user. */
-  #cancel(outcome: PromptOutcome): void {
+  #cancel(outcome: PromptResult): void {
     const runId = this.#watch.runBegunBy(outcome)
     const { handle } = this
     if (runId !== undefined) handle.cancel(runId).catch(() => undefined)

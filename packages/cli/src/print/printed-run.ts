@@ -1,18 +1,18 @@
-import type { SessionChange, SessionHandle, PromptResult as PromptOutcome } from '@tapetree/client'
+import type { SessionChange, SessionHandle, PromptResult } from '@tapetree/client'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'
 import { OutputError } from '../command-line/io.ts'
 import type { AnsweredPrompt } from './answer-prompt.ts'
 import { leftBehindIn } from './run-watch.ts'
 import { makePrinters, PacedPrinter, type Printers } from './make-printer.ts'
-import { openRun, runClientName, type OpenRun, type OpenRunOptions } from './open-run.ts'
+import { openHostedSession, runClientName, type HostedSession, type HostedSessionOptions } from './hosted-session.ts'
 import { PrintSession } from './print-session.ts'
 import { RequestRefuser } from './refuse-requests.ts'
 import { resultOf } from './run-result.ts'
 import { fromDisk, type PermissionRequest, type DiskLine, type Line, type SessionStore } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 
-interface PrintedRunOptions extends Omit<OpenRunOptions, 'onProblem'> {
+interface PrintedRunOptions extends Omit<HostedSessionOptions, 'onProblem'> {
   /** Prints only the complete answer, because it must match a schema. */
   isWhole: boolean
 }
@@ -20,7 +20,7 @@ interface PrintedRunOptions extends Omit<OpenRunOptions, 'onProblem'> {
 /** The session of a run with everything that prints it, answers for it and stops it. */
 export class PrintedRun implements AsyncDisposable {
   readonly session: PrintSession
-  readonly #open: OpenRun
+  readonly #session: HostedSession
   readonly #printers: Printers
   readonly #paced: PacedPrinter
   readonly #refuser: RequestRefuser
@@ -29,9 +29,9 @@ export class PrintedRun implements AsyncDisposable {
   #isInputOpen: boolean
   #retry = ''
 
-  private constructor({ io, store, options }: PrintedRunOptions, open: OpenRun, printers: Printers) {
+  private constructor({ io, store, options }: PrintedRunOptions, open: HostedSession, printers: Printers) {
     const { handle } = open.opened
-    this.#open = open
+    this.#session = open
     this.#printers = printers
     this.#isInputOpen = options.input === 'jsonl'
     this.#refuser = new RequestRefuser({
@@ -63,7 +63,7 @@ export class PrintedRun implements AsyncDisposable {
   static async open(wanted: PrintedRunOptions): Promise<PrintedRun> {
     const { io, store, options, meant, isWhole } = wanted
     const onProblem = (sentence: string): void => void io.stderr.write(`! ${harmlessLine(sentence)}\n`)
-    const open = await openRun({ ...wanted, onProblem })
+    const open = await openHostedSession({ ...wanted, onProblem })
     const { sessionId, transcript } = open.opened.handle
     const { format } = options
     const making = makePrinters({ io, store, sessionId, format, transcript, isNew: !meant, isWhole })
@@ -80,12 +80,12 @@ export class PrintedRun implements AsyncDisposable {
 
   async keepImages(images: readonly { mediaType: string; bytes: Uint8Array }[]): Promise<string[]> {
     const { sessionId } = this.session.handle
-    return Promise.all(images.map((image) => this.#open.host.keepImage(sessionId, image)))
+    return Promise.all(images.map((image) => this.#session.host.keepImage(sessionId, image)))
   }
 
   /** Lets other screens attach in the background. */
   letOthersIn(): void {
-    this.#open.host.listen().catch((error: unknown) => this.#say(String(error)))
+    this.#session.host.listen().catch((error: unknown) => this.#say(String(error)))
   }
 
   async notice(sentence: string): Promise<void> {
@@ -137,11 +137,11 @@ export class PrintedRun implements AsyncDisposable {
     this.session.close()
     await this.#printers.close()
     await this.session.handle.close()
-    await this.#open.host.close()
+    await this.#session.host.close()
   }
 
   get #isOwner(): boolean {
-    return this.#open.opened.access.type === 'owner'
+    return this.#session.opened.access.type === 'owner'
   }
 
   /** Leaves a run of another client to that client while it is connected. An interrupted run needs more than an answer. */
@@ -154,7 +154,7 @@ export class PrintedRun implements AsyncDisposable {
 
   /** The owner of a remote session may have a screen, and other screens may watch ours. Another `tapetree run` cannot answer. */
   #isSomebodyThere(): boolean {
-    const present = this.#open.opened.handle.state('presence') ?? []
+    const present = this.#session.opened.handle.state('presence') ?? []
     return this.#isInputOpen || present.some(({ name }) => name !== runClientName)
   }
 
@@ -275,7 +275,7 @@ interface Sought {
 export async function outcomeInLog(
   store: SessionStore,
   { sessionId, command, after }: Sought,
-): Promise<PromptOutcome | undefined> {
+): Promise<PromptResult | undefined> {
   await using session = await store.open(sessionId, { readOnly: true })
   for await (const stored of session.lines({ after })) {
     if (stored.type !== 'line') continue
@@ -286,7 +286,7 @@ export async function outcomeInLog(
   return undefined
 }
 
-function outcomeOf(line: Line): PromptOutcome | undefined {
+function outcomeOf(line: Line): PromptResult | undefined {
   if (line.type === 'submission' && line.submission.action === 'add') {
     return { outcome: 'queued', run_id: null, message_id: line.submission.id }
   }

@@ -1,4 +1,4 @@
-import type { PromptResult as PromptOutcome, SessionChange, SessionHandle } from '@tapetree/client'
+import type { PromptResult, SessionChange, SessionHandle } from '@tapetree/client'
 import type { RunEndRecord, Transcript } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
@@ -42,7 +42,7 @@ export class RunWatch {
   }
 
   /** Resolves when the run of the prompt has ended. Rejects if the session is lost. */
-  async end(outcome: PromptOutcome): Promise<WatchedEnd> {
+  async end(outcome: PromptResult): Promise<WatchedEnd> {
     const sent = { seq: this.#before.seq, usage: this.#before.usage, at: Date.now() }
     const untold = (): RunAccount => accountOf(this.#handle.transcript, sent, Date.now())
     switch (outcome.outcome) {
@@ -79,7 +79,7 @@ export class RunWatch {
   }
 
   /** The run that the prompt started; undefined while the prompt is queued, and if another run received it. */
-  runBegunBy(outcome: PromptOutcome): string | undefined {
+  runBegunBy(outcome: PromptResult): string | undefined {
     this.#take(this.#handle.transcript)
     if (outcome.outcome === 'handled') return undefined
     return outcome.outcome === 'started' ? outcome.run_id : this.#runOf.get(outcome.message_id)

@@ -105,8 +105,8 @@ export class AgentDriver implements SessionDriver {
       case 'compact':
         return { outcome: (await agent.compact(args.instructions, cause).catch(unlessStopped)).type }
       case 'branch': {
-        const { entry_id: entryId, summarise = false, instructions } = args
-        const options = { summarise, cause, ...(instructions !== undefined && { instructions }) }
+        const { entry_id: entryId, summarise: summarize = false, instructions } = args
+        const options = { summarize, cause, ...(instructions !== undefined && { instructions }) }
         await agent.navigate(entryId, options).catch(unlessStopped)
         return { leaf_id: this.session.leafId }
       }

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import type { ServerFrame } from '@tapetree/client'
 import { memoryStore } from '@tapetree/session'
@@ -13,7 +13,7 @@ async function open(): Promise<{ live: LiveSession; told: string[] }> {
     store: memoryStore(),
     models: onlyModel(model),
     tools: () => [],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     cwd: '/',
   })

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, type RunSettings } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type RunSettings } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -43,7 +43,7 @@ async function watch(says: ScriptBuilder, settings: Partial<RunSettings>): Promi
     store: memoryStore(),
     models: onlyModel(model),
     tools: () => [],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     settings: () => settings,
     cwd: '/',

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, type AgentSessionOptions } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
 import {
   emptyTranscript,
@@ -31,7 +31,7 @@ async function open(
     store: memoryStore(),
     models: onlyModel(model),
     tools: () => [model.tool('act')],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     cwd: '/',
     ...options,

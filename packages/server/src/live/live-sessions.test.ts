@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore, text, type SessionStore } from '@tapetree/session'
 import { afterEach, describe, expect, test, vi } from 'vitest'
@@ -53,7 +53,7 @@ function place(options: Partial<LiveSessionsOptions> & { says?: ScriptBuilder } 
         sessionId,
         models: onlyModel(model),
         tools: () => [model.tool('act')],
-        gate: () => openGate,
+        gate: () => allowAll,
         hasSubagents: false,
         cwd: '/',
       })
@@ -299,7 +299,7 @@ describe('a session that the embedding program runs itself', () => {
       store,
       sessionId: id,
       models: onlyModel(model),
-      gate: () => openGate,
+      gate: () => allowAll,
       hasSubagents: false,
     })
     cleanUps.push(() => agent.close())

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { fromDisk, memoryStore, text, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -37,7 +37,7 @@ function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = scri
       const options = {
         models: onlyModel(model),
         tools: () => [model.tool('act')],
-        gate: () => openGate,
+        gate: () => allowAll,
         owner: 'server',
       }
       const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })

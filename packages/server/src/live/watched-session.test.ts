@@ -1,6 +1,6 @@
 // Sessions that another process owns: a child process acts as a terminal, a server watches, screens connect to
 // the server.
-import { onlyModel, openGate } from '@tapetree/agent'
+import { onlyModel, allowAll } from '@tapetree/agent'
 import { RemoteSession } from '@tapetree/client'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -46,7 +46,7 @@ async function owned(): Promise<Owned> {
   const store = openFileStore({ folder })
   cleanUps.push(() => store.close())
   const models = onlyModel(scriptedModel(script().text('From the server.')))
-  const sessions = agentSessions({ store, models, tools: () => [], gate: () => openGate, hasSubagents: false })
+  const sessions = agentSessions({ store, models, tools: () => [], gate: () => allowAll, hasSubagents: false })
   const server = await TestServer.start(() => ({ sessions }))
   cleanUps.push(() => server.close())
   const order = async (wanted: Order): Promise<void> => {

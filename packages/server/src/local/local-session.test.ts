@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, systemClock, type Gate, type Requests } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, systemClock, type Gate, type Requests } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { ProblemError, readFrame, RemoteSession, type SessionChange, type SessionHandle } from '@tapetree/client'
 import { memoryStore, type Transcript } from '@tapetree/session'
@@ -26,7 +26,7 @@ interface House {
 async function build(
   kind: 'local' | 'remote',
   says: ScriptBuilder,
-  gate: (requests: Requests) => Gate = () => openGate,
+  gate: (requests: Requests) => Gate = () => allowAll,
 ): Promise<House> {
   const sessions = sessionsOf(says, gate)
   const sessionId = await sessions.create({})

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, systemClock, type Clock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, systemClock, type Clock } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { AgentDriver } from '../drivers/agent-driver.ts'
@@ -17,7 +17,7 @@ export function scriptedSessions(options: { says?: () => ScriptBuilder; clock?: 
         sessionId,
         models: onlyModel(model),
         tools: () => [model.tool('act')],
-        gate: () => openGate,
+        gate: () => allowAll,
         hasSubagents: false,
         cwd: '/',
       })

@@ -86,7 +86,7 @@ describe('validateKey', () => {
     expect(await createModelRegistry({ env: {} }).validateKey('openai')).toEqual({
       type: 'missing',
       message:
-        'There is no key for OpenAI. Set the environment variable OPENAI_API_KEY, or keep a key for openai with your credentials.',
+        'There is no key for OpenAI. Set the environment variable OPENAI_API_KEY, or store a key for openai in the system keyring or credentials.json.',
     })
     await expect(createModelRegistry({ env: {} }).validateKey('nobody')).rejects.toMatchObject({
       code: 'unknown-provider',

@@ -98,7 +98,7 @@ describe('open', () => {
     await expect(registry.open('claude-opus-5')).rejects.toMatchObject({
       code: 'missing-key',
       message:
-        'There is no key for Anthropic. Set the environment variable ANTHROPIC_API_KEY, or keep a key for anthropic with your credentials.',
+        'There is no key for Anthropic. Set the environment variable ANTHROPIC_API_KEY, or store a key for anthropic in the system keyring or credentials.json.',
     })
   })
 

@@ -487,7 +487,7 @@ export async function keyState(provider: ModelProvider, places: KeyPlaces): Prom
 export function missingKey(provider: ModelProvider, variable: string): RegistryError {
   return new RegistryError(
     'missing-key',
-    `There is no key for ${provider.name}. Set the environment variable ${variable}, or keep a key for ${provider.id} with your credentials.`,
+    `There is no key for ${provider.name}. Set the environment variable ${variable}, or store a key for ${provider.id} in the system keyring or credentials.json.`,
   )
 }
 

@@ -10,7 +10,14 @@ import { LiveOutput } from '../commands/shown-output.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
 import { descriptionOf } from './description.ts'
 import { newJobId, type Jobs } from '../commands/jobs.ts'
-import { LeftBehind, defineTool, type StartDetails, type Tool, type ToolContext, type ToolOutput } from '../tool.ts'
+import {
+  SessionSuspended,
+  defineTool,
+  type StartDetails,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+} from '../tool.ts'
 
 export interface BashOptions {
   jobs: Jobs
@@ -87,7 +94,7 @@ export function bashTool(options: BashOptions): Tool {
     const done = new AbortController()
     const stop = (): void => {
       // The command continues without this process, and is found again.
-      if (signal.reason instanceof LeftBehind) done.abort(signal.reason)
+      if (signal.reason instanceof SessionSuspended) done.abort(signal.reason)
       // The loop abandons a command that cannot be stopped.
       else void command.stop().catch(() => undefined)
     }

@@ -1,4 +1,4 @@
-import { isQuestion, type RequestAnswer as Answer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
+import { isQuestion, type RequestAnswer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import type { Theme } from '../theme.ts'
@@ -173,7 +173,7 @@ export class Dialogs {
     this.sync()
   }
 
-  #answer(requestId: string, answer: Answer): void {
+  #answer(requestId: string, answer: RequestAnswer): void {
     this.#answered.add(requestId)
     const handle = this.#options.handle()
     void handle?.answer(requestId, answer).catch((error: unknown) => {

@@ -22,7 +22,7 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
       tree: tree(),
       onGo: (entryId, options) => {
         close()
-        const label = options.summarise ? 'Moving there, with a summary' : 'Moving there'
+        const label = options.summarize ? 'Moving there, with a summary' : 'Moving there'
         void actions.attempt(label, () => handle.navigate(entryId, options))
       },
       onLabel: (entryId, label) => {

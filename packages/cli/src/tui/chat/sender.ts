@@ -1,4 +1,4 @@
-import type { PromptResult as PromptOutcome, SessionHandle } from '@tapetree/client'
+import type { PromptResult, SessionHandle } from '@tapetree/client'
 import type { Composer } from '../input/composer.ts'
 import type { History } from '../input/history.ts'
 import type { Images } from '../input/images.ts'
@@ -72,7 +72,7 @@ export class Sender {
     this.#sayOutcome(await activities.track('Sending', this.#prompt(handle, text, way)), handle)
   }
 
-  async #prompt(handle: SessionHandle, text: string, way: Way): Promise<PromptOutcome | undefined> {
+  async #prompt(handle: SessionHandle, text: string, way: Way): Promise<PromptResult | undefined> {
     const { images, session, enterKey } = this.#options
     const { text: marked, imageIds } = await images.idsIn(text)
     const message = imageIds.length > 0 ? { imageIds } : {}
@@ -84,7 +84,7 @@ export class Sender {
     return outcome
   }
 
-  #sayOutcome(outcome: PromptOutcome | undefined, handle: SessionHandle): void {
+  #sayOutcome(outcome: PromptResult | undefined, handle: SessionHandle): void {
     const { remarks, session } = this.#options
     if (outcome?.outcome === 'handled' && outcome.say !== null) remarks.say(outcome.say)
     if (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered') return

@@ -1,4 +1,4 @@
-import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
 import { expect, test } from 'vitest'
 import { PermissionDialog } from './permission-dialog.ts'
 import { darkTheme, golden, plainTheme, press } from './testing/panel-driver.ts'
@@ -83,7 +83,7 @@ function open(
   requests: OpenQuestion[],
   { isJustShown = false, theme = plainTheme }: { isJustShown?: boolean; theme?: typeof plainTheme } = {},
 ) {
-  const answers: [string, Answer][] = []
+  const answers: [string, RequestAnswer][] = []
   let closed = 0
   const clock = {
     now: 0,

@@ -1,5 +1,5 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { OptionBlock, QuietKeys } from './parts/option-block.ts'
@@ -14,14 +14,14 @@ interface PermissionDialogOptions {
   /** Pending requests, oldest first; at least one. */
   requests: readonly OpenQuestion[]
   now?: () => number
-  onAnswer: (requestId: string, answer: Answer) => void
+  onAnswer: (requestId: string, answer: RequestAnswer) => void
   /** No request is left, or the user postpones the answer. */
   onClose: () => void
 }
 
 interface Way {
   label: string
-  answer: Answer
+  answer: RequestAnswer
   /** The user gives a reason. */
   hasWords: boolean
 }
@@ -144,7 +144,7 @@ export class PermissionDialog extends FramedPanel {
     else if (way) this.#answer(request, way.answer)
   }
 
-  #answer({ requestId }: OpenQuestion, answer: Answer): void {
+  #answer({ requestId }: OpenQuestion, answer: RequestAnswer): void {
     this.#answered.add(requestId)
     this.#notice = ''
     this.#options.onAnswer(requestId, answer)
@@ -176,7 +176,7 @@ export class PermissionDialog extends FramedPanel {
     const ways = options.map(({ optionId, label }): Way => ({ label, answer: { optionId }, hasWords: false }))
     const all = ways.length > 0 ? ways : plainWays
     const reject = options.find(({ kind }) => kind === 'reject_once')
-    const answer: Answer = reject ? { optionId: reject.optionId } : { outcome: 'rejected' }
+    const answer: RequestAnswer = reject ? { optionId: reject.optionId } : { outcome: 'rejected' }
     return [...all, { label: 'Do not allow, with a reason …', answer, hasWords: true }]
   }
 }

@@ -1,4 +1,4 @@
-import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
 import { expect, test } from 'vitest'
 import { QuestionDialog } from './question-dialog.ts'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
@@ -38,7 +38,7 @@ test('a question without options takes free text at once', () => {
 })
 
 function open(changes: Partial<OpenQuestion> = {}) {
-  const answers: Answer[] = []
+  const answers: RequestAnswer[] = []
   let closed = 0
   let now = 0
   const request: OpenQuestion = {

@@ -1,5 +1,5 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import type { RequestAnswer as Answer, OpenQuestion } from '@tapetree/client'
+import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { OptionBlock, QuietKeys } from './parts/option-block.ts'
@@ -13,7 +13,7 @@ interface QuestionDialogOptions {
   /** Its options are answers. */
   request: OpenQuestion
   now?: () => number
-  onAnswer: (requestId: string, answer: Answer) => void
+  onAnswer: (requestId: string, answer: RequestAnswer) => void
   /** The user postpones the answer, or another client answered. */
   onClose: () => void
 }
@@ -111,7 +111,7 @@ export class QuestionDialog extends FramedPanel {
     }
   }
 
-  #answer(answer: Answer): void {
+  #answer(answer: RequestAnswer): void {
     this.#options.onAnswer(this.#options.request.requestId, answer)
   }
 }

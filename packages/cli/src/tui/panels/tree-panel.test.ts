@@ -13,8 +13,8 @@ test('it starts at the current entry, moves elsewhere, and may leave a summary',
   expect(calls).toEqual([
     ['go', 'end', {}],
     ['go', 'ask', {}],
-    ['go', 'ask', { summarise: true }],
-    ['go', 'ask', { summarise: true, instructions: 'keep the names' }],
+    ['go', 'ask', { summarize: true }],
+    ['go', 'ask', { summarize: true, instructions: 'keep the names' }],
   ])
 })
 

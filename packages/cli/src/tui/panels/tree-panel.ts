@@ -126,7 +126,7 @@ export class TreePanel extends FramedPanel {
       const text = field.text.trim()
       if (row && type === 'label') this.#options.onLabel(row.id, text)
       if (row && type === 'summary') {
-        this.#options.onGo(row.id, { summarise: true, ...(text !== '' && { instructions: text }) })
+        this.#options.onGo(row.id, { summarize: true, ...(text !== '' && { instructions: text }) })
       }
     } else if (type === 'search' && this.#list.handleInput(data)) return
     else if (field.handleInput(data) && type === 'search') this.#searchFor(field.text)

@@ -1,4 +1,4 @@
-import { isQuestion, type RequestAnswer as Answer, type OpenQuestion } from '@tapetree/client'
+import { isQuestion, type RequestAnswer, type OpenQuestion } from '@tapetree/client'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import { permissionText } from '../panels/permission-text.ts'
@@ -91,7 +91,7 @@ export class HeardRequests {
     }
   }
 
-  #answer({ requestId }: OpenQuestion, answer: Answer): void {
+  #answer({ requestId }: OpenQuestion, answer: RequestAnswer): void {
     const { session, remarks } = this.#options
     if (session.handle) remarks.watch(session.handle.answer(requestId, answer))
   }

@@ -1,6 +1,6 @@
 // A process that hosts a session and is killed while a tool runs. Prints the session id once the tool runs and
 // a message is queued.
-import { AgentSession, onlyModel, openGate } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { LiveSessions } from '../../live/live-sessions.ts'
@@ -23,7 +23,7 @@ const sessions = new LiveSessions({
     const options = {
       models: onlyModel(model),
       tools: () => [forever],
-      gate: () => openGate,
+      gate: () => allowAll,
       hasSubagents: false,
       owner: 'server',
     }

@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, type AgentSessionOptions, type Clock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type AgentSessionOptions, type Clock } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModelOptions } from '@tapetree/agent/testing'
 import { memoryStore, type SessionStore } from '@tapetree/session'
 import type { MiddlewareHandler } from 'hono'
@@ -58,7 +58,7 @@ export class TestApi {
             sessionId,
             models: onlyModel(model),
             tools: () => [model.tool('act')],
-            gate: () => openGate,
+            gate: () => allowAll,
             hasSubagents: false,
             cwd: '/',
             ...agent,

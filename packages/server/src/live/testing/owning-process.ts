@@ -1,5 +1,5 @@
 // A process that owns a session, as a terminal does: it runs its parent's orders one after another.
-import { AgentSession, onlyModel, openGate, systemClock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, systemClock } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 
@@ -47,7 +47,7 @@ function openAgent(says: ReturnType<typeof script>): Promise<AgentSession> {
     sessionId,
     models: onlyModel(scriptedModel(says, { clock: systemClock })),
     tools: () => [],
-    gate: () => openGate,
+    gate: () => allowAll,
     hasSubagents: false,
     owner: 'terminal',
     cwd: folder,

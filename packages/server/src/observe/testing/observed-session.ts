@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, openGate, type AgentSessionOptions } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { AgentDriver } from '../../drivers/agent-driver.ts'
@@ -31,7 +31,7 @@ export function observedSessions({ says = script(), observers = [], maxLive = 10
           sessionId,
           models: onlyModel(model),
           tools: () => [model.tool('act')],
-          gate: () => openGate,
+          gate: () => allowAll,
           hasSubagents: false,
           cwd: '/',
           ...agent,

@@ -7,7 +7,7 @@ import type { Io } from '../command-line/io.ts'
 import type { OpenedSession } from '../session-source.ts'
 import type { RunOptions } from './run-options.ts'
 
-export interface OpenRunOptions {
+export interface HostedSessionOptions {
   io: Io
   store: SessionStore
   options: RunOptions
@@ -19,7 +19,7 @@ export interface OpenRunOptions {
   onProblem: (sentence: string) => void
 }
 
-export interface OpenRun {
+export interface HostedSession {
   host: SessionHost
   opened: OpenedSession
 }
@@ -28,7 +28,7 @@ export interface OpenRun {
 export const runClientName = 'run'
 
 /** Opens the session of a run: here, or through the process that owns it. */
-export async function openRun(wanted: OpenRunOptions): Promise<OpenRun> {
+export async function openHostedSession(wanted: HostedSessionOptions): Promise<HostedSession> {
   const { io, options, meant, model } = wanted
   const host = await openHost(wanted)
   try {
@@ -48,7 +48,7 @@ export async function openRun(wanted: OpenRunOptions): Promise<OpenRun> {
   }
 }
 
-async function openHost({ io, store, options, onProblem }: OpenRunOptions): Promise<SessionHost> {
+async function openHost({ io, store, options, onProblem }: HostedSessionOptions): Promise<SessionHost> {
   const { flags, systemPrompt, toolNames } = options
   return SessionHost.open({
     io,
@@ -81,7 +81,7 @@ function checkAccess({ access, handle }: OpenedSession, { ownerOptions }: RunOpt
 }
 
 /** A session keeps its model and thinking level unless the command line names others. */
-async function choose({ handle }: OpenedSession, { options, model }: OpenRunOptions): Promise<void> {
+async function choose({ handle }: OpenedSession, { options, model }: HostedSessionOptions): Promise<void> {
   const { thinkingLevel } = options
   if (model || thinkingLevel !== undefined) {
     await handle.set({ ...(model && { model }), ...(thinkingLevel !== undefined && { thinkingLevel }) })

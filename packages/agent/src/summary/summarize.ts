@@ -21,7 +21,7 @@ export interface Summary {
 }
 
 /** One model call without tools, for its text. Throws what the call throws; one that came to its end counts, aborted or not. */
-export async function summarise({ model, signal, onFailed, ...request }: SummaryRequest): Promise<Summary> {
+export async function summarize({ model, signal, onFailed, ...request }: SummaryRequest): Promise<Summary> {
   signal.throwIfAborted()
   const { system, prompt, maxOutputTokens } = request
   const messages = [{ role: 'user' as const, content: [text(prompt)] }]

@@ -10,20 +10,20 @@ import { askUser, type Requests, type PermissionRequest } from '../permissions/r
 import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy, createRedactor, type Redactor } from '@tapetree/redact'
 import { allTools } from '../tools/builtin/all-tools.ts'
-import { LeftBehind, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
+import { SessionSuspended, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { AgentEvent } from '../run/events.ts'
 import type { RunDeps } from '../run/run-deps.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
-import { OwnCommands } from './shell.ts'
+import { UserCommands } from './shell.ts'
 import { redactingModel, redactionOf } from './redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
-interface ConversationParts {
+interface OpenSessionDeps {
   /** Opens a subagent. */
   openChild: (options: AgentSessionOptions) => Promise<Subagent>
   session: Session
@@ -33,16 +33,16 @@ interface ConversationParts {
   observe: (event: AgentEvent) => void
 }
 
-/** One open session, and all that runs in it. */
-export class Conversation {
+/** One open session, and everything that runs in it. */
+export class OpenSession {
   readonly session: Session
   readonly requests: Requests
   readonly slot: RunSlot
   readonly jobs: Jobs
-  readonly commands = new OwnCommands()
+  readonly commands = new UserCommands()
   readonly choice: ModelChoice
   readonly subagents: Subagents
-  /** As they are for this session. */
+  /** Bound to this session. */
   readonly hooks: Hooks
   readonly permissionMode: SessionMode
   readonly #options: AgentSessionOptions
@@ -55,7 +55,7 @@ export class Conversation {
   readonly #runningCalls: RunningCalls
   #exitPlan: Tool | undefined
 
-  constructor({ session, choice, options, cwd, observe, openChild }: ConversationParts) {
+  constructor({ session, choice, options, cwd, observe, openChild }: OpenSessionDeps) {
     this.session = session
     this.choice = choice
     this.permissionMode = new SessionMode({ session, defaultMode: options.defaultMode ?? 'ask' })
@@ -79,7 +79,7 @@ export class Conversation {
     })
     this.hooks = this.#hooksHere(options.hooks ?? noHooks)
     this.#stop = session.subscribe((committed) => observe({ type: 'line', committed }))
-    // Nothing can fail behind this.
+    // Nothing after this line can fail.
     this.#shared.join(this.slot)
   }
 
@@ -93,7 +93,15 @@ export class Conversation {
 
   /** The dependencies of the next run. */
   deps(): RunDeps {
-    const { systemPrompt = () => '', settings, clock = systemClock, news, models, fallbackModel, owner } = this.#options
+    const {
+      systemPrompt = () => '',
+      settings,
+      clock = systemClock,
+      environmentChanges,
+      models,
+      fallbackModel,
+      owner,
+    } = this.#options
     return {
       session: this.session,
       ...(owner !== undefined && { owner }),
@@ -109,7 +117,7 @@ export class Conversation {
       settings: { ...defaultRunSettings, ...settings?.() },
       observe: (event) => this.slot.tell(event),
       hooks: this.hooks,
-      ...(news && { news }),
+      ...(environmentChanges && { environmentChanges }),
       ...(fallbackModel && {
         fallbackModel: async () => {
           return this.#guarded(await models.open(fallbackModel.provider, fallbackModel.modelId))
@@ -118,10 +126,10 @@ export class Conversation {
     }
   }
 
-  /** All that the model is offered in the mode of now. */
+  /** The tools that the model is offered in the current mode. */
   tools(): readonly Tool[] {
     const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
-    // Its schema is converted once: tools are asked for in every turn.
+    // Its schema is converted once: the tools are requested in every turn.
     this.#exitPlan ??= exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
     const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
     return toolsFor(
@@ -130,7 +138,7 @@ export class Conversation {
     )
   }
 
-  /** Stops what this one runs, and leaves alone what other agent sessions run. */
+  /** Stops what this agent session runs. Runs of other agent sessions continue. */
   async close(): Promise<void> {
     await Promise.all([this.slot.leave(), this.commands.stop()])
     const { isLast } = this.#leave()
@@ -139,20 +147,20 @@ export class Conversation {
   }
 
   /**
-   * Closes it and leaves its run open, as a process does that dies, but in order: the model is not heard any further, no call is begun,
-   * and calls that nobody could take up again get their time to finish. From then on the log is shut, so whatever is still going on
-   * cannot say in it that it was stopped.
+   * Closes the session and leaves its run open, like a process that dies, but in order: the model call ends, no call
+   * starts, and running calls that cannot be resumed get time to finish. Then the log is closed, so that work which is
+   * still running cannot record that it was stopped.
    */
   async suspend(): Promise<void> {
     const { clock = systemClock } = this.#options
-    const left = new LeftBehind()
+    const left = new SessionSuspended()
     this.#leaving.abort(left)
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
     const { isLast } = this.#leave()
     await this.session.close()
     await Promise.all([...this.subagents.running.values()].map((child) => child.suspend()))
-    // A tool that does not heed its signal is left to itself: it is the end of the process that it is told of.
+    // A tool that ignores its signal is not waited for: the process is about to end.
     await within(stopMs, clock, this.slot.stop(left))
     if (isLast) await this.#shared.closeJobs()
   }
@@ -163,7 +171,7 @@ export class Conversation {
     return this.#shared.leave(this.slot)
   }
 
-  /** Resolves when whatever runs can be taken up by the next process. */
+  /** Resolves when the next process can resume everything that is running. */
   async #onlyRepeatableRun(): Promise<void> {
     const replays = new Map(this.tools().map(({ name, replay }) => [name, replay]))
     const isRepeatable = (tool: string): boolean => (replays.get(tool) ?? 'never') !== 'never'
@@ -174,13 +182,13 @@ export class Conversation {
     return redactingModel(untilLeaving(model, this.#leaving.signal), this.#redactor)
   }
 
-  /** A subagent has its parent's model and settings, and hears nothing of what is told to its parent. */
+  /** A subagent has the model and settings of its parent, and gets no messages of its parent. */
   #childOptions(
     child: Required<Pick<AgentSessionOptions, 'sessionId' | 'gate'>> & { tools: () => readonly Tool[] },
   ): AgentSessionOptions {
-    const { news: _, expand: __, mode: ___, ...inherited } = this.#options
+    const { environmentChanges: _, expand: __, mode: ___, ...inherited } = this.#options
     const { provider, id: modelId } = this.choice.model
-    // It is taken up again by its parent, and by nobody else.
+    // Only its parent resumes it.
     const owner = 'subagent'
     return { ...inherited, ...child, owner, model: { provider, modelId }, defaultMode: this.mode, hasSubagents: false }
   }
@@ -194,46 +202,46 @@ export class Conversation {
   }
 
   #permissionGate(): Gate {
-    const { policy, whenNobodyAnswers } = this.#options
+    const { policy, whenUnanswered } = this.#options
     return new PermissionGate({
       requests: this.requests,
       policy: () => ({ cwd: this.#cwd, home: homedir(), ...policy?.(), mode: this.mode }),
-      ...(whenNobodyAnswers && { whenNobodyAnswers }),
+      ...(whenUnanswered && { whenUnanswered }),
     })
   }
 }
 
-/** A model calls a tool by its name, so a name that is used twice would hide one of the two. */
+/** A model calls a tool by name, so a duplicate name would hide one of the two. */
 function distinct(tools: readonly Tool[]): readonly Tool[] {
   const names = new Set<string>()
   for (const { name } of tools) {
-    if (names.has(name)) throw new TypeError(`Two tools are named ${name}. Give each tool a name of its own.`)
+    if (names.has(name)) throw new TypeError(`Two tools are named ${name}. Give each tool a unique name.`)
     names.add(name)
   }
   return tools
 }
 
-/** Both within the 5 seconds in which a server goes down. */
+/** Together they fit into the 5 seconds that a server has to shut down. */
 const finishMs = 2500
 const stopMs = 1000
 
-/** Waits for the work, and no longer than this. Rejects if the work does. */
+/** Waits for the work, up to this limit. Rejects if the work does. */
 async function within(ms: number, clock: Clock, work: Promise<unknown>): Promise<void> {
   if ((await settledWithin(work, { ms, clock })) === 'settled') await work
 }
 
-/** How a session stands just now. */
+/** The current state of a session. */
 export interface AgentState {
   sessionId: string
   name: string
   leafId: string | null
   model: { provider: string; modelId: string }
-  /** The session used this model last and it is gone; `model` takes its place until another one is chosen. */
+  /** The model that the session used last, if it is gone. `model` replaces it until another one is chosen. */
   missingModel: MissingModel | null
   thinkingLevel: ThinkingLevel
   mode: PermissionMode
   isBusy: boolean
-  /** The run that is open. With `isBusy` false, its process has died: `resume` goes on with it. */
+  /** The open run. If `isBusy` is false, its process has died: `resume` continues it. */
   openRun: string | null
   waiting: readonly WaitingMessage[]
   hold: InboxHold | null
@@ -241,7 +249,7 @@ export interface AgentState {
   totals: SessionTotals
 }
 
-export function stateOf({ session, choice, mode, slot, requests }: Conversation): AgentState {
+export function stateOf({ session, choice, mode, slot, requests }: OpenSession): AgentState {
   const { provider, id: modelId } = choice.model
   const { messages: waiting, hold } = session.inbox
   return {

@@ -3,7 +3,7 @@ import { estimateTokenCount } from 'tokenx'
 import { expect, test } from 'vitest'
 import { ModelError, type ModelRequest } from '../models/model.ts'
 import { script, scriptedModel, type ScriptedModel } from '../testing/scripted-model.ts'
-import { maxSummaryTokens, summariseInParts, type LongSummary, type LongSummaryRequest } from './summarise-in-parts.ts'
+import { maxSummaryTokens, summarizeInParts, type LongSummary, type LongSummaryRequest } from './summarize-in-parts.ts'
 
 const small = { contextTokens: 1000, outputTokens: 100 }
 const large = { contextTokens: 200_000, outputTokens: 8000 }
@@ -84,7 +84,7 @@ test('a provider for which everything is too long is given up after some tries, 
     const { session } = await create()
     const model = scriptedModel([], { limits: large, otherwise: () => script().error('context-overflow') })
     const pieces = Array.from({ length: count }, (_, index) => `a short piece, ${index}`)
-    await expect(summariseInParts(requestOf({ session, model, pieces }))).rejects.toMatchObject({
+    await expect(summarizeInParts(requestOf({ session, model, pieces }))).rejects.toMatchObject({
       kind: 'context-overflow',
     })
     expect(model.requests).toHaveLength(tries)
@@ -94,7 +94,7 @@ test('a provider for which everything is too long is given up after some tries, 
 test('a model that gives no summary has failed, and what that cost is in the log', async () => {
   const { session, usage } = await create()
   const model = scriptedModel(script().usage({ inputTokens: 3 }))
-  await expect(summariseInParts(requestOf({ session, model, pieces: ['x'] }))).rejects.toMatchObject({
+  await expect(summarizeInParts(requestOf({ session, model, pieces: ['x'] }))).rejects.toMatchObject({
     kind: 'unknown',
     message: 'scripted-1 was asked for a summary and gave none.',
   })
@@ -108,7 +108,7 @@ test('whoever aborts between two parts leaves the usage of the finished call and
   const model = scriptedModel(steps, { limits: small, onCancel: () => controller.abort(new Error('enough')) })
   const pieces = Array.from({ length: 40 }, () => 'a piece of many '.repeat(20))
   await expect(
-    summariseInParts({ ...requestOf({ session, model, pieces }), signal: controller.signal }),
+    summarizeInParts({ ...requestOf({ session, model, pieces }), signal: controller.signal }),
   ).rejects.toThrow('enough')
   expect(usage).toHaveLength(1)
   expect(session.leafId).toBe(null)
@@ -120,8 +120,8 @@ test('what a call used that failed, or was aborted, is in the log', async () => 
   const steps = script().text('so').usage({ inputTokens: 5 }).error('network').step().usage({ inputTokens: 7 }).cancel()
   const model = scriptedModel(steps, { onCancel: () => controller.abort(new Error('enough')) })
   const request = { ...requestOf({ session, model, pieces: ['x'] }), signal: controller.signal }
-  await expect(summariseInParts(request)).rejects.toMatchObject({ kind: 'network' })
-  await expect(summariseInParts(request)).rejects.toThrow('enough')
+  await expect(summarizeInParts(request)).rejects.toMatchObject({ kind: 'network' })
+  await expect(summarizeInParts(request)).rejects.toThrow('enough')
   expect(usage.map((each) => each.usage.tokens)).toEqual([{ inputTokens: 5 }, { inputTokens: 7 }])
 })
 
@@ -137,7 +137,7 @@ test('an abort that comes with the last word counts, and so does what was used',
     },
   })
   const request = { ...requestOf({ session, model: deaf, pieces: ['x'] }), signal: controller.signal }
-  await expect(summariseInParts(request)).rejects.toThrow('enough')
+  await expect(summarizeInParts(request)).rejects.toThrow('enough')
   expect(usage.map((each) => each.usage.tokens)).toEqual([{ inputTokens: 5 }])
 })
 
@@ -187,7 +187,7 @@ async function tell({
     return script().text(`${summary}${++count}`).usage({ inputTokens: 10, outputTokens: 2 })
   }
   const model = scriptedModel([], { limits, otherwise: answer })
-  const told = await summariseInParts({ ...requestOf({ session, model }), ...request })
+  const told = await summarizeInParts({ ...requestOf({ session, model }), ...request })
   return { told, model, usage }
 }
 

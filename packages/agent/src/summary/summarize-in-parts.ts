@@ -2,7 +2,7 @@ import type { RequestReference, Session } from '@tapetree/session'
 import { ModelError, type Model, type ModelLimits } from '../models/model.ts'
 import { textTokens } from './context-size.ts'
 import { beginning } from './conversation-text.ts'
-import { summarise, type Summary } from './summarise.ts'
+import { summarize, type Summary } from './summarize.ts'
 
 export interface LongSummaryRequest {
   session: Session
@@ -35,7 +35,7 @@ const minRoomTokens = 64
  * Sums up a conversation of any length. What does not fit into one call is told part by part, and each call takes the summary so
  * far further. Every call that was paid leaves its `usage` in the log, whatever becomes of it.
  */
-export async function summariseInParts(request: LongSummaryRequest): Promise<LongSummary> {
+export async function summarizeInParts(request: LongSummaryRequest): Promise<LongSummary> {
   const maxOutputTokens = maxSummaryTokens(request.model.limits)
   const room = roomFor(request, maxOutputTokens)
   let { previous, rest } = start(request, room)
@@ -71,7 +71,7 @@ async function tellPart(part: Part, request: PartRequest): Promise<LongSummary> 
     const usage = { purpose, provider: model.provider, model: model.id, tokens: paid.usage ?? {} }
     await session.append({ type: 'usage', usage }, { request: { ...paid.reference, leafId } })
   }
-  const summary = await summarise({ model, system, prompt, maxOutputTokens, signal, onFailed: keepUsage })
+  const summary = await summarize({ model, system, prompt, maxOutputTokens, signal, onFailed: keepUsage })
   await keepUsage(summary)
   signal.throwIfAborted()
   if (summary.text === '') throw new ModelError('unknown', `${model.id} was asked for a summary and gave none.`)

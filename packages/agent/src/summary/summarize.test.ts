@@ -1,7 +1,7 @@
 import { text } from '@tapetree/session'
 import { expect, test } from 'vitest'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
-import { summarise } from './summarise.ts'
+import { summarize } from './summarize.ts'
 
 const signal = new AbortController().signal
 
@@ -9,7 +9,7 @@ test('asks once, without tools and thinking, and gives the text, the usage with 
   const usage = { inputTokens: 100, outputTokens: 5 }
   const answer = script().reasoning('hm').text(' the ', 'summary\n').usage({ inputTokens: 1 }).usage(usage)
   const model = scriptedModel(answer, { costOf: ({ inputTokens = 0 }) => inputTokens / 1000 })
-  const summary = await summarise({ model, system: 'sum up', prompt: 'all of it', maxOutputTokens: 50, signal })
+  const summary = await summarize({ model, system: 'sum up', prompt: 'all of it', maxOutputTokens: 50, signal })
   expect(summary).toEqual({
     text: 'the summary',
     usage: { ...usage, cost: 0.1 },
@@ -28,18 +28,18 @@ test('asks once, without tools and thinking, and gives the text, the usage with 
 
 test('a summary that reached its greatest length says so', async () => {
   const model = scriptedModel(script().text('half of').finish('length'))
-  const summary = await summarise({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })
+  const summary = await summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })
   expect(summary.text).toBe('half of\n\n(It was longer than it may be, and ends here.)')
 })
 
 test('a model that says nothing gives an empty text', async () => {
   const model = scriptedModel(script().reasoning('hm').finish('length'))
-  expect(await summarise({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).toMatchObject({ text: '' })
+  expect(await summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).toMatchObject({ text: '' })
 })
 
 test('an error of the model goes through', async () => {
   const model = scriptedModel(script().text('so').error('rate-limited', 'slow down', { retryAfterMs: 7 }))
-  await expect(summarise({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).rejects.toMatchObject({
+  await expect(summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).rejects.toMatchObject({
     kind: 'rate-limited',
     retryAfterMs: 7,
   })
@@ -51,7 +51,7 @@ test('whoever aborts gets the reason, and before the call nothing is sent', asyn
     onCancel: () => controller.abort(new Error('enough')),
   })
   const request = { model, system: '', prompt: 'x', maxOutputTokens: 50, signal: controller.signal }
-  await expect(summarise(request)).rejects.toThrow('enough')
-  await expect(summarise(request)).rejects.toThrow('enough')
+  await expect(summarize(request)).rejects.toThrow('enough')
+  await expect(summarize(request)).rejects.toThrow('enough')
   expect(model.requests).toHaveLength(1)
 })
