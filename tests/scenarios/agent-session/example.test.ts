@@ -123,7 +123,7 @@ verifies(['agent-session/10 prompt-failed'], 'a prompt that failed says why', as
     reason: 'auth',
     message: 'The key is not valid.',
   })
-  await expect(agent.prompt('')).rejects.toThrow('There is nothing to send.')
+  await expect(agent.prompt('')).rejects.toThrow('The prompt is empty.')
 })
 
 verifies(

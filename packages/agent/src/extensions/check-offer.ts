@@ -63,7 +63,7 @@ const ownModels = z.array(
 /** Validates what an extension offers. Throws a sentence if it is not usable. */
 export function checkOffer(offer: Offer, cwd: string): Offer {
   const result = offerSchema.safeParse(offer)
-  if (!result.success) throw new TypeError(`What it registers is not valid. ${z.prettifyError(result.error)}`)
+  if (!result.success) throw new TypeError(`Its registrations are not valid. ${z.prettifyError(result.error)}`)
   for (const { name, inputSchema } of offer.tools) readToolInput({ name, schema: inputSchema })
   for (const provider of offer.providers) {
     if (isAdded(provider)) addProvider(provider.id, provider, undefined)

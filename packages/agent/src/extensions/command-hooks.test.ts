@@ -5,7 +5,7 @@ import type { CommandHooks } from './command-hooks.ts'
 import type { Extension } from './extension.ts'
 import { openHost, type OpenedHost } from './testing/open-host.ts'
 
-/** A busy machine is slow. */
+/** Enough for a busy machine. */
 const patient = { timeout: 20_000, interval: 10 }
 const call = { id: 'a', name: 'write', input: { path: 'x' } }
 
@@ -54,22 +54,22 @@ describe('a hook that is a command', () => {
     expect(opened.told()).toEqual([])
   })
 
-  test('blocks a call with exit code 2, and says why on stderr', async () => {
+  test('blocks a call with exit code 2, with the reason from stderr', async () => {
     await using opened = await open({ toolCall: [{ command: 'echo "not in this folder" >&2; exit 2' }] })
     expect(await opened.hooks.toolCall(call)).toBe('not in this folder')
     expect(opened.told()).toEqual([])
   })
 
-  test('calls a compaction off with exit code 2; elsewhere there is nothing to block', async () => {
+  test('cancels a compaction with exit code 2; other events cannot be blocked', async () => {
     await using opened = await open({ beforeCompact: [{ command: 'exit 2' }], turnEnd: [{ command: 'exit 2' }] })
     expect(await opened.hooks.beforeCompact({ reason: 'manual' })).toEqual({ cancelledBy: 'hook beforeCompact 1' })
     await opened.hooks.turnEnd({ runId: 'r', turn: 1 })
     expect(opened.told()).toEqual([
-      'hook turnEnd 1 (turnEnd): It ended with exit code 2, but there is nothing to block here.',
+      'hook turnEnd 1 (turnEnd): It ended with exit code 2, but this event cannot be blocked.',
     ])
   })
 
-  test('changes things with JSON on stdout', async () => {
+  test('changes results with JSON on stdout', async () => {
     const print = (value: unknown): { command: string }[] => [{ command: `printf '%s' '${JSON.stringify(value)}'` }]
     await using opened = await open({
       beforeAgentStart: print({ system_prompt: 'Be brief.', message: 'It rains.' }),
@@ -97,15 +97,15 @@ describe('a hook that is a command', () => {
     expect(opened.told()).toEqual([])
   })
 
-  test('that ends with another code is reported each time, and ignored; it is not switched off for that', async () => {
+  test('that ends with another exit code is reported and ignored each time, but not switched off', async () => {
     await using opened = await open({ toolCall: [{ command: 'echo oh >&2; exit 1' }] })
     for (let i = 0; i < 4; i++) expect(await opened.hooks.toolCall(call)).toBe(call)
     expect(opened.told()).toEqual(
-      Array(4).fill('hook toolCall 1 (toolCall): It ended with exit code 1, and was ignored. It said: oh'),
+      Array(4).fill('hook toolCall 1 (toolCall): It ended with exit code 1 and was ignored. It said: oh'),
     )
   })
 
-  test('may print whatever it likes, but not a broken object', async () => {
+  test('may print any text, but not a malformed object', async () => {
     await using opened = await open({
       toolCall: [
         { command: 'echo all good' },
@@ -115,12 +115,12 @@ describe('a hook that is a command', () => {
     })
     expect(await opened.hooks.toolCall(call)).toBe(call)
     expect(opened.problems).toMatchObject([
-      { extension: 'hook toolCall 2', message: expect.stringContaining('What it wrote cannot be read') },
-      { extension: 'hook toolCall 3', message: expect.stringContaining('It answered with what cannot be used') },
+      { extension: 'hook toolCall 2', message: expect.stringContaining('Its output is not valid JSON') },
+      { extension: 'hook toolCall 3', message: expect.stringContaining('Its result is not valid') },
     ])
   })
 
-  test('is asked about the tools that its matcher names only', async () => {
+  test('runs only for the tools that its matcher names', async () => {
     await using opened = await open({ toolCall: [{ matcher: 'edit|mcp__*', command: 'echo no >&2; exit 2' }] })
     const answers = ['edit', 'editor', 'mcp__a__b', 'write'].map((name) => opened.hooks.toolCall({ ...call, name }))
     expect((await Promise.all(answers)).map((answer) => typeof answer)).toEqual([
@@ -131,7 +131,7 @@ describe('a hook that is a command', () => {
     ])
   })
 
-  test('has the last word, after the extensions', async () => {
+  test('decides last, after the extensions', async () => {
     const change: Extension = (api) => api.on('toolCall', () => ({ input: { path: 'changed' } }))
     await using opened = await open(
       { toolCall: [{ command: `grep -q '"path":"changed"' && { echo seen >&2; exit 2; }` }] },
@@ -140,7 +140,7 @@ describe('a hook that is a command', () => {
     expect(await opened.hooks.toolCall(call)).toBe('seen')
   })
 
-  test('does not see the keys of the user', async () => {
+  test('does not get the keys of the user', async () => {
     process.env['HOOK_TEST_API_KEY'] = 'planted'
     await using opened = await open({ turnStart: [{ command: 'env > seen' }] })
     delete process.env['HOOK_TEST_API_KEY']
@@ -149,7 +149,7 @@ describe('a hook that is a command', () => {
     expect([seen.includes('PATH='), seen.includes('HOOK_TEST_API_KEY')]).toEqual([true, false])
   })
 
-  test('that need not read what it is told does not hold up anybody', async () => {
+  test('that does not read its input blocks nothing', async () => {
     await using opened = await open({ context: [{ command: 'exec true' }] })
     const messages: Message[] = [{ role: 'user', content: [text('x'.repeat(1_000_000))] }]
     expect(await opened.hooks.context(messages)).toEqual({ messages, changedBy: [] })
@@ -157,12 +157,12 @@ describe('a hook that is a command', () => {
   })
 })
 
-describe('nothing of a command is left', () => {
+describe('no process of a command is left', () => {
   const marker = (): string => `${process.pid}${Math.floor(performance.now() * 1000)}`
   const isAlive = (pid: string): boolean =>
     listProcesses().some((entry) => entry.pid === Number(pid) && !entry.isZombie)
 
-  test('when its time is over: the whole process group is ended, and three times are enough', async () => {
+  test('after its timeout: the whole process group is stopped, and three timeouts switch it off', async () => {
     const command = `sleep 9${marker()} & echo $! > child; wait`
     await using opened = await open({ turnStart: [{ command, timeoutMs: 3000 }] })
     for (let i = 0; i < 3; i++) {
@@ -184,7 +184,7 @@ describe('nothing of a command is left', () => {
     ])
   })
 
-  test('when it has ended and left something behind, or when the run is stopped', async () => {
+  test('after it ended with a background process, or when the run is stopped', async () => {
     const command = `sleep 9${marker()} >/dev/null 2>&1 & echo $! > left`
     await using opened = await open({
       turnStart: [{ command }],

@@ -86,7 +86,7 @@ class CommandHookRunner implements Runner {
     if (exitCode === 0) return resultOf(hook, stdout)
     if (exitCode === 2) return this.#blocked(stderr.trim())
     const said = stderr.trim() === '' ? '' : ` It said: ${stderr.trim()}`
-    this.#options.report(this.name, hook, `It ended with ${ended.how}, and was ignored.${said}`)
+    this.#options.report(this.name, hook, `It ended with ${ended.how} and was ignored.${said}`)
     return undefined
   }
 
@@ -94,7 +94,7 @@ class CommandHookRunner implements Runner {
     const { hook } = this.#options
     if (hook === 'toolCall') return { block: reason === '' ? 'A hook of the user blocked this call.' : reason }
     if (hook === 'beforeCompact') return { cancel: true }
-    this.#options.report(this.name, hook, `It ended with exit code 2, but there is nothing to block here.`)
+    this.#options.report(this.name, hook, `It ended with exit code 2, but this event cannot be blocked.`)
     return undefined
   }
 

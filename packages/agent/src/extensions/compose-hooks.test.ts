@@ -11,7 +11,7 @@ function named(name: string, extension: Extension): { name: string; extension: E
 }
 
 describe('handlers', () => {
-  test('run in the order of loading, and within an extension in the order in which they were added', async () => {
+  test('run in load order, and within an extension in registration order', async () => {
     const order: string[] = []
     const noting = (name: string): Extension => {
       return (api) => {
@@ -27,7 +27,7 @@ describe('handlers', () => {
     expect(order).toEqual(['one first 3', 'one second', 'two first 3', 'two second'])
   })
 
-  test('are told where they are', async () => {
+  test('get their context', async () => {
     const seen: unknown[] = []
     const look: Extension = (api) =>
       api.on('sessionStart', (event, { sessionId, cwd }) => void seen.push(event, sessionId, cwd))
@@ -47,8 +47,8 @@ describe('handlers', () => {
   })
 })
 
-describe('what handlers say is put together', () => {
-  test('the system prompt goes from one to the next, and every message is kept', async () => {
+describe('results of handlers are combined', () => {
+  test('the system prompt passes from one to the next, and every message is kept', async () => {
     const more = (word: string): Extension => {
       return (api) =>
         api.on('beforeAgentStart', ({ systemPrompt, prompt }) => ({
@@ -64,7 +64,7 @@ describe('what handlers say is put together', () => {
     })
   })
 
-  test('a changed call goes from one to the next', async () => {
+  test('a changed call passes from one to the next', async () => {
     const more = (word: string): Extension => {
       return (api) => api.on('toolCall', ({ call }) => ({ input: { path: `${String(call.input['path'])}${word}` } }))
     }
@@ -72,7 +72,7 @@ describe('what handlers say is put together', () => {
     expect(await opened.hooks.toolCall(call)).toEqual({ ...call, input: { path: 'x12' } })
   })
 
-  test('the first who blocks a call is the last who is asked', async () => {
+  test('the first handler that blocks a call is the last one called', async () => {
     const asked: string[] = []
     const blocking = (name: string): Extension => {
       return (api) =>
@@ -107,7 +107,7 @@ describe('what handlers say is put together', () => {
     })
   })
 
-  test('a context in which a call has lost its result is not used', async () => {
+  test('a context with a call without its result is discarded', async () => {
     const drop: Extension = (api) =>
       api.on('context', ({ messages }) => ({ messages: messages.filter(({ role }) => role !== 'tool') }))
     const messages: Message[] = [
@@ -117,10 +117,12 @@ describe('what handlers say is put together', () => {
     ]
     await using opened = await openHost({ extensions: [named('drop', drop)] })
     expect(await opened.hooks.context(messages)).toEqual({ messages, changedBy: [] })
-    expect(opened.told()).toEqual(['drop (context): It gave messages that no provider takes. Call a has no result.'])
+    expect(opened.told()).toEqual([
+      'drop (context): Its messages are not valid for any provider. Call a has no result.',
+    ])
   })
 
-  test('instructions for a compaction go from one to the next, and the first who cancels is named', async () => {
+  test('instructions for a compaction pass from one to the next, and the first extension that cancels is named', async () => {
     const more: Extension = (api) => {
       api.on('beforeCompact', ({ instructions = '' }) => ({ instructions: `${instructions}+` }))
       api.on('beforeCompact', ({ reason }) => (reason === 'manual' ? { cancel: true } : undefined))

@@ -91,7 +91,7 @@ export function composeHooks(options: ComposeOptions): Hooks {
         } else {
           extension.fail(
             'context',
-            new ExtensionFailure('wrong-value', `It gave messages that no provider takes. ${problem}`),
+            new ExtensionFailure('wrong-value', `Its messages are not valid for any provider. ${problem}`),
           )
         }
       }

@@ -8,13 +8,13 @@ const turn = { runId: 'r', turn: 1 }
 
 /** Lets the time limits of busy handlers expire. */
 async function letTimePass({ clock }: OpenedHost, work: Promise<unknown>): Promise<void> {
-  // It may have to be started anew first.
+  // It may have to be restarted first.
   await vi.waitFor(() => expect(clock.waits).toEqual([5000]), { timeout: 20_000, interval: 5 })
   clock.advance(5000)
   await work
 }
 
-describe('an extension that fails is reported, and the session goes on', () => {
+describe('an extension that fails is reported, and the session continues', () => {
   test('when a handler throws or rejects', async () => {
     await using opened = await openHost({
       files: {
@@ -30,7 +30,7 @@ describe('an extension that fails is reported, and the session goes on', () => {
     expect(opened.told()).toEqual(['bad (turnStart): no luck', 'bad (turnEnd): not even an error'])
   })
 
-  test('when a handler waits for something that never comes', async () => {
+  test('when a handler never settles', async () => {
     await using opened = await openHost({
       files: { 'hang.js': `export default (api) => api.on('turnStart', () => new Promise(() => {}))` },
     })
@@ -38,7 +38,7 @@ describe('an extension that fails is reported, and the session goes on', () => {
     expect(opened.told()).toEqual(['hang (turnStart): It took longer than 5 s.'])
   })
 
-  test('when a handler goes round in circles; others are called as ever, and it begins anew the next time', async () => {
+  test('when a handler loops; other extensions are called as usual, and it is restarted the next time', async () => {
     await using opened = await openHost({
       files: {
         'loop.ts': `
@@ -92,7 +92,7 @@ describe('an extension that fails is reported, and the session goes on', () => {
     ['context', 'a list', []],
     ['beforeAgentStart', 'an unknown member', { prompt: 'typo' }],
     ['beforeCompact', 'words for yes', { cancel: 'yes' }],
-    ['turnStart', 'something where nothing is asked', { block: 'no' }],
+    ['turnStart', 'a result for an event without one', { block: 'no' }],
     ['turnEnd', 'a function', () => 1],
   ])('when %s answers with %s', async ([hook, , answer]) => {
     const extension: Extension = (api) => api.on(hook, () => answer as never)
@@ -116,16 +116,16 @@ describe('an extension that fails is reported, and the session goes on', () => {
   })
 })
 
-describe('an extension that does not load is reported, and the others are there', () => {
-  test('whatever is wrong with it', async () => {
+describe('an extension that does not load is reported, and the others are loaded', () => {
+  test('for any reason', async () => {
     const tool = `description: 'c', inputSchema: { type: 'object' }`
     const bad: [source: string, words: RegExp][] = [
       [`export default () => { throw new Error('not today') }`, /^It could not be loaded: not today$/],
       [`export default (`, /could not be loaded: \/.*\.ts could not be loaded: /],
-      [`enum A { B }\nexport default () => A.B`, /has TypeScript that cannot be run by leaving out its types/],
+      [`enum A { B }\nexport default () => A.B`, /uses TypeScript that type stripping does not support/],
       [`export const extension = () => {}`, /has no function as its default export\.$/],
       [`import 'no-such-package'\nexport default () => {}`, /no-such-package/],
-      [`export default (api: any) => api.on('onTuesday', () => {})`, /What it registers is not valid/],
+      [`export default (api: any) => api.on('onTuesday', () => {})`, /Its registrations are not valid/],
       [`export default (api: any) => api.registerTool({ name: 'a b', ${tool}, run() {} })`, /at most 64 letters/],
       [`export default (api: any) => api.registerTool({ name: 'a', ${tool} })`, /The tool a has no function run\./],
       [
@@ -152,12 +152,12 @@ describe('an extension that does not load is reported, and the others are there'
     expect(await opened.hooks.toolCall({ id: 'a', name: 'b', input: {} })).toBe('good')
   })
 
-  test('one that is not there', async () => {
+  test('if the file is missing', async () => {
     await using opened = await openHost({ extensions: ['/nowhere/missing.ts'] })
     expect(opened.told()).toEqual(['missing: It could not be loaded: There is no file /nowhere/missing.ts.'])
   })
 
-  test('one that loops while it is loaded', async () => {
+  test('if it loops while loading', async () => {
     const files = { 'loop.ts': `for (;;);` }
     await using opened = await openHost({ files, clock: systemClock, limits: { loadMs: 100 } })
     expect(opened.told()).toEqual(['loop: It could not be loaded: It was not loaded within 0.1 s.'])
@@ -173,7 +173,7 @@ describe('after three failures', () => {
       api.registerTool({ name: 'greet', description: 'greets', inputSchema: { type: 'object' }, run: () => 'hello' })
     }`
 
-  test('it is switched off: handlers, commands and tools are withdrawn, and a tool that is still held says so', async () => {
+  test('it is switched off: handlers, commands and tools are removed, and a tool still in use reports that', async () => {
     await using opened = await openHost({ files: { 'worn.ts': source } })
     const { hooks, host } = opened
     const call = { id: 'a', name: 'b', input: {} }
@@ -199,12 +199,12 @@ describe('after three failures', () => {
       { type: 'unknown' },
     ])
     expect(await callTool(tool!, {}, context)).toEqual({
-      content: 'greet gave no result. The extension worn is switched off.',
+      content: 'greet failed. The extension worn is switched off.',
       isError: true,
     })
   })
 
-  test('of which a loop, a hang and a crash are one each', async () => {
+  test('a loop, a hang and a crash count once each', async () => {
     await using opened = await openHost({
       files: {
         'mixed.ts': `export default (api: any) => {

@@ -21,7 +21,7 @@ describe('commands', () => {
       }`,
   }
 
-  test('get what was typed behind their name, and may speak to the user or to the agent', async () => {
+  test('get the text after their name, and may show text or send a prompt', async () => {
     await using opened = await openHost({ files })
     const { host } = opened
     expect(host.commands.map(({ name, extension }) => `${extension} /${name}`)).toEqual([
@@ -51,7 +51,7 @@ describe('commands', () => {
     expect(await opened.host.runCommand('nothing', '')).toEqual({ type: 'unknown' })
   })
 
-  test('have a minute; what loops there is stopped', async () => {
+  test('have a minute; a loop is stopped', async () => {
     await using opened = await openHost({
       files: {
         'loop.ts': `export default (api: any) => api.registerCommand({ name: 'loop', description: '', run() { for (;;); } })`,
@@ -73,7 +73,7 @@ describe('tools', () => {
     })`,
   })
 
-  test('are called with their input, may be watched, and may ask', async () => {
+  test('are called with their input, may stream output, and may ask', async () => {
     await using opened = await openHost({
       files: tool(`async run({ path }: any, context: any) {
         context.observe('looking')
@@ -90,14 +90,14 @@ describe('tools', () => {
     ])
   })
 
-  test('are never called with an input that does not fit', async () => {
+  test('are never called with an invalid input', async () => {
     await using opened = await openHost({ files: tool(`run: () => 'never'`) })
     const [count] = opened.host.withTools([])
     expect(count!.check({ path: 7 }, { cwd: '/' })).toMatch(/^The input of count is not valid\./)
     expect(count!.check('text', { cwd: '/' })).toMatch(/^The input of count is not valid\./)
   })
 
-  test('are protected by every keyword of their schema, also where no type stands beside it', async () => {
+  test('are protected by every keyword of their schema, also without a type', async () => {
     await using opened = await openHost({
       files: {
         'count.ts': `export default (api: any) => api.registerTool({
@@ -116,7 +116,7 @@ describe('tools', () => {
     expect(count!.check({ lines: [1] }, { cwd: '/' })).toMatchObject({ access: [{ name: 'count' }] })
   })
 
-  test('touch who knows what, unless they say what it is', async () => {
+  test('require a request, unless they declare their accesses', async () => {
     await using plain = await openHost({ files: tool(`run: () => ''`) })
     expect(accessOf(plain.host.withTools([])[0]!, { path: 'a' }, { cwd: '/' })).toEqual([
       { type: 'tool', name: 'count', readOnly: true },
@@ -127,19 +127,19 @@ describe('tools', () => {
     ])
   })
 
-  test('that throw answer with what they threw, and that is no failure of the extension', async () => {
+  test('that throw return the error, which is not a failure of the extension', async () => {
     await using opened = await openHost({ files: tool(`run() { throw new Error('no such file') }`) })
     const [count] = opened.host.withTools([])
     for (let i = 0; i < 4; i++) {
       expect(await callTool(count!, { path: 'a' }, testContext({ cwd: '/' }))).toEqual({
-        content: 'count gave no result. no such file',
+        content: 'count failed. no such file',
         isError: true,
       })
     }
     expect(opened.told()).toEqual([])
   })
 
-  test('that loop are stopped some time after the run was', async () => {
+  test('that loop are stopped some time after the run', async () => {
     await using opened = await openHost({ files: tool(`run() { for (;;); }`) })
     const [count] = opened.host.withTools([])
     const stop = new AbortController()
@@ -150,7 +150,7 @@ describe('tools', () => {
     expect(opened.problems).toMatchObject([{ extension: 'count', hook: 'count' }])
   })
 
-  test('whose name is taken are left out, and that is said once', async () => {
+  test('with a taken name are left out, which is reported once', async () => {
     const greet = (word: string): { name: string; extension: Extension } => ({
       name: word,
       extension: (api) => {
@@ -173,16 +173,16 @@ describe('tools', () => {
     }
     expect(await opened.host.runCommand('greet', '')).toEqual({ type: 'done', say: 'one' })
     expect(opened.told()).toEqual([
-      'two: Its tool greet is left out: there is one of that name already.',
-      'two: Its tool bash is left out: there is one of that name already.',
-      'two: Its command greet is left out: there is one of that name already.',
-      'one: Its tool bash is left out: there is one of that name already.',
+      'two: Its tool greet is left out: the name is already taken.',
+      'two: Its tool bash is left out: the name is already taken.',
+      'two: Its command greet is left out: the name is already taken.',
+      'one: Its tool bash is left out: the name is already taken.',
     ])
   })
 })
 
 describe('the session', () => {
-  test('hears what an extension appends and asks, and the time of a question is not counted', async () => {
+  test('gets the entries and questions of an extension, and waiting for an answer does not count towards limits', async () => {
     await using opened = await openHost({
       files: {
         'ask.ts': `export default (api: any) => api.on('toolCall', async () => {
@@ -222,7 +222,7 @@ describe('the session', () => {
     expect(opened.told()).toEqual([])
   })
 
-  test('what cannot be kept or asked is refused, to the extension', async () => {
+  test('rejects invalid entries and questions with an error for the extension', async () => {
     const said: string[] = []
     const wrong: Extension = (api) =>
       api.on('turnStart', async () => {
@@ -271,7 +271,7 @@ describe('the session', () => {
   })
 })
 
-describe('what else an extension may bring', () => {
+describe('other registrations', () => {
   test('folders with skills and templates, and providers', async () => {
     await using opened = await openHost({
       files: {
@@ -291,16 +291,16 @@ describe('what else an extension may bring', () => {
     ])
   })
 
-  test('nothing once it has been loaded', async () => {
+  test('are not possible after loading', async () => {
     const late: Extension = (api) => api.on('turnStart', () => api.registerSkills('late'))
     await using opened = await openHost({ extensions: [{ name: 'late', extension: late }] })
     await opened.hooks.turnStart(turn)
     expect(opened.told()).toEqual([
-      'late (turnStart): Everything is registered before the default function returns, and nothing later.',
+      'late (turnStart): Registrations are only possible before the default function returns.',
     ])
   })
 
-  test('what it prints does not reach the screen; it sees harmless variables only', async () => {
+  test('output of an extension does not reach the screen, and it gets only harmless variables', async () => {
     process.env['EXTENSION_TEST_TOKEN'] = 'planted'
     await using opened = await openHost({
       files: {

@@ -228,7 +228,7 @@ export class ExtensionHost {
     const key = `${extension.name} ${what} ${name}`
     if (this.#reported.has(key)) return
     this.#reported.add(key)
-    extension.report(undefined, `Its ${what} ${name} is left out: there is one of that name already.`)
+    extension.report(undefined, `Its ${what} ${name} is left out: the name is already taken.`)
   }
 }
 
@@ -281,7 +281,7 @@ class InProcessRunner implements Runner {
 
   async start(): Promise<Offer> {
     const registrations = new Registrations(async (request, invocationId) => {
-      if (this.#registrations !== registrations) throw new Error('The extension is not running any more.')
+      if (this.#registrations !== registrations) throw new Error('The extension is no longer running.')
       return this.#answerRequest(request, invocationId)
     })
     this.#registrations = registrations

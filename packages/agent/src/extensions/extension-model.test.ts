@@ -32,8 +32,8 @@ async function all(parts: AsyncIterable<ModelPart>): Promise<ModelPart[]> {
   return list
 }
 
-describe('a model that an extension speaks to', () => {
-  test('says what the extension says', async () => {
+describe('a model of an extension', () => {
+  test('returns the answer of the extension', async () => {
     await using opened = await openHost(
       provider(`
         yield { type: 'text_delta', part: 0, text: request.modelId + ' heard ' }
@@ -53,16 +53,16 @@ describe('a model that an extension speaks to', () => {
   test.for<[string, string, string, string]>([
     ['that throws fails', `throw new Error('no route')`, 'unknown', 'no route'],
     [
-      'that names a kind fails as that kind',
+      'that names an error kind fails with it',
       `throw Object.assign(new Error('slow down'), { kind: 'rate-limited' })`,
       'rate-limited',
       'slow down',
     ],
     [
-      'that ends too early was cut off',
+      'that ends too early is incomplete',
       `yield { type: 'text_delta', part: 0, text: 'a' }`,
       'network',
-      'The answer of echo/echo-1 ended before it was whole.',
+      'The answer of echo/echo-1 is incomplete.',
     ],
   ])('%s', async ([, source, kind, message]) => {
     await using opened = await openHost(provider(source))
@@ -71,7 +71,7 @@ describe('a model that an extension speaks to', () => {
     expect(opened.told()).toEqual([])
   })
 
-  test('that says nonsense or nothing at all has failed', async () => {
+  test('that returns an invalid or empty answer fails', async () => {
     await using nonsense = await openHost(provider(`yield { type: 'song' }`))
     const parts = model(nonsense).prepare(request).stream(new AbortController().signal)
     await expect(all(parts)).rejects.toMatchObject({ name: 'ModelError', kind: 'unknown' })

@@ -66,7 +66,7 @@ async function* stream(
       yield part
     }
     signal.throwIfAborted()
-    if (!isFinished) throw new ModelError('network', `The answer of ${provider}/${id} ended before it was whole.`)
+    if (!isFinished) throw new ModelError('network', `The answer of ${provider}/${id} is incomplete.`)
   } catch (error) {
     signal.throwIfAborted()
     throw modelError(error, extension)
@@ -99,7 +99,7 @@ const partSchema = z.discriminatedUnion('type', [
 function readPart(given: unknown): ModelPart {
   const result = partSchema.safeParse(given)
   if (result.success) return result.data
-  throw new ExtensionFailure('wrong-value', `Its model said what cannot be used. ${z.prettifyError(result.error)}`)
+  throw new ExtensionFailure('wrong-value', `The output of its model is not valid. ${z.prettifyError(result.error)}`)
 }
 
 const kinds: Record<ModelErrorKind, true> = {

@@ -62,7 +62,7 @@ export function extensionTool(
       if (!(error instanceof ExtensionFailure)) throw error
       // A tool may throw to report an error.
       if (error.kind !== 'threw') extension.fail(name, error)
-      return { content: `${name} gave no result. ${error.message}`, isError: true }
+      return { content: `${name} failed. ${error.message}`, isError: true }
     }
   }
 }

@@ -88,7 +88,7 @@ function sentenceOf(path: string, error: unknown): string {
       return `${path} could not be loaded: ${firstLine(message)}`
     case 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX':
       return (
-        `${path} has TypeScript that cannot be run by leaving out its types, such as an enum, a namespace or a parameter ` +
+        `${path} uses TypeScript that type stripping does not support, such as an enum, a namespace or a parameter ` +
         `property: ${firstLine(message)}`
       )
     case 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING':

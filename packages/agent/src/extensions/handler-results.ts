@@ -99,5 +99,5 @@ export function readToolOutput(value: unknown): z.output<typeof output> {
 function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  throw new ExtensionFailure('wrong-value', `It answered with what cannot be used. ${z.prettifyError(result.error)}`)
+  throw new ExtensionFailure('wrong-value', `Its result is not valid. ${z.prettifyError(result.error)}`)
 }

@@ -30,7 +30,7 @@ export function resultOf(hook: HookName, stdout: string): unknown {
   try {
     return readers[hook](JSON.parse(stdout) as Record<string, unknown>)
   } catch (cause) {
-    throw new ExtensionFailure('wrong-value', `What it wrote cannot be read: ${messageOf(cause)}`, { cause })
+    throw new ExtensionFailure('wrong-value', `Its output is not valid JSON: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -56,8 +56,8 @@ export class Registrations {
     const answer = await this.#invocation.run(call.id, () => this.#perform(invocation, call))
     if (answer === undefined || answer === null) return undefined
     const json = JSON.stringify(answer) as string | undefined
-    if (json === undefined) throw new TypeError(`It answered with a ${typeof answer}.`)
-    if (json.length > maxResultChars) throw new RangeError(`Its answer has ${json.length} characters.`)
+    if (json === undefined) throw new TypeError(`It returned a ${typeof answer}.`)
+    if (json.length > maxResultChars) throw new RangeError(`Its result is too long: ${json.length} characters.`)
     return json
   }
 
@@ -97,7 +97,7 @@ export class Registrations {
       registerSkills: (folder) => this.#register(this.#skills, folder),
       registerTemplates: (folder) => this.#register(this.#templates, folder),
       on: (hook, handler) => {
-        if (typeof handler !== 'function') throw new TypeError(`The handler of ${hook} is no function.`)
+        if (typeof handler !== 'function') throw new TypeError(`The handler of ${hook} is not a function.`)
         this.#register(this.#handlers, { hook, handler: handler as unknown as AnyHandler })
       },
       appendEntry: async (customType, data) => {
@@ -117,8 +117,7 @@ export class Registrations {
   }
 
   #register<Item>(list: Item[], item: Item): void {
-    if (this.#isLoaded)
-      throw new Error('Everything is registered before the default function returns, and nothing later.')
+    if (this.#isLoaded) throw new Error('Registrations are only possible before the default function returns.')
     list.push(item)
   }
 }

@@ -41,7 +41,7 @@ async function open(extension: Extension, answers: ScriptBuilder): Promise<Opene
   }
 }
 
-/** Resolves with the first event of which it is true. */
+/** Resolves with the first event that matches. */
 function heard(agent: AgentSession, isIt: (event: AgentEvent) => boolean): Promise<AgentEvent> {
   return new Promise((resolve) => {
     const stop = agent.subscribe((event) => {
@@ -63,7 +63,7 @@ const asking: Extension = (api) =>
   })
 
 describe('in a session', () => {
-  test('a question of an extension is answered as any other', async () => {
+  test('a question of an extension is answered like any other', async () => {
     await using opened = await open(asking, script().toolCall('1', 'act').step().text('ok'))
     const { agent, model } = opened
     const asked = heard(agent, isQuestion)
@@ -76,7 +76,7 @@ describe('in a session', () => {
     expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('The user said no.')
   })
 
-  test('a run can be stopped while an extension waits for an answer, and nothing is carried out', async () => {
+  test('a run can be stopped while an extension waits for an answer, and no call runs', async () => {
     await using opened = await open(asking, script().toolCall('1', 'act'))
     const { agent } = opened
     const started: AgentEvent[] = []
@@ -91,7 +91,7 @@ describe('in a session', () => {
     expect([started, agent.state().questions, opened.problems]).toEqual([[], [], []])
   })
 
-  test('what an extension says during a run follows the run', async () => {
+  test('a message that an extension appends during a run follows the run', async () => {
     const telling: Extension = (api) => {
       api.on('toolResult', async ({ call }) => {
         await api.appendEntry('seen', { call: call.id })

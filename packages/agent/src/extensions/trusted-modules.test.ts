@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
 
-test.each(['/', undefined])('a module that was not trusted does not load, with the project in %s', async (root) => {
+test.each(['/', undefined])('an untrusted module does not load, with the project in %s', async (root) => {
   await using folder = await TestFolder.make({ 'a.mjs': 'console.log("loaded")\n' })
   const module = new URL('./trusted-modules.ts', import.meta.url).href
   const options = { root: root ?? folder.path, packages: [] }

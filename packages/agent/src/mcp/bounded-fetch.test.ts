@@ -11,12 +11,12 @@ test.each([
   ['https://localhost/', 'https://example.com/mcp', false],
   ['http://127.0.0.1:9000/', 'http://localhost:8000/mcp', true],
   ['file:///etc/passwd', 'http://localhost:8000/mcp', false],
-])('whether %s is asked because %s says so: %s', async (url, server, isAsked) => {
+])('whether %s may be fetched if the server %s names it: %s', async (url, server, isAsked) => {
   const serverUrl = new URL(server)
   expect(foreignUrlProblem(new URL(url), serverUrl) === undefined).toBe(isAsked)
   if (isAsked) return
   const bounded = boundedFetch({ serverUrl, headers: {}, maxMessageBytes: 1 })
-  await expect(bounded(url)).rejects.toThrow('is not asked')
+  await expect(bounded(url)).rejects.toThrow('No request was sent')
 })
 
 test.each(['GET', 'POST'])('a redirect is not followed, with its headers or without them: %s', async (method) => {

@@ -18,7 +18,7 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
   return async (address, init) => {
     const url = new URL(address)
     const problem = foreignUrlProblem(url, serverUrl)
-    if (problem !== undefined) throw new ServerProblem(`${url.origin} is not asked. ${problem}`)
+    if (problem !== undefined) throw new ServerProblem(`No request was sent to ${url.origin}. ${problem}`)
     const sent = new Headers(init?.headers)
     if (url.origin === serverUrl.origin) {
       for (const [name, value] of Object.entries(headers)) if (!sent.has(name)) sent.set(name, value)
@@ -37,7 +37,9 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
 export function foreignUrlProblem(url: URL, serverUrl: URL): string | undefined {
   const problem = urlProblem(url.href)
   if (problem !== undefined) return problem
-  return isLoopback(url) && !isLoopback(serverUrl) ? 'A server elsewhere has no say about this machine.' : undefined
+  return isLoopback(url) && !isLoopback(serverUrl)
+    ? 'A remote server cannot name an address on this machine.'
+    : undefined
 }
 
 /** A stream has messages separated by empty lines; any other body is one message. */

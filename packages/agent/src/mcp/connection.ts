@@ -231,7 +231,7 @@ export class McpConnection {
 
 class SignInNeeded extends ServerProblem {
   constructor(name: string) {
-    super(`${name} wants its user to sign in.`, { isFinal: true })
+    super(`${name} requires a sign-in.`, { isFinal: true })
   }
 }
 
@@ -255,7 +255,7 @@ function problemOf(
   }
   const unauthorized = error instanceof UnauthorizedError || (error instanceof SdkHttpError && error.status === 401)
   if (unauthorized) {
-    return new ServerProblem(`${name} wants to know who asks: add \`oauth\` or a header to its settings.`, {
+    return new ServerProblem(`${name} requires authentication: add \`oauth\` or a header to its settings.`, {
       isFinal: true,
       cause: error,
     })

@@ -5,7 +5,7 @@ import { callTool, testContext } from '../testing/tool-context.ts'
 import type { ToolOutput } from '../tools/tool.ts'
 import { startServers, type TestServers } from './testing/test-servers.ts'
 
-test('a server that floods or talks nonsense is given up with a sentence', async () => {
+test('a server that floods or sends malformed messages is disconnected with an error', async () => {
   await using started = start(['flood', 'many-tools', 'nonsense'])
   const tooMuch = 'ended before it answered. It sent a message of more than 1000000 bytes.'
   expect((await started.reached('flood', 'failed')).reason).toBe(`flood ${tooMuch}`)
@@ -15,13 +15,13 @@ test('a server that floods or talks nonsense is given up with a sentence', async
   )
 })
 
-test('a server that only annoys is used for what it is good for', async () => {
+test('a server that only annoys is still usable', async () => {
   const modes = ['binary', 'wrong-ids', 'endless-pages', 'storm', 'questions']
   await using started = start(modes)
   for (const mode of modes) expect(await started.reached(mode, 'ready')).toEqual({ type: 'ready', problems: [] })
 })
 
-test('of a list that is long but not too long, the first tools are taken', async () => {
+test('of a list that is long but not too long, the first tools are used', async () => {
   await using started = start(['many-tools'], { maxMessageBytes: 16 * 1024 * 1024 })
   expect(await started.reached('many-tools', 'ready')).toEqual({
     type: 'ready',
@@ -30,27 +30,27 @@ test('of a list that is long but not too long, the first tools are taken', async
   expect(started.servers.tools()).toHaveLength(128)
 })
 
-test('an answer goes to the call that it was meant for, and once', async () => {
+test('an answer goes to its call, and only once', async () => {
   await using started = start(['wrong-ids'])
   expect(await call(started)).toEqual({ content: 'for you' })
 })
 
-test('content of no known kind is said to be there', async () => {
+test('content of an unknown kind is reported', async () => {
   await using started = start(['odd-content'])
-  const unknown = '(Something was here that is neither text nor an image nor a resource.)'
+  const unknown = '(Content of an unknown kind is not shown.)'
   expect(await call(started)).toEqual({
     content: [
       unknown,
       unknown,
       unknown,
-      '(Bytes, image/png, 3 of them, which cannot be shown.)',
+      '(3 bytes of type image/png, which cannot be shown.)',
       unknown,
       '[\n  1\n]',
     ].join('\n\n'),
   })
 })
 
-test('an error is a sentence in letters that can be seen, and not too many of them', async () => {
+test('an error is a short sentence of visible characters', async () => {
   await using started = start(['error'])
   const { content, isError } = await call(started)
   expect(isError).toBe(true)
@@ -58,7 +58,7 @@ test('an error is a sentence in letters that can be seen, and not too many of th
   expect(content.length).toBeLessThan(2100)
 })
 
-/** Servers that are called after how they behave. */
+/** Servers that are named after their behavior. */
 function start(modes: string[], limits: object = {}): TestServers {
   const file = fileURLToPath(new URL('testing/hostile-server.ts', import.meta.url))
   const settings = modes.map(

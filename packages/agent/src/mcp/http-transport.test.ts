@@ -5,7 +5,7 @@ import type { Tool } from '../tools/tool.ts'
 import { HttpTestServer } from './testing/http-server.ts'
 import { startServers, type TestServers } from './testing/test-servers.ts'
 
-test('a server on HTTP is listed and called, with the headers of its settings, and told when we leave', async () => {
+test('an HTTP server is listed and called with the headers of its settings, and notified on close', async () => {
   await using server = await HttpTestServer.open()
   {
     await using started = await ready(server, { headers: { 'X-Team': 'blue' } })
@@ -17,7 +17,7 @@ test('a server on HTTP is listed and called, with the headers of its settings, a
   expect(server.requests.at(-1)?.method).toBe('DELETE')
 })
 
-test('a call that is stopped is cancelled at the server, and its stream is not kept open', async () => {
+test('a stopped call is cancelled at the server, and its stream is closed', async () => {
   await using server = await HttpTestServer.open()
   await using started = await ready(server)
   const stop = new AbortController()
@@ -30,7 +30,7 @@ test('a call that is stopped is cancelled at the server, and its stream is not k
 })
 
 test.each([{ isJson: true }, { isJson: false }])(
-  'an answer beyond the limit is an error, and only that one: %o',
+  'an answer beyond the limit is an error, and affects only its call: %o',
   async (options) => {
     await using server = await HttpTestServer.open(options)
     await using started = await ready(server, {}, { maxMessageBytes: 100_000 })
@@ -39,7 +39,7 @@ test.each([{ isJson: true }, { isJson: false }])(
   },
 )
 
-test('a server that is gone in the middle of a call is an error at once, not a wait', async () => {
+test('a server that disappears during a call is an immediate error, not a wait', async () => {
   await using server = await HttpTestServer.open()
   await using started = await ready(server)
   const calling = call(started, 'hang', {})
@@ -51,7 +51,7 @@ test('a server that is gone in the middle of a call is an error at once, not a w
   })
 })
 
-test('a server that cannot be reached is a sentence', async () => {
+test('an unreachable server is reported in a sentence', async () => {
   const server = await HttpTestServer.open()
   const { url } = server
   await server[Symbol.asyncDispose]()
@@ -59,7 +59,7 @@ test('a server that cannot be reached is a sentence', async () => {
   expect((await started.reached('test', 'failed')).reason).toMatch(/^test could not be reached: .*ECONNREFUSED/)
 })
 
-test('a session that the server has forgotten is begun anew, and the call is made there', async () => {
+test('if the server has dropped the session, a new one is started and the call is made there', async () => {
   await using server = await HttpTestServer.open()
   await using started = await ready(server)
   server.sessions.clear()
@@ -86,7 +86,7 @@ test('two clients of one server get only their own answers', async () => {
   expect(answers).toEqual(asked)
 })
 
-test('a redirect to another origin is not followed, and a refusal is a sentence', async () => {
+test('a redirect to another origin is not followed, and a rejection is reported in a sentence', async () => {
   await using elsewhere = await HttpTestServer.open()
   await using moved = await HttpTestServer.open({
     before: (_, response) => {
@@ -107,7 +107,7 @@ test('a redirect to another origin is not followed, and a refusal is a sentence'
   })
   expect(await started.reached('closed', 'failed')).toEqual({
     type: 'failed',
-    reason: 'closed wants to know who asks: add `oauth` or a header to its settings.',
+    reason: 'closed requires authentication: add `oauth` or a header to its settings.',
     isGivenUp: true,
   })
   expect(elsewhere.requests).toEqual([])

@@ -7,7 +7,7 @@ import type { McpServers } from './mcp-servers.ts'
 import { memoryPins } from './testing/memory-stores.ts'
 import { startServers, stdioServer } from './testing/test-servers.ts'
 
-test('a list of tools that changes is withheld until the user accepts what they were shown', async () => {
+test('a changed list of tools is withheld until the user accepts what they were shown', async () => {
   await using folder = await TestFolder.make()
   const pins = memoryPins()
   await using started = startServers({ test: stdioServer('serve') }, { pins })
@@ -34,7 +34,7 @@ test('a list of tools that changes is withheld until the user accepts what they 
 test('a change that the user accepts in another process is accepted here too', async () => {
   await using folder = await TestFolder.make()
   const pins = memoryPins()
-  // The look at the pins comes at once.
+  // The pins are checked at once.
   const clock = {
     now: () => systemClock.now(),
     wait: (ms: number, signal: AbortSignal) => systemClock.wait(ms <= 5000 ? 10 : ms, signal),
@@ -51,7 +51,7 @@ test('a change that the user accepts in another process is accepted here too', a
   expect(toolOf(started.servers, 'extra')).toBeDefined()
 })
 
-test('a server whose program was swapped is not started before the user accepts it', async () => {
+test('a server whose program was replaced is not started before the user accepts it', async () => {
   await using folder = await TestFolder.make()
   const pins = memoryPins()
   {
@@ -69,7 +69,7 @@ test('a server whose program was swapped is not started before the user accepts 
   expect(tools).toMatchObject({ isOriginChanged: false, added: ['more'], removed: [], changed: [] })
 })
 
-test('where first contact is to be asked about, a server is not started before the user accepts it', async () => {
+test('if first contact requires acceptance, a server is not started before the user accepts it', async () => {
   await using folder = await TestFolder.make()
   const settings = { test: stdioServer('serve', folder.at('notes')) }
   await using started = startServers(settings, { firstContact: 'ask' })
@@ -81,7 +81,7 @@ test('where first contact is to be asked about, a server is not started before t
   expect(started.servers.tools()).not.toEqual([])
 })
 
-test('a server that fails again and again is given up, and started again when the user wants it', async () => {
+test('a server that fails repeatedly is given up, and started again on request of the user', async () => {
   await using folder = await TestFolder.make()
   await using started = startServers({ test: stdioServer('exit', folder.at('notes')) }, { limits: { maxRestarts: 1 } })
   const isGivenUp = async (): Promise<void> => {

@@ -247,7 +247,7 @@ export class McpServer {
     for (let attempt = 1; ; attempt += 1) {
       const connection = await this.#connected(signal)
       if (this.#remote.get(tool.name)?.sha256 !== tool.sha256) {
-        throw new ServerProblem(`The tool ${withoutHidden(tool.name)} of ${this.name} is no longer what it was.`)
+        throw new ServerProblem(`The tool ${withoutHidden(tool.name)} of ${this.name} has changed.`)
       }
       try {
         const result = await connection.callTool({ name: tool.name, input }, signal)

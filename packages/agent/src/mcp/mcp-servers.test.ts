@@ -6,7 +6,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { McpServers } from './mcp-servers.ts'
 import { startServers, stdioServer } from './testing/test-servers.ts'
 
-test('the tools of a program appear when it has listed them, and their results are ours', async () => {
+test('the tools of a program appear when it has listed them, and their results are converted', async () => {
   await using folder = await TestFolder.make()
   await using started = startServers({ test: stdioServer('serve') })
   expect(started.servers.tools()).toEqual([])

@@ -6,7 +6,7 @@ import { defaultMcpLimits } from './limits.ts'
 import { mcpTools, toolNames } from './mcp-tools.ts'
 import { readTools } from './remote-tool.ts'
 
-test('tools are named after their server, in letters that every provider takes, no two alike', () => {
+test('tool names have the prefix of their server, are valid for every provider, and are unique', () => {
   const long = 'x'.repeat(80)
   const names = toolNames(
     'web',
@@ -21,7 +21,7 @@ test('tools are named after their server, in letters that every provider takes, 
   for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
 })
 
-test('the gate asks before a tool is used, whatever its server says of it, unless a rule names the server', () => {
+test('the gate asks before a tool is used, whatever its server claims, unless a rule names the server', () => {
   const listed = [{ name: 'look', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
   const { tools } = readTools(listed, defaultMcpLimits)
   const options = { server: 'web', limits: defaultMcpLimits, call: () => Promise.reject(new Error('not called')) }

@@ -6,11 +6,11 @@ const tools = [
   { name: 'b', sha256: '2' },
 ]
 
-test('the same tools in another order are the same', () => {
+test('the order of the tools does not matter', () => {
   expect(compareTools(pinOf('o', tools), tools.toReversed())).toBe(undefined)
 })
 
-test('a change says what was added, removed and changed, and what would be accepted', () => {
+test('a change lists what was added, removed and changed, and the hash to accept', () => {
   const now = [
     { name: 'b', sha256: '3' },
     { name: 'c', sha256: '4' },
@@ -21,13 +21,13 @@ test('a change says what was added, removed and changed, and what would be accep
   expect(compareTools(change?.pin ?? { origin: '' }, now)).toBe(undefined)
 })
 
-test('another origin keeps the tools that are known, so that other tools are still a change', () => {
+test('a changed origin keeps the known tools, so that other tools are still a change', () => {
   const change = compareOrigin(pinOf('o', tools), 'p')
   expect(change).toMatchObject({ isOriginChanged: true, pin: { origin: 'p', tools: { a: '1', b: '2' } } })
   expect(compareOrigin(pinOf('p', tools), 'p')).toBe(undefined)
 })
 
-test('a tool with a name that every object has is a tool like any other', () => {
+test('a tool with the name of an Object.prototype member is an ordinary tool', () => {
   const odd = [
     { name: 'constructor', sha256: '1' },
     { name: '__proto__', sha256: '2' },

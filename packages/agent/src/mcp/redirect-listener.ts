@@ -64,9 +64,9 @@ export class RedirectListener implements AsyncDisposable {
     // Another host name in the request indicates DNS rebinding.
     const isOurs =
       request.headers.host === `${host}:${this.#port}` && url?.pathname === path && request.method === 'GET'
-    if (!isOurs) return respond(response, 404, 'There is nothing here.')
+    if (!isOurs) return respond(response, 404, 'Not found.')
     if (!isSame(url.searchParams.get('state'), this.#state)) {
-      return respond(response, 400, 'This sign-in was not asked for, or is too old.')
+      return respond(response, 400, 'This sign-in was not requested, or has expired.')
     }
     this.#state = undefined
     const hasCode = url.searchParams.has('code')

@@ -4,7 +4,7 @@ import { readTools } from './remote-tool.ts'
 
 const object = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
 
-test('a tool is read with its description made visible, and its schema as models take it', () => {
+test('a tool is read with a visible description, and a schema for models', () => {
   const inputSchema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     ...object,
@@ -25,36 +25,40 @@ test('a tool is read with its description made visible, and its schema as models
 })
 
 test.each<[string, object, string]>([
-  ['no name', { inputSchema: object }, 'Tool 1 is left out: it is not described as a tool is.'],
-  ['no schema', { name: 'a' }, 'The tool a is left out: it is not described as a tool is.'],
-  ['a schema of a list', { name: 'a', inputSchema: { type: 'array' } }, 'it is not described as a tool is.'],
-  ['a hidden value', { name: 'a', inputSchema: { ...object, enum: ['x\u200b'] } }, 'invisible letters'],
-  ['a hidden name', { name: 'a', inputSchema: { type: 'object', properties: { 'x\u202e': {} } } }, 'invisible letters'],
-  ['an unknown kind of schema', { name: 'a', inputSchema: { ...object, $schema: 'urn:x' } }, 'makes no sense'],
+  ['no name', { inputSchema: object }, 'Tool 1 is left out: its description is malformed.'],
+  ['no schema', { name: 'a' }, 'The tool a is left out: its description is malformed.'],
+  ['a schema of a list', { name: 'a', inputSchema: { type: 'array' } }, 'its description is malformed.'],
+  ['a hidden value', { name: 'a', inputSchema: { ...object, enum: ['x\u200b'] } }, 'invisible characters'],
+  [
+    'a hidden name',
+    { name: 'a', inputSchema: { type: 'object', properties: { 'x\u202e': {} } } },
+    'invisible characters',
+  ],
+  ['an unknown kind of schema', { name: 'a', inputSchema: { ...object, $schema: 'urn:x' } }, 'is invalid'],
   ['a large schema', { name: 'a', inputSchema: { ...object, x: 'y'.repeat(70_000) } }, 'more than 65536 bytes'],
   ['a deep schema', { name: 'a', inputSchema: { ...object, x: nested(100_000) } }, 'nested more than 32 deep'],
-])('a tool with %s is left out, and the others are not', (_, tool, problem) => {
+])('a tool with %s is left out, and the others are kept', (_, tool, problem) => {
   const { tools, problems } = read(tool, { name: 'good', inputSchema: object })
   expect(tools.map(({ name }) => name)).toEqual(['good'])
   expect(problems).toEqual([expect.stringContaining(problem)])
 })
 
-test('of two tools with one name the second is left out, and of too many those at the end', () => {
+test('a second tool with the same name is left out, and so are tools beyond the limit', () => {
   const many = Array.from({ length: 130 }, (_, index) => ({ name: `t${index === 1 ? 0 : index}`, inputSchema: object }))
   const { tools, problems } = read(...many)
   expect(tools).toHaveLength(127)
   expect(problems).toEqual([
-    'The tool t0 is left out: another has its name.',
+    'The tool t0 is left out: another tool has the same name.',
     'There are more than 128 tools; the others are left out.',
   ])
 })
 
-test('a long description is cut', () => {
+test('a long description is truncated', () => {
   const { tools } = read({ name: 'a', description: 'x'.repeat(5000), inputSchema: object })
   expect(tools[0]?.description).toBe(`${'x'.repeat(4096)}…`)
 })
 
-test('the hash knows the name, the description and the schema as they came, whatever the order of members', () => {
+test('the hash covers the name, the description and the schema as received, in any order of members', () => {
   const hash = (tool: object): string | undefined => read(tool).tools[0]?.sha256
   const base = { name: 'a', description: 'b', inputSchema: { type: 'object', title: 'c' } }
   expect(hash({ inputSchema: { title: 'c', type: 'object' }, description: 'b', name: 'a' })).toBe(hash(base))
@@ -66,7 +70,7 @@ test('the hash knows the name, the description and the schema as they came, what
   expect(new Set([base, ...others].map(hash)).size).toBe(4)
 })
 
-test('a schema that would take for ever is stopped', () => {
+test('a schema whose check would take forever is stopped', () => {
   const pattern = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } }
   const { tools } = read({ name: 'a', inputSchema: pattern })
   expect(tools[0]?.check({ a: `${'a'.repeat(50)}!` })).toContain('could not be checked')

@@ -36,7 +36,8 @@ export function readTools(listed: readonly unknown[], limits: McpLimits): Remote
   for (const [index, each] of listed.slice(0, limits.maxTools).entries()) {
     const tool = readTool(each, limits)
     if (typeof tool === 'string') problems.push(`${shownName(each, index)} is left out: ${tool}`)
-    else if (tools.has(tool.name)) problems.push(`${shownName(each, index)} is left out: another has its name.`)
+    else if (tools.has(tool.name))
+      problems.push(`${shownName(each, index)} is left out: another tool has the same name.`)
     else tools.set(tool.name, tool)
   }
   if (listed.length > limits.maxTools) {
@@ -53,18 +54,18 @@ function readTool(
   // Before any other code walks through it.
   if (isDeeperThan(maxSchemaDepth + 1, listed)) return `it is nested more than ${maxSchemaDepth} deep.`
   const parsed = toolSchema.safeParse(listed)
-  if (!parsed.success) return `it is not described as a tool is. ${z.prettifyError(parsed.error)}`
+  if (!parsed.success) return `its description is malformed. ${z.prettifyError(parsed.error)}`
   const { name, title, description, inputSchema } = parsed.data
   if (Buffer.byteLength(JSON.stringify(inputSchema)) > maxSchemaBytes) {
     return `its schema has more than ${maxSchemaBytes} bytes.`
   }
   const schema = visibleSchema(inputSchema)
-  if (schema === undefined) return 'there are invisible letters in the names or values of its schema.'
+  if (schema === undefined) return 'the names or values of its schema contain invisible characters.'
   let check: InputCheck
   try {
     check = inputCheck(inputSchema)
   } catch (error) {
-    return `its schema makes no sense: ${error instanceof Error ? error.message : String(error)}`
+    return `its schema is invalid: ${error instanceof Error ? error.message : String(error)}`
   }
   const said = withoutHidden(description ?? title ?? '').trim()
   return {

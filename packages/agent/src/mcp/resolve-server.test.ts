@@ -4,7 +4,7 @@ import { TestFolder } from '../testing/test-folder.ts'
 import { resolveServer } from './resolve-server.ts'
 import { mcpServerSchema } from './server-settings.ts'
 
-test('whatever decides what is run or whom we speak to is part of the origin; values of the environment are not', async () => {
+test('the origin covers everything that decides what runs or which server is used, but not values of the environment', async () => {
   await using folder = await TestFolder.make({ 'bin/tool': '#!/bin/sh\n', 'other/tool': '#!/bin/sh\n' })
   await chmod(folder.at('bin/tool'), 0o755)
   await chmod(folder.at('other/tool'), 0o755)
@@ -28,7 +28,7 @@ test('whatever decides what is run or whom we speak to is part of the origin; va
   expect(new Set([first, ...others]).size).toBe(9)
 })
 
-test('a program is looked for in absolute folders only, and must be one', async () => {
+test('a program is looked up in absolute folders only, and must be executable', async () => {
   await using folder = await TestFolder.make({ tool: '#!/bin/sh\n', 'plain/tool': 'text' })
   await chmod(folder.at('tool'), 0o755)
   const settings = mcpServerSchema.parse({ type: 'stdio', command: 'tool' })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { mcpServersSchema, urlProblem } from './server-settings.ts'
 
-test('a server is a program with its arguments, or an address with its headers', () => {
+test('a server is a program with arguments, or a URL with headers', () => {
   const settings = {
     files: { type: 'stdio', command: 'npx', args: ['-y', 'files'], env: { pass: ['TOKEN'] } },
     web: { type: 'http', url: 'https://example.com/mcp', oauth: {} },
@@ -25,7 +25,7 @@ test.each([
   expect(mcpServersSchema.safeParse({ test: settings }).success).toBe(false)
 })
 
-test.each(['a__b', '_a', 'a_', 'a b', 'a.b', '', 'ä', 'x'.repeat(33)])('no server is called %o', (name) => {
+test.each(['a__b', '_a', 'a_', 'a b', 'a.b', '', 'ä', 'x'.repeat(33)])('the server name %o is invalid', (name) => {
   expect(mcpServersSchema.safeParse({ [name]: { type: 'stdio', command: 'a' } }).success).toBe(false)
 })
 
@@ -34,7 +34,7 @@ test.each([
   ['http://127.0.0.1:3000/', true],
   ['http://localhost/', true],
   ['http://[::1]:8080/', true],
-  ['http://2130706433/', true], // is 127.0.0.1 to everybody who reads addresses
+  ['http://2130706433/', true], // parsed as 127.0.0.1
   ['http://localhost.example.com/', false],
   ['http://127.0.0.1.example.com/', false],
   ['http://192.168.0.1/', false],
@@ -44,6 +44,6 @@ test.each([
   ['javascript:alert(1)', false],
   ['ws://127.0.0.1/', false],
   ['', false],
-])('whether %s is spoken to: %s', (url, isAllowed) => {
+])('whether %s is allowed: %s', (url, isAllowed) => {
   expect(urlProblem(url) === undefined).toBe(isAllowed)
 })

@@ -5,7 +5,7 @@ import { HttpTestServer } from './testing/http-server.ts'
 import { memoryTokens } from './testing/memory-stores.ts'
 import { startServers, type TestServers } from './testing/test-servers.ts'
 
-test('a user signs in once; tokens are kept, used and renewed without a browser', async () => {
+test('a user signs in once; tokens are stored, used and renewed without a browser', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
   const store = memoryTokens()
@@ -22,7 +22,7 @@ test('a user signs in once; tokens are kept, used and renewed without a browser'
     expect(first.events.map(({ state }) => state.type)).toEqual(['signing_in', 'ready'])
     expect(authorization.asked).toEqual(['register', 'authorize', 'token authorization_code'])
     expect(opened.map((url) => new URL(url).searchParams.get('code_challenge_method'))).toEqual(['S256'])
-    // A token that is no longer good is renewed in the middle of things.
+    // An expired token is renewed during a call.
     authorization.tokens.clear()
     expect(await echo(first)).toEqual({ content: 'in' })
     expect(authorization.asked.slice(3)).toEqual(['token refresh_token'])
@@ -33,16 +33,16 @@ test('a user signs in once; tokens are kept, used and renewed without a browser'
   expect(authorization.headers.filter((headers) => 'x-secret' in headers)).toEqual([])
 })
 
-test('where no token is good any more the call fails and the user is asked to sign in again', async () => {
+test('if no token is valid any more, the call fails and requires a new sign-in', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
-  const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined) // the client library warns of this
+  const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined) // the client library warns about this
   const signIn = { store: memoryTokens(), openUrl: (url: string) => void fetch(url) }
   await using started = startServers({ test: { type: 'http', url: server.url, oauth: {} } }, { signIn })
   await started.reached('test', 'ready')
   authorization.revokeAll()
   const again = started.comes('test', 'ready')
-  expect(await echo(started)).toEqual({ content: `${server.origin} wants its user to sign in.`, isError: true })
+  expect(await echo(started)).toEqual({ content: `${server.origin} requires a sign-in.`, isError: true })
   await again
   expect(await echo(started)).toEqual({ content: 'in' })
   expect(authorization.asked.filter((each) => each === 'authorize')).toHaveLength(2)
@@ -72,7 +72,7 @@ test('an unrequested answer is rejected, and the real one still counts', async (
   expect(statuses).toEqual([400, 400, 404, 404])
 })
 
-test('a user who declines, or no user to ask, gives a sentence and no second browser', async () => {
+test('a declined sign-in, or one without a user, is reported in a sentence and opens no second browser', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
   let opened = 0
@@ -95,7 +95,7 @@ test('a user who declines, or no user to ask, gives a sentence and no second bro
   await using alone = startServers(settings, { signIn: { store: memoryTokens(), openUrl: undefined } })
   expect(await alone.reached('test', 'failed')).toEqual({
     type: 'failed',
-    reason: `${server.origin} wants its user to sign in.`,
+    reason: `${server.origin} requires a sign-in.`,
     isGivenUp: true,
   })
 })
@@ -113,7 +113,7 @@ test.each(['file:///etc/passwd', 'javascript:alert(1)', 'http://example.com/auth
   },
 )
 
-test('tokens for one address are not sent to another that has taken its name', async () => {
+test('tokens for one URL are not sent to another server with the same name', async () => {
   await using authorization = await AuthorizationServer.open()
   await using server = await guardedServer(authorization)
   await using other = await HttpTestServer.open()

@@ -124,7 +124,7 @@ export class SignIn implements OAuthClientProvider {
     const { serverUrl, openUrl } = this.#options
     if (!this.#isInteractive || !openUrl) throw this.#needed()
     const problem = foreignUrlProblem(url, serverUrl)
-    if (problem !== undefined) throw new ServerProblem(`The address to sign in at is not opened. ${problem}`)
+    if (problem !== undefined) throw new ServerProblem(`The sign-in page was not opened. ${problem}`)
     await openUrl(url.href)
   }
 
@@ -160,6 +160,6 @@ export class SignIn implements OAuthClientProvider {
   }
 
   #needed(): ServerProblem {
-    return new ServerProblem(`${this.#options.serverUrl.origin} wants its user to sign in.`, { isFinal: true })
+    return new ServerProblem(`${this.#options.serverUrl.origin} requires a sign-in.`, { isFinal: true })
   }
 }

@@ -7,7 +7,7 @@ import { readProcess } from '../tools/commands/process-table.ts'
 import type { McpServers } from './mcp-servers.ts'
 import { startServers, stdioServer } from './testing/test-servers.ts'
 
-test('a program sees the variables that it may see, its arguments as they are written, and no shell', async () => {
+test('a program gets the allowed variables and its arguments unchanged, without a shell', async () => {
   await using folder = await TestFolder.make()
   const marker = folder.at('touched')
   const settings = stdioServer('serve', '/dev/null', `; touch ${marker}`, `$(touch ${marker})`) as { args: string[] }
@@ -40,7 +40,7 @@ test('a program sees the variables that it may see, its arguments as they are wr
   await expect(folder.read('touched')).rejects.toThrow('ENOENT')
 })
 
-test('a program that crashes in the middle of a call is reported with its last words and started again', async () => {
+test('a program that crashes during a call is reported with its last output and restarted', async () => {
   await using folder = await TestFolder.make()
   await using started = startServers({ test: stdioServer('serve') })
   await started.reached('test', 'ready')
@@ -59,7 +59,7 @@ test('a program that crashes in the middle of a call is reported with its last w
   expect(await callTool(toolOf(started.servers, 'echo'), { text: 'back' }, context)).toEqual({ content: 'back' })
 })
 
-test('a call that is stopped is cancelled at the server', async () => {
+test('a stopped call is cancelled at the server', async () => {
   await using folder = await TestFolder.make()
   const notes = folder.at('notes')
   await writeFile(notes, '')
@@ -73,7 +73,7 @@ test('a call that is stopped is cancelled at the server', async () => {
   await vi.waitFor(async () => expect(await folder.read('notes')).toContain('hanging\ncancelled\n'), 20_000)
 })
 
-test('nothing that a server started is left when it is closed', async () => {
+test('closing a server leaves none of its processes', async () => {
   await using folder = await TestFolder.make()
   await using started = startServers({ test: stdioServer('serve'), mute: stdioServer('mute', folder.at('mute')) })
   await started.reached('test', 'ready')

@@ -42,13 +42,13 @@ export async function toolOutput(result: CallResult, context: ToolContext, limit
   for (const each of result.content) {
     const block = blockSchema.safeParse(each)
     if (block.success) parts.push(await partOf(block.data))
-    else parts.push('(Something was here that is neither text nor an image nor a resource.)')
+    else parts.push('(Content of an unknown kind is not shown.)')
   }
   if (result.structuredContent !== undefined && !isSaid(result.structuredContent, result.content)) {
     parts.push(JSON.stringify(result.structuredContent, undefined, 2))
   }
   const said = withoutControls(parts.filter((part) => part !== '').join('\n\n'))
-  const shown = await limitOutput(said === '' ? '(The tool has answered without any content.)' : said, context)
+  const shown = await limitOutput(said === '' ? '(The tool returned no content.)' : said, context)
   const content = images.length === 0 ? shown : [text(shown), ...images]
   return result.isError === true ? { content, isError: true } : { content }
 
@@ -76,9 +76,9 @@ export async function toolOutput(result: CallResult, context: ToolContext, limit
   async function imagePart(data: string, claimed: string): Promise<string> {
     const bytes = Buffer.from(data, 'base64')
     const kind = fileKindOf(bytes)
-    if (kind.type !== 'image') return `(Bytes, ${claimed}, ${bytes.length} of them, which cannot be shown.)`
+    if (kind.type !== 'image') return `(${bytes.length} bytes of type ${claimed}, which cannot be shown.)`
     if (bytes.length > limits.maxImageBytes) return `(An image of ${bytes.length} bytes, too large to be shown.)`
-    if (images.length >= limits.maxImages) return `(One more image; only ${limits.maxImages} are shown.)`
+    if (images.length >= limits.maxImages) return `(Another image; at most ${limits.maxImages} are shown.)`
     const blob = await context.putBlob(bytes)
     images.push({ type: 'image', image: { source: { type: 'blob', mediaType: kind.mediaType, ...blob } } })
     return `(Image ${images.length}: ${kind.mediaType}, ${blob.size} bytes)`

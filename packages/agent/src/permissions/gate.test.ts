@@ -20,20 +20,20 @@ function gateOn(session: Session, policy: Partial<GatePolicy> = {}): { gate: Per
   return { requests, gate: new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place, ...policy }) }) }
 }
 
-/** The questions that wait, once there are so many. */
+/** The pending requests, once there are this many. */
 async function waiting(requests: Requests, count: number): Promise<PermissionRequest[]> {
   await expect.poll(() => requests.pending).toHaveLength(count)
   return requests.pending
 }
 
-test('what only reads passes and leaves nothing in the log', async () => {
+test('a call that only reads is allowed and appends nothing to the log', async () => {
   await using session = await memoryStore().create()
   const { gate, requests } = gateOn(session)
   expect(await gate.admit(command('git log | head'), never)).toEqual({ type: 'allowed' })
   expect(requests.pending).toEqual([])
 })
 
-test('what a rule forbids is denied with a reason, without asking', async () => {
+test('a call that a rule forbids is denied with a reason, without a request', async () => {
   await using session = await memoryStore().create()
   const { gate } = gateOn(session, { rules: { project: [{ effect: 'deny', type: 'command', match: 'git push' }] } })
   expect(await gate.admit(command('ls && git push'), never)).toEqual({
@@ -42,7 +42,7 @@ test('what a rule forbids is denied with a reason, without asking', async () => 
   })
 })
 
-test('a question shows the whole call, why it is asked, and what can be answered', async () => {
+test('a request shows the whole call, its reason and the possible answers', async () => {
   await using session = await memoryStore().create()
   const { gate, requests } = gateOn(session)
   const verdict = gate.admit(command('mkdir -p "a\u202eb"'), never)
@@ -59,7 +59,7 @@ test('a question shows the whole call, why it is asked, and what can be answered
   expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this: use another folder' })
 })
 
-test('what is allowed for the session is not asked again, also not after a restart, and means no more than it says', async () => {
+test('a grant for the session holds without another request, also after a restart, and covers nothing else', async () => {
   const store = memoryStore()
   const first = await store.create()
   const { gate, requests } = gateOn(first)
@@ -82,7 +82,7 @@ test('what is allowed for the session is not asked again, also not after a resta
   expect(await other).toMatchObject({ type: 'denied' })
 })
 
-test('a grant in the log that is no rule, or no rule that allows, counts for nothing', async () => {
+test('a grant in the log that is not an allow rule is ignored', async () => {
   await using session = await memoryStore().create()
   const grants = [{ rules: 'all' }, { rules: [{ effect: 'allow', type: 'everything' }] }, { more: true }]
   for (const [index, grant] of grants.entries()) {
@@ -98,7 +98,7 @@ test('a grant in the log that is no rule, or no rule that allows, counts for not
   expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this.' })
 })
 
-test('a change of mode counts from the next call on', async () => {
+test('a change of mode takes effect with the next call', async () => {
   await using session = await memoryStore().create()
   let mode: GatePolicy['mode'] = 'plan'
   const gate = new PermissionGate({ requests: new Requests(session), policy: () => ({ ...place, mode }) })
@@ -107,7 +107,7 @@ test('a change of mode counts from the next call on', async () => {
   expect(await gate.admit(command('npm test'), never)).toEqual({ type: 'allowed' })
 })
 
-test('where nobody can answer, what would be asked is denied', async () => {
+test("with `whenUnanswered: 'deny'`, a call that needs a request is denied", async () => {
   await using session = await memoryStore().create()
   const requests = new Requests(session)
   const gate = new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }), whenUnanswered: 'deny' })
@@ -116,7 +116,7 @@ test('where nobody can answer, what would be asked is denied', async () => {
   expect(requests.pending).toEqual([])
 })
 
-test('several questions wait at once and are answered in any order, each by whoever is first', async () => {
+test('several requests are pending at once and are answered in any order; the first answer to each wins', async () => {
   await using session = await memoryStore().create()
   const { gate, requests } = gateOn(session)
   const verdicts = ['a', 'b', 'c'].map((callId) => gate.admit(command(`npm run ${callId}`, callId), never))
@@ -136,7 +136,7 @@ test('several questions wait at once and are answered in any order, each by whoe
   })
 })
 
-test('stopping a run withdraws every question of it before the run ends', async () => {
+test('stopping a run withdraws all its requests before the run ends', async () => {
   const asking = defineTool({
     name: 'look',
     description: 'Looks at something.',

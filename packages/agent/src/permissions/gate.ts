@@ -12,13 +12,13 @@ export interface GatePolicy extends Omit<Policy, 'rules'> {
 
 export interface PermissionGateOptions {
   requests: Requests
-  /** Read anew for each call, so that a change of mode or settings counts from the next one on. */
+  /** Called for each call, so that a change of mode or settings takes effect with the next call. */
   policy: () => GatePolicy
-  /** `deny` where nobody is there to answer: a script, a server without clients. Default: the question waits. */
+  /** `deny` if no user can answer: a script, a server without clients. Default: the request stays pending. */
   whenUnanswered?: 'wait' | 'deny'
 }
 
-/** Lets calls pass by rules and mode, and asks the user about the rest. */
+/** Allows calls by rules and mode, and asks the user about the rest. */
 export class PermissionGate implements Gate {
   readonly #options: PermissionGateOptions
 
@@ -38,7 +38,7 @@ export class PermissionGate implements Gate {
         const problem = await this.#problemOf(call)
         if (problem !== undefined) return { type: 'denied', reason: problem }
         if (whenUnanswered === 'deny') {
-          return { type: 'denied', reason: `Nobody is here to allow this. ${judgement.reason}` }
+          return { type: 'denied', reason: `No user is present to allow this. ${judgement.reason}` }
         }
         const { runId, callId, tool, input } = call
         const question = {
@@ -53,13 +53,13 @@ export class PermissionGate implements Gate {
       }
       default:
         judgement satisfies never
-        return { type: 'denied', reason: 'It cannot be judged.' }
+        return { type: 'denied', reason: 'It cannot be analyzed.' }
     }
   }
 
   /**
-   * Why a call cannot work. Its answer tells the model about files, so it is given only if the model may read them unasked. A question
-   * that an earlier process asked stands.
+   * Why a call cannot succeed. The answer tells the model about files, so it is given only if the model may read them
+   * without asking. If an earlier process sent the request, it stays pending.
    */
   async #problemOf(call: GateCall): Promise<string | undefined> {
     if (!call.preflight || this.#options.requests.hasAsked(call)) return undefined
@@ -78,7 +78,7 @@ export class PermissionGate implements Gate {
   }
 }
 
-/** A grant comes from a file: only what allows counts, and only if it can be read. */
+/** A grant comes from a file: only valid allow rules count. */
 function rulesGranted(grant: Record<string, unknown>): Rule[] {
   const { rules } = grant
   if (!Array.isArray(rules)) return []
@@ -124,7 +124,7 @@ function quoted(word: string, index: number, words: string[]): string {
   return isMark || /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** What it would do, whole, and why that is asked. */
+/** The complete action, and the reason for the request. */
 function titleOf({ tool, access }: GateCall, reason: string): string {
   const what = access.map(describeAccess).filter(Boolean)
   return visibleText(`${what.length > 0 ? what.join('\n') : tool}\n${reason}`)
@@ -152,6 +152,6 @@ function describeAccess(access: Access): string {
 
 function verdictOf({ outcome, text }: PermissionResult): Verdict {
   if (outcome === 'allowed') return { type: 'allowed' }
-  if (outcome === 'cancelled') return { type: 'denied', reason: 'The question was withdrawn before anybody answered.' }
+  if (outcome === 'cancelled') return { type: 'denied', reason: 'The request was withdrawn before it was answered.' }
   return { type: 'denied', reason: text ? `The user did not allow this: ${text}` : 'The user did not allow this.' }
 }

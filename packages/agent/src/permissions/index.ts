@@ -1,4 +1,4 @@
-/** Permissions on their own, for programs that judge calls and commands without running an agent. */
+/** The permission gate by itself, for programs that check calls and commands without running an agent. */
 export { PermissionGate, type GatePolicy, type PermissionGateOptions } from './gate.ts'
 export { judgeCall } from './judge-call.ts'
 export { judgeCommand } from './judge-command.ts'

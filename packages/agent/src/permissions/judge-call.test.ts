@@ -25,7 +25,7 @@ const command = (text: string): Access[] => [{ type: 'command', command: text, c
 const fetch: Access[] = [{ type: 'fetch', url: 'https://example.org/page' }]
 const foreign: Access[] = [{ type: 'tool', name: 'server__act', readOnly: false }]
 
-describe('what happens without asking', () => {
+describe('actions without a request', () => {
   const table: Record<string, { access: Access[]; readOnly?: boolean; effects: Record<PermissionMode, string> }> = {
     'a file is read': {
       access: read('/repo/a.ts'),
@@ -45,7 +45,7 @@ describe('what happens without asking', () => {
       access: write('/elsewhere/a.ts'),
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'deny', auto: 'allow' },
     },
-    'a file that makes others run something is written': {
+    'a file that makes other programs run something is written': {
       access: write('/repo/.git/config'),
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'deny', auto: 'ask' },
     },
@@ -57,7 +57,7 @@ describe('what happens without asking', () => {
       access: command('npm test'),
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'deny', auto: 'allow' },
     },
-    'a command cannot be judged': {
+    'a command cannot be analyzed': {
       access: command('$x'),
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'deny', auto: 'allow' },
     },
@@ -66,11 +66,11 @@ describe('what happens without asking', () => {
       readOnly: true,
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'ask', auto: 'allow' },
     },
-    'the tool of somebody else is used': {
+    'a third-party tool is used': {
       access: foreign,
       effects: { ask: 'ask', 'accept-edits': 'ask', plan: 'deny', auto: 'allow' },
     },
-    'the user is asked something': {
+    'a question is asked to the user': {
       access: [{ type: 'ask' }],
       readOnly: true,
       effects: { ask: 'allow', 'accept-edits': 'allow', plan: 'allow', auto: 'allow' },
@@ -84,24 +84,24 @@ describe('what happens without asking', () => {
 })
 
 describe('a folder that is searched', () => {
-  test('is asked about where secrets are below it', () => {
+  test('needs a request if secrets are below it', () => {
     const places = ['/', home, '/home', '/etc', '/proc', `${home}/.config`, '/repo/.ssh']
     expect(places.map((place) => effect(read(place, true), policyWith()))).toEqual(places.map(() => 'ask'))
   })
 
-  test('is read freely where there are only ordinary files', () => {
+  test('is read freely if it has only ordinary files', () => {
     expect(effect(read('/repo', true), policyWith())).toBe('allow')
     expect(effect(read(`${home}/projects/x`, true), policyWith())).toBe('allow')
   })
 
-  test('may be listed without being searched', () => {
+  test('may be listed without a search', () => {
     expect(effect(read(home), policyWith())).toBe('allow')
     expect(effect(command('ls ~'), policyWith())).toBe('allow')
     expect(effect(command('grep -r key ~'), policyWith())).toBe('ask')
     expect(effect(command('rg key /etc'), policyWith())).toBe('ask')
   })
 
-  test('is asked about where a rule denies something below it, and denied where the rule means all of it', () => {
+  test('needs a request if a rule denies something below it, and is denied if the rule covers all of it', () => {
     const policy = policyWith({ user: [{ effect: 'deny', type: 'read', match: './private' }] })
     expect(effect(read('/repo', true), policy)).toBe('ask')
     expect(effect(read('/repo'), policy)).toBe('allow')
@@ -110,20 +110,20 @@ describe('a folder that is searched', () => {
     expect(effect(command('grep -r key .'), policy)).toBe('ask')
   })
 
-  test('is not granted by a rule, whose place may have links in it that lead elsewhere', () => {
+  test('is not granted by a rule, because its folder may have links that lead elsewhere', () => {
     const policy = policyWith({ user: [{ effect: 'allow', type: 'read', match: '~' }] })
     expect(effect(read(`${home}/.ssh/config`), policy)).toBe('allow')
     expect(effect(read(home, true), policy)).toBe('ask')
   })
 
-  test('is followed through a link to where secrets are', async () => {
+  test('is followed through a link to secrets', async () => {
     await using folder = await TestFolder.make()
     await symlink('/etc', folder.at('link'))
     expect(effect(read(folder.at('link'), true), policyWith())).toBe('ask')
   })
 })
 
-test('a link to a file that does not exist yet is judged by where it leads', async () => {
+test('a link to a file that does not exist yet is checked by its target', async () => {
   await using folder = await TestFolder.make({ 'in/a.txt': '' })
   await symlink(folder.at('out/new.txt'), folder.at('in/link'))
   const policy = policyWith({ mode: 'accept-edits', cwd: folder.at('in') })
@@ -131,26 +131,26 @@ test('a link to a file that does not exist yet is judged by where it leads', asy
   expect(effect(write(folder.at('in/link')), policy)).toBe('ask')
 })
 
-test('further folders may be written in while edits are accepted', () => {
+test('mode accept-edits may write in additional folders', () => {
   const policy = policyWith({ mode: 'accept-edits', folders: ['/other'] })
   expect(effect(write('/other/a.ts'), policy)).toBe('allow')
   expect(effect(write('/other-evil/a.ts'), policy)).toBe('ask')
 })
 
-test('a call is as bad as the worst of what it touches', () => {
+test('a call gets the strictest judgement of all its accesses', () => {
   const rules: Rule[] = [{ effect: 'deny', type: 'read', match: '/repo/private' }]
   expect(effect([...read('/repo/a'), ...write('/repo/b')], policyWith())).toBe('ask')
   expect(effect([...write('/repo/b'), ...read('/repo/private/c')], policyWith({ user: rules }))).toBe('deny')
 })
 
-test('a rule may forbid a tool of ours or ask before it, and never allows what it touches', () => {
+test('a rule may forbid a built-in tool or ask before it, but never allows its accesses', () => {
   const ruled = (effect: Rule['effect']): Policy => policyWith({ user: [{ effect, type: 'tool', match: 'some_*' }] })
   expect(effect(read('/repo/a'), ruled('deny'))).toBe('deny')
   expect(effect(read('/repo/a'), ruled('ask'))).toBe('ask')
   expect(effect(write('/repo/a'), ruled('allow'))).toBe('ask')
 })
 
-test('plan mode refuses what a rule allows', () => {
+test('plan mode denies a call even if a rule allows it', () => {
   const user: Rule[] = [
     { effect: 'allow', type: 'write', match: '/repo' },
     { effect: 'allow', type: 'command', match: 'npm test' },
@@ -164,7 +164,7 @@ test('plan mode refuses what a rule allows', () => {
   ])
 })
 
-test('mode auto asks about a command that it cannot read if there is a rule that it might break', () => {
+test('mode auto asks about a command that it cannot analyze if it might break a rule', () => {
   const user: Rule[] = [{ effect: 'deny', type: 'command', match: 'git push' }]
   const unreadable = [
     'eval "$x"',
@@ -189,6 +189,6 @@ test('mode auto asks about a command that it cannot read if there is a rule that
   for (const text of forbidden) expect(effect(command(text), policyWith({ mode: 'auto', user })), text).toBe('deny')
 })
 
-test('what is no address cannot be fetched without asking', () => {
+test('an invalid URL cannot be fetched without a request', () => {
   expect(effect([{ type: 'fetch', url: 'nowhere' }], policyWith({ mode: 'auto' }))).toBe('ask')
 })

@@ -5,20 +5,21 @@ import { allowed, worst, type Judgement, type Policy } from './policy.ts'
 import { effectOf, matchHost, matchTool } from './rules.ts'
 import { judgeCommand } from './judge-command.ts'
 
-/** What may become of a call: the worst of what it would touch. */
+/** Judges a call: the strictest judgement of all its accesses. */
 export function judgeCall(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, policy: Policy): Judgement {
   const { tool, readOnly, access } = call
   const named = effectOf(policy.rules, (rule) => matchTool(rule, tool))
   if (named === 'deny') return { effect: 'deny', reason: `A rule forbids the tool ${tool}.` }
-  // A command is judged by what it does, whatever its tool could do besides.
+  // A command is judged by what it does, whatever else its tool can do.
   const isCommand = access.length > 0 && access.every(({ type }) => type === 'command')
   if (policy.mode === 'plan' && !readOnly && !isCommand) {
     return {
       effect: 'deny',
-      reason: `This is plan mode: ${tool} may change something. Make a plan and show it with exit_plan.`,
+      reason: `Plan mode is on, and ${tool} may change something. Make a plan and show it with exit_plan.`,
     }
   }
-  const asked: Judgement[] = named === 'ask' ? [{ effect: 'ask', reason: `A rule asks before ${tool} is used.` }] : []
+  const asked: Judgement[] =
+    named === 'ask' ? [{ effect: 'ask', reason: `A rule requires permission for the tool ${tool}.` }] : []
   return worst([...asked, ...access.map((each) => judgeAccess(each, policy))])
 }
 
@@ -38,20 +39,20 @@ function judgeAccess(access: Access, policy: Policy): Judgement {
       return judgeTool(access, policy)
     default:
       access satisfies never
-      return { effect: 'ask', reason: 'It cannot be judged.' }
+      return { effect: 'ask', reason: 'It cannot be analyzed.' }
   }
 }
 
 function judgeFetch(url: string, { rules, mode }: Policy): Judgement {
   const host = URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : undefined
-  if (host === undefined) return { effect: 'ask', reason: `${url} is no address.` }
+  if (host === undefined) return { effect: 'ask', reason: `${url} is not a valid URL.` }
   const effect = effectOf(rules, (rule) => matchHost(rule, host))
-  if (effect === 'deny') return { effect, reason: `A rule forbids to fetch from ${host}.` }
-  if (effect === 'ask') return { effect, reason: `A rule asks before something is fetched from ${host}.` }
+  if (effect === 'deny') return { effect, reason: `A rule forbids fetching from ${host}.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission to fetch from ${host}.` }
   if (effect === 'allow' || mode === 'auto') return allowed
   return {
     effect: 'ask',
-    reason: `It would fetch from ${host}.`,
+    reason: `It fetches from ${host}.`,
     grant: [{ effect: 'allow', type: 'fetch', match: host }],
   }
 }
@@ -60,12 +61,12 @@ function judgeTool({ name, readOnly }: Extract<Access, { type: 'tool' }>, { rule
   const effect = effectOf(rules, (rule) => matchTool(rule, name))
   if (effect === 'deny') return { effect, reason: `A rule forbids the tool ${name}.` }
   if (mode === 'plan' && !readOnly)
-    return { effect: 'deny', reason: `This is plan mode: ${name} may change something.` }
-  if (effect === 'ask') return { effect, reason: `A rule asks before ${name} is used.` }
+    return { effect: 'deny', reason: `Plan mode is on, and ${name} may change something.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission for the tool ${name}.` }
   if (effect === 'allow' || mode === 'auto') return allowed
   return {
     effect: 'ask',
-    reason: `${name} is not ours: what it does is not known.`,
+    reason: `${name} is not a built-in tool, so its effects are unknown.`,
     grant: [{ effect: 'allow', type: 'tool', match: name }],
   }
 }

@@ -19,14 +19,14 @@ function grantOf(command: string): unknown {
   return judgement.effect === 'ask' ? judgement.grant?.map(({ match }) => match) : judgement.effect
 }
 
-describe('what the user may grant', () => {
-  test('is the command with its words, or with any where none can do harm', () => {
+describe('a grant', () => {
+  test('is the command with exactly its words, or with any further words if none can do harm', () => {
     expect(grantOf('npm run test')).toEqual([['npm', 'run', 'test']])
     expect(grantOf('git commit -m "one thing"')).toEqual([['git', 'commit', '*']])
     expect(grantOf('mkdir -p a')).toEqual([['mkdir', '*']])
   })
 
-  test('is every command on the line, or none', () => {
+  test('covers every command on the line, or is not offered', () => {
     expect(grantOf('npm run build && npm run test')).toEqual([
       ['npm', 'run', 'build'],
       ['npm', 'run', 'test'],
@@ -34,7 +34,7 @@ describe('what the user may grant', () => {
     expect(grantOf('npm run build && $x')).toBeUndefined()
   })
 
-  test('is never what cannot be read', () => {
+  test('is never offered for a command that cannot be analyzed', () => {
     expect(grantOf('eval "$x"')).toBeUndefined()
     expect(grantOf('bash -c "$(cat x)"')).toBeUndefined()
     expect(grantOf('npm run "$x"')).toBeUndefined()
@@ -44,11 +44,11 @@ describe('what the user may grant', () => {
 describe('a command that rules allow', () => {
   const user: Rule[] = [{ effect: 'allow', type: 'command', match: 'npm run *' }]
 
-  test('passes alone and among others that read', () => {
+  test('is allowed alone and together with read-only commands', () => {
     expect(judge('npm run test 2>&1 | tail -5', { user })).toEqual({ effect: 'allow' })
   })
 
-  test('lets no other pass with it', () => {
+  test('does not allow other commands on the line', () => {
     expect(judge('npm run test; npm install x', { user }).effect).toBe('ask')
     expect(judge('npm run test $(touch C)', { user }).effect).toBe('ask')
     expect(judge('npm run test > out.txt', { user }).effect).toBe('ask')
@@ -56,7 +56,7 @@ describe('a command that rules allow', () => {
     expect(judge('npm() { touch C; }; npm run test', { user }).effect).toBe('ask')
   })
 
-  test('is asked about when it names a secret or a file that others obey', () => {
+  test('needs a request if it names a secret or a control file', () => {
     expect(judge('npm run show -- .env', { user }).effect).toBe('ask')
     expect(judge('npm run write -- --file=.git/hooks/pre-commit', { user }).effect).toBe('ask')
   })
@@ -72,7 +72,7 @@ test('a redirection is a write like any other', () => {
   expect(judge('ls > /dev/null 2>&1')).toEqual({ effect: 'allow' })
 })
 
-test('a file that a rule forbids is found wherever the command names it', () => {
+test('a file that a rule forbids is found anywhere in the command', () => {
   const user: Rule[] = [{ effect: 'deny', type: 'read', match: './private' }]
   for (const command of [
     'cat private/a',
@@ -90,7 +90,7 @@ test('a file that a rule forbids is found wherever the command names it', () => 
   expect(judge('cat src/a', { user }).effect).toBe('allow')
 })
 
-test('the names that a listing finds may be read, unless it looks for secrets or where they are', () => {
+test('the names from a listing may be read, unless it looks for secrets or in their folders', () => {
   expect(judge('git ls-files | xargs wc -l').effect).toBe('allow')
   expect(judge('cat $(find src -name "*.ts")').effect).toBe('allow')
   expect(judge('find . -name .env | xargs cat').effect).toBe('ask')
@@ -98,7 +98,7 @@ test('the names that a listing finds may be read, unless it looks for secrets or
   expect(judge('cat names.txt | xargs cat').effect).toBe('ask')
 })
 
-test('what a repository kept of a secret is a secret too', () => {
+test('a secret in the history of a repository is a secret too', () => {
   for (const command of [
     'git show HEAD:.env',
     'git grep key -- .env',
@@ -117,17 +117,17 @@ test('a jq program may not read files that only it names', () => {
   expect(judge('jq .import a.json').effect).toBe('allow')
 })
 
-test('a command about too many places is asked about, and soon', () => {
+test('a command about too many paths needs a request, and quickly', () => {
   for (const part of ['*', '$(ls)', '$(git ls-files)'])
     expect(judge(`cat ${`${part} `.repeat(500)}`).effect).toBe('ask')
   expect(judge('git diff; '.repeat(500)).effect).toBe('ask')
 })
 
-test('a command that would be too long to read is asked about', () => {
+test('a command that is too long to analyze needs a request', () => {
   expect(judge(`echo ${'a '.repeat(6000)}`).effect).toBe('ask')
 })
 
-/** A repository in a folder of its own, with a home that has no settings of git. */
+/** A repository in its own folder, with a home without git settings. */
 class Place implements AsyncDisposable {
   readonly folder: TestFolder
 
@@ -152,12 +152,12 @@ class Place implements AsyncDisposable {
     return this.folder.write(`repo/${path}`, text)
   }
 
-  /** A command for settings of git: it leaves a trace. */
+  /** A command for git settings that leaves a trace. */
   get strike(): string {
     return `touch '${this.folder.at('struck')}'; cat`
   }
 
-  /** Git really would run it: what these tests ask about does harm. */
+  /** Git really would run it: the commands in these tests do harm. */
   strikes(command: string): boolean {
     const env = { PATH: process.env['PATH'], HOME: this.folder.at('home'), GIT_CONFIG_NOSYSTEM: '1' }
     execFileSync('bash', ['-c', `${command} || true`], { cwd: this.folder.at('repo'), env, stdio: 'pipe' })
@@ -177,7 +177,7 @@ class Place implements AsyncDisposable {
 
 describe('git in a repository that runs something', () => {
   test.each(['git -C sub status', 'cd sub && git diff', 'cd sub && git ls-files -m', 'git -C sub/wt diff'])(
-    'is asked about where the repository consists of files of a commit: %s',
+    'needs a request if the repository consists of committed files: %s',
     async (command) => {
       await using place = await Place.make()
       await place.write('sub/HEAD', 'ref: refs/heads/main\n')
@@ -197,7 +197,7 @@ describe('git in a repository that runs something', () => {
     },
   )
 
-  test('is asked about where an empty .git hides the repository above', async () => {
+  test('needs a request if an empty .git hides the repository above', async () => {
     await using place = await Place.make()
     await place.write('app/f.txt', 'a\n')
     await place.write('.gitattributes', '* filter=e\n')
@@ -214,7 +214,7 @@ describe('git in a repository that runs something', () => {
     'git log -p --submodule=diff',
     'git diff --submodule=diff HEAD~2 HEAD~1',
     'git show --submodule=diff HEAD~1',
-  ])('is asked about where only the history knows of it: %s', async (command) => {
+  ])('needs a request if only the history has it: %s', async (command) => {
     await using place = await Place.make()
     place.git('.', 'commit', '-q', '--allow-empty', '-m', 'first')
     mkdirSync(place.folder.at('repo/sub'))
@@ -236,7 +236,7 @@ describe('git in a repository that runs something', () => {
     expect(place.strikes(command)).toBe(true)
   })
 
-  test('is asked about behind a link and `..`, as the kernel goes', async () => {
+  test('needs a request behind a link and `..`, resolved as the kernel does', async () => {
     await using place = await Place.make()
     await place.write('outer/inner/x', '')
     place.git('outer', 'init', '-q')
@@ -248,7 +248,7 @@ describe('git in a repository that runs something', () => {
     expect(place.strikes('git -C link/.. status')).toBe(true)
   })
 
-  test('is asked about where git is to go to a folder that does not exist yet', async () => {
+  test('needs a request if git would enter a folder that does not exist yet', async () => {
     await using place = await Place.make()
     const user: Rule[] = [{ effect: 'allow', type: 'command', match: 'git checkout *' }]
     expect(place.judge('git checkout other && git -C sub status', { user }).effect).toBe('ask')
@@ -267,7 +267,7 @@ describe('a grant for git', () => {
     return place
   }
 
-  test('does not cover what another repository runs', async () => {
+  test('does not cover programs that another repository runs', async () => {
     await using place = await withForeign()
     expect(place.judge('git add .', { session })).toEqual({ effect: 'allow' })
     expect(place.judge('cd sub && git add .', { session })).toEqual({
@@ -279,7 +279,7 @@ describe('a grant for git', () => {
     expect(place.strikes('cd sub && git add .')).toBe(true)
   })
 
-  test('does not cover what the next command on the line runs in a repository that was just added', async () => {
+  test('does not cover programs that the next command runs in a repository that was just added', async () => {
     await using place = await Place.make()
     await place.write('sub/.gitattributes', '* filter=e\n')
     await place.write('sub/f.txt', '1\n')
@@ -314,7 +314,7 @@ describe('a grant for git', () => {
     }
   })
 
-  test('covers what the own repository runs once the user was told of it', async () => {
+  test('covers programs of the own repository after the user was told about them', async () => {
     await using place = await Place.make()
     await place.write('.git/hooks/pre-commit', '#!/bin/sh\n')
     const asked = place.judge('git commit -m x')
@@ -330,13 +330,13 @@ describe('a grant for git', () => {
 })
 
 test.each(['git config edit', 'git config "$x"', 'git config --global edit', 'git config set a.b c'])(
-  'a git command that newer versions understand in another way is asked about: %s',
+  'a git command with another meaning in newer versions needs a request: %s',
   (command) => {
     expect(judge(command).effect).toBe('ask')
   },
 )
 
-test('a setting of git can be read', () => {
+test('a git setting can be read', () => {
   for (const command of ['git config user.name', 'git config --get-regexp alias', 'git config -l']) {
     expect(judge(command)).toEqual({ effect: 'allow' })
   }
@@ -350,7 +350,7 @@ describe('files of version managers', () => {
     ['rust-toolchain', 'nightly-2026-01-01\n'],
     ['.nvmrc', 'lts/*\n'],
     ['.python-version', '3.12.1\n3.11\n'],
-  ])('that name versions make no question: %s', async (name, text) => {
+  ])('that name versions need no request: %s', async (name, text) => {
     await using place = await Place.make()
     await place.write(name, text)
     expect(place.judge('node --version')).toEqual({ effect: 'allow' })
@@ -364,7 +364,7 @@ describe('files of version managers', () => {
     ['.mise.toml', '[hooks]\nenter = "./evil"\n'],
     ['rust-toolchain.toml', '[toolchain]\npath = "./evil"\n'],
     ['.ruby-version', '../../evil\n'],
-  ])('that name something else are asked about: %s, %s', async (name, text) => {
+  ])('that name something else need a request: %s, %s', async (name, text) => {
     await using place = await Place.make()
     await place.write(name, text)
     await place.write('sub/a.txt', '')

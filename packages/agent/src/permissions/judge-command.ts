@@ -11,8 +11,8 @@ import { versionFileProblem } from './shell/programs/version-files.ts'
 import { pathsOf, specialMatchesOf, startOf, textOf, withoutStart, type Word } from './shell/words/word.ts'
 
 /**
- * Judges a command line on its parsed form: every program in it, wherever it stands, and every file it names. It passes by itself if
- * all of it is known to read only, and else if rules allow each of its programs.
+ * Judges a parsed command line: every program in it, and every file it names. It is allowed if all of it is known to be
+ * read-only, or if rules allow each of its programs.
  */
 export function judgeCommand(command: string, place: { cwd: string; policy: Policy }): Judgement {
   const { cwd, policy } = place
@@ -30,7 +30,7 @@ export function judgeCommand(command: string, place: { cwd: string; policy: Poli
   ])
 }
 
-/** `git add . && git status`: the first command can link a repository that the second one then goes into. */
+/** `git add . && git status`: the first command can add a nested repository that the second one enters. */
 function judgeSequence(commands: readonly SimpleCommand[], { mode }: Policy): Judgement[] {
   const git = commands.filter(({ words, isInner }) => !isInner && isGit(textOf(words[0] as Word) ?? ''))
   if (mode === 'auto' || git.length < 2 || git.every(({ problem }) => problem === undefined)) return []
@@ -49,18 +49,18 @@ function judgeSimple(command: SimpleCommand, policy: Policy): Judgement {
   const problem = command.problem ?? (shellBuiltins.has(name) ? undefined : shimProblem(command, policy))
   const effect = effectOf(policy.rules, (rule) => matchCommand(rule, words))
   if (effect === 'deny') return { effect, reason: `A rule forbids \`${name}\`.` }
-  if (isInner) return effect === 'ask' ? { effect, reason: `A rule asks before \`${name}\` runs.` } : allowed
+  if (isInner) return effect === 'ask' ? { effect, reason: `A rule requires permission for \`${name}\`.` } : allowed
   if (problem !== undefined && policy.mode === 'plan') {
-    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${problem}.` }
+    return { effect: 'deny', reason: `Plan mode allows only commands that read. ${problem}.` }
   }
-  if (effect === 'ask') return { effect, reason: `A rule asks before \`${name}\` runs.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission for \`${name}\`.` }
   if (problem === undefined) return allowed
   const touched = judgeMentions(command, policy)
   if (touched.effect !== 'allow' || policy.mode === 'auto') return touched
   const repository = isGit(name) ? judgeRepositories(command, policy) : undefined
   if (effect === 'allow' && (repository === undefined || repository.isGranted)) return touched
   const reasons = [...(effect === 'allow' ? [] : [problem]), ...(repository ? [repository.problem] : [])]
-  // A grant does not cover what another repository runs.
+  // A grant does not cover programs that another repository runs.
   const grant = repository?.isForeign ? undefined : grantOf(words)
   return { effect: 'ask', reason: reasons.map((each) => `${each}.`).join(' '), ...(grant && { grant: [grant] }) }
 }
@@ -76,19 +76,25 @@ function shimProblem({ folders }: SimpleCommand, { home }: Policy): string | und
 interface RepositoryJudgement {
   /** What the repository may make git run. */
   problem: string
-  /** It is not the one of the working folder. */
+  /** It is not the repository of the working folder. */
   isForeign: boolean
-  /** The user knew of it: they allowed the command in this session, where the question named the problem, or trust the project. */
+  /**
+   * The user knew of it: they allowed the command in this session after a request that named the problem, or they trust
+   * the project.
+   */
   isGranted: boolean
 }
 
-/** A rule that allows a git command does not allow what a hostile repository makes of it: `cd vendor/x && git add .` runs filters. */
+/**
+ * A rule that allows a git command does not allow what a hostile repository makes of it: `cd vendor/x && git add .`
+ * runs filters.
+ */
 function judgeRepositories({ words, folders }: SimpleCommand, policy: Policy): RepositoryJudgement | undefined {
   const { rules, cwd } = policy
   const named = gitFoldersNamed(words.slice(1))
   const places = typeof named === 'string' ? named : gitFolders(named, folders)
   if (typeof places === 'string') {
-    return { problem: `It is not known which repository it uses: ${places}`, isForeign: true, isGranted: false }
+    return { problem: `The repository that it uses is unknown: ${places}`, isForeign: true, isGranted: false }
   }
   const own = gitFolderOf(cwd)
   const isInSession = effectOf({ ...noRules, session: rules.session }, (rule) => matchCommand(rule, words)) === 'allow'
@@ -106,7 +112,7 @@ function gitFolderOf(folder: string): string | undefined {
   return typeof found === 'object' ? found.own : undefined
 }
 
-/** A program that does more than read may do it to any file that it is told of. */
+/** A program that does more than read may change any file that it is given. */
 function judgeMentions({ words, folders }: SimpleCommand, policy: Policy): Judgement {
   const uses = words.slice(1).flatMap((word) =>
     [word, ...partsOf(word)].flatMap((part) =>
@@ -119,12 +125,15 @@ function judgeMentions({ words, folders }: SimpleCommand, policy: Policy): Judge
   )
   const controls = uses.filter(mayControl)
   return worst([
-    ...controls.map(({ shown }): Judgement => ({ effect: 'ask', reason: `${shown} decides what other programs run.` })),
+    ...controls.map(({ shown }): Judgement => ({
+      effect: 'ask',
+      reason: `${shown} controls what other programs run.`,
+    })),
     ...uses.map((use) => judgeRead(use, policy)),
   ])
 }
 
-/** What may be a path in an option: `--file=x`, `of=x`, `-fx`. */
+/** The parts of an option that may be a path: `--file=x`, `of=x`, `-fx`. */
 function partsOf(word: Word): Word[] {
   const start = startOf(word)
   const equals = start.indexOf('=') + 1
@@ -132,17 +141,16 @@ function partsOf(word: Word): Word[] {
 }
 
 function judgeUnreadable(objection: string, { mode, rules }: Policy): Judgement {
-  const reason = `It cannot be judged: ${objection}.`
-  if (mode === 'plan')
-    return { effect: 'deny', reason: `This is plan mode, where only commands that read are run. ${reason}` }
+  const reason = `It cannot be analyzed: ${objection}.`
+  if (mode === 'plan') return { effect: 'deny', reason: `Plan mode allows only commands that read. ${reason}` }
   const layers = [...rules.user, ...rules.project, ...rules.session]
   const mayBreakRule = layers.some(({ type, effect }) => type !== 'fetch' && type !== 'tool' && effect !== 'allow')
   return mode === 'auto' && !mayBreakRule ? allowed : { effect: 'ask', reason }
 }
 
 /**
- * The rule that lets a command pass from now on: with any further words where these cannot make something else of it, else
- * with exactly its own. Undefined where it has words that are not known.
+ * The rule that allows a command from now on: with any further words if they cannot change its effect, else with
+ * exactly its own words. Undefined if it has unknown words.
  */
 function grantOf(words: readonly Word[]): (Rule & { type: 'command' }) | undefined {
   const texts: string[] = []
@@ -156,11 +164,11 @@ function grantOf(words: readonly Word[]): (Rule & { type: 'command' }) | undefin
   return texts.at(-1) === '*' ? undefined : { effect: 'allow', type: 'command', match: texts }
 }
 
-/** How many of the first words say all that matters. */
+/** How many of the first words determine the effect. */
 function openPrefix([program = '', command = '']: readonly string[]): number | undefined {
   if (program === 'git' && harmlessGit.has(command)) return 2
   return program === 'mkdir' || program === 'touch' ? 1 : undefined
 }
 
-/** None of their options runs another program. Test runners, build tools and package managers all have one that does. */
+/** No option of these runs another program. Test runners, build tools and package managers all have one that does. */
 const harmlessGit = new Set(['add', 'commit', 'checkout', 'switch', 'restore', 'stash', 'tag', 'mv', 'rm'])

@@ -5,32 +5,32 @@ import { allowed, editableFolders, type Judgement, type Policy } from './policy.
 import { effectOf, matchPath, type Rule } from './rules.ts'
 import { PlaceList } from './paths/place-list.ts'
 
-/** Reading is free but for secrets and for what the rules say. */
+/** Reading is allowed except for secrets, unless rules say otherwise. */
 export function judgeRead(use: PathUse, policy: Policy): Judgement {
   const { shown } = use
   const effect = effectOf(policy.rules, (rule) => matchPath(rule, { ...use, type: 'read' }, policy))
-  if (effect === 'deny') return { effect, reason: `A rule forbids to read ${shown}.` }
-  if (effect === 'ask') return { effect, reason: `A rule asks before ${shown} is read.` }
+  if (effect === 'deny') return { effect, reason: `A rule forbids reading ${shown}.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission to read ${shown}.` }
   if (effect === 'allow' || !isSecret(use, policy)) return allowed
-  const reason = use.isRecursive ? `${shown} holds files with secrets.` : `${shown} may hold a secret.`
+  const reason = use.isRecursive ? `${shown} contains files with secrets.` : `${shown} may contain a secret.`
   return { effect: 'ask', reason, ...grantFor('read', use) }
 }
 
 export function judgeWrite(use: PathUse, policy: Policy): Judgement {
   const { shown } = use
   const effect = effectOf(policy.rules, (rule) => matchPath(rule, { ...use, type: 'write' }, policy))
-  if (effect === 'deny') return { effect, reason: `A rule forbids to write ${shown}.` }
-  if (policy.mode === 'plan') return { effect: 'deny', reason: `This is plan mode: ${shown} is not written.` }
-  if (mayControl(use)) return { effect: 'ask', reason: `${shown} decides what other programs run.` }
-  if (effect === 'ask') return { effect, reason: `A rule asks before ${shown} is written.` }
+  if (effect === 'deny') return { effect, reason: `A rule forbids writing ${shown}.` }
+  if (policy.mode === 'plan') return { effect: 'deny', reason: `Plan mode is on: ${shown} is not written.` }
+  if (mayControl(use)) return { effect: 'ask', reason: `${shown} controls what other programs run.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission to write ${shown}.` }
   if (effect === 'allow' || policy.mode === 'auto') return allowed
   const home = editableFolders(policy).find((folder) => staysWithin(use, folder))
   if (home && policy.mode === 'accept-edits') return allowed
-  // Within the working folder it is edits that are granted, elsewhere this one file.
+  // Within the working folder the grant covers edits, elsewhere this one file.
   const grant = home
     ? { grant: [{ effect: 'allow', type: 'write', match: pathOf(home) } satisfies Rule] }
     : grantFor('write', use)
-  return { effect: 'ask', reason: `${shown} would be written.`, ...grant }
+  return { effect: 'ask', reason: `It writes ${shown}.`, ...grant }
 }
 
 export function mayControl({ written, real }: PathUse): boolean {
@@ -42,7 +42,7 @@ function isSecret({ written, real, isRecursive }: PathUse, { home }: Policy): bo
   return isRecursive && (holdsSecrets(written, exactPath(home)) || holdsSecrets(real, exactPath(home)))
 }
 
-/** Only one certain file can be granted. */
+/** Only one exact file can be granted. */
 function grantFor(type: 'read' | 'write', use: PathUse): { grant?: Rule[] } {
   const path = pathOf(use.real)
   return staysWithin(use, use.real) && !/[*?]/.test(path) ? { grant: [{ effect: 'allow', type, match: path }] } : {}
@@ -53,8 +53,8 @@ function pathOf(pattern: PathUse['real']): string {
 }
 
 /**
- * Files that make other programs run something: whoever writes them acts later and elsewhere. Writing one is asked for in every
- * mode, whatever the rules allow, and also where the file does not exist yet.
+ * Control files make other programs run something, so a write to one acts later and elsewhere. Writing one requires a
+ * request in every mode, whatever the rules allow, and also if the file does not exist yet.
  */
 const controlPlaces = new PlaceList(
   [
@@ -64,7 +64,7 @@ const controlPlaces = new PlaceList(
     '**/.gitmodules',
     '**/.config/git',
     '**/.husky',
-    // Our own settings, and those of other agents and editors, which start servers and tasks.
+    // Our settings, and those of other agents and editors, which start servers and tasks.
     '**/.tapetree',
     '**/.mcp.json',
     '**/.claude',
@@ -74,11 +74,11 @@ const controlPlaces = new PlaceList(
     '**/.vscode',
     '**/.idea',
     '**/.devcontainer',
-    // They run with the secrets of the repository when somebody pushes.
+    // CI runs them with the secrets of the repository on each push.
     '**/.github/workflows',
     '**/.gitlab-ci.yml',
     '**/.circleci',
-    // Package managers take their registry, their shell and their hooks from here.
+    // Package managers read their registry, shell and hooks from here.
     '**/.npmrc',
     '**/.yarnrc',
     '**/.yarnrc.yml',
@@ -100,7 +100,7 @@ const controlPlaces = new PlaceList(
     '**/.kshrc',
     '**/.inputrc',
     '**/.config/fish',
-    // What logs in, starts at boot or runs by the clock.
+    // Login, boot and scheduled tasks.
     '**/.ssh',
     '**/.config/autostart',
     '**/.config/systemd',

@@ -4,10 +4,10 @@ import { z } from 'zod'
 const exitPlanName = 'exit_plan'
 
 const accept = { label: 'Accept', description: 'Leave plan mode and carry the plan out.' }
-const change = { label: 'Change', description: 'Go on planning. Say what should be different.' }
+const change = { label: 'Change', description: 'Keep planning. Say what should be different.' }
 const refuse = { label: 'Refuse', description: 'Do not do this.' }
 
-/** Ends mode `plan`: the user accepts, changes or refuses what the model would do. */
+/** Ends mode `plan`: the user accepts, changes or refuses the plan. */
 export function exitPlanTool(options: { onAccepted: () => void | Promise<void> }): Tool {
   return defineTool({
     name: exitPlanName,
@@ -19,7 +19,7 @@ export function exitPlanTool(options: { onAccepted: () => void | Promise<void> }
     schema: z.strictObject({ plan: z.string().min(1).describe('The whole plan, as Markdown.') }),
     readOnly: true,
     replay: 'safe',
-    // The user may take as long as they like.
+    // The user may take any time to answer.
     deadlineMs: Infinity,
     access: () => [{ type: 'ask' }],
     run: async ({ plan }, context): Promise<ToolOutput> => {
@@ -37,13 +37,14 @@ export function exitPlanTool(options: { onAccepted: () => void | Promise<void> }
 }
 
 /**
- * How much happens without asking. Deny rules, ask rules and control files hold in every mode for file tools and for the paths that a
- * command names; what a program that was allowed does by itself, no mode holds back.
+ * How much is allowed without a request. Deny rules, ask rules and control files apply in every mode, to file tools and
+ * to the paths that a command names. No mode restricts what an allowed program does by itself.
  *
- * - `ask`: whatever only reads passes; the rest is asked unless a rule allows it.
- * - `accept-edits`: writing files in the working folder passes too.
- * - `plan`: only what reads; the rest is refused, also what a rule allows, until the user has accepted a plan.
- * - `auto`: everything passes. A command that cannot be read to its end is still asked if there are rules that it might break.
+ * - `ask`: allows everything that only reads; the rest requires a request unless a rule allows it.
+ * - `accept-edits`: also allows writing files in the working folder.
+ * - `plan`: allows only reading; denies the rest, even if a rule allows it, until the user has accepted a plan.
+ * - `auto`: allows everything. A command that cannot be analyzed completely still requires a request if it might break
+ * a rule.
  */
 export const permissionModes = ['ask', 'accept-edits', 'plan', 'auto'] as const
 export type PermissionMode = (typeof permissionModes)[number]
@@ -59,7 +60,7 @@ export function narrowest(first: PermissionMode, ...others: readonly PermissionM
   return others.reduce((narrow, mode) => (isWider(narrow, mode) ? mode : narrow), first)
 }
 
-/** The tools that the model is offered. The tool that ends planning is there only while there is a plan to make. */
+/** The tools that the model is offered. The tool that ends planning is offered only in mode `plan`. */
 export function toolsFor(mode: PermissionMode, tools: readonly Tool[]): Tool[] {
   return tools.filter((tool) => (mode === 'plan' ? tool.readOnly : tool.name !== exitPlanName))
 }

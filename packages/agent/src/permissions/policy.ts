@@ -3,26 +3,29 @@ import { realPath } from './paths/real-path.ts'
 import type { PermissionMode } from './modes.ts'
 import type { Rule, RuleLayers } from './rules.ts'
 
-/** What a gate judges by. */
+/** The policy of a gate. */
 export interface Policy {
   readonly mode: PermissionMode
   readonly rules: RuleLayers
   /** The working folder, absolute. */
   readonly cwd: string
   readonly home: string
-  /** Further folders in which mode `accept-edits` lets files be written. */
+  /** Additional folders in which mode `accept-edits` may write. */
   readonly folders?: readonly string[]
 }
 
 export type Judgement =
   | { effect: 'allow' }
-  /** The grant is what it would take for this not to be asked again; absent where it always is. */
+  /** The grant prevents further requests for this call. Absent if the call always requires a request. */
   | { effect: 'ask'; reason: string; grant?: readonly Rule[] }
   | { effect: 'deny'; reason: string }
 
 export const allowed: Judgement = { effect: 'allow' }
 
-/** Deny, else ask, else allow. What is asked for several reasons is granted for all of them or not at all. */
+/**
+ * The strictest judgement: deny, then ask, then allow. If there are several reasons to ask, the grant covers all of
+ * them or is absent.
+ */
 export function worst(judgements: readonly Judgement[]): Judgement {
   const denied = judgements.find(({ effect }) => effect === 'deny')
   if (denied) return denied
@@ -33,7 +36,7 @@ export function worst(judgements: readonly Judgement[]): Judgement {
   return { effect: 'ask', reason, ...(grants.length === asked.length && { grant: grants.flat() }) }
 }
 
-/** The folders in which files may be written in mode `accept-edits`, where they really are. */
+/** The real paths of the folders in which mode `accept-edits` may write. */
 export function editableFolders({ cwd, folders = [] }: Policy): ReturnType<typeof exactPath>[] {
   return [cwd, ...folders].map((folder) => exactPath(realPath(folder)))
 }

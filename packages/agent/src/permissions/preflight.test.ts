@@ -13,13 +13,13 @@ import { PermissionGate, type GatePolicy } from './gate.ts'
 type Call = { tool: 'edit' | 'write' | 'fetch'; input: Record<string, unknown> }
 
 interface Outcome {
-  /** Whether the user was asked, and said yes. */
+  /** Whether the user was asked and allowed it. */
   isAsked: boolean
   isError: boolean
   text: string
 }
 
-/** One call of the model, in a folder where the user allows everything that they are asked. */
+/** One call of the model, by a user who allows every request. */
 async function outcomeOf(folder: TestFolder, call: Call, policy: Partial<GatePolicy> = {}): Promise<Outcome> {
   const agent = await TestAgent.open({
     model: scriptedModel(script().toolCall('a', call.tool, call.input).step().text('Done.')),
@@ -50,7 +50,7 @@ async function resultOf(session: Session): Promise<{ isError: boolean; text: str
     const { content, isError = false } = block.toolResult
     return { isError, text: typeof content === 'string' ? content : '' }
   }
-  throw new Error('There is no result.')
+  throw new Error('The call has no result.')
 }
 
 const edit = (path: string, oldText: string, newText = 'new'): Call => ({
@@ -61,7 +61,7 @@ const write = (path: string): Call => ({ tool: 'write', input: { path, content: 
 
 test.each([
   ['an edit whose old text is not in the file', edit('a', 'nowhere'), 'a was not changed.'],
-  ['an edit whose old text is there twice', edit('twice', 'x'), 'twice was not changed.'],
+  ['an edit whose old text occurs twice', edit('twice', 'x'), 'twice was not changed.'],
   ['an edit that changes nothing', edit('a', 'one', 'one'), 'oldText and newText are the same'],
   ['an edit of a file that does not exist', edit('b', 'one'), 'b'],
   ['an edit of a binary file', edit('binary', 'one'), 'binary is not valid UTF-8'],
@@ -73,7 +73,7 @@ test.each([
     { tool: 'fetch', input: { url: 'http://127.0.0.1:9/' } } satisfies Call,
     'private network',
   ],
-])('%s fails without a question to the user', async (_name, call, problem) => {
+])('%s fails without a request to the user', async (_name, call, problem) => {
   await using folder = await TestFolder.make({
     a: 'one\n',
     twice: 'x\nx\n',
@@ -85,27 +85,27 @@ test.each([
   expect(text).toContain(problem)
 })
 
-test('an edit that can be made is still asked about, and made', async () => {
+test('a valid edit still requires a request, and is then made', async () => {
   await using folder = await TestFolder.make({ a: 'one\n' })
   expect(await outcomeOf(folder, edit('a', 'one'))).toMatchObject({ isAsked: true, isError: false })
   expect(await folder.read('a')).toBe('new\n')
   expect(await outcomeOf(folder, write('deep/down/b'))).toMatchObject({ isAsked: true, isError: false })
 })
 
-test('nothing is told about a file that may not be read without asking: the question comes first', async () => {
+test('for a file that requires a request to read, the request comes before any information about it', async () => {
   await using folder = await TestFolder.make({ '.env': 'TOKEN=abc\n' })
   const refused = await outcomeOf(folder, edit('.env', 'TOKEN=xyz'))
   expect(refused).toMatchObject({ isAsked: true, isError: true })
 })
 
-test('a rule that forbids a call counts before anything is said about the call', async () => {
+test('a deny rule applies before anything is reported about the call', async () => {
   await using folder = await TestFolder.make({ a: 'one\n' })
   const rules: GatePolicy['rules'] = { user: [{ effect: 'deny', type: 'tool', match: 'edit' }] }
   const { text } = await outcomeOf(folder, edit('a', 'nowhere'), { rules })
   expect(text).toBe('A rule forbids the tool edit.')
 })
 
-test('a preview makes no folders', async () => {
+test('a preview creates no folders', async () => {
   await using folder = await TestFolder.make({ a: 'one\n' })
   await outcomeOf(folder, write('a/b'))
   const rejected: GatePolicy['rules'] = { user: [{ effect: 'deny', type: 'write', match: 'new/**' }] }
@@ -113,7 +113,7 @@ test('a preview makes no folders', async () => {
   await expect(folder.read('new/b')).rejects.toThrow('ENOENT')
 })
 
-test('whatever a random call asks for, a user who says yes gets what they allowed', { timeout: 60_000 }, async () => {
+test('after a user allows a random call, it does exactly what the request showed', { timeout: 60_000 }, async () => {
   const path = fc.constantFrom(
     'a',
     'twice',

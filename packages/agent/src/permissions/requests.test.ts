@@ -5,7 +5,7 @@ import { Requests } from './requests.ts'
 
 const question = { runId: 'run', tool: 'bash', title: 'May it run?', input: {}, options: [] }
 
-test('a question that was answered leaves nobody listening to the signal it was asked under', async () => {
+test('an answered request leaves no listener on its signal', async () => {
   await using session = await memoryStore().create()
   const requests = new Requests(session)
   const { signal } = new AbortController()
@@ -18,7 +18,7 @@ test('a question that was answered leaves nobody listening to the signal it was 
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
-test('who was first is remembered of the last thousand questions', async () => {
+test('the first answer of the last thousand requests is remembered', async () => {
   await using session = await memoryStore().create()
   const requests = new Requests(session)
   const ids = Array.from({ length: 1001 }, (_, index) => `request-${index}`)
@@ -33,7 +33,7 @@ test('who was first is remembered of the last thousand questions', async () => {
   })
 })
 
-test('an answer given after a restart, before the call asks again, is the answer to that call and to no other', async () => {
+test('an answer after a restart, before the call asks again, answers that call and no other', async () => {
   await using session = await memoryStore().create()
   const waiting = { ...question, callId: 'a', requestId: 'asked-before' }
   await session.append({ type: 'permission_request', permissionRequest: waiting })
@@ -47,7 +47,7 @@ test('an answer given after a restart, before the call asks again, is the answer
   expect(await other).toMatchObject({ outcome: 'rejected' })
 })
 
-test('a call that asks again while the answer is on its way to the disk gets that answer', async () => {
+test('a call that asks again while the answer is being written gets that answer', async () => {
   await using session = await memoryStore().create()
   const waiting = { ...question, callId: 'a', requestId: 'asked-before' }
   await session.append({ type: 'permission_request', permissionRequest: waiting })
@@ -62,7 +62,7 @@ test('a call that asks again while the answer is on its way to the disk gets tha
   expect(await later).toMatchObject({ outcome: 'rejected' })
 })
 
-test('an answer that comes while the first one is on its way to the disk is told who was first', async () => {
+test('a second answer while the first is being written is told who was first', async () => {
   await using session = await memoryStore().create()
   await session.append({ type: 'permission_request', permissionRequest: { ...question, requestId: 'asked' } })
   const requests = new Requests(session)
@@ -74,7 +74,7 @@ test('an answer that comes while the first one is on its way to the disk is told
   expect(await first).toEqual({ type: 'taken' })
 })
 
-test('a question that was withdrawn while nobody waited answers nothing later', async () => {
+test('a request that was withdrawn without a waiting call answers nothing later', async () => {
   await using session = await memoryStore().create()
   const waiting = { ...question, callId: 'a', requestId: 'asked-before' }
   await session.append({ type: 'permission_request', permissionRequest: waiting })

@@ -11,28 +11,28 @@ import { SessionSuspended, type Answer, type Question } from '../tools/tool.ts'
 export type PermissionRequest = PermissionRequestRecord['permissionRequest']
 export type PermissionResult = PermissionResultRecord['permissionResult']
 
-/** An option that, once chosen, leaves something in force. It is kept with the question, so that a restart does not lose it. */
+/** An option with a grant. The grant is stored with the request, so that it survives a restart. */
 export interface RequestOption extends PermissionOption {
   grant?: Record<string, unknown>
 }
 
-/** What a client says. What stays in force is decided by the question and not by who answers it. */
+/** The answer of a client. The request, not the client, determines the grant. */
 export type RequestAnswer = Omit<PermissionResult, 'grant'>
 
-/** How an answer was taken: the first one counts, and whoever comes later is told who was first. */
+/** Whether an answer was accepted. The first answer wins; later ones are told who was first. */
 export type Answered = { type: 'taken' } | { type: 'too-late'; by: PermissionResult | undefined }
 
 /**
- * Questions to the user, kept in the log: several may wait, any client may answer, and a question asked before a restart is the
- * same question after it.
+ * Requests to the user, stored in the log. Several may be pending, any client may answer, and a request survives a
+ * restart.
  */
 export class Requests {
   #session: Session
   readonly #waiting = new Map<string, (result: PermissionResult) => void>()
   readonly #results = new Map<string, PermissionResult>()
-  /** Questions that were answered while nobody waited: asked before a restart, and answered before their call asks again. */
+  /** Requests that were answered before their call asked again after a restart. */
   readonly #early = new Map<string, PermissionRequest>()
-  /** Answers on their way to the disk: for everybody else the question is answered already. */
+  /** Answers that are being written: for other clients the request is already answered. */
   readonly #taken = new Map<string, { request: PermissionRequest; over: Promise<void> }>()
   #stop: () => void
 
@@ -41,7 +41,7 @@ export class Requests {
     this.#stop = this.#follow(session)
   }
 
-  /** Goes on through another handle on the same session, before the one that it has is closed. */
+  /** Switches to another handle of the same session, before the current one is closed. */
   moveTo(session: Session): void {
     this.#stop()
     this.#session = session
@@ -52,33 +52,33 @@ export class Requests {
     return this.#session.pendingPermissions.filter(({ requestId }) => !this.#taken.has(requestId))
   }
 
-  /** Whether a question about this call waits for its answer, or has one that the call has not taken yet. */
+  /** Whether a request for this call is pending, or has an answer that the call has not received yet. */
   hasAsked(call: Pick<PermissionRequest, 'callId' | 'tool'>): boolean {
     return [...this.#session.pendingPermissions, ...this.#early.values()].some((each) => isSameCall(each, call))
   }
 
-  /** What answers have left in force, oldest first. */
+  /** The grants in force, oldest first. */
   get grants(): readonly Record<string, unknown>[] {
     return this.#session.grants
   }
 
   /**
-   * Waits for the answer. A question about the same call that still waits is the same question: there is no second record. When
-   * the signal is aborted the question is withdrawn, unless its run is left to be resumed.
+   * Waits for the answer. A pending request for the same call is reused: there is no second record. When the signal is
+   * aborted, the request is withdrawn, unless the session is suspended.
    */
   async ask(request: Omit<PermissionRequest, 'requestId'>, signal: AbortSignal): Promise<PermissionResult> {
     signal.throwIfAborted()
     const early = this.#takeEarly(request)
     if (early) return early
-    // One whose answer is on its way to the disk is the same question too.
+    // A request whose answer is being written is reused too.
     const known = this.#session.pendingPermissions.find((each) => isSameCall(each, request))
     const requestId = known?.requestId ?? newId()
     const { promise, resolve, reject } = Promise.withResolvers<PermissionResult>()
-    // The append below may take a while, and nobody listens to this promise before it is done.
+    // The append below may take a while, and this promise has no other handler until then.
     promise.catch(() => undefined)
     this.#waiting.set(requestId, resolve)
     const withdraw = (): void => {
-      // Whether it still waits or was answered in time, whoever asked is gone.
+      // The caller is gone, whether the request is pending or was answered in time.
       const isWithdrawn = !(signal.reason instanceof SessionSuspended)
       if (isWithdrawn) void this.answer({ requestId, outcome: 'cancelled' }).catch(() => undefined)
       reject(signal.reason as Error)
@@ -91,17 +91,17 @@ export class Requests {
       return await promise
     } finally {
       signal.removeEventListener('abort', withdraw)
-      // A resumed run may ask the same question again before this one is over.
+      // A resumed run may send the same request again before this one settles.
       if (this.#waiting.get(requestId) === resolve) this.#waiting.delete(requestId)
     }
   }
 
-  /** Takes an answer. One that names an option means what that option means. */
+  /** Accepts an answer. An option id stands for the outcome and grant of that option. */
   async answer(answer: RequestAnswer, cause?: Cause): Promise<Answered> {
     const { requestId } = answer
     const request = this.pending.find((each) => each.requestId === requestId)
     if (!request) {
-      // Who was first is known when that answer is durable.
+      // The first answer is known when it is durable.
       await this.#taken.get(requestId)?.over
       return { type: 'too-late', by: this.#results.get(requestId) }
     }
@@ -141,7 +141,7 @@ export class Requests {
     }
   }
 
-  /** The answer that this very question already has; it is given once. */
+  /** The answer that this request already has; it is used once. */
   #takeEarly(request: Omit<PermissionRequest, 'requestId'>): PermissionResult | undefined {
     for (const [requestId, early] of this.#early) {
       if (!isSameCall(early, request) || JSON.stringify(early.input) !== JSON.stringify(request.input)) continue
@@ -152,7 +152,7 @@ export class Requests {
   }
 }
 
-/** Of how many questions it is remembered who answered first. */
+/** For how many requests the first answer is remembered. */
 const maxRemembered = 1000
 
 function isSameCall(
@@ -169,7 +169,7 @@ function completed(
   const said = { requestId, ...(text !== undefined && { text }), ...(clientId !== undefined && { clientId }) }
   if (optionId === undefined) return { ...said, outcome }
   const option: RequestOption | undefined = request.options.find((each) => each.optionId === optionId)
-  if (!option) throw new TypeError(`Question ${requestId} has no option ${optionId}.`)
+  if (!option) throw new TypeError(`Request ${requestId} has no option ${optionId}.`)
   const { kind, grant } = option
   if (kind === 'reject_once' || kind === 'reject_always') return { ...said, outcome: 'rejected', optionId }
   return { ...said, outcome: 'allowed', optionId, ...(kind === 'allow_always' && grant && { grant }) }
@@ -177,7 +177,7 @@ function completed(
 
 type Request = Omit<PermissionRequest, 'requestId'>
 
-/** Puts a question as a record, and turns the result into an answer. `ask` gives nothing where the question was withdrawn. */
+/** Sends a question as a permission request and converts the result to an answer. Undefined if it is withdrawn. */
 export async function askUser(
   { question, options }: Question,
   asker: Omit<Request, 'title' | 'options'>,

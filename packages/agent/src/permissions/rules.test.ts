@@ -18,8 +18,8 @@ import { anything, literal } from './shell/words/word.ts'
 const tool = (effect: Effect): Rule => ({ effect, type: 'tool', match: 'x' })
 const always = (): 'yes' => 'yes'
 
-describe('rules of several layers', () => {
-  test('deny wins over ask and ask over allow, in whatever order and layer they stand', () => {
+describe('rules in several layers', () => {
+  test('deny wins over ask and ask over allow, in any order and layer', () => {
     const layers = (user: Effect[], project: Effect[], session: Effect[]): Effect | undefined =>
       effectOf(
         { user: user.map(tool), project: project.map(tool), session: session.map(tool), trustsProject: true },
@@ -34,7 +34,7 @@ describe('rules of several layers', () => {
     expect(layers([], [], [])).toBeUndefined()
   })
 
-  test('what a project allows counts only where the user trusts it, what it asks or denies always', () => {
+  test('allow rules of a project count only if the user trusts it; ask and deny rules always count', () => {
     const project = (effect: Effect, trustsProject: boolean): Effect | undefined =>
       effectOf({ ...noRules, project: [tool(effect)], trustsProject }, always)
     expect(project('allow', false)).toBeUndefined()
@@ -43,14 +43,14 @@ describe('rules of several layers', () => {
     expect(project('deny', false)).toBe('deny')
   })
 
-  test('a project that is trusted never widens what the user asks or denies', () => {
+  test('a trusted project never widens ask and deny rules of the user', () => {
     for (const effect of ['ask', 'deny'] as const) {
       const layers = { ...noRules, user: [tool(effect)], project: [tool('allow')], trustsProject: true }
       expect(effectOf(layers, always)).toBe(effect)
     }
   })
 
-  test('a deny that only may be meant asks, an allow that only may be meant does nothing', () => {
+  test('a deny rule that may match asks, an allow rule that may match does nothing', () => {
     expect(effectOf({ ...noRules, user: [tool('deny')] }, () => 'maybe')).toBe('ask')
     expect(effectOf({ ...noRules, user: [tool('ask')] }, () => 'maybe')).toBe('ask')
     expect(effectOf({ ...noRules, user: [tool('allow')] }, () => 'maybe')).toBeUndefined()
@@ -64,7 +64,7 @@ describe('a rule for commands', () => {
       words.map((word) => (word === undefined ? anything : literal(word))),
     )
 
-  test('that allows means exactly these words, or any that begin so', () => {
+  test('that allows matches exactly these words, or any continuation with `*`', () => {
     expect(matched('allow', 'npm run test', 'npm', 'run', 'test')).toBe('yes')
     expect(matched('allow', 'npm run test', 'npm', 'run', 'test', '--fix')).toBe('no')
     expect(matched('allow', 'npm run test', 'npm', 'run', 'test2')).toBe('no')
@@ -75,7 +75,7 @@ describe('a rule for commands', () => {
     expect(matched('allow', 'git log *', 'git', undefined)).toBe('no')
   })
 
-  test('that denies means these words in this order, whatever stands between and behind them', () => {
+  test('that denies matches these words in this order, with any words between and after them', () => {
     expect(matched('deny', 'git push', 'git', '-C', '/x', 'push', '--force')).toBe('yes')
     expect(matched('deny', 'git push', '/usr/bin/git', 'push')).toBe('yes')
     expect(matched('deny', 'git push *', 'git', 'push')).toBe('yes')
@@ -90,7 +90,7 @@ describe('a rule for paths', () => {
   const matched = (effect: Effect, match: string, path: string): string =>
     matchPath({ effect, type: 'write', match }, { ...usePath(path), type: 'write' }, place)
 
-  test('means a place and what is below it, and no neighbour that is called alike', () => {
+  test('matches a path and everything below it, but no sibling with a similar name', () => {
     expect(matched('allow', './src', '/repo/src')).toBe('yes')
     expect(matched('allow', './src', '/repo/src/deep/a.ts')).toBe('yes')
     expect(matched('allow', './src', '/repo/src-evil/a.ts')).toBe('no')
@@ -99,11 +99,11 @@ describe('a rule for paths', () => {
     expect(matched('deny', '**/secret', '/anywhere/at/all/secret/x')).toBe('yes')
   })
 
-  test('does not follow dots out of its place', () => {
+  test('does not follow `..` out of its folder', () => {
     expect(matched('allow', './src', '/repo/src/../../etc/x')).toBe('no')
   })
 
-  test('for writing says nothing on reading', () => {
+  test('for writing does not cover reading', () => {
     const rule: Rule = { effect: 'allow', type: 'write', match: '/repo' }
     expect(matchPath(rule, { ...usePath('/repo/a'), type: 'read' }, place)).toBe('no')
   })
@@ -120,7 +120,7 @@ describe('a rule for paths', () => {
   })
 })
 
-test('a rule for hosts means one host, those below it or all', () => {
+test('a rule for hosts matches one host, its subdomains or all hosts', () => {
   const matched = (match: string, host: string): string => matchHost({ effect: 'allow', type: 'fetch', match }, host)
   expect(matched('example.org', 'example.org')).toBe('yes')
   expect(matched('example.org', 'evil-example.org')).toBe('no')
@@ -130,14 +130,14 @@ test('a rule for hosts means one host, those below it or all', () => {
   expect(matched('*', 'anything.net')).toBe('yes')
 })
 
-test('a rule for tools means one name, or all that begin so', () => {
+test('a rule for tools matches one name, or all names with a prefix', () => {
   const matched = (match: string, name: string): string => matchTool({ effect: 'allow', type: 'tool', match }, name)
   expect(matched('server__read', 'server__read')).toBe('yes')
   expect(matched('server__read', 'server__read_all')).toBe('no')
   expect(matched('server__*', 'server__read_all')).toBe('yes')
 })
 
-test('a rule that cannot be meant is refused', () => {
+test('a rule that cannot match is rejected', () => {
   const refused = [
     { effect: 'allow', type: 'read', match: 'relative' },
     { effect: 'allow', type: 'read', match: '' },

@@ -6,22 +6,24 @@ import { realPath } from './paths/real-path.ts'
 import { textOf, type Word } from './shell/words/word.ts'
 
 /**
- * What may happen without asking, what is asked, and what never happens. A rule says what it is about:
+ * What is allowed without a request, what requires a request, and what is denied. The kinds of rules:
  *
- * - `command`: a program and its first words, as the shell would pass them: `npm run test` means exactly that, `git log *` any call
- *   that begins so. A list of words does the same for words with blanks in them. A rule that asks or denies means any call with these
- *   words in this order, whatever stands between and behind them, so that `git push` also means `git -C /repo push --force`.
- * - `read`, `write`: a place and everything below it: `/repo/src`, `~/notes`, `./src` (in the working folder), with `*` and `?`
- *   within a name and `**` for any number of folders. Links are followed first; `/repo` never means `/repo-evil`.
- * - `fetch`: a host, `*.example.com` for the hosts below it, `*` for all.
- * - `tool`: a tool that only has a name, with `*` at its end for all that begin so.
+ * - `command`: a program and its first words, as the shell would pass them: `npm run test` matches exactly that, `git
+ * log *` any call that begins so. A list of words does the same for words with blanks. An ask or deny rule matches any
+ * call with these words in this order, with any words between and after them, so that `git push` also matches `git -C
+ * /repo push --force`.
+ * - `read`, `write`: a path and everything below it: `/repo/src`, `~/notes`, `./src` (in the working folder), with `*`
+ * and `?` within a name and `**` for any number of folders. Links are resolved first; `/repo` never matches
+ * `/repo-evil`.
+ * - `fetch`: a host, `*.example.com` for its subdomains, `*` for all.
+ * - `tool`: the name of a tool, with `*` at its end for all names with that prefix.
  */
 export type Rule = z.output<typeof ruleSchema>
 export type Effect = Rule['effect']
 
 const effect = z.enum(['allow', 'ask', 'deny'])
 const words = z.union([z.string().trim().min(1), z.array(z.string()).min(1)])
-const place = z.string().regex(/^(?:\/|~\/|\.\/|\*\*\/)|^[~.]$/, 'A place begins with /, ~/, ./ or **/.')
+const place = z.string().regex(/^(?:\/|~\/|\.\/|\*\*\/)|^[~.]$/, 'A path pattern must begin with /, ~/, ./ or **/.')
 
 export const ruleSchema = z.discriminatedUnion('type', [
   z.strictObject({ effect, type: z.literal('command'), match: words }),
@@ -31,8 +33,8 @@ export const ruleSchema = z.discriminatedUnion('type', [
 ])
 
 /**
- * Rules by where they come from. A project can ask and deny; what it allows counts only where the user said that they trust it.
- * `session` holds what the user allowed while it ran.
+ * Rules by source. A project can ask and deny; its allow rules count only if the user trusts it. `session` has the
+ * grants of the user in this session.
  */
 export interface RuleLayers {
   readonly user: readonly Rule[]
@@ -43,12 +45,12 @@ export interface RuleLayers {
 
 export const noRules: RuleLayers = { user: [], project: [], session: [], trustsProject: false }
 
-/** `maybe`: it depends on what is not known before the command runs. */
+/** `maybe`: it depends on something that is unknown before the command runs. */
 type Match = 'yes' | 'maybe' | 'no'
 
 /**
- * What the rules say, if anything. Deny wins over ask and ask over allow, in whatever order and layer they stand. Where a deny
- * only may be meant, the answer is to ask.
+ * The effect of the rules, if any matches. Deny wins over ask and ask over allow, in any order and layer. A deny rule
+ * that may match asks.
  */
 export function effectOf(layers: RuleLayers, match: (rule: Rule) => Match): Effect | undefined {
   const { user, project, session, trustsProject } = layers
@@ -73,7 +75,7 @@ export function matchCommand(rule: Rule, call: readonly Word[]): Match {
   return isStart && (isOpen || texts.length === start.length) ? 'yes' : 'no'
 }
 
-/** Whether the words are among the others in their order. A text that is not known may be any of them. */
+/** Whether the words occur in the others in this order. Unknown text may be any of them. */
 function occursIn([program, ...rest]: readonly string[], [name, ...others]: readonly (string | undefined)[]): Match {
   if (program !== undefined && name !== program && name?.replace(/^.*\//, '') !== program) return 'no'
   let found = rest
@@ -82,7 +84,7 @@ function occursIn([program, ...rest]: readonly string[], [name, ...others]: read
   return others.includes(undefined) ? 'maybe' : 'no'
 }
 
-/** Where `./` and `~/` in a rule begin. */
+/** The base of `./` and `~/` in a rule. */
 export interface RulePlace {
   readonly cwd: string
   readonly home: string
@@ -96,7 +98,7 @@ export function matchPath(rule: Rule, use: PathUse & { type: 'read' | 'write' },
   return places.some((each) => mayReachInto(use, each)) ? 'maybe' : 'no'
 }
 
-/** The place as it is written, and where its first, certain part leads. */
+/** The pattern as written, and with its exact prefix resolved. */
 function placesOf(match: string, { cwd, home }: RulePlace): PathPattern[] {
   if (match.startsWith('**/')) return [parsePathPattern(match)]
   const path = match.startsWith('~') ? home + match.slice(1) : resolve(cwd, match)

@@ -8,12 +8,12 @@ export interface SessionModeOptions {
 }
 
 /**
- * The permission mode of one session: the mode in its log. A wider mode counts once its record is durable, a narrower one at once, so
- * no crash leaves a mode that is wider than the one the user last saw.
+ * The permission mode of one session, recorded in its log. A wider mode takes effect once its record is durable, a
+ * narrower one at once, so no crash leaves a mode that is wider than the one the user last saw.
  */
 export class SessionMode {
   readonly #options: SessionModeOptions
-  /** Requested modes that are not in the log: still on their way, or lost to a failed write. */
+  /** Requested modes that are not in the log: still being written, or lost to a failed write. */
   readonly #pending = new Set<{ readonly mode: PermissionMode }>()
 
   constructor(options: SessionModeOptions) {
@@ -34,14 +34,14 @@ export class SessionMode {
     for (const settled of [...before, request]) this.#pending.delete(settled)
   }
 
-  /** Records the mode that the session starts with, if somebody asked for one or the recorded mode is wider than it may be. */
+  /** Records the mode at the start of the session, if one is requested or the recorded mode is wider than `maxMode`. */
   async begin({ mode, maxMode }: { mode?: PermissionMode; maxMode?: PermissionMode }): Promise<void> {
     const { session } = this.#options
     if (mode !== undefined && mode !== session.permissionMode) await this.set(mode)
     else if (maxMode !== undefined && isWider(this.#recorded, maxMode)) await this.set(maxMode)
   }
 
-  /** A mode that this build does not know is taken for `ask`, or the default if that is narrower. */
+  /** An unknown mode is treated as `ask`, or as the default if that is narrower. */
   get #recorded(): PermissionMode {
     const { session, defaultMode } = this.#options
     const { permissionMode } = session

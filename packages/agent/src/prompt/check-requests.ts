@@ -12,17 +12,17 @@ import { inlineImages } from './images.ts'
 export interface RequestCheck {
   seq: number
   entryId: string
-  /** `changed`: an extension had changed what the model saw, so the log alone cannot say what was sent. */
+  /** `changed`: an extension changed the messages, so the request cannot be rebuilt from the log alone. */
   outcome: 'same' | 'different' | 'changed' | 'unknown-model'
 }
 
 export interface RequestCheckOptions {
-  /** The model that answered, where it is known. */
+  /** The model that answered, if it is known. */
   model: (provider: string, modelId: string) => Model | undefined
   reasoning?: ReasoningPolicy
 }
 
-/** Makes every request of a session's answers again from the log, and compares its hash with the one that was recorded. */
+/** Rebuilds the request of every answer in a session from the log, and compares its hash with the recorded one. */
 export async function checkRequests(session: Session, options: RequestCheckOptions): Promise<RequestCheck[]> {
   const checks: RequestCheck[] = []
   for await (const stored of session.lines()) {
@@ -34,7 +34,7 @@ export async function checkRequests(session: Session, options: RequestCheckOptio
   return checks
 }
 
-/** The same for the request of one answer; undefined for an entry that no model made. */
+/** The same for one answer. Undefined for an entry that no model made. */
 export async function checkRequest(
   session: Session,
   entryId: string,

@@ -9,11 +9,11 @@ export interface PromptImage {
 
 export interface ComposedMessage {
   text: string
-  /** Each is a blob of the session already; its id is the blob's hash. */
+  /** Each image is already a blob of the session; its id is the hash of the blob. */
   images: { id: string; block: Content }[]
 }
 
-/** A command was typed, and has done what it does. */
+/** The input was a command, which has run. */
 export interface Handled {
   say: string | undefined
 }
@@ -23,7 +23,7 @@ export interface ComposeParts {
   expand: ((typed: string) => Promise<Expansion>) | undefined
 }
 
-/** What was typed is empty, or cannot be what its user meant. */
+/** The input is empty or cannot be expanded. */
 export class PromptError extends Error {
   override readonly name = 'PromptError'
   readonly code: 'empty-prompt' | 'not-expanded'
@@ -34,7 +34,7 @@ export class PromptError extends Error {
   }
 }
 
-/** What is sent, from what was typed. Rejects before anything of it is in the log. */
+/** Builds the message from the typed text. Rejects before anything is appended. */
 export async function composeMessage(
   typed: string,
   options: { expandTemplates?: boolean; images?: readonly PromptImage[]; imageIds?: readonly string[] },
@@ -42,7 +42,7 @@ export async function composeMessage(
 ): Promise<ComposedMessage | Handled> {
   const { expandTemplates = true, images = [], imageIds = [] } = options
   if (typed.trim() === '' && images.length + imageIds.length === 0)
-    throw new PromptError('empty-prompt', 'There is nothing to send.')
+    throw new PromptError('empty-prompt', 'The prompt is empty.')
   const text = expandTemplates && expand ? expanded(await expand(typed)) : typed
   if (typeof text !== 'string') return text
   const kept = await Promise.all(images.map((image) => keepImage(image, session)))

@@ -1,16 +1,19 @@
 import { oneLine, escapeMarkup } from '../util/visible-text.ts'
 import { gitStateOf, type GitChanges, type GitPlace, type GitState } from './git-state.ts'
 
-/** What changes while a session goes on. It goes beside the user's message: in the system prompt it would change every request. */
+/**
+ * Facts that change during a session. They precede the message of the user: in the system prompt they would invalidate
+ * the cache.
+ */
 export interface EnvironmentFacts {
-  /** In the user's time zone, such as `Thursday, 2026-01-01`. */
+  /** In the time zone of the user, such as `Thursday, 2026-01-01`. */
   date: string
   /** Absent outside of a repository. */
   git?: GitState
 }
 
 export interface FactPlace extends GitPlace {
-  /** Without one, that of this machine. */
+  /** Default: that of this machine. */
   timeZone?: string
 }
 
@@ -19,7 +22,7 @@ export async function environmentFacts(place: FactPlace): Promise<EnvironmentFac
   return { date: dateText(place.clock.now(), place.timeZone), ...(git && { git }) }
 }
 
-/** The block for the user's message. It is the same as long as the facts are, so that whoever likes can leave out a repetition. */
+/** The block for the message. Equal facts give equal text, so that a repetition can be omitted. */
 export function environmentText({ date, git }: EnvironmentFacts): string {
   const lines = [`Date: ${date}`, ...(git ? [`Git: ${gitText(git)}`] : [])]
   return ['<environment>', ...lines, '</environment>'].join('\n')
@@ -50,7 +53,7 @@ function gitText({ branch, upstream, changes }: GitState): string {
 
 const maxBranchLength = 200
 
-/** The name of a branch may come from anybody. */
+/** The name of a branch is untrusted. */
 function shownBranch(branch: string): string {
   const short = branch.length > maxBranchLength ? `${branch.slice(0, maxBranchLength)}…` : branch
   return `"${escapeMarkup(oneLine(short))}"`
@@ -68,7 +71,7 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
   return `files: ${files}${isCut ? ', and more' : ''}`
 }
 
-/** Says what has changed around the session since it last said so. */
+/** Returns a function that gives the facts if they changed since its last call. */
 export function watchEnvironment(
   place: Pick<GitPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
 ): () => Promise<string | undefined> {

@@ -33,7 +33,7 @@ test.each([
   ['/skill:pdf  ', pdf],
   ['/skill:pdf fill in a.pdf', `${pdf}\n\nfill in a.pdf`],
   ['/skill:pdf\nfill in\n\n"a.pdf"', `${pdf}\n\nfill in\n\n"a.pdf"`],
-])('%j is replaced by the skill in tags, and what was typed follows', (typed, text) => {
+])('%j is replaced by the skill in tags, followed by the typed text', (typed, text) => {
   expect(expandPrompt(typed, resources)).toEqual({ type: 'expanded', text, used: { kind: 'skill', name: 'pdf' } })
 })
 
@@ -43,7 +43,7 @@ test.each([
   ['/review\na.ts', 'Review a.ts for bugs.'],
   ['/review /skill:pdf', 'Review /skill:pdf for bugs.'],
   ['/review $2 $1', 'Review $2 for $1.'],
-])('%j is replaced by the template with its arguments, once', (typed, text) => {
+])('%j is replaced by the template with its arguments, without further expansion', (typed, text) => {
   expect(expandPrompt(typed, resources)).toEqual({ type: 'expanded', text, used: { kind: 'template', name: 'review' } })
 })
 
@@ -60,7 +60,7 @@ test.each([
   '/a.txt',
   '/\u001b[2J',
   '!ls',
-])('%j is no command and stays as it is', (text) => {
+])('%j is not a command and stays unchanged', (text) => {
   expect(expandPrompt(text, resources)).toEqual({ type: 'as_typed', text })
 })
 
@@ -72,11 +72,11 @@ test.each([
   ['/pdf', { kind: 'command', name: 'pdf', typed: '' }],
   ['/skill:review', { kind: 'skill', name: 'review', typed: '' }],
   ['/constructor', { kind: 'command', name: 'constructor', typed: '' }],
-])('%j has a name that nobody knows: the text stays and the caller is told', (text, command) => {
+])('%j has an unknown name: the text stays unchanged and the result says so', (text, command) => {
   expect(expandPrompt(text, resources)).toEqual({ type: 'unknown', text, command })
 })
 
-test('a template that becomes too long is a problem', () => {
+test('a template that becomes too long is reported', () => {
   expect(expandPrompt(`/twice ${'x'.repeat(600_000)}`, resources)).toEqual({
     type: 'problem',
     problem: 'The template /twice with these arguments has more than 1048576 characters.',

@@ -4,12 +4,12 @@ import { oneLine, taggedText } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
 
 export type Expansion =
-  /** No command: it goes out as it is. */
+  /** Not a command: the text is sent unchanged. */
   | { type: 'as_typed'; text: string }
   | { type: 'expanded'; text: string; used: UsedResource }
-  /** It looks like a command, and no skill or template has this name: the caller decides. */
+  /** It looks like a command, but no skill or template has this name. The caller decides. */
   | { type: 'unknown'; text: string; command: UnknownCommand }
-  /** A command has done what it does, and there is nothing to send. */
+  /** The command has run, and there is nothing to send. */
   | { type: 'done'; say?: string }
   | { type: 'problem'; problem: string }
 
@@ -21,11 +21,14 @@ export interface UsedResource {
 export interface UnknownCommand {
   kind: 'skill' | 'command'
   name: string
-  /** What was typed after the name. */
+  /** The text after the name. */
   typed: string
 }
 
-/** Replaces `/skill:name …` by the skill and `/name …` by the template of that name. Nothing in what was typed is expanded again. */
+/**
+ * Replaces `/skill:name …` by the skill and `/name …` by the template with that name. Typed arguments are not expanded
+ * again.
+ */
 export function expandPrompt(text: string, { skills, templates }: Pick<Resources, 'skills' | 'templates'>): Expansion {
   const command = parseCommand(text)
   if (!command) return { type: 'as_typed', text }
@@ -43,7 +46,7 @@ export function expandPrompt(text: string, { skills, templates }: Pick<Resources
   return { type: 'problem', problem }
 }
 
-/** `/name` at the very beginning. A path such as `/usr/bin` is no command. */
+/** `/name` at the very beginning. A path such as `/usr/bin` is not a command. */
 function parseCommand(text: string): UnknownCommand | undefined {
   const match = /^\/(skill:)?([A-Za-z0-9][A-Za-z0-9_:-]*)(?=\s|$)/.exec(text)
   if (!match) return undefined

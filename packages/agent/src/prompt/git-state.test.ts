@@ -9,12 +9,12 @@ import { FakeClock } from '../testing/fake-clock.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import { gitStateOf, parseStatus, type GitState } from './git-state.ts'
 
-/** However slow the machine is, git has the time that it needs. */
+/** Enough time for git on a slow machine. */
 const patient: Clock = { ...systemClock, wait: (_, signal) => new FakeClock().wait(1, signal) }
 
 const nothing = { staged: 0, unstaged: 0, untracked: 0, conflicted: 0, isCut: false }
 
-test('a status is read into numbers', () => {
+test('a status is parsed into counts', () => {
   const output = [
     '# branch.oid 1234',
     '# branch.head feature/a',
@@ -37,14 +37,14 @@ test('a status is read into numbers', () => {
   })
 })
 
-test('a status that was cut counts its whole lines', () => {
+test('a truncated status counts its complete lines', () => {
   expect(parseStatus('# branch.head main\n? a\n? b', { isCut: true })).toEqual({
     branch: 'main',
     changes: { ...nothing, untracked: 1, isCut: true },
   })
 })
 
-test('a repository without commits, without upstream or without a branch has a state as well', () => {
+test('a repository without commits, without upstream or without a branch has a state too', () => {
   const initial = '# branch.oid (initial)\n# branch.head main\n'
   expect(parseStatus(initial, { isCut: false })).toEqual({ branch: 'main', changes: nothing })
   const detached = '# branch.oid 1234\n# branch.head (detached)\n'
@@ -56,7 +56,7 @@ test('outside of a repository there is no state', async () => {
   expect(await stateOf(folder.path)).toBeUndefined()
 })
 
-test('git tells the branch and the changes, also from a folder below, and touches nothing', async () => {
+test('git reports the branch and the changes, also from a subfolder, and changes nothing', async () => {
   await using folder = await repository({ 'a.txt': 'a', 'sub/b.txt': 'b' })
   git(folder, 'add', 'a.txt')
   const index = await folder.read('.git/index')
@@ -66,7 +66,7 @@ test('git tells the branch and the changes, also from a folder below, and touche
   expect(await folder.read('.git/index')).toBe(index)
 })
 
-test('in a project that is not trusted git is not run: the branch is read from its file', async () => {
+test('git does not run in an untrusted project: the branch is read from its file', async () => {
   await using folder = await repository({})
   await using tools = await TestFolder.make({ git: '#!/bin/sh\ntouch "$0.ran"\n' })
   await chmod(tools.at('git'), 0o755)
@@ -77,10 +77,10 @@ test('in a project that is not trusted git is not run: the branch is read from i
   expect(existsSync(tools.at('git.ran'))).toBe(true)
 })
 
-test('a grant of trust holds for its own repository, and not for the one around it or in it', async () => {
+test('trust applies to its own repository, and not to an outer or nested one', async () => {
   await using folder = await repository({ 'app/.git/description': '', 'app/a.txt': 'a', 'inner/a.txt': 'a' })
   git(folder, 'init', '--quiet', '--initial-branch=inner', 'inner')
-  // The .git of app is no repository to git, which goes on to the one above.
+  // To git, the .git of app is not a repository, and git continues with the one above.
   expect(await stateOf(folder.at('app'), { trustedRoot: folder.at('app') })).toEqual({ branch: 'trunk' })
   expect(await stateOf(folder.at('inner'), { trustedRoot: folder.path })).toEqual({ branch: 'inner' })
   expect(await stateOf(folder.at('inner'), { trustedRoot: folder.at('inner') })).toMatchObject({
@@ -89,7 +89,7 @@ test('a grant of trust holds for its own repository, and not for the one around 
   })
 })
 
-test('a folder that looks like a git folder is no repository, and git is not run in it', async () => {
+test('a folder that looks like a git folder is not a repository, and git does not run in it', async () => {
   await using folder = await repository({
     'sub/HEAD': 'ref: refs/heads/hidden\n',
     'sub/commondir': 'x\n',
@@ -102,7 +102,7 @@ test('a folder that looks like a git folder is no repository, and git is not run
   expect(existsSync(folder.at('ran'))).toBe(false)
 })
 
-test('a git that the repository brings along is not the one that is run', async () => {
+test('a git program in the repository is not run', async () => {
   await using folder = await repository({
     'bin/git': '#!/bin/sh\ntouch "$0.ran"\n',
     git: '#!/bin/sh\ntouch "$0.ran"\n',
@@ -130,7 +130,7 @@ test.each([
   ['lfs.extension.x.clean', '{program}'],
   ['includeIf.gitdir:**.path', '{folder}/included'],
   ['include.path', '{folder}/included'],
-])('a repository whose settings have %s gives its branch, and nothing of it is run', async (name, value) => {
+])('a repository whose settings have %s reports its branch, and nothing of it runs', async (name, value) => {
   await using folder = await repository({
     'program.sh': '#!/bin/sh\ntouch "$(dirname "$0")/ran"\ncat\n',
     '.gitattributes': '*.txt filter=x\n',
@@ -146,14 +146,14 @@ test.each([
   expect(existsSync(folder.at('ran')) || existsSync(folder.at('hooks/ran'))).toBe(false)
 })
 
-test('variables that would lead git elsewhere are not passed on', async () => {
+test('variables that would redirect git are not passed on', async () => {
   await using folder = await repository({})
   await using other = await repository({ 'a.txt': 'a' })
   const environment = { ...process.env, GIT_DIR: other.at('.git'), GIT_WORK_TREE: other.path }
   expect(await stateOf(folder.path, { environment })).toEqual({ branch: 'trunk', changes: nothing })
 })
 
-test('without git the branch is still known, in a worktree too', async () => {
+test('without git the branch is still known, also in a worktree', async () => {
   await using folder = await TestFolder.make({
     'main/.git/HEAD': 'ref: refs/heads/some/branch\n',
     'main/.git/worktrees/w/HEAD': 'ref: refs/heads/other\n',
@@ -171,7 +171,7 @@ test('without git the branch is still known, in a worktree too', async () => {
   expect(await Promise.all(states)).toEqual([{ branch: 'some/branch' }, { branch: 'other' }, {}, {}, undefined])
 })
 
-test('a git that takes more than a second is ended, and the branch is still known', async () => {
+test('a git that takes more than a second is stopped, and the branch is still known', async () => {
   await using folder = await repository({})
   await using tools = await TestFolder.make({
     git: `#!/bin/sh\nexec ${process.execPath} -e 'setInterval(() => {}, 1000)'\n`,
@@ -183,7 +183,7 @@ test('a git that takes more than a second is ended, and the branch is still know
   expect(await state).toEqual({ branch: 'trunk' })
 })
 
-test('whoever stops asking is not answered', async () => {
+test('an abort rejects the call', async () => {
   await using folder = await repository({})
   await expect(stateOf(folder.path, { signal: AbortSignal.abort() })).rejects.toThrow('aborted')
 })

@@ -6,11 +6,11 @@ import { readLimited } from '../resources/resource-files.ts'
 import { isInside } from '../util/is-inside.ts'
 
 export interface GitState {
-  /** Absent where no branch is checked out. */
+  /** Absent if no branch is checked out. */
   branch?: string
-  /** How far from its upstream; absent where there is none, or where it was not looked at. */
+  /** The distance from its upstream; absent if there is none, or if git did not run. */
   upstream?: { ahead: number; behind: number }
-  /** Absent where it was not looked at. */
+  /** Absent if git did not run. */
   changes?: GitChanges
 }
 
@@ -20,16 +20,16 @@ export interface GitChanges {
   unstaged: number
   untracked: number
   conflicted: number
-  /** There are more than were counted. */
+  /** There are more changes than were counted. */
   isCut: boolean
 }
 
 export interface GitPlace {
   cwd: string
   clock: Clock
-  /** The root of the project that the user trusts, without links. Git is run only in this repository. */
+  /** The root of the project that the user trusts, without links. Git runs only in this repository. */
   trustedRoot?: string
-  /** Where git is found and who its user is. */
+  /** The environment in which git runs. */
   environment?: Readonly<Record<string, string | undefined>>
   signal?: AbortSignal
 }
@@ -38,8 +38,9 @@ const limitMs = 1000
 const maxOutput = 1024 * 1024
 
 /**
- * What is checked out and what has changed; nothing outside of a repository. Git runs only if the user trusts this repository and its
- * settings name nothing that git would run. Otherwise, or if git is missing or slow, only the branch is known, from the file HEAD.
+ * The branch and the changes; undefined outside of a repository. Git runs only if the user trusts this repository and
+ * its settings name nothing that git would run. Otherwise, or if git is missing or slow, only the branch is known, from
+ * the file HEAD.
  */
 export async function gitStateOf(place: GitPlace): Promise<GitState | undefined> {
   const repository = findRepository(place.cwd)
@@ -54,8 +55,8 @@ function mayRun({ root }: Repository, { cwd, trustedRoot }: GitPlace): boolean {
 }
 
 /**
- * Nothing is fetched, no hook, watcher, pager or credential helper runs, submodules with settings of their own are left alone, and
- * a folder that only looks like a git folder is not taken for one.
+ * Git fetches nothing, runs no hook, watcher, pager or credential helper, ignores submodules with their own settings,
+ * and does not mistake a folder that only looks like a git folder for one.
  */
 const statusArguments = [
   ...[
@@ -115,7 +116,9 @@ async function runStatus(
 
 const passed = ['HOME', 'XDG_CONFIG_HOME', 'USERPROFILE', 'SystemRoot']
 
-/** Variables such as GIT_DIR would lead git elsewhere. Missing objects are not fetched: that would run what the remote is set to. */
+/**
+ * Variables such as GIT_DIR would redirect git. Missing objects are not fetched: that would run the configured remote.
+ */
 function gitEnvironment(ours: Readonly<Record<string, string | undefined>>, root: string): Record<string, string> {
   const folders = (ours['PATH'] ?? '').split(delimiter).filter((each) => isAbsolute(each) && !isInside(each, root))
   const known = passed.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]] as const]))
@@ -129,12 +132,12 @@ function gitEnvironment(ours: Readonly<Record<string, string | undefined>>, root
   }
 }
 
-/** Reads what `git status --porcelain=v2 --branch` says. */
+/** Parses the output of `git status --porcelain=v2 --branch`. */
 export function parseStatus(output: string, { isCut }: { isCut: boolean }): GitState {
   const state: GitState = {}
   const changes = { staged: 0, unstaged: 0, untracked: 0, conflicted: 0, isCut }
   const lines = output.split('\n')
-  // The last line may be half of one.
+  // The last line may be incomplete.
   if (isCut) lines.pop()
   for (const line of lines) {
     const head = /^# branch\.head (.+)$/.exec(line)?.[1]

@@ -25,27 +25,27 @@ test('an image in a blob gets its bytes, in a message and inside a tool result',
   ])
 })
 
-test('bytes that are part of a larger buffer are taken for what they are', async () => {
+test('bytes in a slice of a larger buffer are read correctly', async () => {
   const [message] = await inlineImages([{ role: 'user', content: [image(blobSource)] }], () =>
     Promise.resolve(new Uint8Array([1, 2, ...png, 3]).subarray(2, 6)),
   )
   expect(message?.content).toEqual([image({ type: 'base64', mediaType: 'image/png', data: 'iVBORw==' })])
 })
 
-test('where the blob is missing the model is told so', async () => {
+test('the model is told if a blob is missing', async () => {
   const session = await memoryStore().create()
   const [message] = await inlineImages([{ role: 'user', content: [image(blobSource)] }], (sha256) =>
     session.getBlob(sha256),
   )
-  expect(message?.content).toEqual([text('(An image was here, image/png of 4 bytes. It is missing.)')])
+  expect(message?.content).toEqual([text('(The image is missing: image/png, 4 bytes.)')])
 })
 
-test('a store that fails is not taken for a missing blob', async () => {
+test('a store failure is not reported as a missing blob', async () => {
   const failing = (): Promise<never> => Promise.reject(new SessionError('storage-failed', 'no disk'))
   await expect(inlineImages([{ role: 'user', content: [image(blobSource)] }], failing)).rejects.toThrow('no disk')
 })
 
-test('a message without an image in a blob stays the object it was', async () => {
+test('a message without images in blobs stays the same object', async () => {
   const messages: Message[] = [
     {
       role: 'user',

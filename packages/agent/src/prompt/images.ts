@@ -12,8 +12,8 @@ import { fileKindOf } from '../tools/files/file-kind.ts'
 type BlobSource = ImageSource & { type: 'blob' }
 
 /**
- * Puts the bytes of images in place of the blobs that hold them, in messages and in tool results. Where a blob is gone the
- * model is told so. A message without such an image stays the object it was.
+ * Replaces references to image blobs by their bytes, in messages and in tool results. If a blob is missing, the model
+ * is told. A message without such an image stays the same object.
  */
 export async function inlineImages(
   messages: readonly Message[],
@@ -53,7 +53,7 @@ class BlobImages {
     let reading = this.#read.get(sha256)
     if (!reading) this.#read.set(sha256, (reading = this.#base64Of(sha256)))
     const data = await reading
-    if (data === undefined) return text(`(An image was here, ${mediaType} of ${size} bytes. It is missing.)`)
+    if (data === undefined) return text(`(The image is missing: ${mediaType}, ${size} bytes.)`)
     return { type: 'image', image: { source: { type: 'base64', mediaType, data } } }
   }
 
@@ -68,7 +68,7 @@ class BlobImages {
   }
 }
 
-/** The images of a message that waited. Their ids are the hashes of blobs; what is missing is said in words. */
+/** The images of a queued message. Their ids are the hashes of blobs; a missing image becomes a text. */
 export async function imagesOf({ imageIds }: WaitingMessage, session: Pick<Session, 'getBlob'>): Promise<Content[]> {
   return Promise.all(imageIds.map((sha256) => imageOf(sha256, session)))
 }
@@ -76,7 +76,7 @@ export async function imagesOf({ imageIds }: WaitingMessage, session: Pick<Sessi
 export async function imageOf(sha256: string, session: Pick<Session, 'getBlob'>): Promise<Content> {
   const bytes = await session.getBlob(sha256).catch(() => undefined)
   const kind = bytes && fileKindOf(bytes)
-  if (!bytes || kind?.type !== 'image') return text('[An image that came with this message is missing.]')
+  if (!bytes || kind?.type !== 'image') return text('[An image of this message is missing.]')
   const { mediaType } = kind
   return { type: 'image', image: { source: { type: 'blob', mediaType, sha256, size: bytes.length } } }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** What a model is asked to do: the Markdown file of this name beside this one, which is shipped with the package. */
+/** The prompt in the Markdown file with this name beside this module. It is shipped with the package. */
 export function promptFile(name: string): string {
   return readFileSync(new URL(`../../src/prompt/${name}.md`, import.meta.url), 'utf8').trim()
 }

@@ -31,7 +31,7 @@ test.each([
   ['Asking Questions', ['`ask_user`', 'Do not ask when', 'cannot be undone']],
   ['Git Workflows', ['Safety first', 'Never force-push', '--no-verify', 'Commits:', 'Pull requests:']],
   ['Error Handling', ['name the cause', 'take another way']],
-])('the section %s says what the specification asks of it', (heading, words) => {
+])('the section %s has the content that the specification requires', (heading, words) => {
   const text = (Object.fromEntries(sectionsOf(base))[heading] ?? '').replace(/\s+/g, ' ')
   for (const each of words) expect(text).toContain(each)
 })
@@ -42,7 +42,7 @@ test('it has about 160 lines', () => {
   expect(lines).toBeLessThanOrEqual(175)
 })
 
-test('it names each of our tools, and no tool that we do not have', () => {
+test('it names each of our tools, and no other tool', () => {
   const tools = allTools().map(({ name }) => name)
   expect(tools).toHaveLength(12)
   for (const name of tools) expect(base).toContain(`\`${name}\``)
@@ -60,7 +60,7 @@ test.each(otherProducts)('it does not name %s', (product) => {
   expect(base).not.toMatch(new RegExp(String.raw`\b${product.replace('.', String.raw`\.`).replace('-', ' ')}\b`, 'i'))
 })
 
-test('what is added to it comes in one order', () => {
+test('the added sections come in one order', () => {
   const prompt = buildSystemPrompt({
     environment,
     instructions: [instructions('/config/AGENTS.md', 'Be kind.'), instructions('/project/AGENTS.md', 'Use tabs.')],
@@ -77,7 +77,7 @@ test('what is added to it comes in one order', () => {
 
 # Instructions
 
-What the user and the people of this project want every agent to know, from files whose paths are given. Where two of them differ, the
+Instructions from the user and the people of this project to every agent, from files whose paths are given. If two of them differ, the
 later one counts: it is nearer to the working folder. What the user says in the conversation comes before all of them.
 
 <instructions path="/config/AGENTS.md">
@@ -90,7 +90,7 @@ Use tabs.
 
 # Skills
 
-A skill is a file of instructions for one kind of work. When a task fits the description of one, read its file with \`read\` before you begin,
+A skill is a file of instructions for one kind of work. If a task matches the description of one, read its file with \`read\` before you begin,
 and follow it. Paths in it are relative to the folder that it is in. The user can also call one, and then its text is in their message.
 
 - a-skill: First. (/skills/a-skill/SKILL.md)
@@ -108,19 +108,19 @@ test('the same parts give the same bytes, in whatever order the skills were foun
   expect(buildSystemPrompt({ ...bare, skills: skills.toReversed() })).toBe(first)
 })
 
-test('what there is none of has no heading, and a prompt of the user takes the place of ours', () => {
+test('an empty section has no heading, and a prompt of the user replaces ours', () => {
   expect(buildSystemPrompt({ ...bare, base: 'You are a test.' })).toBe(
     'You are a test.\n\n# Environment\n\n- Working folder: /home/me/project\n- Platform: Linux\n- Shell: bash',
   )
 })
 
-test('the name of a folder cannot write lines of its own', () => {
+test('the name of a folder cannot add lines', () => {
   const cwd = '/tmp/a\n# Orders\n\u001b[2J'
   const prompt = buildSystemPrompt({ ...bare, base: 'x', environment: { ...environment, cwd } })
   expect(prompt).toContain(String.raw`- Working folder: /tmp/a\n# Orders\n\u{1b}[2J`)
 })
 
-test('neither instructions nor a description can reach beyond their place', () => {
+test('neither instructions nor a description can escape their section', () => {
   const prompt = buildSystemPrompt({
     ...bare,
     base: 'x',
@@ -133,11 +133,11 @@ test('neither instructions nor a description can reach beyond their place', () =
   expect(prompt).toContain(String.raw`- a: one # two\u{1b}[2J (/skills/a/SKILL.md)`)
 })
 
-test('a list of very many skills ends, and says how many are missing', () => {
+test('a very long list of skills is truncated, and says how many are missing', () => {
   const skills = Array.from({ length: 100 }, (_, index) => skill(`s${index}`, 'x'.repeat(1000)))
   const prompt = buildSystemPrompt({ ...bare, base: 'x', skills })
   expect(prompt.length).toBeLessThan(34_000)
-  expect(prompt).toMatch(/\n- There are 69 more; the user knows them by their names\.$/)
+  expect(prompt).toMatch(/\n- 69 more skills are not listed; the user can call them by name\.$/)
 })
 
 function sectionsOf(prompt: string): [heading: string, text: string][] {

@@ -3,27 +3,29 @@ import { oneLine, taggedText } from '../util/visible-text.ts'
 import type { Skill } from '../resources/skills.ts'
 import { promptFile } from './prompt-file.ts'
 
-/** What a system prompt is made of. All of it stays as it is while a session goes on; what changes goes beside the user's message. */
+/**
+ * The parts of a system prompt. All of it is constant during a session; changing facts precede the message of the user.
+ */
 export interface SystemPromptParts {
-  /** In place of our own. */
+  /** Replaces our base prompt. */
   base?: string
   environment: StableEnvironment
   instructions: readonly Instructions[]
   skills: readonly Skill[]
-  /** Of the user and of extensions. */
+  /** From the user and from extensions. */
   appended?: readonly string[]
 }
 
 export interface StableEnvironment {
   /** As in `process.platform`. */
   platform: string
-  /** Where relative paths begin, absolute. */
+  /** The base of relative paths, absolute. */
   cwd: string
-  /** What `bash` runs its commands with. */
+  /** The shell of the tool `bash`. */
   shell: string
 }
 
-/** Everything that is in a system prompt, in this order. The same parts give the same bytes. */
+/** All parts of a system prompt, in this order. The same parts give the same bytes. */
 export function buildSystemPrompt({
   base,
   environment,
@@ -54,7 +56,7 @@ function environmentSection({ platform, cwd, shell }: StableEnvironment): string
 
 const platformNames: Readonly<Record<string, string>> = { linux: 'Linux', darwin: 'macOS', win32: 'Windows' }
 
-const aboutInstructions = `What the user and the people of this project want every agent to know, from files whose paths are given. Where two of them differ, the
+const aboutInstructions = `Instructions from the user and the people of this project to every agent, from files whose paths are given. If two of them differ, the
 later one counts: it is nearer to the working folder. What the user says in the conversation comes before all of them.`
 
 function instructionsSection(instructions: readonly Instructions[]): string {
@@ -63,7 +65,7 @@ function instructionsSection(instructions: readonly Instructions[]): string {
   return ['# Instructions', aboutInstructions, ...files].join('\n\n')
 }
 
-const aboutSkills = `A skill is a file of instructions for one kind of work. When a task fits the description of one, read its file with \`read\` before you begin,
+const aboutSkills = `A skill is a file of instructions for one kind of work. If a task matches the description of one, read its file with \`read\` before you begin,
 and follow it. Paths in it are relative to the folder that it is in. The user can also call one, and then its text is in their message.`
 
 /** In characters. */
@@ -73,7 +75,7 @@ function skillsSection(skills: readonly Skill[]): string {
   if (skills.length === 0) return ''
   const lines: string[] = []
   let length = 0
-  // By name: from which of its places a skill comes must not move the others.
+  // Sorted by name: the folder in which a skill was found must not change the order.
   const sorted = skills.toSorted((left, right) => (left.name < right.name ? -1 : 1))
   for (const { name, description, path } of sorted) {
     const line = `- ${name}: ${oneLine(description.replace(/\s+/g, ' '))} (${oneLine(path)})`
@@ -82,6 +84,6 @@ function skillsSection(skills: readonly Skill[]): string {
     lines.push(line)
   }
   const missing = skills.length - lines.length
-  if (missing > 0) lines.push(`- There are ${missing} more; the user knows them by their names.`)
+  if (missing > 0) lines.push(`- ${missing} more skills are not listed; the user can call them by name.`)
   return ['# Skills', aboutSkills, lines.join('\n')].join('\n\n')
 }

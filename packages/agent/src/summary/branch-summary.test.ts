@@ -12,7 +12,7 @@ import {
 } from './branch-summary.ts'
 
 describe('summarizeBranch', () => {
-  test('moves the leaf and leaves a summary there of what is abandoned, and of nothing else', async () => {
+  test('moves the leaf and appends a summary of the abandoned branch only', async () => {
     const session = await memoryStore().create()
     await user(session, 'shared')
     const target = await assistant(session, 'common ground')
@@ -27,7 +27,7 @@ describe('summarizeBranch', () => {
     expect(outcome).toEqual({ type: 'summarized', entryId: session.leafId, summary })
     expect(await said(session)).toEqual(['user: shared', 'assistant: common ground', `branchSummary: ${summary}`])
     expect(model.requests).toHaveLength(1)
-    expect(model.requests[0]?.system).toMatch(/^The user has gone back to an earlier point/)
+    expect(model.requests[0]?.system).toMatch(/^The user has returned to an earlier point/)
     expect(promptIn(model.requests[0]!)).toBe(
       '<conversation>\n[User]\ntry it\n\n[Assistant calls edit]\n{"path":"a.ts"}\n\n[Result of edit]\nedited\n\n' +
         '[Assistant]\nit did not work\n</conversation>\n\nThe user asks for this in particular:\nBe kind.\n\nWrite the summary now.',
@@ -39,14 +39,14 @@ describe('summarizeBranch', () => {
     ])
   })
 
-  test('before the first entry everything is left behind', async () => {
+  test('before the first entry everything is abandoned', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     expect((await branching(session, { targetId: null })).outcome).toMatchObject({ type: 'summarized' })
     expect(await said(session)).toEqual(['branchSummary: tried and failed'])
   })
 
-  test('from one branch to another only the way back to where they part is told', async () => {
+  test('from one branch to another, only the entries after the common ancestor are summarized', async () => {
     const session = await memoryStore().create()
     const root = await user(session, 'root')
     const other = await assistant(session, 'other branch')
@@ -57,7 +57,7 @@ describe('summarizeBranch', () => {
     expect(await said(session)).toEqual(['user: root', 'assistant: other branch', 'branchSummary: tried and failed'])
   })
 
-  test('on the way forward, or back over what says nothing, it only branches', async () => {
+  test('to a descendant, or past entries without content, it only moves the leaf', async () => {
     const session = await memoryStore().create()
     const root = await user(session, 'root')
     const later = await assistant(session, 'later')
@@ -73,12 +73,12 @@ describe('summarizeBranch', () => {
     expect(session.leafId).toBe(later)
   })
 
-  test('an empty session has nothing to leave behind', async () => {
+  test('an empty session has nothing to abandon', async () => {
     const session = await memoryStore().create()
     expect((await branching(session, { targetId: null })).outcome).toEqual({ type: 'branched' })
   })
 
-  test('what a compaction on the branch has summed up is not told once more', async () => {
+  test('entries that a compaction on the branch has summarized are not summarized again', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     await user(session, 'old and told')
@@ -92,7 +92,7 @@ describe('summarizeBranch', () => {
     )
   })
 
-  test('a branch of which only the summary of a compaction is left needs no call', async () => {
+  test('a branch with nothing but a compaction needs no model call', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     await user(session, 'old and told')
@@ -103,7 +103,7 @@ describe('summarizeBranch', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('while a run is open it refuses before anything is asked of the model', async () => {
+  test('rejects during a run, before any model call', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     await user(session, 'go')
@@ -113,7 +113,7 @@ describe('summarizeBranch', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('an entry that does not exist is refused before anything is asked of the model', async () => {
+  test('rejects an unknown entry before any model call', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     const { outcome, model } = await branching(session, { targetId: '00000000-0000-7000-8000-000000000000' })
@@ -121,7 +121,7 @@ describe('summarizeBranch', () => {
     expect(model.requests).toEqual([])
   })
 
-  test('a leaf that was moved meanwhile stays where it is', async () => {
+  test('a leaf that was moved meanwhile stays', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     const middle = await user(session, 'middle')
@@ -137,7 +137,7 @@ describe('summarizeBranch', () => {
     expect(lines.map(({ type }) => type)).toEqual(['leaf', 'usage'])
   })
 
-  test('whoever aborts, and a call that fails, leave the leaf where it was', async () => {
+  test('an abort and a failed call leave the leaf where it was', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     const leaf = await user(session, 'go')
@@ -178,7 +178,7 @@ describe('abandonedEntries', () => {
   })
 })
 
-test('an id that comes twice in a damaged log does not send it round in circles', async () => {
+test('a duplicate id in a damaged log does not cause an endless loop', async () => {
   const session = await memoryStore().create()
   const root = await user(session, 'root')
   const twin = await user(session, 'twin')
@@ -195,7 +195,7 @@ async function wayTo(session: Session, id: string | null): Promise<string[]> {
 interface Branching {
   outcome: BranchSummaryOutcome | { type: 'failed'; error: unknown }
   model: ScriptedModel
-  /** What it appended. */
+  /** The appended lines. */
   lines: Line[]
 }
 

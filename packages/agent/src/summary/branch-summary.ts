@@ -10,9 +10,9 @@ import { filesTouchedIn, noFiles } from './touched-files.ts'
 export interface BranchSummaryInput {
   session: Session
   model: Model
-  /** Where the conversation is to go on; null is before the first entry. */
+  /** The entry to continue from; null is before the first entry. */
   targetId: string | null
-  /** What the summary is to take care of. */
+  /** What the summary must cover. */
   instructions?: string | undefined
   signal: AbortSignal
   cause?: Cause
@@ -20,12 +20,12 @@ export interface BranchSummaryInput {
 
 export type BranchSummaryOutcome =
   | { type: 'summarized'; entryId: string; summary: string }
-  /** Nothing that was said is left behind, so there is nothing to tell; the leaf was moved. */
+  /** Nothing with content is abandoned, so there is no summary; the leaf was moved. */
   | { type: 'branched' }
-  /** The leaf was moved by somebody else while the summary was being written; it stays there. */
+  /** The leaf was moved by another writer during the summary; it stays there. */
   | { type: 'superseded' }
 
-/** Moves the leaf, and leaves a summary there of what is abandoned. */
+/** Moves the leaf and appends a summary of the abandoned branch there. */
 export async function summarizeBranch(input: BranchSummaryInput): Promise<BranchSummaryOutcome> {
   const { session, targetId } = input
   refuseWhileRunning(session)
@@ -43,18 +43,21 @@ export async function summarizeBranch(input: BranchSummaryInput): Promise<Branch
   return { type: 'summarized', entryId, summary: text }
 }
 
-/** The session would refuse as well, but only when the summary has been paid for. */
+/** The session would reject it too, but only after the summary was paid for. */
 function refuseWhileRunning({ id, openRun }: Session): void {
   if (openRun) throw new SessionError('session-busy', `Session ${id} cannot branch while run ${openRun.runId} is open.`)
 }
 
-/** What is on the way to the leaf and not on the way to the target, oldest first. Reads no further than where the two ways part. */
+/**
+ * The entries on the path to the leaf that are not on the path to the target, oldest first. Stops reading at the common
+ * ancestor.
+ */
 export async function abandonedEntries(session: Session, targetId: string | null): Promise<Entry[]> {
   const left: Entry[] = []
   let here = session.leafId === null ? null : await session.getEntry(session.leafId)
   let there = targetId === null ? null : await session.getEntry(targetId)
   while (here && here.id !== there?.id) {
-    // Whoever was written later cannot be on the way to the other.
+    // The entry with the higher seq cannot be an ancestor of the other.
     if (there && there.seq > here.seq) {
       there = await parentOf(session, there)
     } else {
@@ -65,7 +68,7 @@ export async function abandonedEntries(session: Session, targetId: string | null
   return left.reverse()
 }
 
-/** In a damaged log an id may come twice, and its entry then seem to be its own ancestor. */
+/** In a damaged log an id may occur twice, so that an entry seems to be its own ancestor. */
 async function parentOf(session: Session, { parentId, seq }: Entry): Promise<Entry | null> {
   const parent = parentId === null ? null : await session.getEntry(parentId)
   return parent && parent.seq < seq ? parent : null
@@ -73,7 +76,7 @@ async function parentOf(session: Session, { parentId, seq }: Entry): Promise<Ent
 
 interface Told {
   text: string
-  /** Absent where no call was needed. */
+  /** Absent if no call was needed. */
   request?: RequestReference
 }
 
@@ -90,7 +93,7 @@ async function summarizeEntries(entries: readonly Entry[], input: BranchSummaryI
   return { text: joinSummary({ history: told.text, unfinished: '', files }), request: told.request }
 }
 
-/** What a compaction on the branch has summed up need not be told once more. */
+/** Entries that a compaction on the branch has summarized need no second summary. */
 function fromCompaction(entries: readonly Entry[]): { previous: string; since: readonly Entry[] } {
   const compaction = speakingCompaction(entries)?.compaction
   if (!compaction) return { previous: '', since: entries }

@@ -20,13 +20,13 @@ export interface CutToSummarize {
 
 export interface CutSummary {
   text: string
-  /** The last model call that had part in it. */
+  /** The last model call for it. */
   request: RequestReference
 }
 
 /**
- * Tells what is cut off a context path, and what an earlier summary told of the time before; undefined where there is nothing to
- * tell. Where the cut lies inside the work on a request, the beginning of that work is told by itself, and said to be that.
+ * Summarizes the entries before the cut, together with the previous summary. Undefined if there is nothing to
+ * summarize. If the cut is inside the work on a request, the beginning of that work gets its own section.
  */
 export async function summarizeCut(cut: CutToSummarize): Promise<CutSummary | undefined> {
   const { path, cutIndex } = cut
@@ -41,7 +41,7 @@ export async function summarizeCut(cut: CutToSummarize): Promise<CutSummary | un
 
 interface Told {
   text: string
-  /** Absent where no call was needed. */
+  /** Absent if no call was needed. */
   request?: RequestReference
 }
 
@@ -61,8 +61,8 @@ async function tellCut(
 }
 
 /**
- * Where the work began that goes on behind the cut: the index of its request, -1 where that lies before the path (an earlier
- * compaction cut the same work), undefined where the cut lies between two requests.
+ * The start of the work that continues after the cut: the index of its request, -1 if that is before the path (an
+ * earlier compaction cut the same work), undefined if the cut is between two requests.
  */
 function unfinishedFrom(path: readonly Entry[], cutIndex: number): number | undefined {
   const cutOff = path.slice(0, cutIndex)
@@ -96,7 +96,7 @@ function isRequest(entry: Entry): boolean {
   return entry.type === 'message' && entry.message.role === 'user'
 }
 
-/** The last word is the model's, and it asked for nothing. */
+/** The last message is an answer of the model without calls. */
 function isSettled(entry: Entry | undefined): boolean {
   if (entry?.type !== 'message' || entry.message.role !== 'assistant') return false
   return !entry.message.content.some((block) => block.type === 'tool_use')

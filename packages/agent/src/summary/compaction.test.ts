@@ -18,7 +18,7 @@ import {
 import { contextSize } from './context-size.ts'
 
 describe('needsCompaction', () => {
-  test('asks for one when the context reaches into the reserve', () => {
+  test('returns true when the context reaches into the reserve', () => {
     const limits = { contextTokens: 200_000, outputTokens: 8000 }
     expect(needsCompaction({ tokens: 183_616, limits, settings: defaultCompaction })).toBe(false)
     expect(needsCompaction({ tokens: 183_617, limits, settings: defaultCompaction })).toBe(true)
@@ -30,14 +30,14 @@ describe('needsCompaction', () => {
     expect(needsCompaction({ tokens: 6001, limits, settings: defaultCompaction })).toBe(true)
   })
 
-  test('never asks where compaction is switched off', () => {
+  test('returns false if compaction is disabled', () => {
     const limits = { contextTokens: 8000, outputTokens: 4000 }
     expect(needsCompaction({ tokens: 9000, limits, settings: { ...defaultCompaction, isEnabled: false } })).toBe(false)
   })
 })
 
 describe('compact', () => {
-  test('puts a summary in the place of what is older, and says what that freed', async () => {
+  test('replaces older entries by a summary, and returns what that freed', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     const kept = await user(session, words('three', 50))
@@ -66,7 +66,7 @@ describe('compact', () => {
     })
   })
 
-  test('tells the model all that is cut off and nothing that is kept, as text, without tools', async () => {
+  test('sends everything before the cut and nothing after it, as text, without tools', async () => {
     const session = await create()
     await user(session, 'look at a.ts')
     await assistant(session, call('a', 'read', { path: 'a.ts' }))
@@ -78,7 +78,7 @@ describe('compact', () => {
     const { tools, messages, system } = model.requests[0]!
     expect(tools).toEqual([])
     expect(messages.map(({ role }) => role)).toEqual(['user'])
-    expect(system).toMatch(/^You write the summary that an agent goes on from/)
+    expect(system).toMatch(/^You write the summary from which an agent continues/)
     const prompt = promptIn(model.requests[0]!)
     for (const told of ['look at a.ts', '[Assistant calls read]', '[Result of read]\ncontent', '[Assistant]\nseen']) {
       expect(prompt).toContain(told)
@@ -86,7 +86,7 @@ describe('compact', () => {
     expect(prompt).not.toContain('kept')
   })
 
-  test('keeps about as much as it is to keep, from a user message on', async () => {
+  test('keeps about the configured amount, starting at a user message', async () => {
     const session = await create()
     for (let turn = 0; turn < 20; turn++) await talk(session, `turn ${turn}`)
     const { outcome } = await compacting(session, { settings: { ...defaultCompaction, keepTokens: 1000 } })
@@ -109,7 +109,7 @@ describe('compact', () => {
     expect((await roles(session)).length).toBe(1 + 2 * 2)
   })
 
-  test('the count of the provider is the scale of what it says was freed', async () => {
+  test('scales the freed tokens to the count of the provider', async () => {
     const session = await create()
     await talk(session, 'one', 'two', 'three', 'four')
     const usage = { inputTokens: 190_000, outputTokens: 10 }
@@ -121,7 +121,7 @@ describe('compact', () => {
     expect(tokensAfter).toBeLessThan(190_010 * 0.6)
   })
 
-  test('the next one takes the summary further, and only the newest speaks', async () => {
+  test('the next compaction extends the summary, and only the newest one is in the context', async () => {
     const session = await create()
     await talk(session, 'one', 'two', 'three', 'four')
     await compacting(session, { model: saying('first summary') })
@@ -136,7 +136,7 @@ describe('compact', () => {
     ])
   })
 
-  test('what the user asks for goes along', async () => {
+  test('includes the instructions of the user', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     const { model } = await compacting(session, { reason: 'manual', instructions: 'Keep the dates.' })
@@ -153,7 +153,7 @@ describe('compact', () => {
     expect(await said(session)).toEqual(before.said)
   })
 
-  test('is the same after the session was opened again', async () => {
+  test('is the same after the session is opened again', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tapetree-compaction-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const store = openFileStore({ folder })
@@ -169,8 +169,8 @@ describe('compact', () => {
   })
 })
 
-describe('a cut inside of a turn', () => {
-  test('has the beginning of that turn told by itself, after what came before it, and says so', async () => {
+describe('a cut inside a turn', () => {
+  test('summarizes the beginning of that turn separately, after the history, and marks it', async () => {
     const session = await create()
     await talk(session, 'earlier')
     await user(session, 'the long request')
@@ -192,7 +192,7 @@ describe('a cut inside of a turn', () => {
     expect(typesOf(lines)).toEqual(['usage', 'usage', 'compaction'])
   })
 
-  test('a turn that is cut twice has its beginning brought up to date, and what came before it stays as it was', async () => {
+  test('a turn that is cut twice has its beginning updated, and the history stays unchanged', async () => {
     const session = await create()
     await talk(session, 'earlier')
     await user(session, 'the long request')
@@ -209,7 +209,7 @@ describe('a cut inside of a turn', () => {
     )
   })
 
-  test('when that turn is over, all of it becomes history', async () => {
+  test('after that turn ends, all of it becomes history', async () => {
     const session = await create()
     await user(session, 'the long request')
     for (const id of ['a', 'b', 'c', 'd']) await step(session, id)
@@ -225,7 +225,7 @@ describe('a cut inside of a turn', () => {
     expect(outcome).toMatchObject({ summary: expect.stringMatching(/^the history\n\n<files-read>/) })
   })
 
-  test('a turn that was broken off before the next request is history', async () => {
+  test('a turn that was interrupted before the next request is history', async () => {
     const session = await create()
     await user(session, 'the request')
     for (const id of ['a', 'b']) await step(session, id)
@@ -234,7 +234,7 @@ describe('a cut inside of a turn', () => {
     expect(outcome).toMatchObject({ summary: expect.stringMatching(/^so far\n\n<files-read>/) })
   })
 
-  test('a turn that is over at the cut is history', async () => {
+  test('a turn that ends at the cut is history', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     await session.appendModelChange('openai', 'gpt')
@@ -265,7 +265,7 @@ describe('files', () => {
   })
 })
 
-describe('where it does not pay', () => {
+describe('without enough to free', () => {
   test('an empty session, a single message and one call with its result have nothing to cut', async () => {
     const session = await create()
     expect((await compacting(session)).outcome).toEqual({ type: 'nothing-to-cut' })
@@ -278,7 +278,7 @@ describe('where it does not pay', () => {
     expect(lines).toEqual([])
   })
 
-  test('nothing is asked of the model where even an empty summary would free next to nothing', async () => {
+  test('there is no model call if even an empty summary would free almost nothing', async () => {
     const session = await create()
     await user(session, 'a short request')
     await step(session, 'a', 2000)
@@ -295,7 +295,7 @@ describe('where it does not pay', () => {
     expect((await compacting(session)).outcome).toEqual({ type: 'nothing-to-cut' })
   })
 
-  test('entries that say nothing are nothing to cut', async () => {
+  test('entries without content are not cut', async () => {
     const session = await create()
     await session.appendModelChange('openai', 'gpt')
     await session.appendThinkingLevelChange('high')
@@ -303,7 +303,7 @@ describe('where it does not pay', () => {
     expect((await compacting(session)).outcome).toEqual({ type: 'nothing-to-cut' })
   })
 
-  test('a summary that is longer than what it stands for is not used, and what it cost is in the log', async () => {
+  test('a summary that is longer than what it replaces is discarded, and its cost is in the log', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     const before = await said(session)
@@ -320,7 +320,7 @@ describe('where it does not pay', () => {
     expect(outcome).toMatchObject({ type: 'compacted', isWorthwhile: false })
   })
 
-  test('a request that is itself longer than what may be kept is kept, and what came before it is not', async () => {
+  test('a request that is longer than the kept amount is kept, and everything before it is not', async () => {
     const session = await create()
     await talk(session, 'one', 'two', 'three')
     const huge = await user(session, words('huge', 5000))
@@ -329,8 +329,8 @@ describe('where it does not pay', () => {
   })
 })
 
-describe('what happens meanwhile', () => {
-  test('whoever aborts leaves nothing but the usage of finished calls', async () => {
+describe('during a compaction', () => {
+  test('an abort leaves nothing but the usage of finished calls', async () => {
     const session = await create()
     await talk(session, 'earlier')
     await user(session, 'the long request')
@@ -345,7 +345,7 @@ describe('what happens meanwhile', () => {
     expect(session.leafId).toBe(leaf)
   })
 
-  test('an abort at the very end counts as well', async () => {
+  test('an abort at the very end counts too', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     const controller = new AbortController()
@@ -364,7 +364,7 @@ describe('what happens meanwhile', () => {
     expect(lines).toEqual([])
   })
 
-  test('what was appended meanwhile stays, and the compaction comes after it', async () => {
+  test('entries that were appended meanwhile stay, and the compaction comes after them', async () => {
     const session = await create()
     await talk(session, 'one', 'two', 'three')
     const model = scriptedModel(
@@ -392,7 +392,7 @@ describe('what happens meanwhile', () => {
     expect(typesOf(lines)).toEqual(['leaf', 'usage'])
   })
 
-  test('also not where it was moved within what would be kept', async () => {
+  test('also if it was moved within the kept part', async () => {
     const session = await create()
     await talk(session, 'one', 'two')
     const middle = await user(session, words('middle', 100))
@@ -406,7 +406,7 @@ describe('what happens meanwhile', () => {
     expect(session.leafId).toBe(middle)
   })
 
-  test('a compaction that somebody else made meanwhile stays the newest', async () => {
+  test('a compaction by another writer stays the newest', async () => {
     const session = await create()
     await talk(session, 'one', 'two', 'three')
     const last = session.leafId as string
@@ -420,7 +420,7 @@ describe('what happens meanwhile', () => {
   })
 })
 
-test('a conversation that is longer than the window of the model that sums it up is told part by part', async () => {
+test('a conversation that is longer than the window of the summarizing model is summarized in parts', async () => {
   const session = await create()
   for (let turn = 0; turn < 40; turn++) await talk(session, `turn ${turn}`)
   const limits = { contextTokens: 3000, outputTokens: 300 }
@@ -430,7 +430,7 @@ test('a conversation that is longer than the window of the model that sums it up
   expect(typesOf(lines)).toEqual([...model.requests.map(() => 'usage'), 'compaction'])
 })
 
-test('on random paths the summary comes first, pairs stay whole, and what is worthwhile is smaller', async () => {
+test('on random paths the summary comes first, pairs stay together, and a worthwhile compaction is smaller', async () => {
   const randomTurns = fc.boolean().chain((isCounted) => fc.array(randomTurn(isCounted), { minLength: 1, maxLength: 8 }))
   let compactions = 0
   await fc.assert(
@@ -484,7 +484,7 @@ async function expectCompacted(
   expect(callIds(before.messages)).toEqual(expect.arrayContaining(callIds(after.messages)))
   expect(tokensBefore).toBe(before.size)
   expect(tokensAfter < tokensBefore || !isWorthwhile).toBe(true)
-  // Where no provider has counted, both are estimates of the same kind.
+  // If no provider has counted, both are estimates of the same kind.
   const isCounted = before.messages.some(({ message }) => message.usage)
   expect(isCounted || Math.abs(tokensAfter - after.size) <= 1).toBe(true)
   await session.branch(before.leaf)
@@ -556,7 +556,7 @@ function create(): Promise<Session> {
 interface Compacting {
   outcome: CompactionOutcome | { type: 'failed'; error: unknown }
   model: ScriptedModel
-  /** What it appended. */
+  /** The appended lines. */
   lines: Line[]
 }
 

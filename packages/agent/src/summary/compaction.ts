@@ -11,19 +11,19 @@ import {
 } from './context-size.ts'
 
 export interface CompactionSettings {
-  /** False: only by hand. */
+  /** False: only on request. */
   isEnabled: boolean
-  /** What is left free of the model's window for its answer, and for what a turn adds to the context. */
+  /** The part of the window that is reserved for the answer and for what a turn adds to the context. */
   reserveTokens: number
-  /** About how much of the conversation stays word for word. */
+  /** About how much of the conversation is kept verbatim. */
   keepTokens: number
 }
 
 export const defaultCompaction: CompactionSettings = { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 }
 
-/** Neither the reserve nor what is kept takes more of a small window than this. */
+/** The maximum share of a small window for the reserve, and for the kept part. */
 const maxShare = 0.25
-/** A compaction that frees less is not worth trying again. */
+/** A compaction that frees less is not worth another try. */
 const worthwhileShare = 0.05
 
 export type CompactionReason = 'threshold' | 'overflow' | 'manual'
@@ -31,11 +31,11 @@ export type CompactionReason = 'threshold' | 'overflow' | 'manual'
 export interface CompactionInput {
   session: Session
   model: Model
-  /** Where the run stands, which is the leaf. */
+  /** The head of the run, which is the leaf. */
   headId: string | null
   settings: CompactionSettings
   reason: CompactionReason
-  /** What the summary is to take care of. */
+  /** What the summary must cover. */
   instructions?: string | undefined
   signal: AbortSignal
   cause?: Cause
@@ -49,14 +49,14 @@ export type CompactionOutcome =
       firstKeptId: string
       tokensBefore: number
       tokensAfter: number
-      /** False: so little was freed that it need not be tried again. */
+      /** False: it freed so little that it need not be tried again. */
       isWorthwhile: boolean
     }
-  /** There is no cut that would free enough, and nothing was asked of the model. */
+  /** No cut would free enough. No model call was made. */
   | { type: 'nothing-to-cut' }
-  /** The summary came out as long as what it was to stand for, and is not used. */
+  /** The summary is as long as what it replaces, and is discarded. */
   | { type: 'futile' }
-  /** The leaf was moved, or somebody else compacted, while the summary was being written; it is not used. */
+  /** The leaf was moved, or another writer compacted, during the summary; it is discarded. */
   | { type: 'superseded' }
 
 export function needsCompaction(context: {
@@ -68,7 +68,7 @@ export function needsCompaction(context: {
   return settings.isEnabled && tokens > limits.contextTokens - withinShare(settings.reserveTokens, limits)
 }
 
-/** Puts a summary in the place of the older part of the context. Nothing is removed: branching to before it undoes it. */
+/** Replaces the older part of the context by a summary. Nothing is removed: branching to before it undoes it. */
 export async function compact(input: CompactionInput): Promise<CompactionOutcome> {
   const { session, headId, signal } = input
   const path = await session.getContextPath()
@@ -92,13 +92,13 @@ export async function compact(input: CompactionInput): Promise<CompactionOutcome
     request,
     ...(input.cause && { cause: input.cause }),
   })
-  // What was freed is an estimate, so it is taken as a share and put on the scale of the provider's own count.
+  // The freed amount is an estimate, so it is taken as a share and scaled to the count of the provider.
   const tokensAfter = Math.floor(tokensBefore * (1 - freed / estimate))
   const isWorthwhile = freed >= estimate * worthwhileShare
   return { type: 'compacted', entryId, summary, firstKeptId, tokensBefore, tokensAfter, isWorthwhile }
 }
 
-/** Never more than half of what there is: a compaction that keeps nearly everything is not worth its call. */
+/** At most half of the path: a compaction that keeps nearly everything is not worth its call. */
 function keepFor(path: readonly Entry[], { settings, model, reason }: CompactionInput): number {
   const keep = Math.min(withinShare(settings.keepTokens, model.limits), Math.floor(tokensIn(path) / 2))
   // The provider counts more than we do, or its window is smaller than we know.
@@ -109,7 +109,7 @@ function withinShare(tokens: number, { contextTokens }: ModelLimits): number {
   return Math.min(tokens, Math.floor(contextTokens * maxShare))
 }
 
-/** Where nothing fits, such as behind a huge request, as little as possible is kept. */
+/** If nothing fits, for example after a huge request, keeps as little as possible. */
 function chooseCut(path: readonly Entry[], keep: number): CutPoint | undefined {
   const best = chooseCutPoint({ path, sizeOf, keep })
   return best ?? findCutPoints(path).findLast(({ index }) => index > 0)
@@ -119,7 +119,7 @@ function tokensIn(entries: readonly Entry[]): number {
   return entries.reduce((sum, entry) => sum + sizeOf(entry), 0)
 }
 
-/** A summary of before is no part of what can be kept: the new one takes its place. */
+/** A previous summary cannot be kept: the new one replaces it. */
 function sizeOf(entry: Entry): number {
   return entry.type === 'compaction' ? 0 : entryTokens(entry)
 }

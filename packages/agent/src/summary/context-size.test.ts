@@ -9,7 +9,7 @@ describe('contextSize', () => {
     expect(await contextSize(await memoryStore().create())).toBe(0)
   })
 
-  test('where nothing was counted everything is estimated, system prompt and tools included', async () => {
+  test('without a count everything is estimated, including system prompt and tools', async () => {
     const session = await memoryStore().create()
     const tools = [{ name: 'read', description: 'reads a file', inputSchema: { type: 'object' } }]
     await session.append({ type: 'system', system: { prompt: 'You are helpful.', tools, sha256: '' } })
@@ -21,7 +21,7 @@ describe('contextSize', () => {
     expect(await contextSize(session)).toBe(expected[0]! + expected[1]!)
   })
 
-  test('the newest count of the provider is the truth up to there, and only what came after it is estimated', async () => {
+  test('the newest count of the provider is used, and only entries after it are estimated', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     await answered(session, { inputTokens: 100, outputTokens: 10 })
@@ -32,7 +32,7 @@ describe('contextSize', () => {
     expect(await contextSize(session)).toBe(50_700 + estimateTokenCount('and now?') + 4)
   })
 
-  test('a count from before the newest compaction does not count any more', async () => {
+  test('a count from before the newest compaction is ignored', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     const kept = await user(session, 'keep this')
@@ -44,7 +44,7 @@ describe('contextSize', () => {
     expect(await contextSize(session)).toBe(1000)
   })
 
-  test('after a compaction the system prompt counts that was set before it, and only the newest summary', async () => {
+  test('after a compaction, the earlier system prompt and only the newest summary count', async () => {
     const session = await memoryStore().create()
     const prompt = 'A rather long system prompt. '.repeat(100)
     await session.append({ type: 'system', system: { prompt, tools: [], sha256: '' } })
@@ -66,7 +66,7 @@ describe('contextSize', () => {
     expect(await contextSize(session)).toBe(110 + estimateTokenCount(prompt) + estimateTokenCount('[]'))
   })
 
-  test('an answer that was stopped counts with the words it said, whatever its count says', async () => {
+  test('a stopped answer counts by its text, whatever its usage says', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     const words = 'many words before the stop '.repeat(100)
@@ -75,14 +75,14 @@ describe('contextSize', () => {
     expect(await contextSize(session)).toBe(100 + estimateTokenCount(words) + 4)
   })
 
-  test('a total that knows of more than input and output is believed', async () => {
+  test('a total that exceeds input and output is used', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     await answered(session, { inputTokens: 100, outputTokens: 10, cacheReadTokens: 900, totalTokens: 1010 })
     expect(await contextSize(session)).toBe(1010)
   })
 
-  test('a count of zero is none', async () => {
+  test('a count of zero is ignored', async () => {
     const session = await memoryStore().create()
     await user(session, 'go')
     await answered(session, { inputTokens: 0, outputTokens: 0, totalTokens: 0 })
@@ -91,7 +91,7 @@ describe('contextSize', () => {
   })
 })
 
-test('what lies before the newest count is not looked at', () => {
+test('entries before the newest count are not estimated', () => {
   const unreadable = new Proxy({} as Entry, {
     get: () => {
       throw new Error('looked at')
@@ -102,7 +102,7 @@ test('what lies before the newest count is not looked at', () => {
   expect(countedTokens([unreadable, unreadable, counted, tail])).toBe(8 + 1 + 4)
 })
 
-test('an entry is estimated once, as long as it is the same', () => {
+test('an entry is estimated only once', () => {
   let reads = 0
   const entry = message({ role: 'user', content: [text('hello')] }) as Entry & { type: 'message' }
   const { content } = entry.message
@@ -111,7 +111,7 @@ test('an entry is estimated once, as long as it is the same', () => {
   expect(reads).toBe(1)
 })
 
-test('images cost a flat figure, in a message and in a result', () => {
+test('images cost a fixed amount, in a message and in a result', () => {
   const image = {
     type: 'image' as const,
     image: { source: { type: 'url' as const, mediaType: 'image/png', data: 'x' } },
@@ -121,7 +121,7 @@ test('images cost a flat figure, in a message and in a result', () => {
   expect(entryTokens(message({ role: 'tool', content: [inResult] }))).toBe(1608)
 })
 
-test('calls, results and reasoning count, and what is kept from the model does not', async () => {
+test('calls, results and reasoning count; content that is hidden from the model does not', async () => {
   const session = await memoryStore().create()
   const reasoning = { type: 'reasoning' as const, reasoning: { text: 'let me think about it for a while' } }
   await assistant(session, reasoning, call('a', 'read', { path: 'src/some/file.ts' }))

@@ -3,26 +3,26 @@ import { estimateTokenCount } from 'tokenx'
 
 type System = SystemEntry['system']
 
-/** About what a large image costs; a small one costs less. */
+/** About the cost of a large image; a small one costs less. */
 const imageTokens = 1600
-/** What a provider adds around each message. */
+/** The overhead that a provider adds to each message. */
 const messageTokens = 4
 
 /**
- * How many tokens the context at the leaf has: what the provider counted for its newest answer, and an estimate of what came
- * after that. What lies before a count is not looked at.
+ * The number of tokens in the context at the leaf: the count of the provider for its newest answer, plus an estimate of
+ * the entries after it. Entries before a count are not read.
  */
 export async function contextSize(session: Session): Promise<number> {
   const path = await session.getContextPath()
   return countedTokens(path) ?? estimateContext(path, await systemInForce(session, path))
 }
 
-/** The tokens of a context path whose newest answer was counted; undefined where the provider has counted nothing of it. */
+/** The tokens of a context path by the count of the provider. Undefined if it has no count. */
 export function countedTokens(path: readonly Entry[]): number | undefined {
   let tokens = 0
   for (let index = path.length - 1; index >= 0; index--) {
     const entry = path[index] as Entry
-    // Counts from before it are of a context that is gone.
+    // Counts from before it describe an older context.
     if (entry.type === 'compaction') return undefined
     const counted = entry.type === 'message' ? countOf(entry.message) : undefined
     if (counted !== undefined) return tokens + counted
@@ -39,7 +39,7 @@ export function estimateContext(path: readonly Entry[], system: System | null): 
   return tokens
 }
 
-/** The newest compaction of a context path: the others say nothing any more. */
+/** The newest compaction of a context path. Older ones are not in the context. */
 export function speakingCompaction(path: readonly Entry[]): CompactionEntry | undefined {
   return path.findLast((entry) => entry.type === 'compaction')
 }
@@ -50,10 +50,10 @@ export async function systemInForce(session: Session, path: readonly Entry[]): P
   return entry ? entry.system : (await session.getContext()).system
 }
 
-/** Estimates live as long as what they were made for. */
+/** Estimates live as long as their objects. */
 const estimates = new WeakMap<object, number>()
 
-/** An estimate of what an entry says to the model. That only the newest compaction speaks is the caller's to know. */
+/** An estimate of what an entry adds to the context. The caller must exclude all but the newest compaction. */
 export function entryTokens(entry: Entry): number {
   switch (entry.type) {
     case 'message':
@@ -77,7 +77,7 @@ export function entryTokens(entry: Entry): number {
   }
 }
 
-/** Of words that are a message by themselves. */
+/** The tokens of a text that is a message by itself. */
 export function spokenTokens(words: string): number {
   return messageTokens + textTokens(words)
 }
@@ -98,11 +98,11 @@ function estimated(source: object, estimate: () => number): number {
   return tokens
 }
 
-/** Everything up to this answer, itself included, as its provider counted it. */
+/** Everything up to and including this answer, as its provider counted it. */
 function countOf(message: Message): number | undefined {
   const { role, usage, stopReason } = message
   if (role !== 'assistant' || !usage?.inputTokens) return undefined
-  // The count of an answer that was stopped may be from before its words.
+  // The count of a stopped answer may be from before its text.
   const isWhole = usage.outputTokens !== undefined && stopReason !== 'aborted'
   const output = isWhole ? 0 : tokensOfMessage(message)
   return Math.max(usage.totalTokens ?? 0, usage.inputTokens + Math.max(usage.outputTokens ?? 0, output))

@@ -3,7 +3,7 @@ import { assistant, call, toolResult, user } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { beginning, conversationText } from './conversation-text.ts'
 
-test('tells who said what, what was called and what came of it, and nothing that the model was not shown', async () => {
+test('has roles, calls and results, and nothing that was hidden from the model', async () => {
   const session = await memoryStore().create()
   await user(session, 'read it')
   const reasoning: Content = { type: 'reasoning', reasoning: { text: 'secret' } }
@@ -40,7 +40,7 @@ test('tells who said what, what was called and what came of it, and nothing that
   ])
 })
 
-test('of a long output the beginning and the end are told, of a long input the beginning, of what was said everything', async () => {
+test('keeps the beginning and end of long output, the beginning of long input, and all messages', async () => {
   const session = await memoryStore().create()
   await user(session, 'u'.repeat(5000))
   await assistant(session, call('a', 'write', { path: 'a.ts', content: 'c'.repeat(3000) }))

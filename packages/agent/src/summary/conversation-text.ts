@@ -1,10 +1,10 @@
 import type { Content, Entry, Message, ToolResult, ToolUse } from '@tapetree/session'
 
-/** Of a tool's output its beginning and its end are told, of a call's input its beginning. */
+/** The beginning and end of a tool's output are kept; of a call's input only the beginning. */
 const maxResultLength = 2000
 const maxInputLength = 1000
 
-/** What was said, as text for a reader who is to sum it up: one piece for each entry that says something. */
+/** A conversation as text for a summary: one piece for each entry with content. */
 export function conversationText(entries: readonly Entry[]): string[] {
   const names = new Map<string, string>()
   return entries.flatMap((entry) => {
@@ -13,7 +13,7 @@ export function conversationText(entries: readonly Entry[]): string[] {
   })
 }
 
-/** `names` gathers what the calls were called, for the results that come after them. */
+/** `names` collects the names of calls, for the results that follow. */
 function textOfEntry(entry: Entry, names: Map<string, string>): string {
   if (entry.type === 'branch_summary') return `[Summary of a branch that was left]\n${entry.branchSummary.summary}`
   if (entry.type !== 'message' || entry.message.bashExecution?.excludeFromContext) return ''
@@ -88,7 +88,7 @@ function shortened(words: string, maxLength: number): string {
   return `${start}\n… (${words.length - start.length - end.length} characters left out) …\n${end}`
 }
 
-/** Never ends in half a character. */
+/** Never cuts a character in half. */
 export function beginning(words: string, length: number): string {
   return words.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
 }

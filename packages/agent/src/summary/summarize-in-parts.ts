@@ -7,14 +7,14 @@ import { summarize, type Summary } from './summarize.ts'
 export interface LongSummaryRequest {
   session: Session
   model: Model
-  /** As the `usage` records name it. */
+  /** The purpose in the `usage` records. */
   purpose: 'compaction' | 'branch_summary'
   system: string
-  /** The conversation, piece by piece; at least one. */
+  /** The conversation in pieces; at least one. */
   pieces: readonly string[]
-  /** A summary that the new one takes the place of. */
+  /** The summary that the new one replaces. */
   previous?: string
-  /** What the user wants of it in particular. */
+  /** Instructions of the user for the summary. */
   instructions?: string | undefined
   leafId: string | null
   signal: AbortSignal
@@ -26,14 +26,14 @@ export interface LongSummary {
   request: RequestReference
 }
 
-/** Estimates may be this far off, and there is more in a request than its words. */
+/** Estimates may be inaccurate, and a request contains more than its text. */
 const usableShare = 0.8
 const maxHalvings = 6
 const minRoomTokens = 64
 
 /**
- * Sums up a conversation of any length. What does not fit into one call is told part by part, and each call takes the summary so
- * far further. Every call that was paid leaves its `usage` in the log, whatever becomes of it.
+ * Summarizes a conversation of any length. If it does not fit into one call, it is summarized in parts, and each call
+ * extends the summary so far. Every paid call leaves its `usage` in the log, whatever its outcome.
  */
 export async function summarizeInParts(request: LongSummaryRequest): Promise<LongSummary> {
   const maxOutputTokens = maxSummaryTokens(request.model.limits)
@@ -74,11 +74,11 @@ async function tellPart(part: Part, request: PartRequest): Promise<LongSummary> 
   const summary = await summarize({ model, system, prompt, maxOutputTokens, signal, onFailed: keepUsage })
   await keepUsage(summary)
   signal.throwIfAborted()
-  if (summary.text === '') throw new ModelError('unknown', `${model.id} was asked for a summary and gave none.`)
+  if (summary.text === '') throw new ModelError('unknown', `${model.id} returned no summary.`)
   return { text: summary.text, request: { ...summary.reference, leafId } }
 }
 
-/** How long a summary may become. */
+/** The maximum length of a summary. */
 export function maxSummaryTokens({ contextTokens, outputTokens }: ModelLimits): number {
   return Math.max(1, Math.min(outputTokens, Math.floor(contextTokens / 8), 8000))
 }
@@ -89,7 +89,7 @@ function roomFor({ model, system, instructions = '' }: LongSummaryRequest, maxOu
   return Math.max(minRoomTokens, usable - textTokens(system) - textTokens(instructions))
 }
 
-/** A summary that a model with a larger window has written may be too long to be carried along: then it is told like the rest. */
+/** A summary from a model with a larger window may be too long to carry along: then it is summarized like the rest. */
 function start(
   { previous = '', pieces }: LongSummaryRequest,
   room: number,
@@ -104,7 +104,7 @@ interface Part {
   rest: readonly string[]
 }
 
-/** As many pieces as fit, but at least something: a piece that is too long by itself is broken. */
+/** As many pieces as fit, but at least something: a piece that is too long by itself is split. */
 function takePart(pieces: readonly string[], maxTokens: number): Part {
   let tokens = 0
   let count = 0
@@ -140,7 +140,7 @@ function promptOf({ words, rest }: Part, { previous, instructions = '' }: PartRe
   return parts.filter((part) => part !== '').join('\n\n')
 }
 
-/** Words that look like the end of their own frame would speak for us. */
+/** Text that looks like its own closing tag would escape from it. */
 function tagged(tag: string, words: string): string {
   return `<${tag}>\n${words.replaceAll(/<\/(conversation|previous-summary)/gi, String.raw`<\/$1`)}\n</${tag}>`
 }

@@ -5,7 +5,7 @@ import { summarize } from './summarize.ts'
 
 const signal = new AbortController().signal
 
-test('asks once, without tools and thinking, and gives the text, the usage with its cost and the reference', async () => {
+test('makes one call, without tools and thinking, and returns the text, the usage with its cost and the reference', async () => {
   const usage = { inputTokens: 100, outputTokens: 5 }
   const answer = script().reasoning('hm').text(' the ', 'summary\n').usage({ inputTokens: 1 }).usage(usage)
   const model = scriptedModel(answer, { costOf: ({ inputTokens = 0 }) => inputTokens / 1000 })
@@ -26,18 +26,18 @@ test('asks once, without tools and thinking, and gives the text, the usage with 
   ])
 })
 
-test('a summary that reached its greatest length says so', async () => {
+test('a summary that reached the maximum length says so', async () => {
   const model = scriptedModel(script().text('half of').finish('length'))
   const summary = await summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })
-  expect(summary.text).toBe('half of\n\n(It was longer than it may be, and ends here.)')
+  expect(summary.text).toBe('half of\n\n(The summary was cut off here at its maximum length.)')
 })
 
-test('a model that says nothing gives an empty text', async () => {
+test('an empty answer gives an empty text', async () => {
   const model = scriptedModel(script().reasoning('hm').finish('length'))
   expect(await summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).toMatchObject({ text: '' })
 })
 
-test('an error of the model goes through', async () => {
+test('an error of the model is rethrown', async () => {
   const model = scriptedModel(script().text('so').error('rate-limited', 'slow down', { retryAfterMs: 7 }))
   await expect(summarize({ model, system: '', prompt: 'x', maxOutputTokens: 50, signal })).rejects.toMatchObject({
     kind: 'rate-limited',
@@ -45,7 +45,7 @@ test('an error of the model goes through', async () => {
   })
 })
 
-test('whoever aborts gets the reason, and before the call nothing is sent', async () => {
+test('an abort rejects with its reason, and an abort before the call sends nothing', async () => {
   const controller = new AbortController()
   const model = scriptedModel(script().text('so').cancel().text('on'), {
     onCancel: () => controller.abort(new Error('enough')),

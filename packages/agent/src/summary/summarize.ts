@@ -3,24 +3,27 @@ import type { FinishReason, Model } from '../models/model.ts'
 
 export interface SummaryRequest {
   model: Model
-  /** What is to be written, and how. */
+  /** The instructions for the summary. */
   system: string
-  /** The material, as the words of one user message: calls and results in it are text and need no pairs. */
+  /** The material, as the text of one user message: calls and results in it are text and need no pairs. */
   prompt: string
   maxOutputTokens: number
   signal: AbortSignal
-  /** Told what a call has used that failed, or was aborted, after it had said so: it has to be paid all the same. */
+  /** Called with the usage that a failed or aborted call had reported: it must be paid anyway. */
   onFailed?: (paid: Pick<Summary, 'usage' | 'reference'>) => Promise<void>
 }
 
 export interface Summary {
-  /** Empty where the model said nothing. */
+  /** Empty if the model returned no text. */
   text: string
   usage: Usage | undefined
   reference: Omit<RequestReference, 'leafId'>
 }
 
-/** One model call without tools, for its text. Throws what the call throws; one that came to its end counts, aborted or not. */
+/**
+ * One model call without tools, for its text. Rethrows errors of the call; a completed call counts even if it was
+ * aborted.
+ */
 export async function summarize({ model, signal, onFailed, ...request }: SummaryRequest): Promise<Summary> {
   signal.throwIfAborted()
   const { system, prompt, maxOutputTokens } = request
@@ -42,7 +45,8 @@ export async function summarize({ model, signal, onFailed, ...request }: Summary
   }
   const said = words.trim()
   return {
-    text: finish === 'length' && said !== '' ? `${said}\n\n(It was longer than it may be, and ends here.)` : said,
+    text:
+      finish === 'length' && said !== '' ? `${said}\n\n(The summary was cut off here at its maximum length.)` : said,
     usage: usage && withCost(usage, model),
     reference,
   }

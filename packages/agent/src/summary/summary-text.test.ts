@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { joinSummary, splitSummary } from './summary-text.ts'
 
-test('a summary is its history, the unfinished work under a heading of its own, and the files', () => {
+test('a summary has its history, the unfinished work under its own heading, and the files', () => {
   const files = { read: ['a.ts', 'b.ts'], changed: ['c.ts'] }
   expect(joinSummary({ history: '## Goal\nall of it', unfinished: 'half of it', files })).toBe(
     [
@@ -15,7 +15,7 @@ test('a summary is its history, the unfinished work under a heading of its own, 
   )
 })
 
-test('what was joined comes apart again into the same parts', () => {
+test('a joined summary splits into the same parts', () => {
   const words = fc.stringMatching(/^([a-z#<>/-]{1,6}( |\n)?){0,5}$/).map((each) => each.trim())
   const paths = fc.uniqueArray(fc.stringMatching(/^[a-z/. ]{1,8}$/), { maxLength: 3 })
   const files = fc.record({ read: paths, changed: paths })
@@ -26,7 +26,7 @@ test('what was joined comes apart again into the same parts', () => {
   )
 })
 
-test('a summary that we did not make is all history', () => {
+test('a foreign summary is all history', () => {
   const foreign = 'Some text with <files-read> in it.'
   expect(splitSummary(foreign)).toEqual({ history: foreign, unfinished: '', files: { read: [], changed: [] } })
 })

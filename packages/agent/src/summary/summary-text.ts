@@ -1,12 +1,12 @@
 import { filesText, parseFiles, type TouchedFiles } from './touched-files.ts'
 
-/** What the summary of a compaction is made of. */
+/** The parts of the summary of a compaction. */
 export interface SummaryParts {
-  /** What was done and said before. */
+  /** The history before the current request. */
   history: string
-  /** How the request began whose end is kept; empty where the cut lies between two requests. */
+  /** The beginning of the request whose end is kept; empty if the cut is between two requests. */
   unfinished: string
-  /** Known from the tool calls, so that no file depends on the model's memory. */
+  /** Known from the tool calls, so that no file depends on the memory of the model. */
   files: TouchedFiles
 }
 
@@ -17,7 +17,7 @@ export function joinSummary({ history, unfinished, files }: SummaryParts): strin
   return [history, begun, filesText(files)].filter((part) => part !== '').join('\n\n')
 }
 
-/** Takes a summary apart again, so that the next one can go on from it. */
+/** Splits a summary into its parts, so that the next one can extend it. */
 export function splitSummary(summary: string): SummaryParts {
   const { words, files } = parseFiles(summary)
   const at = words.lastIndexOf(unfinishedHeading)

@@ -5,9 +5,9 @@ import { summarize } from './summarize.ts'
 
 export interface TitleInput {
   session: Session
-  /** What the user asked for first. */
+  /** The first prompt of the user. */
   prompt: string
-  /** A small one will do. Undefined: the prompt's first words are the title. */
+  /** A small model is enough. If undefined, the beginning of the prompt is the title. */
   model: Model | undefined
   signal: AbortSignal
 }
@@ -15,12 +15,12 @@ export interface TitleInput {
 const longestTitle = 60
 const shownPrompt = 2000
 
-/** Names a session that has no name. Never fails: a title is not worth that. */
+/** Names a session that has no name. Never fails: a title is not worth it. */
 export async function nameSession(input: TitleInput): Promise<void> {
   const { session } = input
   if (session.name !== '' || input.prompt.trim() === '') return
   const title = await titleBy(input).catch(() => '')
-  // Somebody may have named it meanwhile, or closed it.
+  // It may have been named or closed meanwhile.
   if (session.name !== '' || input.signal.aborted) return
   await session.appendSessionInfo(title === '' ? firstWords(input.prompt) : title).catch(() => undefined)
 }

@@ -3,7 +3,7 @@ import { assistant, call, toolResult } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { filesText, filesTouchedIn, parseFiles } from './touched-files.ts'
 
-test('files are those of the read, write and edit calls that succeeded, the last touched last', async () => {
+test('files come from read, write and edit calls that succeeded, the most recent last', async () => {
   const entries = await pathOf([
     ['read', 'a.ts'],
     ['read', 'b.ts'],
@@ -15,7 +15,7 @@ test('files are those of the read, write and edit calls that succeeded, the last
   expect(filesTouchedIn(entries)).toEqual({ read: ['b.ts', 'a.ts'], changed: ['c.ts'] })
 })
 
-test('what was known before is kept, and a file that is changed is no longer only read', async () => {
+test('earlier files are kept, and a changed file is no longer listed as read', async () => {
   const entries = await pathOf([
     ['edit', 'a.ts'],
     ['read', 'c.ts'],
@@ -37,7 +37,7 @@ test('a call without a result or without a path names no file, and a path stays 
   expect(filesTouchedIn(await session.getContextPath())).toEqual({ read: ['x y'], changed: [] })
 })
 
-test('a long list keeps the newest and says that there were others, also after the next time', async () => {
+test('a long list keeps the newest and says that there were others, also in the next summary', async () => {
   const read = Array.from({ length: 250 }, (_, index) => `${index}.ts`)
   const once = filesTouchedIn(await pathOf(read.map((path) => ['read', path])))
   expect([once.read.length, once.read[0], once.read[1], once.read.at(-1)]).toEqual([
@@ -56,7 +56,7 @@ test('a long list keeps the newest and says that there were others, also after t
   ])
 })
 
-test('that there were others is said of each list by itself', async () => {
+test('each list has its own note about others', async () => {
   const others = '(and others before these)'
   const before = { read: [others, 'a.ts'], changed: [others, 'b.ts'] }
   expect(filesTouchedIn([], before)).toEqual(before)

@@ -1,19 +1,19 @@
 import type { Entry, ToolUse } from '@tapetree/session'
 
-/** Paths that tool calls have read or changed, each once, the one touched last at the end. */
+/** Paths that tool calls have read or changed, each once, the most recent last. */
 export interface TouchedFiles {
   read: readonly string[]
-  /** Whether or not they were read as well. */
+  /** Whether or not they were also read. */
   changed: readonly string[]
 }
 
 export const noFiles: TouchedFiles = { read: [], changed: [] }
 
 const maxListed = 200
-/** Stands first in a list that had more paths than it may. */
+/** The first item of a list that was truncated. */
 const others = '(and others before these)'
 
-/** What the calls that succeeded say of it, added to what is known from before. */
+/** The files of the successful calls, added to those from before. */
 export function filesTouchedIn(entries: readonly Entry[], before: TouchedFiles = noFiles): TouchedFiles {
   const read = new Set(before.read)
   const changed = new Set(before.changed)
@@ -30,12 +30,12 @@ export function filesTouchedIn(entries: readonly Entry[], before: TouchedFiles =
   }
 }
 
-/** The lists as they stand at the end of a summary; nothing where nothing was touched. */
+/** The lists at the end of a summary; empty if no file was touched. */
 export function filesText({ read, changed }: TouchedFiles): string {
   return [listText('files-read', read), listText('files-changed', changed)].filter((list) => list !== '').join('\n\n')
 }
 
-/** Parts a summary from the lists at its end. */
+/** Separates a summary from the lists at its end. */
 export function parseFiles(summary: string): { words: string; files: TouchedFiles } {
   const { words: withoutChanged, paths: changed } = parseList(summary, 'files-changed')
   const { words, paths: read } = parseList(withoutChanged, 'files-read')

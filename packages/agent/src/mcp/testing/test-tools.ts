@@ -8,7 +8,7 @@ export interface TestToolsOptions {
   only?: readonly string[]
 }
 
-/** The smallest image there is. */
+/** The smallest possible image. */
 const onePixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 /** The tools of a test server. */

@@ -5,8 +5,8 @@ const maxEntries = 4000
 const maxMatches = 1000
 
 /**
- * The paths that exist below a folder and may be meant by these names, which may have wildcards; undefined if there are too many.
- * Links to folders are entered, as the shell does.
+ * The existing paths below a folder that match these names, which may have wildcards. Undefined if there are too many.
+ * Enters links to folders, like the shell.
  */
 export function expandPattern(folder: string, names: readonly NamePattern[]): string[] | undefined {
   let left = maxEntries
@@ -30,7 +30,7 @@ function isMeant(pattern: NamePattern, name: string): boolean {
   return meets([pattern], [{ tokens: [...name], skipsHidden: false }])
 }
 
-/** Empty if it is no folder or may not be read: then the shell finds nothing in it either. */
+/** Empty if it is not a folder or cannot be read: then the shell finds nothing in it either. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder)

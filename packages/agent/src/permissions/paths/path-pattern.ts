@@ -1,30 +1,30 @@
 /**
- * A path with wildcards, cut at its slashes. Rules, secret places and the words of a shell command are all such patterns, so that
- * one question answers them all: is there a path that both of two patterns mean?
+ * A path with wildcards, split at its slashes. Rules, secret paths and the words of a shell command are all such
+ * patterns, so that one function compares them: is there a path that two patterns both match?
  */
 export type PathPattern = readonly Component[]
 
-/** `**` stands for any number of components, also none. */
+/** `**` matches any number of components, also none. */
 type Component = '**' | NamePattern
 
 export interface NamePattern {
   readonly tokens: readonly Token[]
-  /** A wildcard of the shell at the start of a name does not mean names that start with a dot. */
+  /** A shell wildcard at the start of a name does not match names that start with a dot. */
   readonly skipsHidden: boolean
 }
 
-/** One letter, or a wildcard for one or for many. */
+/** One character, or a wildcard for one or for many. */
 export type Token = string | typeof one | typeof many
 
 export const one = 1
 export const many = 2
 
-/** The pattern of one path. */
+/** The pattern that matches exactly one path. */
 export function exactPath(path: string): PathPattern {
   return componentsOf(path).map((name) => ({ tokens: [...name], skipsHidden: false }))
 }
 
-/** Reads `*` and `?` within a name, and `**` as a whole name. Everything else is itself, brackets and braces too. */
+/** Parses `*` and `?` within a name, and `**` as a whole name. Everything else is literal, also brackets and braces. */
 export function parsePathPattern(glob: string): PathPattern {
   return componentsOf(glob).map((name) => {
     if (name === '**') return name
@@ -33,7 +33,7 @@ export function parsePathPattern(glob: string): PathPattern {
   })
 }
 
-/** Whether some path is meant by both. */
+/** Whether some path matches both. */
 export function meets(left: PathPattern, right: PathPattern): boolean {
   return sequencesMeet(left, right, {
     isRepeated: (component) => component === '**',
@@ -41,12 +41,12 @@ export function meets(left: PathPattern, right: PathPattern): boolean {
   })
 }
 
-/** Whether it means this place or something below it. */
+/** Whether it may match this path or something below it. */
 export function meetsBelow(pattern: PathPattern, place: PathPattern): boolean {
   return meets(pattern, [...place, '**'])
 }
 
-/** Its text, if it means one path only. */
+/** Its text, if it matches exactly one path. */
 export function exactText(pattern: PathPattern): string | undefined {
   let text = ''
   for (const component of pattern) {
@@ -70,10 +70,13 @@ interface Comparison<Item> {
   areEqual: (left: Item, right: Item) => boolean
 }
 
-/** Two sequences in which an item may stand for any number of others; takes as many steps as their lengths multiplied. */
+/**
+ * Compares two sequences in which an item may match any number of others. The time is bounded by the product of their
+ * lengths.
+ */
 function sequencesMeet<Item>(left: readonly Item[], right: readonly Item[], comparison: Comparison<Item>): boolean {
   const { isRepeated, areEqual } = comparison
-  // reached[j]: what was taken of `left` so far can mean the same as the first j items of `right`.
+  // reached[j]: the items of `left` so far can match the first j items of `right`.
   let reached = [true]
   for (const [index, item] of right.entries()) reached.push(isRepeated(item) && reached[index] === true)
   for (const item of left) {

@@ -2,15 +2,15 @@ import { resolve } from 'node:path'
 import { exactPath, meets, meetsBelow, type PathPattern } from './path-pattern.ts'
 import { realPath } from './real-path.ts'
 
-/** A path, or the paths that a pattern means, that somebody wants to read or write. */
+/** A path, or the paths that match a pattern, to be read or written. */
 export interface PathUse {
-  /** As it was said. */
+  /** As written. */
   readonly written: PathPattern
-  /** Where that leads now, through all links. */
+  /** The target after resolving all links. */
   readonly real: PathPattern
-  /** For a person. */
+  /** Display text. */
   readonly shown: string
-  /** Everything below it, too. */
+  /** Includes everything below it. */
   readonly isRecursive: boolean
 }
 
@@ -18,17 +18,17 @@ export function usePath(path: string): PathUse {
   return { written: exactPath(resolve(path)), real: exactPath(realPath(path)), shown: path, isRecursive: false }
 }
 
-/** Whether it may touch this place, or something below it. */
+/** Whether it may touch this path or something below it. */
 export function mayTouch({ written, real }: PathUse, place: PathPattern): boolean {
   return meetsBelow(written, place) || meetsBelow(real, place)
 }
 
-/** Whether it touches something below its own path that lies at this place. */
+/** Whether it may touch something below its own path that matches this pattern. */
 export function mayReachInto({ written, real, isRecursive }: PathUse, place: PathPattern): boolean {
   return isRecursive && (meets([...written, '**'], [...place, '**']) || meets([...real, '**'], [...place, '**']))
 }
 
-/** Whether it surely stays at this place and below it. */
+/** Whether it certainly stays at or below this path. */
 export function staysWithin({ real, isRecursive }: PathUse, place: PathPattern): boolean {
   return !isRecursive && isExact(real) && meetsBelow(real, place)
 }

@@ -1,9 +1,9 @@
 import { exactText, meets, parsePathPattern, type PathPattern } from './path-pattern.ts'
 
-/** Many places that every path is compared with, upper and lower case alike, since some disks do not tell them apart. */
+/** A list of patterns that every path is compared with, ignoring case, since some file systems do. */
 export class PlaceList {
   readonly #places: readonly PathPattern[]
-  /** All of them at once, for the paths that are certain, which is most of them. */
+  /** All patterns at once, for exact paths, which are the most common. */
   readonly #expression: RegExp
 
   constructor(globs: readonly string[]) {
@@ -11,7 +11,7 @@ export class PlaceList {
     this.#expression = new RegExp(`^(?:${globs.map(expressionOf).join('|')})$`, 'i')
   }
 
-  /** Whether a pattern may mean one of them. */
+  /** Whether a pattern may match one of them. */
   has(pattern: PathPattern): boolean {
     const text = exactText(pattern)
     if (text !== undefined) return this.hasPath(text)
@@ -23,7 +23,7 @@ export class PlaceList {
     return this.#expression.test(path)
   }
 
-  /** Whether one of them is below a path, or is that path. */
+  /** Whether one of them is this path or below it. */
   someBelow(pattern: PathPattern): boolean {
     const below: PathPattern = [...lowerCase(pattern), '**']
     return this.#places.some((place) => meets(below, place))

@@ -39,7 +39,7 @@ test.each([
   ['/home/me/.config', true],
   ['/home/me/projects', false],
   ['/repo', false],
-])('whether secrets are below %s: %s', (path, holds) => {
+])('whether %s contains secrets: %s', (path, holds) => {
   expect(holdsSecrets(at(path), at('/home/me'))).toBe(holds)
 })
 
@@ -54,7 +54,7 @@ test.each([
   ['/home/me/.ssh/authorized_keys', true],
   ['/etc/hosts', true],
   ['/repo/src/etc/hosts', false],
-])('whether %s decides what other programs run: %s', (path, isControl) => {
+])('whether %s controls what other programs run: %s', (path, isControl) => {
   expect(isControlFile(at(path))).toBe(isControl)
 })
 
@@ -68,19 +68,19 @@ describe('two patterns', () => {
     ['/a/*.ts', '/a/*.js', false],
     ['/a/x*', '/a/*y', true],
     ['/a', '/ab', false],
-  ])('%s and %s may mean the same path: %s', (left, right, meet) => {
+  ])('%s and %s may match the same path: %s', (left, right, meet) => {
     expect(meets(parsePathPattern(left), parsePathPattern(right))).toBe(meet)
     expect(meets(parsePathPattern(right), parsePathPattern(left))).toBe(meet)
   })
 
-  test('are compared in a time that their lengths multiplied bound', () => {
+  test('are compared in time bounded by the product of their lengths', () => {
     const stars = `/${'*a'.repeat(200)}`
     expect(meets(parsePathPattern(stars), parsePathPattern(`/${'a'.repeat(400)}b`))).toBe(false)
   })
 })
 
-describe('where a path leads', () => {
-  test('is found through links, also to what does not exist yet', async () => {
+describe('the target of a path', () => {
+  test('is resolved through links, also to a file that does not exist yet', async () => {
     await using folder = await TestFolder.make({ 'real/a.txt': '' })
     await symlink('real', folder.at('link'))
     await symlink('real/new/b.txt', folder.at('dangling'))
@@ -89,7 +89,7 @@ describe('where a path leads', () => {
     expect(realPath(folder.at('dangling'))).toBe(folder.at('real/new/b.txt'))
   })
 
-  test('stays as it is in a circle', async () => {
+  test('is the path itself if it is cyclic', async () => {
     await using folder = await TestFolder.make()
     await symlink('b', folder.at('a'))
     await symlink('a', folder.at('b'))
@@ -97,7 +97,7 @@ describe('where a path leads', () => {
   })
 })
 
-test('a path with links and `..` leads where the kernel goes', async () => {
+test('a path with links and `..` is resolved as the kernel does', async () => {
   await using folder = await TestFolder.make()
   const name = fc.constantFrom('a', 'b', 'c')
   const step = fc.constantFrom('a', 'b', 'c', '..', '.', '')
@@ -129,7 +129,10 @@ interface PlannedEntry {
   target: string
 }
 
-/** What cannot be made, because something else is in its place, is left out, and so is what a link would put outside of the root. */
+/**
+ * Skips what cannot be created because something else exists at its path, or because a link would put it outside of the
+ * root.
+ */
 function make(root: string, { place, kind, target }: PlannedEntry): void {
   const path = `${root}/${place}`
   if (!isInside(root, path)) return
@@ -139,11 +142,11 @@ function make(root: string, { place, kind, target }: PlannedEntry): void {
     else if (kind === 'file') writeFileSync(path, '', { flag: 'wx' })
     else symlinkSync(target, path)
   } catch {
-    // another entry came first
+    // another entry exists
   }
 }
 
-/** By the nearest folder above the path that exists. */
+/** By the nearest existing folder above the path. */
 function isInside(root: string, path: string): boolean {
   const above = path.slice(0, path.lastIndexOf('/'))
   const real = kernelPath(above)
@@ -154,16 +157,16 @@ function kernelPath(path: string): string | undefined {
   try {
     return realpathSync.native(path)
   } catch {
-    return undefined // it leads nowhere
+    return undefined // it cannot be resolved
   }
 }
 
-test('a link of a process is not followed, since it leads each process elsewhere', () => {
+test('a process link is not followed, since its target differs for each process', () => {
   expect(realPath('/proc/self/cwd/../x')).toMatch(/^\/proc\/\d+\/cwd\/x$/)
   expect(mayBeSecret(at(realPath('/proc/self/root/etc/passwd')))).toBe(true)
 })
 
-test('whether one path is a secret does not depend on how that is asked', () => {
+test('`isSecretPath` and `mayBeSecret` agree', () => {
   const name = fc.constantFrom(
     'repo',
     'src',
@@ -202,7 +205,7 @@ test('whether one path is a secret does not depend on how that is asked', () => 
 })
 
 describe('a survey of a folder', () => {
-  test('finds names that are more than one word, names like options, links that lead out, and secrets', async () => {
+  test('finds names with blanks, names like options, links that lead out, and secrets', async () => {
     await using folder = await TestFolder.make({
       'plain/a.txt': '',
       'plain/b/c.txt': '',
@@ -222,7 +225,7 @@ describe('a survey of a folder', () => {
     expect(survey([folder.at('linked')])?.links).toEqual([folder.at('linked/out')])
   })
 
-  test('gives up if there is too much', async () => {
+  test('returns undefined if there are too many files', async () => {
     await using folder = await TestFolder.make()
     for (let count = 0; count < 10_001; count += 1) writeFileSync(folder.at(`f${count}`), '')
     expect(survey([folder.path])).toBeUndefined()

@@ -1,17 +1,17 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
-/** As many links as the kernel follows before it gives up. */
+/** The limit of the kernel. */
 const maxLinks = 40
 
 /**
- * Where a path really leads, resolved one name after the other as the kernel does: `..` behind a link leads above the target of the
- * link, so do not normalize the path first. Names that do not exist stay as they are: a link to a missing file leads to that file.
- * A path that leads in circles is only normalized; nothing can be read or written there.
+ * The real target of a path, resolved name by name as the kernel does: `..` behind a link is the parent of the target,
+ * so do not normalize the path first. Missing names stay as they are: a link to a missing file resolves to that file. A
+ * cyclic path is only normalized; nothing can be read or written there.
  */
 export function realPath(path: string): string {
   const whole = resolve(path)
-  // These lead each process to files of its own.
+  // Their targets differ for each process.
   if (/^\/dev\/(?:fd\/\d+|stdin|stdout|stderr)$/.test(whole)) return whole
   let linksLeft = maxLinks
   let real = '/'
@@ -40,12 +40,14 @@ export function joinRaw(folder: string, path: string): string {
   return path.startsWith('/') ? path : `${folder}/${path}`
 }
 
-/** A link such as `/proc/self/cwd` leads each process elsewhere. It is not followed, and neither is `..` behind it. */
+/**
+ * The target of a link such as `/proc/self/cwd` differs for each process. Neither it nor `..` behind it is followed.
+ */
 function isProcessLink(path: string): boolean {
   return /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:cwd|root|exe|(?:fd|map_files|ns)\/[^/]+)(?:\/|$)/.test(path)
 }
 
-/** Some disks do not tell upper and lower case apart: what exists gets the name that the disk has for it. */
+/** Some file systems ignore case: an existing path gets its name on disk. */
 function withCaseOnDisk(path: string): string {
   try {
     return realpathSync.native(path)
@@ -55,7 +57,7 @@ function withCaseOnDisk(path: string): string {
   }
 }
 
-/** The names of a path, last one first. */
+/** The names of a path, in reverse order. */
 function namesOf(path: string): string[] {
   return path
     .split('/')
@@ -67,6 +69,6 @@ function linkTarget(path: string): string | undefined {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined
   } catch {
-    return undefined // nothing is there
+    return undefined // it does not exist
   }
 }

@@ -2,8 +2,8 @@ import { many, meets, parsePathPattern, type NamePattern, type PathPattern } fro
 import { PlaceList } from './place-list.ts'
 
 /**
- * Files whose content is a secret: they are never read without asking, by a tool or by a command. The list names places and
- * not contents; what stands in other files is the redactor's business.
+ * Files that contain secrets: neither a tool nor a command reads them without a request. The list has paths, not
+ * contents; the redactor handles the contents of other files.
  */
 const secretPlaces = [
   '**/.ssh',
@@ -46,11 +46,11 @@ const secretPlaces = [
   '/proc/*/root',
   '/proc/*/cwd',
   '/proc/*/task',
-  // Disks, memory and devices that do something when they are opened.
+  // Disks, memory and devices on which opening has side effects.
   '/dev/*',
 ]
 
-/** Names that mean a secret wherever they are. A wildcard must spell them out (`*.pem`): `*` alone is no wish for keys. */
+/** Names of secrets in any folder. A pattern must spell them out (`*.pem`): `*` alone does not ask for keys. */
 const secretNameGlobs = [
   '**/id_rsa*',
   '**/id_dsa*',
@@ -93,7 +93,7 @@ const harmless = new PlaceList([
   '/dev/fd/*',
 ])
 
-/** `*.ts` also means `.env.ts`, and `*.yml` means `.yarnrc.yml`; nobody who looks for those wants secrets. */
+/** `*.ts` also matches `.env.ts`, and `*.yml` matches `.yarnrc.yml`, but such a pattern does not ask for secrets. */
 const certainPlaces = secretPlaces.filter((place) => !/\*[^/]*$/.test(place) && !place.endsWith('.yarnrc.yml'))
 
 const secrets = new PlaceList(withBelow(secretPlaces))
@@ -110,23 +110,23 @@ function withBelow(places: readonly string[]): string[] {
   return places.flatMap((place) => [place, `${place}/**`])
 }
 
-/** Whether a path, or one that a pattern may mean, is or lies in a place of secrets. */
+/** Whether a path, or a path that a pattern may match, is a secret or lies in a folder of secrets. */
 export function mayBeSecret(pattern: PathPattern): boolean {
   const letters = spelledOut(pattern)
   return !harmless.has(letters) && (secrets.has(pattern) || secretNames.has(letters))
 }
 
-/** The same of one absolute path without wildcards, for many of them at once. */
+/** Like `mayBeSecret` for one absolute path without wildcards; fast for many paths. */
 export function isSecretPath(path: string): boolean {
-  // Most paths have nothing in them that any of the places has.
+  // Most paths have nothing in common with any of the patterns.
   const isOrdinary = !/\/\.|^\/(?:etc|run|var|proc|dev)\//.test(path)
   if (isOrdinary && !secretNamesAlone.hasPath(path.slice(path.lastIndexOf('/')))) return false
   return !harmless.hasPath(path) && (secrets.hasPath(path) || secretNames.hasPath(path))
 }
 
 /**
- * Whether a pattern that some program lists files by asks for secrets. A wildcard alone does not, though it may find one: what a
- * listing finds in an ordinary folder is taken for ordinary.
+ * Whether a pattern by which a program lists files asks for secrets. A wildcard alone does not, though it may find one:
+ * files that a listing finds in an ordinary folder count as ordinary.
  */
 export function mayListSecrets(glob: string): boolean {
   const pattern = parsePathPattern(glob.replace(/[[{][^\]}]*[\]}]?/g, '*')).map((component) =>
@@ -137,13 +137,13 @@ export function mayListSecrets(glob: string): boolean {
 
 const anyName: NamePattern = { tokens: [many], skipsHidden: true }
 
-/** Whether a folder is one that holds places of secrets somewhere below it: a home folder, `/`, `/etc`, `/proc`. */
+/** Whether a folder contains secrets somewhere below it: a home folder, `/`, `/etc`, `/proc`. */
 export function holdsSecrets(folder: PathPattern, home: PathPattern): boolean {
   const isAboveHome = folder.length <= home.length && meets(folder, home.slice(0, folder.length))
   return isAboveHome || fixedSecrets.someBelow(folder) || dens.has(folder) || mayBeSecret(folder)
 }
 
-/** Takes the wildcards of a pattern for letters: `*.pem` is spelled out, `server.*` is not. */
+/** Treats the wildcards of a pattern as letters: `*.pem` is spelled out, `server.*` is not. */
 function spelledOut(pattern: PathPattern): PathPattern {
   return pattern.map((component) =>
     component === '**'

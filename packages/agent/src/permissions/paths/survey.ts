@@ -4,31 +4,31 @@ import { isInside } from '../../util/is-inside.ts'
 import { isSecretPath } from './secret-files.ts'
 import { realPath } from './real-path.ts'
 
-/** What somebody may have put into a folder so that a listing of it does harm. */
+/** Files in a folder that make a listing of it dangerous. */
 export interface Survey {
-  /** All names stay one word each, whatever reads them: no blanks, quotes, backslashes, wildcards or control characters. */
+  /** Every name is one word to any reader: no blanks, quotes, backslashes, wildcards or control characters. */
   isPlain: boolean
-  /** A name begins with a dash, so that a program may take it for an option. */
+  /** A name begins with a dash, so a program may parse it as an option. */
   hasDash: boolean
   /** Links that lead out of the folders or to a secret. */
   links: string[]
-  /** Files that are secrets by their own names. */
+  /** Files whose names mark them as secrets. */
   secrets: string[]
 }
 
-/** More would keep everything else waiting; the caller then asks. */
+/** Larger folders would block for too long; the caller then asks. */
 const maxEntries = 10_000
 
 interface SurveyOptions {
-  /** Only what is in the folders themselves. */
+  /** Only direct children of the folders. */
   isFlat?: boolean
-  /** Whether the content of a file of this name matters. Default: of every file. */
+  /** Whether the content of a file with this name matters. Default: true for every file. */
   wants?: (name: string) => boolean
-  /** Names of folders to leave out. */
+  /** Names of folders to skip. */
   skipped?: readonly string[]
 }
 
-/** Looks at everything below some paths without following links; undefined if that is too much. */
+/** Inspects everything below some paths without following links. Undefined if there is too much. */
 export function survey(roots: readonly string[], options: SurveyOptions = {}): Survey | undefined {
   const { isFlat = false, wants = () => true, skipped = [] } = options
   const found: Survey = { isPlain: true, hasDash: false, links: [], secrets: [] }
@@ -54,7 +54,7 @@ export function survey(roots: readonly string[], options: SurveyOptions = {}): S
   return found
 }
 
-/** A name that is one word to the shell, to `xargs` and to `read`. */
+/** Whether a name is one word to the shell, to `xargs` and to `read`. */
 export function isPlainName(name: string): boolean {
   return !/[\s'"\\*?[\]\p{C}]/u.test(name)
 }
@@ -70,7 +70,7 @@ interface Entry {
   isSymbolicLink: () => boolean
 }
 
-/** Empty if it is no folder, is not there or may not be read: then nothing else reads it either. */
+/** Empty if it is not a folder, does not exist or cannot be read: then no other program reads it either. */
 function entriesOf(folder: string): Entry[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -83,6 +83,6 @@ export function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink()
   } catch {
-    return false // nothing is there
+    return false // it does not exist
   }
 }

@@ -49,25 +49,25 @@ import {
 } from './words/word.ts'
 import { wrappedCommand } from './programs/wrappers.ts'
 
-/** Everything that a command line would do, as far as that can be known before it runs. */
+/** Everything that a command line would do, as far as that is known before it runs. */
 export interface CommandLine {
-  /** Every command in it, wherever it stands. */
+  /** Every command in it, at any depth. */
   commands: SimpleCommand[]
-  /** Files whose content it shows. */
+  /** Files whose contents it shows. */
   reads: PathUse[]
-  /** Files that it writes to by itself, without a program: `> out.txt`. */
+  /** Files that the shell itself writes: `> out.txt`. */
   writes: PathUse[]
-  /** Why it cannot be known what it does; empty where it can. */
+  /** Why its effects are unknown; empty if they are known. */
   objections: string[]
 }
 
 export interface SimpleCommand {
   words: readonly Word[]
-  /** Where the shell may be when it starts. */
+  /** The possible folders of the shell when it starts. */
   folders: readonly string[]
-  /** Why it cannot be said that it only reads. */
+  /** Why it is not known to be read-only. */
   problem?: string
-  /** It is started by another command on this line, which speaks for both; only what is forbidden is looked for in it. */
+  /** Another command on this line starts it and is judged for both. Only deny and ask rules are checked for it. */
   isInner: boolean
 }
 
@@ -76,27 +76,27 @@ export interface ReaderPlace {
   home: string
 }
 
-/** Reads a command line without running it. Whatever is not understood is an objection. */
+/** Parses a command line without running it. Everything that is not understood becomes an objection. */
 export function readCommandLine(command: string, place: ReaderPlace): CommandLine {
   const reader = new CommandReader(place)
   reader.read(command)
   return reader.line
 }
 
-/** Longer ones are scripts, and nobody reads them before saying yes. */
+/** Longer ones are scripts, which a person does not read before allowing them. */
 const maxLength = 10_000
-/** How often the bodies of loops are walked in all. */
+/** How often the bodies of loops are walked in total. */
 const maxRounds = 256
 const maxFolders = 8
-/** How often folders and repositories are looked at for one command line. */
+/** How often folders and repositories are inspected for one command line. */
 const maxLooks = 48
 
-/** What the shell knows at one moment. */
+/** What is known of the shell at one point. */
 interface State {
   variables: ReadonlyMap<string, Word>
   folders: readonly string[]
   input: Output
-  /** Inside of a loop, where a command may have run before: the variables that the loop sets, which are unknown in it. */
+  /** Inside a loop, where a command may have run before: the variables that the loop sets, which are unknown there. */
   loopNames?: ReadonlySet<string> | undefined
 }
 
@@ -108,7 +108,7 @@ class CommandReader implements Surroundings {
   #isInner = false
   #listings = 0
   #looks = 0
-  /** `read` was told to cut lines at some letter. */
+  /** `read` was told to split lines at some character. */
   #cutsLines = false
 
   constructor({ cwd, home }: ReaderPlace) {
@@ -117,14 +117,15 @@ class CommandReader implements Surroundings {
   }
 
   read(command: string): void {
-    if (command.length > maxLength) this.object('it is too long to be judged')
-    // Letters that cannot be seen, and blanks that are none to the shell, would make a person and the shell read different things.
+    if (command.length > maxLength) this.object('it is too long to analyze')
+    // Invisible characters, and blanks that the shell does not treat as such, would make a person and the shell read
+    // different commands.
     else if (/[\p{C}\p{Zl}\p{Zp}]/u.test(command.replace(/[\n\t]/g, '')) || /[^\S \n\t]/.test(command))
-      this.object('it has letters in it that cannot be seen')
+      this.object('it contains invisible characters')
     else this.#script(parse(command))
   }
 
-  // What words refer to
+  // References of words
 
   readonly object = (problem: string): void => {
     this.line.objections.push(problem)
@@ -140,7 +141,7 @@ class CommandReader implements Surroundings {
 
   readonly substitute = ({ script, text }: CommandExpansionPart | ProcessSubstitutionPart): Output => {
     if (script) return this.#apart(() => this.#script(script))
-    this.object(`\`${text}\` cannot be read`)
+    this.object(`\`${text}\` cannot be parsed`)
     return 'anything'
   }
 
@@ -163,7 +164,7 @@ class CommandReader implements Surroundings {
   // Lists
 
   #script({ commands, errors }: ParsedScript): Output {
-    for (const { message } of errors ?? []) this.object(`it is not a whole command: ${message}`)
+    for (const { message } of errors ?? []) this.object(`it is an incomplete command: ${message}`)
     return this.#statements(commands)
   }
 
@@ -219,19 +220,19 @@ class CommandReader implements Surroundings {
       case 'Coproc':
       case 'Select':
       case 'ArithmeticFor': {
-        this.object(`a ${node.type.toLowerCase()} cannot be judged`)
+        this.object(`a ${node.type.toLowerCase()} cannot be analyzed`)
         const { body } = node
         this.#loop(node, () => void (body.type === 'CompoundList' ? this.#statements(body.commands) : this.#node(body)))
         return 'anything'
       }
       default:
         node satisfies never
-        this.object('a part of it cannot be judged')
+        this.object('a part of it cannot be analyzed')
         return 'anything'
     }
   }
 
-  /** The parts of a pipe run beside each other, each in a shell of its own. */
+  /** The parts of a pipeline run concurrently, each in its own subshell. */
   #pipeline({ commands }: Pipeline): Output {
     if (commands.length === 1 && commands[0]) return this.#node(commands[0])
     const before = this.#state
@@ -271,14 +272,14 @@ class CommandReader implements Surroundings {
       for (const each of pattern) this.#expand(each)
       this.#statements(body.commands)
     })
-    // Bodies may run one after another (`;&`), or none of them.
+    // Bodies may run one after another (`;&`), or not at all.
     for (const body of bodies) this.#oneOf([() => undefined, body])
   }
 
   #for(node: For): void {
     const { name, wordlist, body } = node
     const values = wordlist?.flatMap((word) => this.#expand(word)) ?? [anything]
-    if (!isPlainVariable(name.text)) this.object(`\`${name.text}\` is a variable that means something to programs`)
+    if (!isPlainVariable(name.text)) this.object(`\`${name.text}\` is a variable that programs read`)
     const isMany = this.#rounds + values.length > maxRounds
     this.#loop(node, () => {
       for (const value of isMany ? [anything] : values) {
@@ -289,7 +290,7 @@ class CommandReader implements Surroundings {
     })
   }
 
-  /** What is set in a loop is not known in it, since it may be the second round. */
+  /** Variables that a loop sets are unknown in it, since it may be the second round. */
   #loop(node: SyntaxNode, work: () => void): void {
     const names = namesSetIn(node)
     const forget = (): void => {
@@ -300,7 +301,7 @@ class CommandReader implements Surroundings {
       () => undefined,
       () => {
         forget()
-        // Not those of a loop around it: this one has forgotten only its own.
+        // Not those of an outer loop: this loop has forgotten only its own.
         this.#state = { ...this.#state, loopNames: names }
         work()
         this.#state = { ...this.#state, loopNames }
@@ -334,7 +335,7 @@ class CommandReader implements Surroundings {
         return
       default:
         expression satisfies never
-        this.object('a part of `[[` cannot be judged')
+        this.object('a part of `[[` cannot be analyzed')
     }
   }
 
@@ -361,7 +362,7 @@ class CommandReader implements Surroundings {
     }
     this.#cutsLines = values.some(({ name: variable, value }) => variable === 'IFS' && textOf(value) !== '')
     if (program !== undefined) return this.#run(program, words)
-    this.object('the program that it starts is not known')
+    this.object('the program that it starts is unknown')
     return 'anything'
   }
 
@@ -406,11 +407,11 @@ class CommandReader implements Surroundings {
     return this.#printed(judged.prints)
   }
 
-  /** Records what a command seems to start, so that a rule that forbids it is found. */
+  /** Records what a command seems to start, so that deny rules can match it. */
   #look(words: readonly Word[], problem: string | undefined): void {
     const wasInner = this.#isInner
     const { commands, scripts, isUnknown } = innerCommands(words)
-    if (isUnknown && problem !== undefined) this.object('what it runs is not known')
+    if (isUnknown && problem !== undefined) this.object('what it runs is unknown')
     for (const command of commands)
       this.line.commands.push({ words: command, folders: this.#state.folders, isInner: true })
     this.#isInner = true
@@ -430,24 +431,24 @@ class CommandReader implements Surroundings {
     if (started) {
       const [inner, ...rest] = started
       const name = inner && textOf(inner)
-      if (name === undefined) return { ...nothing, problem: 'what it starts is not known' }
-      // Only `command` calls the shell itself; the others start a program of that name.
+      if (name === undefined) return { ...nothing, problem: 'what it starts is unknown' }
+      // Only `command` calls the shell itself; the others start a program with that name.
       if (program !== 'command' && shellBuiltins.has(name) && !programsOfThatName.has(name))
-        return { ...nothing, problem: `it cannot start \`${name}\`, which is a part of the shell` }
+        return { ...nothing, problem: `it cannot start \`${name}\`, which is a shell builtin` }
       const judged = this.#judge(name, rest)
       return judged.problem === undefined ? judged : { ...judged, problem: `\`${name}\`: ${judged.problem}` }
     }
     const name = /^\/(?:usr\/)?bin\/([^/]+)$/.exec(program)?.[1]
     if (name !== undefined && programsOfThatName.has(name)) return this.#judge(name, words)
-    if (program === 'git' && !this.#mayLook()) return { ...nothing, problem: 'it is one of too many' }
+    if (program === 'git' && !this.#mayLook()) return { ...nothing, problem: 'there are too many commands like it' }
     const judged = judgeProgram(name ?? program, words, { folders: this.#state.folders, home: this.home })
-    if (!judged) return { ...nothing, problem: 'it is not among the programs that only read' }
+    if (!judged) return { ...nothing, problem: 'it is not a known read-only program' }
     return judged.problem === undefined ? this.#checkFiles(judged) : judged
   }
 
   #checkFiles(judged: ProgramJudgement): ProgramJudgement {
     const isKnown = judged.reads.every((use) => this.#reads(use))
-    return isKnown ? judged : { ...judged, problem: 'it reads files that are not known before it runs' }
+    return isKnown ? judged : { ...judged, problem: 'it reads files that are unknown before it runs' }
   }
 
   #printed(prints: ProgramJudgement['prints']): Output {
@@ -458,17 +459,17 @@ class CommandReader implements Surroundings {
   }
 
   /**
-   * Names that a program lists are known if nobody has prepared the folders for that: then they stay one word each, none looks like an
-   * option, and links and secrets among them are judged one by one when they are read. The folders are looked at only if the names are
-   * used.
+   * The names that a program lists are known if the folders have no dangerous names: then each is one word, none looks
+   * like an option, and links and secrets are judged one by one when they are read. The folders are inspected only if
+   * the names are used.
    */
   #listed(listing: Listing): Output {
     const { roots, isFlat = false, isTracked = false, isNul = false, wishes } = listing
     const { folders } = this.#state
-    // What is in another folder is not found here under its name alone, and `..` is outside of what is looked at.
+    // Names from another folder are not found here, and `..` is outside of what is inspected.
     const isElsewhere = isFlat && !roots.every((root) => /^\.?$/.test(textOf(root) ?? '?'))
     const leavesRepository = isTracked && wishes.some((word) => /^[:/]|\.\./.test(textOf(word) ?? '..'))
-    // The names of the places themselves stand before what is found there.
+    // The paths of the roots precede the names that are found there.
     const isOdd = !isFlat && !isTracked && !roots.every((root) => isPlainPath(root) && !mayBeOption(root))
     if (isElsewhere || leavesRepository || isOdd || wishes.some((word) => mayListSecrets(textOf(word) ?? '')))
       return 'anything'
@@ -490,16 +491,16 @@ class CommandReader implements Surroundings {
     return { id: this.#listings, folders, isNul, look }
   }
 
-  /** What a command of the shell changes in the shell, or why that is not known. */
+  /** How a shell builtin changes the shell, or why that is unknown. */
   #effect(program: string, words: readonly Word[]): string | undefined {
     if (program === 'read') this.#readInput(words)
     if (program !== 'cd') return undefined
     const { folders, loopNames } = this.#state
     const target = folderEntered(words) ?? this.home
-    // It may fail, and what follows may run all the same.
+    // It may fail, and the next command may run anyway.
     const reached = new Set([...folders, ...folders.flatMap((folder) => foldersReached(folder, target))])
     this.#state = { ...this.#state, folders: [...reached] }
-    return loopNames || reached.size > maxFolders ? 'where it goes is not known' : undefined
+    return loopNames || reached.size > maxFolders ? 'the folder that it enters is unknown' : undefined
   }
 
   #readInput(words: readonly Word[]): void {
@@ -511,12 +512,12 @@ class CommandReader implements Surroundings {
 
   // Files
 
-  /** False where it is not known which files these are. */
+  /** False if it is unknown which files these are. */
   #reads({ word, isRecursive, followsLinks = false, folders = this.#state.folders }: FileUse): boolean {
     if (isPipe(word)) return true
     const names = namesOf(word)
     if (names) {
-      // The names mean other files elsewhere.
+      // In another folder, the names refer to other files.
       const found = names.folders === folders && !followsLinks ? names.look() : undefined
       const paths = found ? [...found.roots, ...found.touched] : []
       for (const path of paths) this.line.reads.push({ ...usePath(path), isRecursive: true })
@@ -530,7 +531,7 @@ class CommandReader implements Surroundings {
       this.line.reads.push({ ...paths, shown: show(word), isRecursive })
       const files = pathsAt(word, folder) ?? []
       if (followsLinks && (!this.#mayLook() || survey(files)?.links.length !== 0)) return false
-      // What a wildcard finds counts by itself if it is a link or a secret.
+      // Links and secrets that a wildcard finds are judged one by one.
       for (const path of special) this.line.reads.push({ ...usePath(path), isRecursive })
       return true
     })
@@ -551,7 +552,7 @@ class CommandReader implements Surroundings {
     switch (redirect.type) {
       case 'HereString':
         if (redirect.target) this.#expand(redirect.target)
-        else this.object('a redirection is not whole')
+        else this.object('a redirection is incomplete')
         return
       case 'HereDoc': {
         const { delimiter, body, closing } = redirect
@@ -577,11 +578,11 @@ class CommandReader implements Surroundings {
         return
       default:
         redirect satisfies never
-        this.object('a redirection cannot be judged')
+        this.object('a redirection cannot be analyzed')
     }
   }
 
-  /** The scripts in a part of text that was objected to anyway. */
+  /** Walks the scripts inside text that already has an objection. */
   #inside(node: SyntaxNode): void {
     if (node.type === 'Script') this.#apart(() => this.#script(node))
     else forEachChild(node, (child) => this.#inside(child))
@@ -592,17 +593,17 @@ class CommandReader implements Surroundings {
     const [word] = words
     const text = word && words.length === 1 ? textOf(word) : undefined
     if (operator === '<' && word && words.length === 1 && this.#mayFeed(word)) return
-    // The shell itself connects where it finds these names.
+    // The shell itself opens network connections for these names.
     if (text === undefined || word === undefined || /^\/dev\/(?:tcp|udp)/.test(text)) {
-      this.object('where a redirection leads is not known')
+      this.object('the target of a redirection is unknown')
       return
     }
     if (/^(?:>&|<&)$/.test(operator) && /^(?:-|[0-9]+-?)$/.test(text)) {
-      if (!/^(?:-|[012])$/.test(text)) this.object(`\`${operator}${text}\` leads to a file that was opened elsewhere`)
+      if (!/^(?:-|[012])$/.test(text)) this.object(`\`${operator}${text}\` refers to a file that was opened elsewhere`)
       return
     }
     if (operator.startsWith('<')) {
-      this.object(`\`${operator}\` cannot be judged`)
+      this.object(`\`${operator}\` cannot be analyzed`)
       return
     }
     if (text === '/dev/null') return
@@ -613,7 +614,7 @@ class CommandReader implements Surroundings {
     }
   }
 
-  /** Whether a program may read this as its input: a pipe, a file that is known, or one of those that a wildcard finds. */
+  /** Whether a program may read this as its input: a pipe, a known file, or a file that a wildcard finds. */
   #mayFeed(word: Word): boolean {
     if (word.isSeveral || /^\/dev\/(?:tcp|udp)/.test(startOf(word))) return false
     if (namesOf(word)) return false
@@ -622,10 +623,10 @@ class CommandReader implements Surroundings {
 
   // State
 
-  /** Folders and repositories are looked at only so often, since everything else waits meanwhile. */
+  /** Limits how often folders and repositories are inspected, since that blocks everything else. */
   #mayLook(): boolean {
     this.#looks += 1
-    if (this.#looks === maxLooks + 1) this.object('it is about too many places')
+    if (this.#looks === maxLooks + 1) this.object('it uses too many folders')
     return this.#looks <= maxLooks
   }
 
@@ -634,8 +635,9 @@ class CommandReader implements Surroundings {
   }
 
   #set(name: string, value: Word): void {
-    // The walk before the loop must have found every name, whatever the way it is set.
-    if (this.#state.loopNames?.has(name) === false) this.object(`a loop sets \`${name}\` in a way that is not followed`)
+    // The walk before the loop must have found every name that the loop sets.
+    if (this.#state.loopNames?.has(name) === false)
+      this.object(`a loop sets \`${name}\` in a way that cannot be analyzed`)
     this.#state = { ...this.#state, variables: new Map(this.#state.variables).set(name, value) }
   }
 
@@ -645,7 +647,7 @@ class CommandReader implements Surroundings {
     this.#state = { ...this.#state, variables }
   }
 
-  /** In a shell of its own: what it changes is gone afterwards. */
+  /** Runs the work in a subshell: its changes are discarded afterwards. */
   #apart(work: () => Output): Output {
     const before = this.#state
     this.#state = { ...before, loopNames: undefined }
@@ -654,7 +656,7 @@ class CommandReader implements Surroundings {
     return output
   }
 
-  /** One of these happens; afterwards only that is known which holds after each of them. */
+  /** One of these branches runs. Afterwards only what holds after each of them is known. */
   #oneOf(branches: (() => void)[]): void {
     const before = this.#state
     const after = branches.map((branch) => {
@@ -672,28 +674,29 @@ class CommandReader implements Surroundings {
   }
 }
 
-/** Whether a path, with all that its wildcards find, is one word to whatever reads it. */
+/** Whether a path, with everything that its wildcards find, is one word to any reader. */
 function isPlainPath({ pieces }: Word): boolean {
   return pieces.every((piece) =>
     piece.type === 'text' ? isPlainName(piece.text) : piece.type === 'glob' && piece.isPlain,
   )
 }
 
-/** Whether a file is among those that patterns of names mean, upper and lower case alike; without patterns every file is. */
+/** Whether a file matches one of the name patterns, ignoring case. Without patterns every file does. */
 function wantedBy(globs: readonly string[]): (name: string) => boolean {
   const patterns = globs.map((glob) => parsePathPattern(glob.toLowerCase().replace(/\[[^\]]*\]?/g, '*')))
   if (patterns.length === 0) return () => true
   return (name) => patterns.some((pattern) => meets(pattern, exactPath(name.toLowerCase())))
 }
 
-/** The paths that a word means, seen from a folder; undefined if they are not known. */
+/** The paths that a word refers to, relative to a folder. Undefined if they are unknown. */
 function pathsAt(word: Word, folder: string): string[] | undefined {
   const text = textOf(word)
   return text === undefined ? matchesOf(word, folder) : [joinRaw(folder, text)]
 }
 
 /**
- * Where `cd` may lead: the shell takes `..` as text, but as the kernel does with `-P` and if there is no such folder otherwise.
+ * The folders that `cd` may enter: the shell resolves `..` as text, but like the kernel with `-P` or if there is no
+ * such folder.
  */
 function foldersReached(folder: string, target: string): string[] {
   const written = resolve(folder, target)
@@ -701,7 +704,7 @@ function foldersReached(folder: string, target: string): string[] {
   return realPath(written) === real ? [written] : [written, real]
 }
 
-/** Whether a word stands there as it is meant, with no variable, wildcard or command in it. */
+/** Whether a word is literal, without a variable, wildcard or command in it. */
 function isWritten({ parts }: WordNode): boolean {
   return (parts ?? []).every(
     (part) =>
@@ -711,7 +714,7 @@ function isWritten({ parts }: WordNode): boolean {
   )
 }
 
-/** Variables that a loop sets in plain sight; `#set` objects to any other. */
+/** Variables that a loop sets explicitly; `#set` objects to any other. */
 function namesSetIn(node: SyntaxNode): Set<string> {
   const names = new Set<string>()
   const look = (child: SyntaxNode): void => {
@@ -730,12 +733,12 @@ function show({ pieces }: Word): string {
   return pieces.map((piece) => (piece.type === 'text' || piece.type === 'glob' ? piece.text : '…')).join('')
 }
 
-/** What a command seems to start: only good for finding what is forbidden, never for allowing something. */
+/** What a command seems to start: used only to match deny and ask rules, never to allow something. */
 interface InnerCommands {
   commands: Word[][]
   /** Text that a shell would run. */
   scripts: string[]
-  /** It runs what is written nowhere on the line. */
+  /** It runs something that is not on the command line. */
   isUnknown: boolean
 }
 
@@ -775,7 +778,7 @@ function scriptOf(words: readonly Word[]): InnerCommands {
   return texts.includes(undefined) ? { ...nothing, isUnknown: true } : { ...nothing, scripts: [texts.join(' ')] }
 }
 
-/** A shell without a script and without a file takes what it runs from its input. */
+/** A shell without a script and without a file reads commands from its input. */
 function scriptAfter(words: readonly Word[]): InnerCommands {
   const index = words.findIndex((word) => /^-[a-z]*c$/.test(textOf(word) ?? ''))
   if (index !== -1) return scriptOf(words.slice(index + 1, index + 2))

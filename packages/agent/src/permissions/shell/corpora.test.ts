@@ -4,7 +4,7 @@ import { TestFolder } from '../../testing/test-folder.ts'
 import { noRules } from '../rules.ts'
 import { judgeCommand } from '../judge-command.ts'
 
-/** One command for each line, with `⏎` for a line's end inside of a command and `# ` before a remark. */
+/** One command per line, with `⏎` for a line break inside a command and `# ` before a remark. */
 function readCorpus(name: string): string[] {
   const text = readFileSync(new URL(`../../../../../tests/corpus/${name}`, import.meta.url), 'utf8')
   return text
@@ -26,19 +26,19 @@ async function thoseWith(
 const bypasses = readCorpus('shell-bypass.txt')
 const everyday = readCorpus('shell-everyday.txt')
 
-test('none of the commands that do more than read is approved', async () => {
+test('no command that does more than read is allowed', async () => {
   expect(new Set(bypasses).size).toBe(bypasses.length)
   expect(bypasses.length).toBeGreaterThanOrEqual(400)
   // Some need a file that a wildcard turns into an option.
   expect(await thoseWith('allow', bypasses, { '-oC': '' })).toEqual([])
 })
 
-test('of the everyday commands that only read at most one in twenty is asked', async () => {
+test('at most one in twenty everyday read-only commands requires a request', async () => {
   const asked = await thoseWith('ask', everyday)
   expect(asked.length, `asked:\n${asked.join('\n')}`).toBeLessThanOrEqual(everyday.length * 0.05)
 })
 
-test('the everyday commands are of all kinds', () => {
+test('the everyday commands are diverse', () => {
   const programs = new Set(everyday.flatMap(programsIn))
   expect(new Set(everyday).size).toBe(everyday.length)
   expect(everyday.length).toBeGreaterThanOrEqual(300)
@@ -48,7 +48,7 @@ test('the everyday commands are of all kinds', () => {
   expect(everyday.filter((command) => /[|'";&]|\n/.test(command)).length).toBeGreaterThanOrEqual(100)
 })
 
-/** The first word of each part, where that is the name of a program and not a word of the shell. */
+/** The first word of each part, if it is the name of a program and not a shell keyword. */
 function programsIn(command: string): string[] {
   const words = command.split(/\|\|?|&&|;/).map((part) => part.trim().split(' ')[0] ?? '')
   return words.filter((word) => /^[a-z][a-z0-9+-]*$/.test(word) && !shellWords.has(word))

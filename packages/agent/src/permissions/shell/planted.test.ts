@@ -9,12 +9,14 @@ import { permissionModes } from '../modes.ts'
 import { noRules, ruleSchema } from '../rules.ts'
 import { judgeCommand } from '../judge-command.ts'
 
-/** Commands that are harmless in an empty folder and do harm in a folder that somebody prepared. Paths are relative to the repository. */
+/**
+ * Commands that are harmless in an empty folder and do harm in a prepared folder. Paths are relative to the repository.
+ */
 const caseSchema = z.strictObject({
   about: z.string(),
   links: z.record(z.string(), z.string()).default({}),
   files: z.record(z.string(), z.string()).default({}),
-  /** Commits everything, `.env` too. */
+  /** Commits everything, also `.env`. */
   repository: z.boolean().default(false),
   mode: z.enum(permissionModes).default('ask'),
   rules: z.array(ruleSchema).default([]),
@@ -64,7 +66,7 @@ async function plant({ links, files, repository }: Pick<Case, 'links' | 'files' 
   return home
 }
 
-describe('a command does not pass in a folder with', () => {
+describe('a command is not allowed in a folder with', () => {
   test.each(cases)('$about', async (each) => {
     await using home = await plant(each)
     const cwd = home.at('repo')
@@ -74,7 +76,7 @@ describe('a command does not pass in a folder with', () => {
   })
 })
 
-describe('a command passes in a folder with', () => {
+describe('a command is allowed in a folder with', () => {
   async function asked(folder: Partial<Case>, commands: readonly string[]): Promise<string[]> {
     await using home = await plant({ links: {}, files: {}, repository: false, ...folder })
     await rm(home.at('repo/.env'))
@@ -97,12 +99,12 @@ describe('a command passes in a folder with', () => {
     expect(await asked({ files, repository: true }, [...lists, ...searches])).toEqual([])
   })
 
-  test('links that stay in it', async () => {
+  test('links that stay inside it', async () => {
     const commands = [...searches, 'cat docs/../a.txt', 'cat inside/../a.txt', 'cd inside && cat a.ts']
     expect(await asked({ links: { inside: 'src', 'z.txt': 'a.txt' }, files: { 'src/a.ts': '' } }, commands)).toEqual([])
   })
 
-  test('names with blanks, if they are cut where they end', async () => {
+  test('names with blanks, if they are split at their ends', async () => {
     const files = { 'docs/a b.md': 'x' }
     const commands = [
       'find . -name "*.md" -print0 | xargs -0 wc -l',
@@ -113,7 +115,7 @@ describe('a command passes in a folder with', () => {
     expect(await asked({ files, repository: true }, commands)).toEqual([])
   })
 
-  test('a secret that the listing or the limits of git leave out', async () => {
+  test('a secret that the listing or the limits of git exclude', async () => {
     const files = { 'keys/.env': 'x', 'src/a.ts': 'x' }
     const commands = [
       'find . -name "*.ts" | xargs wc -l',
@@ -132,7 +134,7 @@ describe('a command passes in a folder with', () => {
     expect(await asked({ files, repository: true }, commands)).toEqual([])
   })
 
-  test('settings of a package manager that the repository tracks, unless a credential is among them', async () => {
+  test('tracked settings of a package manager, unless they contain a credential', async () => {
     const commands = ['git diff', 'git log -p', 'cat $(git ls-files)']
     expect(await asked({ files: { '.npmrc': 'save-exact=true\n' }, repository: true }, commands)).toEqual([])
     const files = { '.npmrc': '//registry.example/:_authToken=x\n' }

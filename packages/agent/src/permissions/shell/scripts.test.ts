@@ -16,7 +16,7 @@ describe('a sed script', () => {
     '{p;p}',
     '5q',
     '$=',
-  ])('that only prints passes: %s', (script) => expect(sedOnlyPrints(script)).toBe(true))
+  ])('that only prints is accepted: %s', (script) => expect(sedOnlyPrints(script)).toBe(true))
 
   test.each([
     'w C',
@@ -41,12 +41,12 @@ describe('a sed script', () => {
     '{p',
     'p}',
     's\na\nb\nw C',
-  ])('that does more, or cannot be read, does not: %j', (script) => expect(sedOnlyPrints(script)).toBe(false))
+  ])('that does more, or cannot be parsed, is rejected: %j', (script) => expect(sedOnlyPrints(script)).toBe(false))
 })
 
 describe('an awk program', () => {
   test.each(['{print $1}', 'NR==10', '$3 > 100 {print $1}', '/a/ || /b/', '{s += $1} END {print s}', 'length > 120'])(
-    'that only prints passes: %s',
+    'that only prints is accepted: %s',
     (program) => expect(awkOnlyPrints(program)).toBe(true),
   )
 
@@ -62,5 +62,5 @@ describe('an awk program', () => {
     '@f()',
     'BEGIN{print ENVIRON["HOME"]}',
     '/"/{system("touch C")} #"',
-  ])('that may do more does not: %s', (program) => expect(awkOnlyPrints(program)).toBe(false))
+  ])('that may do more is rejected: %s', (program) => expect(awkOnlyPrints(program)).toBe(false))
 })

@@ -3,13 +3,13 @@ import { hasOption, valuesOf, type HistoryShown, type ParsedCall, type ProgramRu
 import { textOf, type Word } from '../words/word.ts'
 
 export interface GitCall {
-  /** Folders to go into first, as `-C` says. */
+  /** The folders of `-C`, entered first. */
   folders: Word[]
-  /** Absent where git is only asked for its version. */
+  /** Absent for a version query. */
   command?: { rule: ProgramRule; call: ParsedCall }
 }
 
-/** What a call of git reads, or a sentence on what it may do beyond that. */
+/** What a git call reads, or a sentence on what else it may do. */
 export function readGit(words: readonly Word[]): GitCall | string {
   const outer = parseArguments(words, { options: globalOptions, stopsAtOperand: true })
   if (typeof outer === 'string') return outer
@@ -23,23 +23,23 @@ export function readGit(words: readonly Word[]): GitCall | string {
     rest.shift()
   }
   const rule = gitCommands.get(command)
-  if (!rule) return `\`git ${command}\` is not among the commands that only read`
+  if (!rule) return `\`git ${command}\` is not a known read-only command`
   const call = parseArguments(rest, rule)
   if (typeof call === 'string') return call
   return { folders, command: { rule, call } }
 }
 
-/** The folders that `-C` names in a call of git, of whatever command; a sentence if its repository may be another one. */
+/** The folders that `-C` names in a git call of any command; a sentence if it may use another repository. */
 export function gitFoldersNamed(words: readonly Word[]): Word[] | string {
   const outer = parseArguments(words, { options: globalOptions, stopsAtOperand: true })
   return typeof outer === 'string' ? outer : valuesOf(outer, '-C')
 }
 
-/** `-c`, `--exec-path`, `--git-dir` and the like make git run or read something else; `-p` starts a pager. */
+/** `-c`, `--exec-path`, `--git-dir` and similar options make git run or read something else; `-p` starts a pager. */
 const globalOptions =
   '-C: -P --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --no-replace-objects --version -v'
 
-/** Commands whose first operand is a command again. Those without it have a rule of their own, or none. */
+/** Commands whose first operand is a subcommand. Without a subcommand they have their own rule, or none. */
 const subcommands = new Map([
   ['remote', ['get-url']],
   ['stash', ['list', 'show']],
@@ -69,25 +69,25 @@ const refFilters = '--contains --no-contains --merged --no-merged --points-at'
 const refOptions = `--contains? --no-contains? --merged? --no-merged? --points-at? --sort= --format= --color? --no-color --column? --no-column
   -i --ignore-case --abbrev? --no-abbrev`
 
-/** With `diff`, git runs itself in each submodule that the history names, with the settings of whatever lies there. */
+/** With `diff`, git runs itself in each submodule in the history, with the settings of whatever is there. */
 function shownProblem(call: ParsedCall): string | undefined {
   const values = valuesOf(call, '--submodule').map(textOf)
   if (values.every((value) => value === 'short' || value === 'log')) return formatProblem(call)
   return '`--submodule` may run git in other repositories'
 }
 
-/** `%G` has signatures checked, which starts another program. */
+/** `%G` verifies signatures, which starts another program. */
 function formatProblem(call: ParsedCall): string | undefined {
   const formats = valuesOf(call, '--format --pretty --group').map(textOf)
   if (formats.every((format) => format !== undefined && !/%G|signature/.test(format))) return undefined
-  return 'the format may have signatures checked by another program'
+  return 'the format may make another program verify signatures'
 }
 
-/** Options with which the changes themselves are shown. */
+/** Options that show the changes themselves. */
 const patches = `-p -u -U -W -c -m -L --patch --unified --function-context --cc --binary --check --word-diff --word-diff-regex --color-words
   --color-moved`
 
-/** Options with which the changes are not shown, unless one of the others is there, too. */
+/** Options that hide the changes, unless one of the others is present. */
 const summaries = `--stat --numstat --shortstat --dirstat --summary --compact-summary --name-only --name-status --raw --no-patch -s --quiet
   -q`
 
@@ -113,7 +113,7 @@ const diff: ProgramRule = {
 const gitCommands = new Map<string, ProgramRule>(
   Object.entries({
     log,
-    // What an id means that is given to it is not known; it may be a file.
+    // It is unknown what an object id refers to; it may be a file.
     show: {
       ...log,
       showsHistory: (call: ParsedCall) =>
@@ -130,7 +130,7 @@ const gitCommands = new Map<string, ProgramRule>(
       showsHistory: (call: ParsedCall) => (hasOption(call, patches) ? ('files' as const) : ('names' as const)),
     },
     'reflog show': log,
-    // Anything behind it could be a command that deletes.
+    // Any operand could be a subcommand that deletes.
     reflog: { ...log, maxOperands: 0 },
     shortlog: {
       options: `-s -n -e -c --summary --numbered --email --committer --group= --all --no-merges --merges --since= --after= --until= --before=
@@ -138,7 +138,7 @@ const gitCommands = new Map<string, ProgramRule>(
       check: formatProblem,
     },
     'rev-list': log,
-    // Paths outside of the repository are compared as they are.
+    // Paths outside of the repository are compared as files.
     diff: { ...diff, reads: 'contents', recursive: true, needsOperands: true, showsHistory: showsUnlessSummary },
     'diff-tree': {
       ...diff,
@@ -162,7 +162,7 @@ const gitCommands = new Map<string, ProgramRule>(
     },
     branch: {
       options: `-a -r -v --all --remotes --verbose --list --show-current ${refOptions}`,
-      // A name alone makes a branch.
+      // A name alone creates a branch.
       check: (call: ParsedCall) => listsOnly(call, `--list ${refFilters}`),
     },
     tag: {
@@ -211,7 +211,7 @@ const gitCommands = new Map<string, ProgramRule>(
       --flags --no-flags --path-format= --not --glob= --exclude=`,
     },
     describe: {
-      // `--dirty` writes the index anew.
+      // `--dirty` rewrites the index.
       options: `--contains --all --tags --long --first-parent --abbrev? --exact-match --candidates= --match= --exclude= --always`,
     },
     'merge-base': { options: '-a --all --octopus --independent --is-ancestor --fork-point' },
@@ -233,7 +233,7 @@ const gitCommands = new Map<string, ProgramRule>(
   }),
 )
 
-/** A name and a value would set it, and since version 2.46 a word without a dot is a command: `git config edit`. */
+/** A name and a value would set it, and since version 2.46 a word without a dot is a subcommand: `git config edit`. */
 function configProblem(call: ParsedCall): string | undefined {
   const isQuery = hasOption(call, '-l --list --get --get-all --get-regexp') || call.operands.length === 1
   const [first] = call.operands
@@ -242,6 +242,6 @@ function configProblem(call: ParsedCall): string | undefined {
 }
 
 function listsOnly(call: ParsedCall, lists: string): string | undefined {
-  if (call.operands.length > 0 && !hasOption(call, lists)) return 'a name without `--list` makes something'
+  if (call.operands.length > 0 && !hasOption(call, lists)) return 'a name without `--list` creates something'
   return formatProblem(call)
 }

@@ -12,8 +12,8 @@ import { hasOption, valuesOf, type FileUse, type HistoryShown, type ParsedCall }
 import { literal, textOf, type Word } from '../words/word.ts'
 
 /**
- * Files whose content a call of git shows from what a repository keeps, or a sentence on why that is not known. Content of tracked
- * secrets counts as read, and so does everything below the paths that the call is limited to, so that rules hold for it.
+ * Files whose contents a git call shows from the repository, or a sentence on why that is unknown. The contents of
+ * tracked secrets count as read, and so does everything below the paths that limit the call, so that rules apply to it.
  */
 export function filesShown({ rule, call }: NonNullable<GitCall['command']>, folder: string): FileUse[] | string {
   const shown = rule.showsHistory?.(call)
@@ -21,7 +21,7 @@ export function filesShown({ rule, call }: NonNullable<GitCall['command']>, fold
   const named: FileUse[] = []
   for (const text of [...call.operands, ...valuesOf(call, '-L')].map(textOf)) {
     for (const path of pathsNamed(text ?? '')) {
-      if (/[*?[]/.test(path) && mayListSecrets(path)) return `\`${path}\` may mean a file with a secret`
+      if (/[*?[]/.test(path) && mayListSecrets(path)) return `\`${path}\` may match a file with a secret`
       if (mayBeSecret(exactPath(path))) named.push(fileAt(folder, path))
     }
   }
@@ -32,7 +32,7 @@ export function filesShown({ rule, call }: NonNullable<GitCall['command']>, fold
   const { files } = repository
   if (!files) return `the index of ${repository.root} cannot be read`
   const secrets = secretsIn(repository.root, files).filter((path) => limits.some((limit) => isInside(path, limit)))
-  // One is enough to ask; a person may want to see some more.
+  // One is enough to ask; a few more inform the user.
   return [
     ...named,
     ...limits.map((path) => fileAt('/', path, true)),
@@ -40,7 +40,7 @@ export function filesShown({ rule, call }: NonNullable<GitCall['command']>, fold
   ]
 }
 
-/** What is known of the files that a repository tracks; undefined if that cannot be known. */
+/** What is known of the files that a repository tracks. Undefined if that is unknown. */
 export function surveyTracked(folder: string, wishes: readonly Word[]): Survey | undefined {
   const repository = openRepository(folder)
   if (repository === undefined) return { isPlain: true, hasDash: false, links: [], secrets: [] }
@@ -56,7 +56,7 @@ export function surveyTracked(folder: string, wishes: readonly Word[]): Survey |
 
 const maxFiles = 20_000
 
-/** Whether a file, or a folder that it is in, is a link. */
+/** Whether a file, or a folder above it, is a link. */
 function linkFinder(root: string): (name: string) => boolean {
   const known = new Map<string, boolean>([['', false]])
   const find = (name: string): boolean => {
@@ -70,7 +70,7 @@ function linkFinder(root: string): (name: string) => boolean {
   return find
 }
 
-/** Patterns such as `*.ts` among the words of a listing leave out all other files; other words may mean any file. */
+/** Patterns such as `*.ts` in a listing exclude all other files; other words may match any file. */
 function wantedBy(wishes: readonly Word[]): (name: string) => boolean {
   const texts = wishes.map((word) => textOf(word) ?? '').filter((text) => !text.startsWith('-'))
   const endings = texts.slice(1).map((text) => /^\*(\.[A-Za-z0-9]+)$/.exec(text)?.[1])
@@ -82,7 +82,7 @@ function fileAt(folder: string, path: string, isRecursive = false): FileUse {
   return { word: literal(path), isRecursive, folders: [folder] }
 }
 
-/** Every path that may be meant by `HEAD:.env`, `:0:.env`, `:(icase).ENV`, `:/.env` or `1,5:.env`. */
+/** Every path that `HEAD:.env`, `:0:.env`, `:(icase).ENV`, `:/.env` or `1,5:.env` may refer to. */
 function pathsNamed(text: string): string[] {
   const starts = [...text.matchAll(/:/g)].map(({ index }) => index + 1)
   return [0, ...starts]
@@ -95,14 +95,14 @@ function pathsNamed(text: string): string[] {
     .filter((path) => path !== '')
 }
 
-/** The paths that a call is limited to, as far as they are paths and nothing else; undefined if it may show any file. */
+/** The paths that limit a call, as far as they can only be paths. Undefined if it may show any file. */
 function limitsOf(call: ParsedCall, { shown, folder }: { shown: HistoryShown; folder: string }): string[] | undefined {
   const paths = linesNamed(call) ?? objectsNamed(call) ?? (shown === 'files' ? [] : pathspecsOf(call, folder))
   const areKnown = paths.length > 0 && paths.every((path) => path !== undefined && /^[^:*?[\\][^*?[\\]*$/.test(path))
   return areKnown ? paths.map((path) => realPath(joinRaw(folder, path ?? ''))) : undefined
 }
 
-/** What is searched for may have the name of a file, and is none. */
+/** The search pattern may look like a file name, but is none. */
 function withoutPattern(call: ParsedCall): ParsedCall {
   return hasOption(call, '-e -f') ? call : { ...call, operands: call.operands.slice(1) }
 }
@@ -115,13 +115,15 @@ function linesNamed(call: ParsedCall): Paths | undefined {
   return lines.length > 0 ? lines : undefined
 }
 
-/** `HEAD:file`, if all operands are such files. */
+/** `HEAD:file`, if all operands have this form. */
 function objectsNamed({ operands }: ParsedCall): Paths | undefined {
   const objects = operands.map((word) => /^[^:]+:([^:]+)$/.exec(textOf(word) ?? '')?.[1])
   return objects.length > 0 && !objects.includes(undefined) ? objects : undefined
 }
 
-/** The operands behind `--`, or those without it that are files: git refuses a word that may be a file as well as a commit. */
+/**
+ * The operands after `--`; without it, those that are files. Git rejects a word that may be a file as well as a commit.
+ */
 function pathspecsOf({ operands, behindDashes }: ParsedCall, folder: string): Paths {
   const texts = (behindDashes ?? operands).map(textOf)
   return behindDashes ? texts : texts.filter((text) => text === undefined || existsSync(joinRaw(folder, text)))
@@ -146,7 +148,7 @@ function secretsIn(root: string, files: readonly string[]): string[] {
     .filter((path) => !isProjectSettings(path))
 }
 
-/** Many projects track settings of their package manager, which are no secret as long as no credential is among them. */
+/** Many projects track settings of their package manager, which are not secret unless they contain a credential. */
 function isProjectSettings(path: string): boolean {
   if (!/\/\.(?:npmrc|yarnrc\.yml)$/.test(path) || isLink(path) || !existsSync(path)) return false
   const settings = readPlainFile(path, { maxBytes: 64 * 1024 })?.toString('utf8')

@@ -3,35 +3,35 @@ import { join } from 'node:path'
 import { readPlainFile } from '../words/plain-file.ts'
 
 /**
- * The folders that the index of a repository calls repositories of their own: git goes into them when it is asked for the state of
- * things, and obeys the settings that it finds there. Undefined where the index cannot be read.
+ * The folders that the index of a repository lists as nested repositories: `git status` and similar commands enter them
+ * and use the settings there. Undefined if the index cannot be read.
  */
 export function linkedFolders(repository: string, hash: { bytes: 20 | 32 }): string[] | undefined {
   const file = join(repository, 'index')
   if (!existsSync(file)) return []
-  // An index may be kept in two files, of which the second changes what the first says.
+  // An index may be split into two files, where the second one overrides the first.
   if (readdirSync(repository).some((name) => name.startsWith('sharedindex.'))) return undefined
   const index = readPlainFile(file, { maxBytes: 1024 * 1024 * 1024 })
   if (!index) return undefined
-  // Most repositories have neither, and then there is no need to read all the names.
+  // Most repositories have neither, and then the names need not be read.
   return index.includes(linkMode) || index.includes(folderMode) ? linksIn(index, hash.bytes) : []
 }
 
-/** What stands for the mode of a file. */
+/** The mode of an entry. */
 const linkMode = Buffer.from([0, 0, 0xe0, 0])
-/** A folder of a sparse index stands for all that is below it, which may be a link too. */
+/** A folder of a sparse index stands for everything below it, which may contain a nested repository. */
 const folderMode = Buffer.from([0, 0, 0x40, 0])
 
 function linksIn(index: Buffer, hashBytes: number): string[] | undefined {
   const entries = entriesOf(index, hashBytes)
   if (!entries || entries.some(({ mode }) => mode.equals(folderMode))) return undefined
   const links = entries.filter(({ mode }) => mode.equals(linkMode)).map(({ name }) => name)
-  // A name that is not in UTF-8 would become another one.
+  // A name that is not UTF-8 would be changed by decoding.
   const areReadable = links.every((name) => Buffer.from(name.toString()).equals(name))
   return areReadable ? links.map((name) => name.toString()) : undefined
 }
 
-/** The paths of all files that a repository tracks, seen from its root. Undefined if the index cannot be read. */
+/** The paths of all files that a repository tracks, relative to its root. Undefined if the index cannot be read. */
 export function trackedFiles(repository: string, hash: { bytes: 20 | 32 }): string[] | undefined {
   const file = join(repository, 'index')
   if (!existsSync(file)) return []
@@ -62,13 +62,13 @@ function entriesOf(index: Buffer, hashBytes: number): IndexEntry[] | undefined {
     const kept = version === 4 ? name.subarray(0, name.length - prefix.dropped) : Buffer.alloc(0)
     name = Buffer.concat([kept, index.subarray(prefix.end, end)])
     entries.push({ name, mode: index.subarray(at + 24, at + 28) })
-    // Up to version 3 each entry is filled up with zeros, one at least, to a multiple of eight.
+    // Up to version 3, each entry is padded with zeros, at least one, to a multiple of eight.
     at = version === 4 ? end + 1 : at + Math.ceil((end + 1 - at) / 8) * 8
   }
   return entries
 }
 
-/** In version 4 a name says how many letters of the one before it are to go. */
+/** In version 4 each name says how many characters of the previous one to remove. */
 function takeShortening(
   index: Buffer,
   { at, isShortened }: { at: number; isShortened: boolean },

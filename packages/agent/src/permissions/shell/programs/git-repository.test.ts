@@ -19,7 +19,7 @@ function git(...words: string[]): void {
   execFileSync('git', [...identity, ...words], { cwd: folder.path, env, stdio: 'ignore' })
 }
 
-/** A repository with another one in it, which the index of the outer one knows of. */
+/** A repository with a nested one that is in the index of the outer one. */
 function makeNested(...options: string[]): void {
   git('init', '-q', ...options, '.')
   git('init', '-q', ...options, 'libs/inner')
@@ -32,7 +32,7 @@ test('a folder without a repository has no problem', () => {
   expect(repositoryProblem(folder.path)).toBeUndefined()
 })
 
-test('a repository as git makes it has no problem, seen from any folder in it', async () => {
+test('a repository as git creates it has no problem, from any folder in it', async () => {
   git('init', '-q', '.')
   git('remote', 'add', 'origin', 'https://example.org/x.git')
   await folder.write('src/deep/b.txt', 'b')
@@ -66,14 +66,14 @@ test.each([
   ['core.editor', './p.sh'],
   ['uploadpack.packObjectsHook', './p.sh'],
   ['core.worktree', '../..'],
-])('a repository that sets %s is asked about', (key, value) => {
+])('a repository that sets %s has a problem', (key, value) => {
   git('init', '-q', '.')
   git('config', key, value)
   expect(repositoryProblem(folder.path)).toContain(folder.at('.git/config'))
 })
 
 test.each(['config', 'config.worktree', 'commondir', 'index'])(
-  'a pipe or a device in the place of .git/%s is asked about, and not waited for',
+  'a pipe or a device at .git/%s is a problem, and is not waited for',
   (name) => {
     git('init', '-q', '.')
     const path = folder.at(`.git/${name}`)
@@ -86,25 +86,25 @@ test.each(['config', 'config.worktree', 'commondir', 'index'])(
   },
 )
 
-test('a pipe in the place of .git is asked about, and not waited for', () => {
+test('a pipe at .git is a problem, and is not waited for', () => {
   execFileSync('mkfifo', [folder.at('.git')])
   expect(repositoryProblem(folder.path)).toBe(`${folder.at('.git')} cannot be read`)
 })
 
-test('a link that leads in circles in the place of .git is asked about', () => {
+test('a cyclic link at .git is a problem', () => {
   symlinkSync('.git', folder.at('.git'))
   expect(repositoryProblem(folder.path)).toContain('.git cannot be read')
 })
 
-test('a hook that is run when git reads is asked about', async () => {
+test('a hook that runs when git reads is a problem', async () => {
   git('init', '-q', '.')
   await folder.write('.git/hooks/post-index-change', '#!/bin/sh\n')
   expect(repositoryProblem(folder.path)).toContain('post-index-change')
 })
 
-test('a folder in the shape of a repository is asked about', async () => {
+test('a folder with the layout of a repository is a problem', async () => {
   git('init', '-q', '--bare', 'docs/data')
-  expect(repositoryProblem(folder.at('docs/data'))).toContain('without a working folder')
+  expect(repositoryProblem(folder.at('docs/data'))).toContain('may be a bare repository')
 })
 
 describe('git looks further up', () => {
@@ -114,31 +114,31 @@ describe('git looks further up', () => {
     await folder.write('app/b.txt', 'b')
   }
 
-  test('if the .git of a folder is empty', async () => {
+  test('if .git is empty', async () => {
     await hostile()
     mkdirSync(folder.at('app/.git'))
     expect(repositoryProblem(folder.at('app'))).toContain('filter.clean')
   })
 
-  test('if the .git of a folder has all but a HEAD', async () => {
+  test('if .git has everything but a HEAD', async () => {
     await hostile()
     for (const name of ['objects', 'refs']) mkdirSync(folder.at(`app/.git/${name}`), { recursive: true })
     await folder.write('app/.git/config', '[core]\n\tbare = false\n')
     expect(repositoryProblem(folder.at('app'))).toContain('filter.clean')
   })
 
-  test('and a git folder that is not whole is asked about, because git may or may not use it', async () => {
+  test('and an incomplete git folder is a problem, because git may or may not use it', async () => {
     await hostile()
     await folder.write('app/.git/HEAD', 'ref: refs/heads/main\n')
-    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is not a whole repository`)
+    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is an incomplete repository`)
     for (const name of ['objects', 'refs']) mkdirSync(folder.at(`app/.git/${name}`))
     expect(repositoryProblem(folder.at('app'))).toBeUndefined()
     await folder.write('app/.git/HEAD', 'nonsense\n')
-    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is not a whole repository`)
+    expect(repositoryProblem(folder.at('app'))).toBe(`${folder.at('app/.git')} is an incomplete repository`)
   })
 })
 
-/** A folder that git takes for a repository and that consists of files which any commit can hold. */
+/** A folder that git treats as a repository and that consists of files which any commit can contain. */
 async function hideRepository(at: string): Promise<void> {
   await folder.write(`${at}/HEAD`, 'ref: refs/heads/main\n')
   await folder.write(`${at}/commondir`, 'x\n')
@@ -148,17 +148,17 @@ async function hideRepository(at: string): Promise<void> {
   await folder.write(`${at}/x/config`, '[extensions]\n\tworktreeConfig = true\n[filter "e"]\n\tclean = ./p.sh\n')
 }
 
-test('a folder with a HEAD is asked about, wherever its other parts are', async () => {
+test('a folder with a HEAD is a problem, wherever its other parts are', async () => {
   git('init', '-q', '.')
   await hideRepository('sub')
   await folder.write('sub/wt/deep/f.txt', 'f')
   for (const at of ['sub', 'sub/wt', 'sub/wt/deep', 'sub/x']) {
-    expect(repositoryProblem(folder.at(at))).toContain(`${folder.at('sub')} may be a repository`)
+    expect(repositoryProblem(folder.at(at))).toContain(`${folder.at('sub')} may be a bare repository`)
   }
   expect(repositoryProblem(folder.path)).toBeUndefined()
 })
 
-test('a .git file leads to where the kernel would go, and not to where its text seems to', async () => {
+test('a .git file is resolved as the kernel does, not as its text seems to say', async () => {
   await folder.write('a/.git', 'gitdir: link/../git\n')
   git('init', '-q', '--bare', 'a/git')
   git('init', '-q', '--bare', 'elsewhere/git')
@@ -170,21 +170,21 @@ test('a .git file leads to where the kernel would go, and not to where its text 
 
 test.each([
   ['leads nowhere', 'gitdir: nowhere\n'],
-  ['leads to a folder that is no repository', 'gitdir: .\n'],
+  ['refers to a folder that is not a repository', 'gitdir: .\n'],
   ['is not UTF-8', Buffer.from('gitdir: \xff\n', 'latin1')],
   ['has two lines', 'gitdir: x\ngitdir: y\n'],
-])('a .git file that %s is asked about', async (_, text) => {
+])('a .git file that %s is a problem', async (_, text) => {
   git('init', '-q', '.')
   await folder.write('sub/.git', text)
   expect(repositoryProblem(folder.at('sub'))).toContain(folder.at('sub/.git'))
 })
 
-test('a .git that is a link to itself is asked about', () => {
+test('a .git that is a link to itself is a problem', () => {
   symlinkSync('.git', folder.at('.git'))
   expect(repositoryProblem(folder.path)).toContain('cannot be read')
 })
 
-test('the folder that commondir names is taken as it is written', async () => {
+test('the folder in commondir is used as written', async () => {
   git('init', '-q', '.')
   await folder.write('.git/commondir', ' x\n')
   for (const name of ['objects', 'refs']) mkdirSync(folder.at(`.git/ x/${name}`), { recursive: true })
@@ -193,7 +193,7 @@ test('the folder that commondir names is taken as it is written', async () => {
   expect(repositoryProblem(folder.path)).toContain('fsmonitor')
 })
 
-test('hooks count for commands that run them', async () => {
+test('hooks are a problem for commands that run them', async () => {
   git('init', '-q', '.')
   await folder.write('.git/hooks/pre-commit', '#!/bin/sh\n')
   await folder.write('.git/hooks/pre-push.sample', '#!/bin/sh\n')
@@ -201,7 +201,7 @@ test('hooks count for commands that run them', async () => {
   expect(repositoryProblem(folder.path, { runsHooks: true })).toContain('pre-commit')
 })
 
-test('the settings of a linked working folder are those of its repository', () => {
+test('a linked working tree has the settings of its repository', () => {
   git('init', '-q', 'main')
   git('-C', 'main', 'commit', '-q', '--allow-empty', '-m', 'first')
   git('-C', 'main', 'worktree', 'add', '-q', '../other')
@@ -210,15 +210,15 @@ test('the settings of a linked working folder are those of its repository', () =
   expect(repositoryProblem(folder.at('other'))).toContain('fsmonitor')
 })
 
-describe('a repository inside of another', () => {
-  test('has its settings looked at, since git goes into it', () => {
+describe('a nested repository', () => {
+  test('has its settings checked, since git enters it', () => {
     makeNested()
     expect(repositoryProblem(folder.path)).toBeUndefined()
     git('-C', 'libs/inner', 'config', 'filter.x.clean', './p.sh')
     expect(repositoryProblem(folder.path)).toContain(folder.at('libs/inner/.git/config'))
   })
 
-  test('has those looked at that lie in it', () => {
+  test('has its own nested repositories checked', () => {
     makeNested()
     git('init', '-q', 'libs/inner/innermost')
     git('-C', 'libs/inner/innermost', 'commit', '-q', '--allow-empty', '-m', 'first')
@@ -228,7 +228,7 @@ describe('a repository inside of another', () => {
     expect(repositoryProblem(folder.path)).toContain('fsmonitor')
   })
 
-  test('has its settings looked at where its git folder says that they are', async () => {
+  test('has its settings checked in the folder that its git folder names', async () => {
     makeNested()
     git('init', '-q', '--bare', 'shared')
     await folder.write('libs/inner/.git/commondir', `${folder.at('shared')}\n`)
@@ -240,7 +240,7 @@ describe('a repository inside of another', () => {
     expect(repositoryProblem(folder.path)).toContain('diff.external')
   })
 
-  test('has no problem as a submodule, and one where its settings have one', () => {
+  test('has no problem as a submodule, and one if its settings have one', () => {
     git('init', '-q', 'library')
     git('-C', 'library', 'commit', '-q', '--allow-empty', '-m', 'first')
     git('init', '-q', 'main')
@@ -261,14 +261,14 @@ describe('the index', () => {
     expect(linkedFolders(folder.at('.git'), { bytes: 20 })).toEqual(['libs/inner'])
   })
 
-  test('is read where names are hashed in the longer way', () => {
+  test('is read if the repository uses SHA-256', () => {
     makeNested('--object-format=sha256')
     expect(linkedFolders(folder.at('.git'), { bytes: 32 })).toEqual(['libs/inner'])
     git('-C', 'libs/inner', 'config', 'core.fsmonitor', './p.sh')
     expect(repositoryProblem(folder.path)).toContain('fsmonitor')
   })
 
-  test('whose folders stand for all that is in them is asked about', async () => {
+  test('that is sparse is a problem', async () => {
     makeNested()
     await folder.write('dir/b.txt', 'b')
     git('add', 'dir')
@@ -278,7 +278,7 @@ describe('the index', () => {
     expect(linkedFolders(folder.at('.git'), { bytes: 20 })).toBeUndefined()
   })
 
-  test('with a link whose name is not UTF-8 is asked about', () => {
+  test('with a nested repository whose name is not UTF-8 is a problem', () => {
     makeNested()
     const name = Buffer.concat([Buffer.from(`${folder.path}/`), Buffer.from([0xff])])
     renameSync(folder.at('libs/inner'), name)
@@ -286,7 +286,7 @@ describe('the index', () => {
     expect(repositoryProblem(folder.path)).toContain('cannot be read')
   })
 
-  test('that is split or broken is asked about', async () => {
+  test('that is split or damaged is a problem', async () => {
     makeNested()
     git('update-index', '--split-index')
     expect(repositoryProblem(folder.path)).toContain('cannot be read')

@@ -16,20 +16,21 @@ import { readPlainFile } from '../words/plain-file.ts'
 import { textOf, type Word } from '../words/word.ts'
 
 export interface Repository {
-  /** The folder whose files it keeps. */
+  /** The working tree. */
   root: string
-  /** The git folder of this working folder. */
+  /** The git folder of this working tree. */
   own: string
-  /** The git folder that all working folders of the repository share. */
+  /** The git folder that all working trees of the repository share. */
   shared: string
-  /** A submodule that was found by its git folder: its files are somewhere below `root`. */
+  /** A submodule that was found by its git folder: its working tree is somewhere below `root`. */
   isModule?: true
 }
 
 /**
- * Why git must not run unasked in a folder, if there is a reason. Git runs programs that the repository's own settings name
- * (`core.fsmonitor`, `diff.external`, filters, `textconv`, `gpg.program`), so a repository is safe only if all of its settings are
- * known to be harmless. The user's own settings are trusted. With `runsHooks`, every hook counts, not only the one that reading runs.
+ * Why git must not run in a folder without a request, if there is a reason. Git runs programs that the settings of the
+ * repository name (`core.fsmonitor`, `diff.external`, filters, `textconv`, `gpg.program`), so a repository is safe only
+ * if all of its settings are known to be harmless. The settings of the user are trusted. With `runsHooks`, every hook
+ * counts, not only the one that runs on reading.
  */
 export function repositoryProblem(folder: string, { runsHooks = false } = {}): string | undefined {
   return unlessUnreadable(folder, () => {
@@ -38,29 +39,32 @@ export function repositoryProblem(folder: string, { runsHooks = false } = {}): s
   })
 }
 
-/** Where git is after each `-C`, seen from where the shell may be. Real paths: git follows a link before it goes to `..`. */
+/**
+ * The folders of git after each `-C`, from the possible folders of the shell. Real paths: git follows a link before it
+ * resolves `..`.
+ */
 export function gitFolders(named: readonly Word[], start: readonly string[]): string[] | string {
   let folders = start.map(realPath)
   for (const word of named) {
     const text = textOf(word)
-    if (text === undefined) return 'the folder that `git` goes to is not known'
+    if (text === undefined) return 'the folder that `git` enters is unknown'
     folders = folders.map((folder) => realPath(joinRaw(folder, text)))
   }
-  // What another command on the line puts there cannot be judged yet.
+  // An earlier command on the line may create it, so it cannot be checked yet.
   const missing = folders.find((folder) => kindOf(folder) !== 'folder')
-  return missing === undefined || named.length === 0 ? folders : `${missing} is not a folder yet`
+  return missing === undefined || named.length === 0 ? folders : `${missing} does not exist as a folder yet`
 }
 
 /**
- * The repository that git would use in a folder, by the rules of git's own discovery: the nearest folder upwards whose `.git` is a
- * whole git folder or a file that leads to one. A sentence if git might use something else, such as a folder that is a git folder
- * itself. Git is not run.
+ * The repository that git would use in a folder, by the rules of its own discovery: the nearest folder upwards whose
+ * `.git` is a complete git folder or a file that refers to one. A sentence if git might use something else, such as a
+ * folder that is a git folder itself. Does not run git.
  */
 export function findRepository(start: string): Repository | string | undefined {
   return unlessUnreadable(start, () => discover(start))
 }
 
-/** A file that we may not read, or a link that leads in circles, is a problem like any other. */
+/** An unreadable file or a cyclic link is a problem. */
 function unlessUnreadable<Found>(folder: string, find: () => Found): Found | string {
   try {
     return find()
@@ -73,24 +77,23 @@ function discover(start: string): Repository | string | undefined {
   for (let folder = realPath(start); ; folder = dirname(folder)) {
     const found = repositoryAt(folder)
     if (found !== undefined) return found
-    // Git takes a folder with HEAD, objects and refs for a repository, and `commondir` lets the last two be anywhere.
-    if (isThere(join(folder, 'HEAD')))
-      return `${folder} may be a repository without a working folder, because it has a HEAD`
+    // Git treats a folder with HEAD, objects and refs as a repository, and `commondir` lets the last two be anywhere.
+    if (isThere(join(folder, 'HEAD'))) return `${folder} may be a bare repository, because it has a HEAD`
     if (dirname(folder) === folder) return undefined
   }
 }
 
-/** How deep repositories may lie in each other. */
+/** How deep repositories may be nested. */
 const maxDepth = 8
 
 interface Looking {
-  /** How many more repositories may lie in each other. */
+  /** How many more levels of nesting are allowed. */
   depth: number
   runsHooks: boolean
 }
 
 function problemIn(repository: Repository, looking: Looking): string | undefined {
-  if (looking.depth === 0) return `${repository.root} lies in too many other repositories`
+  if (looking.depth === 0) return `${repository.root} is nested in too many other repositories`
   const problemOf = (each: Repository | string): string | undefined =>
     typeof each === 'string' ? each : ownProblem(each, looking)
   return firstOf([repository, ...modulesOf(repository)], problemOf) ?? linksProblem(repository, looking)
@@ -108,7 +111,7 @@ function isHook(name: string): boolean {
   return /^[a-z0-9-]+$/.test(name)
 }
 
-/** Git looks into the repositories below this one too when it is asked for the state of things. */
+/** Git also enters nested repositories, for example in `git status`. */
 function linksProblem({ root, own, shared }: Repository, looking: Looking): string | undefined {
   const links = linkedFolders(own, hashOf({ shared }))
   if (!links) return `the index of ${root} cannot be read`
@@ -118,7 +121,7 @@ function linksProblem({ root, own, shared }: Repository, looking: Looking): stri
   })
 }
 
-/** How long the ids of its objects are. */
+/** The length of its object ids. */
 export function hashOf({ shared }: Pick<Repository, 'shared'>): { bytes: 20 | 32 } {
   const config = join(shared, 'config')
   const isLong = existsSync(config) && /objectformat\s*=\s*"?sha256/i.test(readSettings(config) ?? '')
@@ -126,8 +129,8 @@ export function hashOf({ shared }: Pick<Repository, 'shared'>): { bytes: 20 | 32
 }
 
 /**
- * Why git must not run unasked after a command that may add to the index: a repository that lies in this one, which the index does not
- * know yet. Git would go into it from then on.
+ * Why git must not run without a request after a command that may add to the index: a nested repository that is not in
+ * the index yet. Git would enter it from then on.
  */
 export function embeddedProblem(folder: string): string | undefined {
   return unlessUnreadable(folder, () => {
@@ -159,20 +162,23 @@ function firstOf<Item>(items: readonly Item[], problem: (item: Item) => string |
   return undefined
 }
 
-/** The repository whose working folder this is. Undefined if git would look further up. */
+/** The repository with this working tree. Undefined if git would look further up. */
 function repositoryAt(root: string): Repository | string | undefined {
   const inside = join(root, '.git')
   const kind = kindOf(inside)
   if (kind === 'missing') return undefined
   if (kind === 'folder') return repositoryIn(inside, root)
-  // The `.git` of a worktree or of a submodule is a file with the path of its git folder.
+  // The `.git` of a worktree or submodule is a file with the path of its git folder.
   const target = kind === 'file' ? /^gitdir: (.+)\n?$/.exec(readPath(inside) ?? '')?.[1] : undefined
   if (target === undefined) return `${inside} cannot be read`
   const own = realFolder(root, target)
-  return (own === undefined ? undefined : repositoryIn(own, root)) ?? `${inside} leads to no repository`
+  return (own === undefined ? undefined : repositoryIn(own, root)) ?? `${inside} does not refer to a repository`
 }
 
-/** Like git's `is_git_directory`, but a git folder that is not whole is a problem and not passed over, unless it has no HEAD. */
+/**
+ * Like git's `is_git_directory`, but an incomplete git folder is a problem instead of being skipped, unless it has no
+ * HEAD.
+ */
 function repositoryIn(own: string, root: string): Repository | string | undefined {
   const head = join(own, 'HEAD')
   if (!isThere(head)) return undefined
@@ -182,7 +188,7 @@ function repositoryIn(own: string, root: string): Repository | string | undefine
   const shared = realFolder(own, path)
   if (shared === undefined) return `${common} leads nowhere`
   const isWhole = isHead(head) && ['objects', 'refs'].every((name) => canEnter(join(shared, name)))
-  return isWhole ? { root, own, shared } : `${own} is not a whole repository`
+  return isWhole ? { root, own, shared } : `${own} is an incomplete repository`
 }
 
 function isHead(path: string): boolean {
@@ -201,7 +207,7 @@ function kindOf(path: string): 'missing' | 'folder' | 'file' | 'other' {
     if (stats.isDirectory()) return 'folder'
     return stats.isFile() ? 'file' : 'other'
   } catch {
-    return 'other' // a link that leads in circles, or a folder that we may not look into
+    return 'other' // a cyclic link, or an unreadable folder
   }
 }
 
@@ -214,7 +220,7 @@ function canEnter(path: string): boolean {
   }
 }
 
-/** The path is not normalized first: `link/..` is the folder above the one that the link leads to. */
+/** The path is not normalized first: `link/..` is the parent of the target of the link. */
 function realFolder(start: string, path: string): string | undefined {
   try {
     return realpathSync.native(isAbsolute(path) ? path : `${start}/${path}`)
@@ -223,7 +229,7 @@ function realFolder(start: string, path: string): string | undefined {
   }
 }
 
-/** The text of a file that holds a path. Undefined if it is not UTF-8: the path that git sees would be another one. */
+/** The text of a file that contains a path. Undefined if it is not UTF-8: git would see another path. */
 function readPath(file: string): string | undefined {
   const bytes = readPlainFile(file, { maxBytes: 64 * 1024 })
   if (!bytes) return undefined
@@ -231,12 +237,12 @@ function readPath(file: string): string | undefined {
   return Buffer.from(text).equals(bytes) ? text : undefined
 }
 
-/** Undefined where it is no plain file, or longer than any settings are. */
+/** Undefined if it is not a regular file, or is too long for settings. */
 function readSettings(file: string): string | undefined {
   return readPlainFile(file, { maxBytes: 4 * 1024 * 1024 })?.toString('utf8')
 }
 
-/** The submodules whose git folders are kept within this one, checked out or not. */
+/** The submodules whose git folders are inside this one, checked out or not. */
 function modulesOf({ root, shared }: Repository): (Repository | string)[] {
   const found: (Repository | string)[] = []
   const look = (folder: string): void => {
@@ -276,17 +282,17 @@ function settingsProblem(file: string, repository: Repository): string | undefin
     }
     const [, name, value = ''] = /^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*[^\\])|=)?$/.exec(line) ?? []
     const key = name?.toLowerCase()
-    if (key === undefined) return `${file} has the line \`${line.trim()}\`, which cannot be judged`
+    if (key === undefined) return `${file} has the line \`${line.trim()}\`, which cannot be analyzed`
     if (section === 'core' && key === 'worktree' && !staysInside(value.trim(), repository))
-      return `${file} makes git read the files of another folder`
+      return `${file} makes git use the files of another folder`
     if (!isHarmless(section, key)) return `${file} sets \`${section}.${key}\`, which may run something`
   }
   return undefined
 }
 
 /**
- * A submodule names its working folder, which is where it was found. Anywhere else, `git diff` would show the files of others, and the
- * submodules of the repository would not be where we look for them.
+ * A submodule names its working tree, which is where it was found. In any other folder, `git diff` would show foreign
+ * files, and the submodules of the repository would be elsewhere.
  */
 function staysInside(folder: string, { root, own, isModule }: Repository): boolean {
   const place = /^[A-Za-z0-9_./-]+$/.test(folder) ? realFolder(own, folder) : undefined
@@ -322,7 +328,7 @@ const harmlessSettings = new Map(
     status: 'showuntrackedfiles short branch',
     commit: 'gpgsign template verbose',
     tag: 'gpgsign sort',
-    // Not `lfs.extension.<name>.clean`, `lfs.customtransfer.<name>.path` and the like: git-lfs runs them.
+    // Not `lfs.extension.<name>.clean`, `lfs.customtransfer.<name>.path` and similar settings: git-lfs runs them.
     lfs: 'repositoryformatversion locksverify access',
   }),
 )

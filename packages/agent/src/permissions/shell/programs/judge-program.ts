@@ -11,35 +11,35 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readPlainFile } from '../words/plain-file.ts'
 
-/** What a call of a program would do. */
+/** The effects of a program call. */
 export interface ProgramJudgement {
-  /** Why it cannot be said that it only reads: a sentence without its end. */
+  /** Why it is not known to be read-only: a clause without a period. */
   problem?: string
   reads: FileUse[]
-  /** What its output can be relied on to be; `input`: lines of its input. */
+  /** What is certain about its output; `input`: lines of its input. */
   prints: 'anything' | 'input' | Listing
 }
 
-/** Names of files, one on each line or before each NUL. */
+/** Names of files, each ended by a line break or a NUL. */
 export interface Listing {
-  /** The files are in these folders or below them, or are these. */
+  /** The files are these, or are in or below these folders. */
   roots: readonly Word[]
-  /** Only what is in the folders themselves, by its name alone. */
+  /** Only direct children of the folders, by name. */
   isFlat?: boolean
   /** Only files that the repository around the working folder tracks. */
   isTracked?: boolean
   isNul?: boolean
-  /** Patterns of which the name of a file must match one; empty: any file. */
+  /** A file name must match one of these patterns; if empty, any name does. */
   patterns?: readonly string[]
-  /** Names of folders that are left out. */
+  /** Names of folders that are skipped. */
   skipped?: readonly string[]
-  /** Words that say which files are wanted. */
+  /** Words that select the files. */
   wishes: readonly Word[]
 }
 
 const here = literal('.')
 
-/** Judges a program that is no part of the shell; undefined where there is nothing known about it. */
+/** Judges a program that is not a shell builtin. Undefined if it is not in the table. */
 export function judgeProgram(
   program: string,
   words: readonly Word[],
@@ -69,9 +69,9 @@ function judgeByRule(words: readonly Word[], rule: ProgramRule): ProgramJudgemen
 }
 
 function judgeCall(call: ParsedCall, rule: ProgramRule, words: readonly Word[]): ProgramJudgement {
-  if (call.operands.length > (rule.maxOperands ?? Infinity)) return refused('it has more operands than it reads')
+  if (call.operands.length > (rule.maxOperands ?? Infinity)) return refused('it has too many operands')
   if (rule.maxOperands !== undefined && call.operands.some(({ isSeveral }) => isSeveral)) {
-    return refused('how many operands it has is not known')
+    return refused('its number of operands is unknown')
   }
   const problem = rule.check?.(call)
   if (problem !== undefined) return refused(problem)
@@ -80,7 +80,7 @@ function judgeCall(call: ParsedCall, rule: ProgramRule, words: readonly Word[]):
   const selection = isRecursive ? selectionProblem(call, rule) : undefined
   if (selection !== undefined) return refused(selection)
   const followsLinks = isRecursive && applies(rule.followsLinks, call) && !hasOption(call, '--no-dereference')
-  // The only word may be the text after all, and then the working folder is read.
+  // The only operand may turn out to be the pattern, and then the working folder is read.
   const isHere = files.length === 0 || files.length === textCount(call, rule)
   const roots = rule.needsOperands || !isHere ? files : [...files, here]
   return {
@@ -110,12 +110,12 @@ function withDash(words: readonly Word[], { startsWithLetters }: ProgramRule): r
 
 function filesOf(call: ParsedCall, rule: ProgramRule): readonly Word[] {
   const count = textCount(call, rule)
-  // A word that may become several, or an option, leaves open which one is the text.
+  // A word that may become several words, or an option, makes it unclear which one is the pattern.
   const isCertain = call.operands.slice(0, count).every((word) => !word.isSeveral)
   return isCertain ? call.operands.slice(count) : call.operands
 }
 
-/** How many operands at the start are text and not files. */
+/** How many leading operands are text and not files. */
 function textCount(call: ParsedCall, { text }: ProgramRule): number {
   return !text || (text.unless !== undefined && hasOption(call, text.unless)) ? 0 : text.count
 }
@@ -124,13 +124,13 @@ function fileValues({ options }: ParsedCall): FileUse[] {
   return options.flatMap(({ isFile, value }) => (isFile && value ? [{ word: value, isRecursive: false }] : []))
 }
 
-/** What is wrong with patterns such as that of `rg -g .env`, which ask for secrets by their names. */
+/** The problem with a pattern such as that of `rg -g .env`, which asks for secrets by name. */
 function selectionProblem(call: ParsedCall, { selects = '' }: ProgramRule): string | undefined {
   for (const pattern of valuesOf(call, selects).map(textOf)) {
-    if (pattern === undefined) return 'which files it is limited to is not known'
-    // A type that is added has its name before its pattern.
+    if (pattern === undefined) return 'the files that it selects are unknown'
+    // An added type has its name before its pattern.
     const meant = [pattern, pattern.slice(pattern.indexOf(':') + 1)].filter((each) => !each.startsWith('!'))
-    if (meant.some(mayListSecrets)) return `\`${pattern}\` may mean a file with a secret`
+    if (meant.some(mayListSecrets)) return `\`${pattern}\` may match a file with a secret`
   }
   return undefined
 }
@@ -148,7 +148,7 @@ function printed(call: ParsedCall, rule: ProgramRule, operands: Operands): Progr
   const names = prints?.names
   if (names && (names.needs === undefined || hasOption(call, names.needs)) && hasOnlyOptions(call, names.with)) {
     const { isFlat = false, isTracked = false } = names
-    // A tree to look into would stand before each name.
+    // A tree-ish operand would precede each name.
     if (isTracked && rule.text && files.length !== (call.behindDashes?.length ?? 0)) return 'anything'
     const isNul = isTracked && hasOption(call, '-z --null')
     return { roots: isTracked ? [here] : roots, isFlat, isTracked, isNul, wishes: words }
@@ -182,7 +182,7 @@ function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudg
   const shown = folders.map((folder) => filesShown(command, folder))
   const problem = judged.problem ?? shown.find((each) => typeof each === 'string')
   if (typeof problem === 'string') return refused(problem)
-  // The names that it prints and the files that it is given begin where it is.
+  // Its output names and file operands are relative to its folder.
   const isHere = git.folders.length === 0
   const reads = [
     ...(isHere ? judged.reads : judged.reads.map((use) => ({ ...use, folders }))),
@@ -193,20 +193,20 @@ function judgeGit(words: readonly Word[], start: readonly string[]): ProgramJudg
 
 interface FindCall {
   roots: Word[]
-  /** Present if it prints the names that it finds and nothing else, without following links. */
+  /** Present if it only prints the names that it finds, without following links. */
   names?: {
     /** Each name ends with a NUL. */
     isNul: boolean
-    /** Patterns of which a file must match one to be found; empty if any file may be. */
+    /** A file must match one of these patterns to be found; empty if any file may be found. */
     patterns: string[]
     /** Names of folders in which nothing is found. */
     skipped: string[]
-    /** Everything that a file is asked to match. */
+    /** All patterns of the expression. */
     wishes: Word[]
   }
 }
 
-/** Where `find` starts, if all it does is look and print; else a sentence on what it may do. */
+/** The start folders of `find`, if it only searches and prints; else a sentence on what it may do. */
 function readFind(words: readonly Word[]): FindCall | string {
   const rest = [...words]
   const roots: Word[] = []
@@ -216,22 +216,22 @@ function readFind(words: readonly Word[]): FindCall | string {
     rest.shift()
   }
   for (let word = rest[0]; word && isRoot(word); word = rest[0]) {
-    if (/^$|^-/.test(startOf(word))) return 'the places where `find` starts are not known'
+    if (/^$|^-/.test(startOf(word))) return 'the start folders of `find` are unknown'
     roots.push(word)
     rest.shift()
   }
   const filter = new Filter()
   for (let word = rest.shift(); word; word = rest.shift()) {
     const name = textOf(word)
-    if (name === undefined) return 'a part of the expression of `find` is not known'
+    if (name === undefined) return 'a part of the expression of `find` is unknown'
     if (/^-(?:printf|ls|follow)$/.test(name)) printsNames = false
     if (/^(?:[(),!]|-(?:a|and|o|or|not))$/.test(name) || tests.has(name)) {
       filter.add(name)
       continue
     }
-    if (!valued.has(name) && !/^-newer[aBcm][aBcmt]$/.test(name)) return `\`find ${name}\` is not among what only looks`
+    if (!valued.has(name) && !/^-newer[aBcm][aBcmt]$/.test(name)) return `\`find ${name}\` is not known to be read-only`
     const value = rest.shift()
-    if (!value || value.isSeveral) return `the value of \`find ${name}\` is not known`
+    if (!value || value.isSeveral) return `the value of \`find ${name}\` is unknown`
     filter.add(name, value)
   }
   return { roots, ...(printsNames && !filter.mixesEnds && { names: filter.names }) }
@@ -243,8 +243,8 @@ function optionOf(word: Word | undefined): string | undefined {
 }
 
 /**
- * What the expression says of the names that it finds. If each part between two `-o` has a `-name`, a file must match one of them,
- * however the parts are grouped.
+ * What the expression requires of the names that it finds. If each part between two `-o` has a `-name`, a file must
+ * match one of them, however the parts are grouped.
  */
 class Filter {
   readonly #patterns: string[] = []
@@ -277,7 +277,7 @@ class Filter {
     this.#isNegated = isNot
   }
 
-  /** Some names end with a NUL, others with a line. */
+  /** Some names end with a NUL, others with a line break. */
   get mixesEnds(): boolean {
     return this.#prints.nul && this.#prints.lines
   }
@@ -308,13 +308,13 @@ const valued = new Set(
   -printf`.split(/\s+/),
 )
 
-/** A sentence on what a call of npm may do beyond reading what is installed here; undefined if nothing. */
+/** A sentence on what an npm call may do beyond reading installed packages; undefined if nothing. */
 function npmProblem(words: readonly Word[]): string | undefined {
   const [name, ...rest] = words
   const command = name && textOf(name)
   if (command === undefined) return 'npm without a command'
   const rule = npmCommands.get(command)
-  if (!rule) return `\`npm ${command}\` is not among the commands that only read`
+  if (!rule) return `\`npm ${command}\` is not a known read-only command`
   const call = parseArguments(rest, rule)
   if (typeof call === 'string') return call
   if (call.operands.length > (rule.maxOperands ?? Infinity)) return `\`npm ${command}\` with a name does more`
@@ -326,7 +326,7 @@ const list: ProgramRule = {
     --workspaces --workspace=`,
 }
 
-/** What asks the registry (`view`, `outdated`, `audit`, `search`) is not here, nor what runs a script. */
+/** Excludes commands that query the registry (`view`, `outdated`, `audit`, `search`) or run a script. */
 const npmCommands = new Map<string, ProgramRule>(
   Object.entries({
     '-v': { options: '', maxOperands: 0 },
@@ -340,7 +340,7 @@ const npmCommands = new Map<string, ProgramRule>(
     query: { options: '' },
     root: { options: '-g --global', maxOperands: 0 },
     prefix: { options: '-g --global', maxOperands: 0 },
-    // With a name it is run.
+    // With a name it runs the script.
     run: { options: '', maxOperands: 0 },
     'run-script': { options: '', maxOperands: 0 },
     pkg: subcommand('get'),
@@ -357,8 +357,9 @@ function subcommand(...names: string[]): ProgramRule {
 }
 
 /**
- * What keeps npm from being asked without asking first, if anything does: settings in the folder or above it can tell it to write
- * elsewhere (`cache`, `logs-dir`) or to run something (`node-options`, `script-shell`). The user's own settings are theirs.
+ * Why npm must not run without a request, if there is a reason: settings in the folder or above it can make it write
+ * elsewhere (`cache`, `logs-dir`) or run something (`node-options`, `script-shell`). The settings of the user are
+ * trusted.
  */
 function npmSettingsProblem(folder: string, home: string): string | undefined {
   for (let current = folder; ; current = dirname(current)) {
@@ -374,12 +375,13 @@ function settingsProblem(file: string): string | undefined {
   for (const line of settings.split(/\r?\n/)) {
     if (/^\s*(?:[#;].*)?$/.test(line)) continue
     const key = /^\s*([^=\s[\]"']+)\s*(?:=|$)/.exec(line)?.[1]
-    if (key === undefined || !isHarmless(key)) return `${file} has the line \`${line.trim()}\`, which cannot be judged`
+    if (key === undefined || !isHarmless(key))
+      return `${file} has the line \`${line.trim()}\`, which cannot be analyzed`
   }
   return undefined
 }
 
-/** Where packages come from, and how they are laid out: nothing that reading what is installed cares for. */
+/** The sources and layout of packages do not matter when npm reads what is installed. */
 function isHarmless(key: string): boolean {
   return harmless.has(key) || /^(?:@[^:]+:registry|\/\/.*:[_a-zA-Z]+)$/.test(key)
 }

@@ -9,9 +9,9 @@ const sums: ProgramRule = {
 }
 
 /**
- * Programs that only read if they are called in these ways. Whoever adds one makes sure, for every option that is listed, that
- * it writes nothing, starts nothing and connects nowhere; what has other options than these on another system is listed with
- * the options that all of them have. `git`, `npm`, `find`, `xargs` and the commands of the shell itself have files of their own.
+ * Programs that only read if they are called in these ways. Before adding one, verify for every listed option that it
+ * writes nothing, starts nothing and connects nowhere. If the options differ between systems, list only the common
+ * ones. `git`, `npm`, `find`, `xargs` and the shell builtins have their own files.
  */
 const programs: Record<string, ProgramRule> = {
   // Files
@@ -189,7 +189,7 @@ const programs: Record<string, ProgramRule> = {
     check: (call) => {
       const [program, ...files] = call.operands
       const text = program && textOf(program)
-      if (text === undefined) return hasOption(call, '--version') ? undefined : 'the program is not known'
+      if (text === undefined) return hasOption(call, '--version') ? undefined : 'the program is unknown'
       if (!awkOnlyPrints(text)) return 'the program may do more than print'
       return files.some((file) => /^(?:$|\/inet)/.test(startOf(file)))
         ? 'one of the files may be a connection'
@@ -206,7 +206,7 @@ const programs: Record<string, ProgramRule> = {
     },
   },
   uniq: {
-    // A second operand is written to.
+    // It writes to a second operand.
     options: `-c -d -D -u -i -z -f: -s: -w: --count --repeated --unique --ignore-case --all-repeated? --group? --skip-fields= --skip-chars=
       --check-chars= --zero-terminated`,
     reads: 'contents',
@@ -268,13 +268,13 @@ const programs: Record<string, ProgramRule> = {
     text: { count: 1 },
     check: jqProblem,
   },
-  // A name of an encoding with a slash in it is read as a file that describes the encoding.
+  // An encoding name with a slash is read as a file that describes the encoding.
   iconv: { options: '-f@ -t@ -c -s -l --from-code@ --to-code@ --list', reads: 'contents' },
   strings: {
     options: `-n: -t: -e: -a -d -f -o -w -s: -# --all --data --print-file-name --bytes= --radix= --encoding= --include-all-whitespace
       --output-separator= --version`,
     reads: 'contents',
-    // Every argument that begins with `@`, the value of an option too, names a file with more arguments.
+    // Every argument that begins with `@`, also the value of an option, names a file with more arguments.
     check: ({ operands, options }) =>
       [...operands, ...options.flatMap(({ value }) => value ?? [])].every((word) => /^[^@]/.test(startOf(word)))
         ? undefined
@@ -291,7 +291,7 @@ const programs: Record<string, ProgramRule> = {
     options: '-b -c -C -d -o -x -e: -n: -s: -v --canonical --format= --length= --skip= --no-squeezing --version',
     reads: 'contents',
   },
-  // A second operand is written to, and behind the first one an option is an operand.
+  // It writes to a second operand, and after the first operand an option is an operand.
   xxd: {
     options: '-a -b -c: -e -g: -i -l: -p -r -s: -u',
     reads: 'contents',
@@ -318,7 +318,7 @@ const programs: Record<string, ProgramRule> = {
     options: '-t -v -z -j -J -f@ --list --verbose --file@ --gzip --bzip2 --xz',
     check: (call) => {
       const files = valuesOf(call, '-f --file').map(textOf)
-      // A colon in its name means another machine.
+      // A colon in its name refers to another machine.
       const isLocal = files.length === 1 && files.every((file) => file !== undefined && !file.includes(':'))
       return hasOption(call, '-t --list') && isLocal ? undefined : 'it may do more than list'
     },
@@ -329,7 +329,7 @@ const programs: Record<string, ProgramRule> = {
   // The machine
   date: {
     options: '-u -R -I? -d: -r@ --utc --universal --rfc-email --iso-8601? --rfc-3339= --date= --reference@',
-    // Without a plus it is the time that is set.
+    // Without a plus it sets the time.
     check: ({ operands }) =>
       operands.every((word) => startOf(word).startsWith('+')) ? undefined : 'it may set the clock',
   },
@@ -341,7 +341,7 @@ const programs: Record<string, ProgramRule> = {
     anyWord: true,
   },
   groups: { options: '--version', anyWord: true },
-  // A file in place of the list of sessions would be shown; `--lookup` looks up the names of hosts.
+  // It would show a file given instead of the list of sessions; `--lookup` resolves host names.
   users: { options: '', maxOperands: 0 },
   who: {
     options: `-a -b -d -H -l -m -p -q -r -s -t -T -w -u --all --boot --dead --heading --ips --login --process --count --runlevel --short
@@ -355,7 +355,7 @@ const programs: Record<string, ProgramRule> = {
       --hardware-platform --operating-system --version`,
     anyWord: true,
   },
-  // Elsewhere it starts the program that it is given.
+  // On other systems it starts the given program.
   arch: { options: '', maxOperands: 0 },
   nproc: { options: '--all --ignore= --version', anyWord: true },
   uptime: { options: '-p -s -V --pretty --since --version', anyWord: true },
@@ -398,19 +398,19 @@ const programs: Record<string, ProgramRule> = {
   printenv: { options: '-0 --null' },
   ps: {
     options: '-e -A -a -f -F -l -w -H -L -T -o: -p: -u: -C: --sort= --no-headers --forest --pid= --ppid= --user=',
-    // Among the letters without a dash, `e` shows what is in the environment of others.
+    // Among the letters without a dash, `e` shows the environment of other processes.
     check: (call) => {
       const isPlain = call.operands.every((word) => /^(?:[auxwfjl]+|[0-9]+)$/.test(textOf(word) ?? ' '))
       const columns = valuesOf(call, '-o').every(
         (word) => /^[a-z%=,]+$/.test(textOf(word) ?? '') && !textOf(word)?.includes('env'),
       )
-      return isPlain && columns ? undefined : 'it may show the environment of other programs'
+      return isPlain && columns ? undefined : 'it may show the environment of other processes'
     },
   },
   pgrep: {
     options: '-a -f -l -x -n -o -c -u: -P: --list-full --list-name --full --exact --count --newest --oldest --parent=',
   },
-  // An operand may be the name of a host, which is looked up.
+  // An operand may be a host name, which is resolved.
   ss: {
     options: '-t -u -l -n -p -a -4 -6 -x -s -o -m -i --tcp --udp --listening --numeric --processes --all --summary',
     maxOperands: 0,
@@ -427,7 +427,7 @@ const programs: Record<string, ProgramRule> = {
   },
 }
 
-/** A program may begin by reading others, whose names stand in it; one that is not known may do so too. */
+/** A program may import other files by name; an unknown program may do so too. */
 function jqProblem(call: ParsedCall): string | undefined {
   const [first] = call.operands
   const isKnown = first === undefined || first.pieces.length === 0 || startOf(first) !== ''
@@ -439,7 +439,7 @@ function needsOption(names: string): (call: ParsedCall) => string | undefined {
   return (call) => (hasOption(call, names) ? undefined : 'it may do more than list')
 }
 
-/** Programs that are asked for nothing but their version. Tools that a file in the working folder redirects are not among them. */
+/** Programs that may only print their version. Excludes tools that a file in the working folder redirects. */
 const versions: Record<string, string> = {
   node: '-v --version',
   deno: '-V --version',
@@ -482,13 +482,14 @@ export const readOnlyPrograms: ReadonlyMap<string, ProgramRule> = new Map([
 ])
 
 /**
- * Whether an awk program only prints. Its text is not parsed: a slash or a quote in the wrong place would make the parser see
- * text where awk sees code. Instead nothing in it, not even in a string, may look like what writes, runs or connects.
+ * Whether an awk program only prints. Its text is not parsed: a misplaced slash or quote would make the parser see text
+ * where awk sees code. Instead nothing in it, not even a string, may look like a construct that writes, runs or
+ * connects.
  */
 export function awkOnlyPrints(program: string): boolean {
   const withoutOr = program.replaceAll('||', '  ')
   if (/[|@]|system|getline|ARGV|ARGC|SYMTAB|FUNCTAB|PROCINFO|ENVIRON|extension|inet/.test(withoutOr)) return false
-  // Only what follows a `print` can be sent to a file; before the first one, `>` compares.
+  // Only output after a `print` can be redirected to a file; before the first one, `>` compares.
   const print = program.indexOf('print')
   return print === -1 || !program.includes('>', print)
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a sed script only prints: addresses, `p`, `d`, `q`, `s` and the like. Commands that write (`w`), run (`e`), read other files
- * (`r`), take text or labels, and the flags of `s` that do so, are not read at all.
+ * Whether a sed script only prints: addresses, `p`, `d`, `q`, `s` and similar commands. Commands that write (`w`), run
+ * (`e`), read other files (`r`), or take text or labels are rejected, and so are the flags of `s` that do so.
  */
 export function sedOnlyPrints(script: string): boolean {
   const rest = new Scanner(script)
@@ -34,7 +34,7 @@ class Scanner {
     return this.#at === this.#text.length
   }
 
-  /** Skips what a sticky expression finds here. */
+  /** Skips the match of a sticky expression at the current position. */
   skip(sticky: RegExp): boolean {
     sticky.lastIndex = this.#at
     const found = sticky.exec(this.#text)
@@ -86,7 +86,7 @@ function isDelimiter(letter: string): boolean {
   return /^[/|,#:@!%_~+]$/.test(letter)
 }
 
-/** A regular expression up to its delimiter, which may stand in brackets. Brackets that could be read in two ways are refused. */
+/** A regular expression up to its delimiter, which may be inside brackets. Ambiguous brackets are rejected. */
 function skipPattern(rest: Scanner, delimiter: string): boolean {
   while (!rest.isAtEnd) {
     if (rest.skip(/\[\^?(?:[^\][\\\n]|\[:[a-z]+:\])+\]/y)) continue

@@ -2,8 +2,8 @@ import { isPlainVariable } from '../words/variables.ts'
 import { mayBeOption, startOf, textOf, type Word } from '../words/word.ts'
 
 /**
- * Commands of the shell itself that change nothing outside of it: each says in a sentence what is wrong with a call, or nothing.
- * `cd` and `read` also change what the shell knows; whoever walks the command line sees to that.
+ * Shell builtins that change nothing outside of the shell. Each function returns what is wrong with a call, or
+ * undefined. `cd` and `read` also change the state of the shell; the command reader handles that.
  */
 export const shellBuiltins: ReadonlyMap<string, (words: readonly Word[]) => string | undefined> = new Map(
   Object.entries({
@@ -25,17 +25,19 @@ export const shellBuiltins: ReadonlyMap<string, (words: readonly Word[]) => stri
     printf: printfProblem,
     test: testProblem,
     '[': (words) =>
-      words.length > 0 && textOf(words.at(-1) as Word) === ']' ? testProblem(words.slice(0, -1)) : 'it is not closed',
+      words.length > 0 && textOf(words.at(-1) as Word) === ']'
+        ? testProblem(words.slice(0, -1))
+        : 'the closing bracket is missing',
     set: setProblem,
     cd: cdProblem,
     read: readProblem,
   } satisfies Record<string, (words: readonly Word[]) => string | undefined>),
 )
 
-/** Those that are programs too, and may be called by their path. */
+/** Builtins that are also programs, and may be called by path. */
 export const programsOfThatName = new Set(['true', 'false', 'echo', 'pwd', 'printf', 'test', '['])
 
-/** The variables that `read` sets, and whether one of them gets a whole line, or all up to a NUL. */
+/** The variables that `read` sets, and whether one of them gets a whole line, or everything up to a NUL. */
 export function namesRead(words: readonly Word[]): { names: string[]; whole?: 'line' | 'nul' } {
   const names = readWords(words)?.names ?? []
   const options = words.slice(0, words.length - names.length).map(textOf)
@@ -45,7 +47,7 @@ export function namesRead(words: readonly Word[]): { names: string[]; whole?: 'l
   return isNul ? { names, whole: 'nul' } : { names }
 }
 
-/** Where `cd` goes: a path, or the home folder. */
+/** The folder that `cd` enters: a path, or the home folder. */
 export function folderEntered(words: readonly Word[]): string | undefined {
   const operand = words.find((word) => !/^-[LP]$/.test(textOf(word) ?? ''))
   return operand && textOf(operand)
@@ -56,14 +58,14 @@ function anyWords(): undefined {
 }
 
 function only(option: RegExp): (words: readonly Word[]) => string | undefined {
-  return (words) => (words.every((word) => option.test(textOf(word) ?? ' ')) ? undefined : 'it may do more than tell')
+  return (words) => (words.every((word) => option.test(textOf(word) ?? ' ')) ? undefined : 'it may do more than print')
 }
 
 /** `-v` sets a variable, whose subscript is evaluated; `%n` sets one too. */
 function printfProblem(words: readonly Word[]): string | undefined {
   const [format] = words
   const text = format && textOf(format)
-  if (text === undefined) return 'its format is not known'
+  if (text === undefined) return 'its format is unknown'
   if (text.startsWith('-') && text !== '--') return 'it may set a variable'
   const formats = text === '--' ? words.slice(1, 2).map(textOf) : [text]
   return formats.every((each) => each !== undefined && !/%[^a-zA-Z%]*[hlLjzt]*n/.test(each))
@@ -71,7 +73,7 @@ function printfProblem(words: readonly Word[]): string | undefined {
     : 'it may set a variable'
 }
 
-/** `-v` and `-R` evaluate the subscript in `a[$(touch C)]`, and a word that is not known may become one of them. */
+/** `-v` and `-R` evaluate the subscript in `a[$(touch C)]`, and an unknown word may become one of them. */
 function testProblem(words: readonly Word[]): string | undefined {
   const texts = words.map(textOf)
   if (texts.some((text) => text === '-v' || text === '-R')) return 'it may evaluate a subscript'
@@ -88,13 +90,13 @@ function testProblem(words: readonly Word[]): string | undefined {
 function setProblem(words: readonly Word[]): string | undefined {
   const text = words.map((word) => textOf(word) ?? '?').join(' ')
   const isHarmless = /^(?:(?:[-+][eu]+|[-+][eu]*o (?:pipefail|errexit|nounset))(?: |$))+$/.test(text)
-  return isHarmless ? undefined : 'it changes how the shell reads what follows'
+  return isHarmless ? undefined : 'it changes how the shell reads the rest'
 }
 
 function cdProblem(words: readonly Word[]): string | undefined {
   const operands = words.filter((word) => !/^-[LP]$/.test(textOf(word) ?? ''))
   const isKnown = operands.every((word) => textOf(word) !== undefined && !mayBeOption(word))
-  return operands.length <= 1 && isKnown ? undefined : 'where it goes is not known'
+  return operands.length <= 1 && isKnown ? undefined : 'the folder that it enters is unknown'
 }
 
 function readProblem(words: readonly Word[]): string | undefined {

@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path'
 import { readPlainFile } from '../words/plain-file.ts'
 
 /**
- * Why programs must not run unasked in a folder, if there is a reason. Version managers (asdf, mise, rustup and others) put shims on the
- * path under the names of ordinary programs. A shim reads files in the folder and above it, and some of these can name a program of
- * the repository, or one to be built or downloaded. A plain version is harmless: it chooses among what the user has installed.
+ * Why programs must not run in a folder without a request, if there is a reason. Version managers (asdf, mise, rustup
+ * and others) put shims on the path under the names of ordinary programs. A shim reads files in the folder and above
+ * it, and some of these can name a program of the repository, or one to build or download. A plain version is harmless:
+ * it selects an installed version.
  */
 export function versionFileProblem(folder: string, home: string): string | undefined {
   for (let current = folder; ; current = dirname(current)) {
@@ -32,7 +33,7 @@ const toolchain =
 /** Sections and versions of tools; hooks, tasks and variables may run something. */
 const mise = /^\s*(?:\[tools\]|[A-Za-z0-9_-]+\s*=\s*(["'])[A-Za-z0-9_.+-]+\1)\s*$/
 
-/** The files, with what a harmless line of them looks like. */
+/** The files, with the pattern of a harmless line. */
 const versionFiles = new Map([
   ['.tool-versions', toolVersions],
   ['mise.toml', mise],

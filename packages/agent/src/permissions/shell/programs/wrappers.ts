@@ -3,7 +3,7 @@ import { valuesOf, hasOption, type ParsedCall } from './program-rule.ts'
 import { pieceOf } from '../words/expand-word.ts'
 import { literal, severalThings, textOf, textWithNumbers, type Output, type Piece, type Word } from '../words/word.ts'
 
-/** The command that another one starts, a sentence on why that is not known, or undefined where `program` is no such command. */
+/** The command that a wrapper starts, a sentence on why that is unknown, or undefined if `program` is not a wrapper. */
 export function wrappedCommand(program: string, words: readonly Word[], input: Output): Word[] | string | undefined {
   switch (program) {
     case 'timeout':
@@ -25,18 +25,18 @@ function afterTimeout(words: readonly Word[]): Word[] | string {
   if (typeof call === 'string') return call
   const [duration, ...command] = call.operands
   const isKnown = duration && /^[0-9.]+[smhd]?$/.test(textWithNumbers(duration) ?? '')
-  return isKnown && command.length > 0 ? command : 'what it starts is not known'
+  return isKnown && command.length > 0 ? command : 'what it starts is unknown'
 }
 
-/** `command -v` only tells where a program is. */
+/** `command -v` only prints where a program is. */
 function afterCommand(words: readonly Word[]): Word[] | string {
   const call = parseArguments(words, { options: '-v -V', stopsAtOperand: true })
   if (typeof call === 'string') return call
   if (hasOption(call, '-v -V')) return [literal('true')]
-  return call.operands.length > 0 ? [...call.operands] : 'what it starts is not known'
+  return call.operands.length > 0 ? [...call.operands] : 'what it starts is unknown'
 }
 
-/** What it reads is added to the words, or put in the place of a mark. */
+/** Its input is appended to the words, or replaces a marker. */
 function afterXargs(words: readonly Word[], input: Output): Word[] | string {
   const call = parseArguments(words, {
     options: `-0 -r -t -x -n: -L: -P: -I: -d: -s: --null --no-run-if-empty --verbose --max-args= --max-lines= --max-procs= --delimiter=
@@ -49,11 +49,11 @@ function afterXargs(words: readonly Word[], input: Output): Word[] | string {
   const added = usable(input, call)
   if (marks.length === 0) return [...command, { pieces: [pieceOf(added)], isSeveral: true }]
   const [mark] = marks
-  if (marks.length > 1 || !mark) return 'where it puts what it reads is not known'
+  if (marks.length > 1 || !mark) return 'where it inserts its input is unknown'
   return command.map((word) => withInput(word, mark, added))
 }
 
-/** Names stay what they are only if they are cut where they end. */
+/** Names are intact only if they are split at their ends. */
 function usable(input: Output, call: ParsedCall): Output {
   const ends = valuesOf(call, '-d --delimiter').map(textOf)
   if (input === 'anything' || !ends.every((end) => end === '\\n' || end === '\n')) return 'anything'

@@ -2,8 +2,8 @@ import type { ArithmeticExpansionPart, ArithmeticExpression } from 'unbash'
 import type { Word } from './word.ts'
 
 /**
- * Whether arithmetic only counts. A name in it is evaluated once more, so `x='a[$(touch C)]'; echo $((x))` runs a command: only
- * numbers and variables that are known to hold one are let through, and nothing is assigned.
+ * Whether arithmetic is free of side effects. A name in it is evaluated again, so `x='a[$(touch C)]'; echo $((x))` runs
+ * a command: only numbers and variables that are known to contain one are accepted, and no assignments.
  */
 export function isHarmlessArithmetic(
   part: Pick<ArithmeticExpansionPart, 'text' | 'expression'>,
@@ -41,7 +41,7 @@ function isAssignment(operator: string): boolean {
   return operator.endsWith('=') && !/^(?:[=!<>]=)$/.test(operator)
 }
 
-/** A text that stands for a number wherever one is expected. */
+/** Whether a text is a number wherever one is expected. */
 function isNumber(text: string, { variable }: NumberScope): boolean {
   if (/^(?:0x[0-9a-fA-F]+|[0-9]+)$/.test(text)) return true
   const name = /^\$?([A-Za-z_][A-Za-z0-9_]*|[?#])$/.exec(text)?.[1]

@@ -12,19 +12,19 @@ import { anything, severalThings, textOf, literal, type Piece, type Output, type
 /** What a word may refer to. */
 export interface Surroundings {
   readonly home: string
-  /** The value of a variable, a number or a name of the shell's own; undefined where only the environment knows it. */
+  /** The value of a variable, a number or a special parameter. Undefined if only the environment has it. */
   variable: (name: string) => Word | undefined
-  /** Looks at a command inside of the word and tells what it prints. */
+  /** Reads a command inside the word and returns what is known of its output. */
   substitute: (part: CommandExpansionPart | ProcessSubstitutionPart) => Output
-  /** Finds out what the wildcards of a word may find. */
+  /** Determines what the wildcards of a word may find. */
   lookUp: (word: Word) => Word
-  /** Says that something cannot be judged. */
+  /** Reports that something cannot be analyzed. */
   object: (problem: string) => void
 }
 
 /**
- * What a word becomes. One word may be written as many (`{a,b}`), and a variable without quotes may become none. Where text
- * cannot be read with certainty it counts as unknown.
+ * The words that a word expands to. One word may become many (`{a,b}`), and a variable without quotes may become none.
+ * Text that cannot be read with certainty counts as unknown.
  */
 export function expandWord(node: WordNode, surroundings: Surroundings): Word[] {
   const parts = partsOf(node, surroundings)
@@ -41,31 +41,31 @@ export function expandWord(node: WordNode, surroundings: Surroundings): Word[] {
 const maxWords = 256
 
 function unreadableWord(text: string, { object }: Surroundings): Word {
-  object(`\`${text}\` stands for too many words`)
+  object(`\`${text}\` expands to too many words`)
   return severalThings
 }
 
-/** The value of an assignment: it stays one word, and wildcards in it stay as they are. */
+/** The value of an assignment: it stays one word, and its wildcards are literal. */
 export function expandAssigned(node: WordNode, surroundings: Surroundings): Word {
   const fragments = partsOf(node, surroundings).map((part, index): Fragment => {
-    // A value is not split into names, but commands and variables in it are still expanded.
+    // A value is not split into names, but commands and variables in it are expanded.
     if (part.type === 'Glob' || part.type === 'BraceExpansion')
       return isPlain(part.text) ? of(anything) : unreadable(part.text, surroundings)
     return fragmentsOf(part, { surroundings, isFirst: index === 0 }).reduce(join)
   })
   const { pieces } = fragments.reduce(join, noFragment)
-  // `PATH`-like values expand `~` behind colons too.
+  // Values like `PATH` also expand `~` after colons.
   const isList = node.text.includes(':~')
   return isList ? anything : { pieces, isSeveral: false }
 }
 
-/** What one part of a word adds to it. */
+/** What one part of a word contributes. */
 interface Fragment {
   readonly pieces: readonly Piece[]
   readonly isSeveral: boolean
-  /** It was split at blanks, so that nothing is known of where a word begins. */
+  /** It was split at blanks, so it is unknown where a word begins. */
   readonly isSplit: boolean
-  /** There is no word if nothing else comes to it. */
+  /** There is no word if nothing else is added. */
   readonly mayVanish: boolean
 }
 
@@ -93,21 +93,21 @@ function toWord({ pieces, isSeveral, isSplit }: Fragment): Word {
   return !isSplit || isOneName ? { pieces, isSeveral } : severalThings
 }
 
-/** What is left of the output of a command if it is cut at the ends of lines. */
+/** What is known of the output of a command when it is split into lines. */
 export function asLines(output: Output): Output {
   return output === 'anything' || output.isNul ? 'anything' : output
 }
 
-/** What a command prints, as a part of a word. */
+/** The output of a command, as a part of a word. */
 export function pieceOf(output: Output): Piece {
   return output === 'anything' ? { type: 'anything' } : { type: 'names', found: output }
 }
 
-/** The parts, if together they are the word. */
+/** The parts, if together they are the whole word. */
 function partsOf(node: WordNode, { object }: Surroundings): readonly WordPart[] {
   const { parts, text, pos, end } = node
   if (!parts) return [{ type: 'Literal', text, value: text, pos, end }]
-  if (parts.map((part) => part.text).join('') !== text) object(`\`${text}\` is a word that cannot be read`)
+  if (parts.map((part) => part.text).join('') !== text) object(`\`${text}\` is a word that cannot be parsed`)
   return parts
 }
 
@@ -116,7 +116,7 @@ interface Reading {
   isFirst: boolean
 }
 
-/** More than one where the part is written as alternatives. */
+/** More than one if the part has alternatives. */
 function fragmentsOf(part: WordPart, reading: Reading): Fragment[] {
   const { surroundings } = reading
   switch (part.type) {
@@ -166,7 +166,7 @@ function isPlain(source: string): boolean {
 }
 
 function unreadable(text: string, { object }: Surroundings): Fragment {
-  object(`\`${text}\` cannot be judged`)
+  object(`\`${text}\` cannot be analyzed`)
   return of(severalThings)
 }
 
@@ -189,7 +189,7 @@ function bareFragment(source: string, { surroundings, isFirst }: Reading): Fragm
   return home === undefined || text === undefined ? of(severalThings) : fixed(home + text)
 }
 
-/** `~`, `~name` or nothing, and what comes after it. */
+/** `~`, `~name` or nothing, and the rest. */
 function cutTilde(source: string): [string | undefined, string] {
   const tilde = /^~[^/]*/.exec(source)?.[0]
   return [tilde, tilde === undefined ? source : source.slice(tilde.length)]
@@ -211,7 +211,7 @@ type ValuePart =
   | CommandExpansionPart
   | ArithmeticExpansionPart
 
-/** The value as it is between double quotes. */
+/** The value between double quotes. */
 function valueOf(part: ValuePart, surroundings: Surroundings): Word {
   switch (part.type) {
     case 'SimpleExpansion':
@@ -235,8 +235,8 @@ function parameter(name: string, { variable }: Surroundings): Word {
 }
 
 /**
- * `${x%.*}` and the like. Only the plain forms are read: `${!x}`, `${x@P}`, `${x:=…}` and anything that holds another expansion
- * can run commands or set variables.
+ * `${x%.*}` and similar forms. Only the plain forms are read: `${!x}`, `${x@P}`, `${x:=…}` and anything with another
+ * expansion inside can run commands or set variables.
  */
 function expandParameter(part: ParameterExpansionPart, surroundings: Surroundings): Word {
   const { text, parameter: name, prefix, index, operation } = part
@@ -250,7 +250,7 @@ function expandParameter(part: ParameterExpansionPart, surroundings: Surrounding
   return operation ? anything : parameter(name, surroundings)
 }
 
-/** Looks at the text itself, so that it does not depend on how it was parsed. */
+/** Checks the text itself, so that it does not depend on the parser. */
 function isPlainParameter(text: string): boolean {
   if (!/^\$\{[^$`'"\\(){}<>]*\}$/.test(text)) return false
   if (text.includes('[') && !/^\$\{#?[A-Za-z0-9_]+\[(?:[0-9]+|@|\*)\]/.test(text)) return false
@@ -278,7 +278,7 @@ function isHarmlessOperation(operation: NonNullable<ParameterExpansionPart['oper
   }
 }
 
-/** Without quotes a value is split at blanks, and its wildcards mean files. */
+/** Without quotes a value is split at blanks, and its wildcards match files. */
 function splitAtBlanks(word: Word): Fragment {
   const text = textOf(word)
   if (text !== undefined) {
@@ -290,7 +290,7 @@ function splitAtBlanks(word: Word): Fragment {
   return word.pieces.every(isOneWord) ? of(word) : of(severalThings)
 }
 
-/** Whether this stays one word also without quotes. */
+/** Whether this stays one word without quotes. */
 function isOneWord(piece: Piece): boolean {
   if (piece.type === 'text') return unsplit.test(piece.text)
   return /^(?:digits|number|pipe)$/.test(piece.type) || (piece.type === 'glob' && piece.isPlain === true)
@@ -298,7 +298,7 @@ function isOneWord(piece: Piece): boolean {
 
 const unsplit = /^[A-Za-z0-9_.,:=@%+/-]*$/
 
-/** The words that `{a,b}` or `{1..9}` stands for; undefined for any form that is not that plain. */
+/** The words that `{a,b}` or `{1..9}` expands to. Undefined for any other form. */
 function expandBraces(source: string): Word[] | undefined {
   if (/^\{[0-9]+\.\.[0-9]+\}$/.test(source)) return [{ pieces: [{ type: 'digits' }], isSeveral: true }]
   if (!/^\{[A-Za-z0-9_./-]*(?:,[A-Za-z0-9_./-]*)+\}$/.test(source)) return undefined
@@ -306,22 +306,22 @@ function expandBraces(source: string): Word[] | undefined {
   return texts.length > maxAlternatives ? undefined : texts.map(literal)
 }
 
-/** A word may have several braces, and their numbers multiply. */
+/** A word may have several braces, and their counts multiply. */
 const maxAlternatives = 16
 
 /**
- * The text of what the shell takes as it stands, read from the source and not from the parser: where the two could differ, the
- * answer is `undefined`, and whoever asked must not rely on it.
+ * Literal text, read from the source and not from the parser. If the two could differ, the result is `undefined`, and
+ * the caller must not rely on it.
  */
 
-/** Outside of quotes: letters without a meaning of their own, and letters behind a backslash. */
+/** Outside of quotes: characters without a special meaning, and characters after a backslash. */
 function readBare(source: string): string | undefined {
   if (!bare.test(source) || /(?:^|[:=])~/.test(source) || (source.includes('{') && /,|\.\./.test(source)))
     return undefined
   return unescape(source, /\\([\s\S])/g)
 }
 
-/** `~` only where it stands for itself, braces only where nothing in them makes more words of one. */
+/** `~` only if it is literal, braces only if they do not expand. */
 const bare = /^(?:[A-Za-z0-9_.,:=@%+/^#{}!~\]-]|[^\x00-\x7f]|\\[\x20-\x7e\n])*$/
 
 function readSingleQuoted(source: string): string | undefined {
@@ -333,7 +333,7 @@ function readDoubleQuoted(source: string): string | undefined {
   return /^(?:[^"$`\\]|\\[\s\S])*$/.test(source) ? unescape(source, /\\([$`"\\\n])/g) : undefined
 }
 
-/** Escapes of `$'…'` that not everybody reads alike: some text, and nothing but text. */
+/** Escapes of `$'…'` that shells interpret differently: some text, and nothing but text. */
 const unknownEscapes = Symbol('unknown escapes')
 
 function readAnsiQuoted(source: string): string | typeof unknownEscapes | undefined {

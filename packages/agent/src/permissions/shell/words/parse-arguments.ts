@@ -3,7 +3,10 @@ import { mayBeOption, maySplit, startOf, textOf, withoutStart, type Word } from 
 
 type ArgumentRule = Pick<ProgramRule, 'options' | 'anyWord' | 'stopsAtOperand' | 'noClusters'>
 
-/** Sorts the words of a call into options and operands as getopt does, or says in a sentence which of them is not known. */
+/**
+ * Sorts the words of a call into options and operands as getopt does, or returns a sentence on which of them is
+ * unknown.
+ */
 export function parseArguments(words: readonly Word[], rule: ArgumentRule): ParsedCall | string {
   const known = knownOptions(rule.options)
   const options: ParsedOption[] = []
@@ -53,19 +56,19 @@ function longOption(word: Word, known: Map<string, ValueKind>, rest: Word[]): Pa
   const equals = start.indexOf('=')
   const name = equals === -1 ? textOf(word) : start.slice(0, equals)
   const kind = name === undefined ? undefined : known.get(name)
-  if (name === undefined || kind === undefined) return `\`${name ?? start}\` is not among the options that only read`
+  if (name === undefined || kind === undefined) return `\`${name ?? start}\` is not a known read-only option`
   const isFile = kind === 'file'
   if (equals !== -1) {
     if (kind === 'none' || kind === 'two' || maySplit(word)) return `\`${name}\` takes no such value`
     return [{ name, isFile, value: withoutStart(word, equals + 1) }]
   }
   if (kind === 'none' || kind === 'optional') return [{ name, isFile }]
-  if (kind === 'two' && !takeValue(rest)) return `the name behind \`${name}\` is not known`
+  if (kind === 'two' && !takeValue(rest)) return `the name after \`${name}\` is unknown`
   const value = takeValue(rest)
-  return value ? [{ name, isFile, value }] : `the value of \`${name}\` is not known`
+  return value ? [{ name, isFile, value }] : `the value of \`${name}\` is unknown`
 }
 
-/** A value that looks like an option is none, lest another version of the program takes it for one. */
+/** A value that looks like an option is rejected: another version of the program may parse it as one. */
 function takeValue(rest: Word[]): Word | undefined {
   const value = rest.shift()
   return value && !value.isSeveral && !/^-[^0-9]/.test(startOf(value)) ? value : undefined
@@ -81,7 +84,7 @@ function shortOptions(word: Word, known: Map<string, ValueKind>, rest: Word[]): 
   for (const [index, letter] of [...start.slice(1)].entries()) {
     const name = `-${letter}`
     const kind = known.get(name)
-    if (kind === undefined) return `\`${name}\` is not among the options that only read`
+    if (kind === undefined) return `\`${name}\` is not a known read-only option`
     const isFile = kind === 'file'
     if (kind === 'none') {
       found.push({ name, isFile })
@@ -89,12 +92,12 @@ function shortOptions(word: Word, known: Map<string, ValueKind>, rest: Word[]): 
     }
     const attached = withoutStart(word, index + 2)
     if (attached.pieces.length > 0) {
-      return maySplit(word) ? `the value of \`${name}\` is not known` : [...found, { name, isFile, value: attached }]
+      return maySplit(word) ? `the value of \`${name}\` is unknown` : [...found, { name, isFile, value: attached }]
     }
     if (kind === 'optional') return [...found, { name, isFile }]
     const value = takeValue(rest)
-    return value ? [...found, { name, isFile, value }] : `the value of \`${name}\` is not known`
+    return value ? [...found, { name, isFile, value }] : `the value of \`${name}\` is unknown`
   }
   if (isWhole) return found
-  return start === '' ? 'a word that is not known may be an option' : `\`${start}…\` may be any option`
+  return start === '' ? 'an unknown word may be an option' : `\`${start}…\` may be any option`
 }

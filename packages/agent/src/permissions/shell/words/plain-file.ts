@@ -1,14 +1,14 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 
-// Windows has no such flag, and no such pipes.
+// Windows has neither this flag nor such pipes.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)
 
 /**
- * What a file holds that somebody else may have put there. Undefined for a pipe or a device, which might never end, and for more than
- * it may hold.
+ * The content of a file that may be hostile. Undefined for a pipe or a device, which might never end, and for a file
+ * that is too large.
  */
 export function readPlainFile(path: string, { maxBytes }: { maxBytes: number }): Buffer | undefined {
-  // Looked at before it is opened: to open a device may do something.
+  // Checked before it is opened: opening a device may have side effects.
   if (!statSync(path).isFile()) return undefined
   const file = openSync(path, flags)
   try {

@@ -1,15 +1,16 @@
 /**
- * Variables that a command line may set without being asked about. Most names mean something to some program (`PATH`,
- * `LD_PRELOAD`, `GIT_PAGER`, `IFS`, `BASH_ENV`, `RANDOM`), so what is not known to be harmless is asked.
+ * Variables that a command line may set without a request. Most names mean something to some program (`PATH`,
+ * `LD_PRELOAD`, `GIT_PAGER`, `IFS`, `BASH_ENV`, `RANDOM`), so any name that is not known to be harmless requires a
+ * request.
  */
 
-/** Whether the shell may keep this as a variable of its own. */
+/** Whether the shell may set this as its own variable. */
 export function isPlainVariable(name: string): boolean {
   if (conventional.has(name)) return true
   return /^[a-z_][a-z0-9_]*$/.test(name) && name !== '_' && !/^(?:npm|pnpm|yarn)_|_proxy$|^histchars$/.test(name)
 }
 
-/** Names in capitals that people use and no program that we know reads. */
+/** Names in capitals that people use and that no known program reads. */
 const conventional = new Set(
   'FILE FILES DIR DIRS NAME NAMES COUNT TOTAL BRANCH COMMIT BASE TAG SRC PATTERN RESULT PKG LINE START END MSG'.split(
     ' ',

@@ -5,55 +5,55 @@ import type { PathUse } from '../../paths/path-use.ts'
 import { joinRaw, realPath } from '../../paths/real-path.ts'
 import { isSecretPath } from '../../paths/secret-files.ts'
 
-/** What is known of a word of a command before the shell has expanded it: some of its text, and what kind of text the rest is. */
+/** What is known of a word before the shell expands it: some of its text, and the kind of the rest. */
 export interface Word {
   readonly pieces: readonly Piece[]
-  /** It may become no word, or several. Each of them begins with the text that this one begins with. */
+  /** It may become no word, or several. Each of them begins with the same text as this one. */
   readonly isSeveral: boolean
 }
 
 export type Piece =
   | { type: 'text'; text: string }
-  /** A wildcard that the shell replaces by names of files that exist. */
+  /** A wildcard that the shell replaces by the names of existing files. */
   | {
       type: 'glob'
       text: string
-      /** No file that is there and that it may find has a name with blanks or wildcards. */
+      /** No existing file that it may find has a name with blanks or wildcards. */
       isPlain?: boolean
       /** No such file has a name that begins with a dash. */
       isNoOption?: boolean
-      /** There is no such file, so that the shell leaves the word as it is written. */
+      /** There is no such file, so the shell leaves the word unchanged. */
       isUnmatched?: boolean
     }
   /** At least one digit. */
   | { type: 'digits' }
   /** A number that may be negative. */
   | { type: 'number' }
-  /** Names of files, as a program lists them that was itself judged. */
+  /** Names of files from the output of a program that was judged itself. */
   | { type: 'names'; found: FoundNames }
-  /** What a command writes to a pipe, where the shell puts the name of that pipe. */
+  /** The name of a pipe that the shell inserts for the output of a command. */
   | { type: 'pipe' }
   | { type: 'anything' }
 
 /** Names that a command lists. */
 export interface FoundNames {
-  /** Tells one listing from another. */
+  /** Identifies the listing. */
   readonly id: number
-  /** Where the shell was: they mean these files only as long as it is still there. Compared by identity. */
+  /** The folders of the shell: the names refer to these files only while it stays there. Compared by identity. */
   readonly folders: readonly string[]
-  /** Each ends with a NUL, and is cut there. */
+  /** Each name ends with a NUL and is split there. */
   readonly isNul: boolean
-  /** Looks at the files. Undefined if names may be taken for something else: for options, or for several words. */
+  /** Inspects the files. Undefined if names may be parsed as options or as several words. */
   readonly look: () => LookedUp | undefined
 }
 
-/** What is known of text that a command prints. */
+/** What is known of the output of a command. */
 export type Output = FoundNames | 'anything'
 
 export interface LookedUp {
   /** Absolute paths of the folders that the files are in or below. */
   readonly roots: readonly string[]
-  /** Those among the files that must be judged one by one: links that lead elsewhere, and secrets. */
+  /** The files that must be judged one by one: links that lead elsewhere, and secrets. */
   readonly touched: readonly string[]
 }
 
@@ -64,7 +64,7 @@ export function literal(text: string): Word {
 export const anything: Word = { pieces: [{ type: 'anything' }], isSeveral: false }
 export const severalThings: Word = { pieces: [{ type: 'anything' }], isSeveral: true }
 
-/** Its text, where all of it is known. */
+/** Its text, if all of it is known. */
 export function textOf({ pieces, isSeveral }: Word): string | undefined {
   if (isSeveral) return undefined
   let text = ''
@@ -75,7 +75,7 @@ export function textOf({ pieces, isSeveral }: Word): string | undefined {
   return text
 }
 
-/** The text it begins with, as far as that is known. */
+/** The text it begins with, as far as it is known. */
 export function startOf({ pieces }: Word): string {
   let start = ''
   for (const piece of pieces) {
@@ -85,14 +85,14 @@ export function startOf({ pieces }: Word): string {
   return start
 }
 
-/** Whether a program may take it for an option. */
+/** Whether a program may parse it as an option. */
 export function mayBeOption(word: Word): boolean {
   const start = startOf(word)
   if (start !== '') return start.startsWith('-')
   const [first, ...others] = word.pieces.filter((piece) => piece.type !== 'text' || piece.text !== '')
   if (first === undefined || first.type === 'digits' || first.type === 'pipe') return false
   if (first.type === 'glob') return first.isNoOption !== true
-  // A name may be empty, and then the rest is what counts.
+  // A name may be empty, and then the rest counts.
   return first.type !== 'names' || others.length > 0 || first.found.look() === undefined
 }
 
@@ -104,7 +104,7 @@ export function textWithNumbers({ pieces, isSeveral }: Word): string | undefined
   })
 }
 
-/** What is left of a word without its first letters, which must be known. */
+/** The rest of a word after its first characters, which must be known. */
 export function withoutStart(word: Word, length: number): Word {
   let left = length
   const pieces = word.pieces.flatMap((piece): Piece[] => {
@@ -116,7 +116,7 @@ export function withoutStart(word: Word, length: number): Word {
   return { pieces, isSeveral: word.isSeveral }
 }
 
-/** Whether it may become none, or more than one. */
+/** Whether it may become no word, or more than one. */
 export function maySplit({ pieces, isSeveral }: Word): boolean {
   return isSeveral && !pieces.every((piece) => piece.type === 'text' || (piece.type === 'glob' && piece.isUnmatched))
 }
@@ -133,8 +133,8 @@ export function isPipe({ pieces }: Word): boolean {
 }
 
 /**
- * The files that a word names, seen from a folder: as it is written, and where that leads. `unknown` may be any file. A word that goes
- * up from a wildcard is unknown: what is above depends on links.
+ * The files that a word names, relative to a folder: as written, and with links resolved. `unknown` may be any file. A
+ * word that goes up from a wildcard is unknown: its parent depends on links.
  */
 export function pathsOf(word: Word, cwd: string): Paths | 'unknown' {
   const parts = wildParts(word, cwd)
@@ -148,14 +148,14 @@ export function pathsOf(word: Word, cwd: string): Paths | 'unknown' {
 
 export type Paths = Pick<PathUse, 'written' | 'real'>
 
-/** The paths that exist and that the wildcards of a word may find, seen from a folder; undefined if there are too many to tell. */
+/** The existing paths that the wildcards of a word may find, relative to a folder. Undefined if there are too many. */
 export function matchesOf(word: Word, cwd: string): string[] | undefined {
   const parts = wildParts(word, cwd)
   if (parts === undefined) return undefined
   return parts.names.length === 0 ? [] : expandPattern(joinRaw(cwd, parts.folder), parts.names)
 }
 
-/** Those among the files that the wildcards of a word may find which are secrets, or which links lead to. */
+/** The secrets and links among the files that the wildcards of a word may find. */
 export function specialMatchesOf(word: Word, cwd: string): string[] | undefined {
   return matchesOf(word, cwd)?.filter((path) => isSecretPath(path) || realPath(path) !== resolve(path))
 }
@@ -166,7 +166,7 @@ export function wildNamesOf(word: Word, cwd: string): string[] | undefined {
   return matchesOf(word, cwd)?.map((path) => path.slice(folder.length + 1))
 }
 
-/** Cuts a word into the folder that is certain and the names from the first wildcard on. */
+/** Splits a word into the certain folder and the names from the first wildcard on. */
 function wildParts(word: Word, cwd: string): { folder: string; names: NamePattern[] } | undefined {
   const { pieces } = word
   if (pieces.some(({ type }) => type === 'anything' || type === 'names' || type === 'pipe')) return undefined
@@ -181,7 +181,7 @@ function wildParts(word: Word, cwd: string): { folder: string; names: NamePatter
   return goesUp ? undefined : { folder: folder === '' ? cwd : folder, names }
 }
 
-/** Whether a wildcard in it may find `..`: some shells take `.?` for that too. */
+/** Whether a wildcard in it may find `..`: in some shells `.?` does. */
 export function mayFindParent(word: Word): boolean {
   const names = wildParts(word, '/')?.names ?? []
   return names.some((name) => name.tokens[0] === '.' && meets([name], [parent]))
