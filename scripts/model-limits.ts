@@ -159,7 +159,7 @@ function fileOf(rows: object[]): string {
   return `import type { ThinkingLevel } from './model.ts'
 import type { ModelPrices } from './model-prices.ts'
 
-/** What a provider says of a model of its own. */
+/** The facts that a provider publishes about its model. */
 export interface KnownModel {
   provider: string
   id: string
@@ -167,9 +167,9 @@ export interface KnownModel {
   contextTokens: number
   outputTokens: number
   hasImages: boolean
-  /** The levels it can be told; none where it decides for itself. */
+  /** The supported thinking levels; empty if the model decides itself. */
   thinking: readonly ThinkingLevel[]
-  /** Where those of genai-prices are missing or older. */
+  /** If the prices of genai-prices are missing or older. */
   prices?: ModelPrices
 }
 

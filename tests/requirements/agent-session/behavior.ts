@@ -83,7 +83,7 @@ export const behavior = [
     id: 'agent-session/7 two-marks',
     says: '`!!` logs a command but hides its output from the model.',
     lines: { '7. Bash Orchestration': ['9ece3aae'] },
-    settled: '`shellWordsOf` parses the input; `executeBash` takes `excludeFromContext`.',
+    settled: '`parseShellInput` parses the input; `executeBash` takes `excludeFromContext`.',
   },
   {
     id: 'agent-session/7 persistence',

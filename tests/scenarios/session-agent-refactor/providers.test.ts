@@ -145,14 +145,14 @@ verifies(
 
 verifies(
   ['session-agent-refactor/5.1 context-images'],
-  'a model that takes no images is sent words in their place',
+  'a model that does not support images is sent words in their place',
   async () => {
     const { agent, provider } = await openWith('openaiCompatible', done)
     const bytes = Buffer.from('\x89PNG\r\n\x1a\nand so on', 'latin1')
     const outcome = await agent.prompt('What is this?', { images: [{ mediaType: 'image/png', bytes }] })
     if (outcome.type === 'started') expect(await outcome.run.done).toMatchObject({ outcome: 'completed' })
     const sent = JSON.stringify(provider.requests[0]?.body)
-    expect([sent.includes(bytes.toString('base64')), sent.includes('takes no images')]).toEqual([false, true])
+    expect([sent.includes(bytes.toString('base64')), sent.includes('does not support images')]).toEqual([false, true])
     expect(await pathOf(agent)).toEqual(['user: What is this? <image>', 'assistant: Done.'])
   },
 )

@@ -328,7 +328,7 @@ describe('a trusted project is loaded as it was when the user was asked', () => 
     await agent.close()
     expect(existsSync(join(cwd, 'struck'))).toBe(false)
     for (const name of ['hook.sh', 'serve.sh', 'prefix.sh']) {
-      expect(problems.filter((problem) => problem.includes(`${name} is not what you trusted any more`))).not.toEqual([])
+      expect(problems.filter((problem) => problem.includes(`${name} has changed since you trusted it`))).not.toEqual([])
     }
   })
 

@@ -16,7 +16,7 @@ import { openaiCompatible } from './providers/openai-compatible.ts'
 const question: Message = { role: 'user', content: [text('What does a.txt say?')] }
 const tools = [{ name: 'read', description: 'Reads a file.', inputSchema: { type: 'object' } }]
 
-describe('an answer with reasoning and a call goes back as the host wants it', () => {
+describe('an answer with reasoning and a call is sent back as the host requires', () => {
   const thoughts = 'I should read it.'
   const calling = {
     tool_calls: [{ index: 0, id: 'abc123XYZ', type: 'function', function: { name: 'read', arguments: '{}' } }],
@@ -47,7 +47,7 @@ describe('an answer with reasoning and a call goes back as the host wants it', (
     expect(sent['tool_calls']).toMatchObject([{ id: 'abc123XYZ', function: { name: 'read' } }])
   })
 
-  test('a host of the table is known by its address, whatever the user calls it', () => {
+  test('a host of the table is recognized by its URL, whatever its name in the settings', () => {
     expect(hostOf({ id: 'work', baseUrl: 'https://api.groq.com/openai/v1' })?.id).toBe('groq')
     expect(hostOf({ id: 'work', baseUrl: 'http://127.0.0.1:1/v1' })).toBeUndefined()
   })
@@ -119,7 +119,7 @@ describe('usage', () => {
   test.each([
     ['deepseek', 'deepseek-v4-pro', { prompt_cache_hit_tokens: 64 }],
     ['moonshotai', 'kimi-k3', { cached_tokens: 64 }],
-  ])('%s counts cached tokens in a member of its own', async (provider, modelId, member) => {
+  ])('%s counts cached tokens in a separate member', async (provider, modelId, member) => {
     const usage = await usageFrom(provider, modelId, {
       prompt_tokens: 100,
       completion_tokens: 5,
@@ -168,20 +168,20 @@ const failures = hosts.flatMap(({ id, errors = {} }) =>
   Object.entries(errors).map(([kind, { status, body }]) => ({ id, kind, status, body })),
 )
 
-test.each(failures)('a $status of $id is read as $kind', async ({ id, kind, status, body }) => {
+test.each(failures)('a $status of $id is classified as $kind', async ({ id, kind, status, body }) => {
   await using provider = await startFakeProvider()
   provider.script({ type: 'failure', error: kind as HostErrorKind })
   const baseUrl = provider.baseUrl('openaiCompatible', { host: id as FakeHost })
   const model = openaiCompatible({ name: id, model: 'm', baseUrl, apiKey: 'k', fetch: provider.fetch })
   await expect(ask(model, [question], [])).rejects.toMatchObject({ name: 'ModelError', kind })
-  // The fake provider says what the table says.
+  // The fake provider follows the table.
   const sent = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'go' }] })
   provider.script({ type: 'failure', error: kind as HostErrorKind })
   const response = await provider.fetch(`${baseUrl}/chat/completions`, { method: 'POST', body: sent })
   expect([response.status, await response.json()]).toEqual([status, body])
 })
 
-test('a host that is not in the catalogue needs no address in the settings', async () => {
+test('a host that is not in the catalogue needs no URL in the settings', async () => {
   const registry = createModelRegistry({
     env: { TOGETHER_API_KEY: 'k' },
     providers: { together: { models: [{ id: 'm' }] } },
@@ -193,7 +193,7 @@ test('a host that is not in the catalogue needs no address in the settings', asy
   expect((await registry.find('together/m')).key.type).toBe('found')
 })
 
-test('the table of hosts in the docs says what the code knows; UPDATE_HOSTS_TABLE=1 rewrites it', () => {
+test('the table of hosts in the docs matches the code; UPDATE_HOSTS_TABLE=1 rewrites it', () => {
   const page = new URL('../../../../docs/reference/models.md', import.meta.url)
   const between = /(?<=<!-- made from hosts\.ts -->\n)[^]*?(?=\n<!-- end -->)/
   const rows = hostRows()
@@ -303,7 +303,7 @@ async function bodyOf(request: IncomingMessage): Promise<Body> {
   return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Body
 }
 
-/** One call; its answer as the loop would keep it. */
+/** One call; its answer as the loop would store it. */
 async function ask(model: Model, messages: readonly Message[], offered = tools): Promise<Message> {
   const request: ModelRequest = { system: 'Be brief.', tools: offered, messages, thinkingLevel: 'off' }
   const answer = new Answer('item', 'run')

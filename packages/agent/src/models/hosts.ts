@@ -1,19 +1,19 @@
-/** Which provider package speaks to the host. */
+/** The provider package for the host. */
 export type ProviderApi = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
 
 /**
- * What is known of one provider or compatible host. Registry, settings, key check, adapter, fake provider and docs read this table, so
- * that a new provider is one row here (and its models in `known-models.ts`).
+ * The facts about one provider or compatible host. Registry, settings, key check, adapter, fake provider and docs read
+ * this table, so that a new provider is one row here (and its models in `known-models.ts`).
  */
 export interface Host {
   id: string
   name: string
   api: ProviderApi
-  /** Without a trailing slash. For servers of this machine, the address they listen on by default. */
+  /** Without a trailing slash. For local servers, the default address. */
   baseUrl: string
-  /** The first is the one to set; the others are read as well. Empty if the host needs no key. */
+  /** The first is the one to set; the others are read too. Empty if the host needs no key. */
   keyVariables: readonly string[]
-  /** What to request, below the base URL, to find out whether a key is accepted: `/models` if absent. */
+  /** The path below the base URL for a key check. Default: `/models`. */
   keyCheckPath?: string
   /** Its id in genai-prices, if it is listed there. */
   pricesId?: string
@@ -21,11 +21,11 @@ export interface Host {
   defaultModel?: string
   /** It runs on this machine, where the registry looks for it on this port. */
   localPort?: number
-  /** How an assistant message takes its reasoning back. */
+  /** How an assistant message returns its reasoning. */
   reasoning: ReturnedReasoning
   /**
-   * The models whose assistant messages with calls must have the reasoning member, if only as an empty string. The others accept it, so
-   * the agent sends it to every model of the host.
+   * The models whose assistant messages with calls must have the reasoning member, if only as an empty string. The
+   * others accept it, so the agent sends it to every model of the host.
    */
   needsReasoning?: RegExp
   /** A user message must not follow tool results directly. */
@@ -36,17 +36,17 @@ export interface Host {
   callIds?: RegExp
   /** Whether `completion_tokens` includes reasoning tokens: `inside`, or `beside` if they are counted on top. */
   reasoningTokens?: 'inside' | 'beside'
-  /** Where usage counts tokens read from a cache, for people who read the docs. */
+  /** The member of the usage for tokens read from a cache, for the docs. */
   cachedTokens?: string
-  /** Where usage tells the cost of the request. */
+  /** The member of the usage for the cost of the request. */
   cost?: ReportedCost
-  /** Members of a request or message that it refuses with 400 or 422. We send none of them. */
+  /** Members of a request or message that it rejects with 400 or 422. We send none of them. */
   refuses?: readonly string[]
-  /** The answer limit of a request that names none, if the host counts the limit itself against a quota. */
+  /** The output limit of a request without one, if the host counts the limit itself against a quota. */
   defaultOutputTokens?: number
-  /** It drops input that does not fit without saying so, and reports more input tokens than the window has. */
+  /** It silently drops input that does not fit, and reports more input tokens than the window has. */
   cutsSilently?: true
-  /** How it reports errors if not as OpenAI does. */
+  /** How it reports errors, if not like OpenAI. */
   errors?: Partial<Record<HostErrorKind, HostError>>
 }
 
@@ -58,8 +58,8 @@ export interface HostError {
 }
 
 /**
- * `blocks`: the provider package sends native blocks or items with their signatures. `thinking-parts`: parts of the content.
- * `none`: reasoning is not sent back. The others are members of the message.
+ * `blocks`: the provider package sends native blocks or items with their signatures. `thinking-parts`: parts of the
+ * content. `none`: reasoning is not sent back. The others are members of the message.
  */
 export type ReturnedReasoning =
   | 'blocks'
@@ -85,8 +85,8 @@ function onThisMachine(
 }
 
 /**
- * The default models are chosen by hand: the current generation, good at coding with tools, at a middle price. Review them when
- * `known-models.ts` is regenerated.
+ * The default models are chosen by hand: the current generation, good at coding with tools, at a medium price. Review
+ * them when `known-models.ts` is regenerated.
  */
 const table = [
   {
@@ -466,12 +466,12 @@ const table = [
 
 type Row = (typeof table)[number]
 
-/** The hosts that speak Chat Completions. */
+/** The hosts with the Chat Completions format. */
 export type ChatHostId = Extract<Row, { api: 'openai-compatible' }>['id']
 
 export const hosts: readonly Host[] = table
 
-/** By its id, or by the address: a host is the same host under a name that the user gave it. */
+/** Finds a host by its id, or by its URL: the user may give it another name. */
 export function hostOf({ id, baseUrl = '' }: { id: string; baseUrl?: string }): Host | undefined {
   const byId = hosts.find((host) => host.id === id)
   if (byId) return byId

@@ -4,7 +4,7 @@ import { IdleTimeout } from './idle-timeout.ts'
 import { ModelError } from './model.ts'
 
 describe('IdleTimeout', () => {
-  test('aborts with an error of its own when nothing came for as long as it may take', async () => {
+  test('aborts with its own error after the maximum silence', async () => {
     const { clock, timeout } = start(1000)
     clock.advance(999)
     await settle()
@@ -12,10 +12,10 @@ describe('IdleTimeout', () => {
     clock.advance(1)
     await settle()
     expect(timeout.signal.reason).toBeInstanceOf(ModelError)
-    expect(timeout.signal.reason).toMatchObject({ kind: 'network', message: 'acme said nothing for 1 seconds.' })
+    expect(timeout.signal.reason).toMatchObject({ kind: 'network', message: 'acme sent nothing for 1 seconds.' })
   })
 
-  test('begins anew with everything that comes', async () => {
+  test('restarts with every part', async () => {
     const { clock, timeout } = start(1000)
     for (let count = 0; count < 5; count += 1) {
       clock.advance(900)
@@ -28,7 +28,7 @@ describe('IdleTimeout', () => {
     expect(timeout.signal.aborted).toBe(true)
   })
 
-  test('a shorter limit counts at once, and not only when the longer one is over', async () => {
+  test('a shorter limit applies at once, and not only after the longer one', async () => {
     const { clock, timeout } = start(1000)
     timeout.touch(100)
     await settle()
@@ -37,7 +37,7 @@ describe('IdleTimeout', () => {
     expect(timeout.signal.aborted).toBe(true)
   })
 
-  test('a longer limit counts at once', async () => {
+  test('a longer limit applies at once', async () => {
     const { clock, timeout } = start(100)
     timeout.touch(1000)
     await settle()
@@ -46,7 +46,7 @@ describe('IdleTimeout', () => {
     expect(timeout.signal.aborted).toBe(false)
   })
 
-  test('the time of a slow reader is not counted', async () => {
+  test('the time of a slow reader does not count', async () => {
     const { clock, timeout } = start(1000)
     timeout.pause()
     for (let count = 0; count < 5; count += 1) {
@@ -59,7 +59,7 @@ describe('IdleTimeout', () => {
     expect(timeout.signal.aborted).toBe(false)
   })
 
-  test('is over once it is closed, and waits for nothing any more', async () => {
+  test('ends when it is closed, and leaves no timer', async () => {
     const { clock, timeout } = start(1000)
     timeout.close()
     await settle()
@@ -75,7 +75,7 @@ function start(limitMs: number): { clock: FakeClock; timeout: IdleTimeout } {
   return { clock, timeout: new IdleTimeout({ clock, provider: 'acme', limitMs }) }
 }
 
-/** Lets those go on who were woken. */
+/** Lets pending microtasks run. */
 async function settle(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve))
 }

@@ -2,25 +2,25 @@ import type { Clock } from '@tapetree/session/util/wait'
 import { ModelError } from './model.ts'
 
 export interface IdleLimits {
-  /** Until the model writes its first word; it may think in silence. */
+  /** Until the first text; the model may think in silence. */
   firstMs: number
-  /** While it writes. */
+  /** After the first text. */
   laterMs: number
 }
 
 export const defaultIdle: IdleLimits = { firstMs: 300_000, laterMs: 120_000 }
 
-/** Why a wait ended early. The default reason is an exception whose stack trace is expensive. */
+/** The reason of a shortened wait. The default reason is an exception with an expensive stack trace. */
 const cutShort = new Error('The wait was cut short.')
 
-/** Aborts a stream in which the model says nothing for too long. Whoever reads it says when something came. */
+/** Aborts a stream in which the model sends nothing for too long. Its reader reports when something arrives. */
 export class IdleTimeout {
   readonly #clock: Clock
   readonly #provider: string
   readonly #idle = new AbortController()
   #isClosed = false
   #limitMs: number
-  /** When something came last; undefined while the reader is busy with it, for that silence is not the model's. */
+  /** When something arrived last. Undefined while the reader is busy, because that silence is not the model's. */
   #since: number | undefined
   #wait = new AbortController()
 
@@ -32,7 +32,7 @@ export class IdleTimeout {
     void this.#watch()
   }
 
-  /** Aborted with a `ModelError` when it took too long. */
+  /** Aborted with a `ModelError` after too much silence. */
   get signal(): AbortSignal {
     return this.#idle.signal
   }
@@ -41,7 +41,7 @@ export class IdleTimeout {
     this.#since = undefined
   }
 
-  /** Something came, or the reader is back. */
+  /** Something arrived, or the reader is back. */
   touch(limitMs = this.#limitMs): void {
     this.#since = this.#clock.now()
     if (limitMs === this.#limitMs) return
@@ -60,11 +60,11 @@ export class IdleTimeout {
       const leftMs = (this.#since ?? now) + this.#limitMs - now
       if (leftMs <= 0) break
       this.#wait = new AbortController()
-      // A wait that is cut short means a new limit, or the end.
+      // A shortened wait means a new limit, or the end.
       await this.#clock.wait(leftMs, this.#wait.signal).catch(() => undefined)
     }
     if (this.#isClosed) return
     const seconds = Math.round(this.#limitMs / 1000)
-    this.#idle.abort(new ModelError('network', `${this.#provider} said nothing for ${seconds} seconds.`))
+    this.#idle.abort(new ModelError('network', `${this.#provider} sent nothing for ${seconds} seconds.`))
   }
 }

@@ -2,17 +2,17 @@ import { findProvider } from '@pydantic/genai-prices'
 import { expect, test } from 'vitest'
 import { knownLimits } from './known-limits.ts'
 
-test('a model is known by how its name begins, the longest beginning first', () => {
+test('a model is matched by the prefix of its name, the longest prefix first', () => {
   expect(knownLimits('claude-opus-4-5-20251101')).toEqual({ contextTokens: 200_000, outputTokens: 64_000 })
   expect(knownLimits('claude-opus-4-1')).toEqual({ contextTokens: 200_000, outputTokens: 32_000 })
   expect(knownLimits('gpt-5.4-mini')).toEqual({ contextTokens: 400_000, outputTokens: 128_000 })
 })
 
-test('the maker before a slash does not matter', () => {
+test('the vendor before a slash does not matter', () => {
   expect(knownLimits('openai/gpt-oss-120b')).toEqual({ contextTokens: 131_072, outputTokens: 65_536, hasImages: false })
 })
 
-test('a model that nobody knows has limits that are small enough for most', () => {
+test('an unknown model gets limits that are small enough for most', () => {
   expect(knownLimits('my-own-finetune')).toEqual({ contextTokens: 128_000, outputTokens: 16_384 })
 })
 
@@ -20,7 +20,7 @@ test.each(['anthropic', 'openai', 'google', 'mistral', 'x-ai', 'deepseek', 'moon
   'the guessed window of a model of %s is not larger than the published one',
   (providerId) => {
     const { models = [] } = findProvider({ providerId }) ?? {}
-    // A million is often written for 2 to the power of 20, and models that do not chat are none of ours.
+    // A million often means 2 to the power of 20. Models that do not chat are excluded.
     const published = models.flatMap(({ id, context_window: window }) =>
       window ? [{ id, window: window * 1.06 }] : [],
     )
@@ -38,7 +38,7 @@ test.each([
   ['gpt-4-turbo', 4096],
   ['gemini-2.0-flash', 8192],
   ['deepseek-chat', 8192],
-])('%s is not asked for more output than it has', (id, outputTokens) => {
+])('a request to %s does not exceed its output limit', (id, outputTokens) => {
   expect(knownLimits(id).outputTokens).toBeLessThanOrEqual(outputTokens)
 })
 

@@ -2,8 +2,8 @@ import { knownModels } from './known-models.ts'
 import type { ModelLimits } from './model.ts'
 
 /**
- * What is said of a model, known by how its name begins: a fallback for whoever gives no limits, and no promise. A name that
- * begins like none of them gets limits that are small enough for most.
+ * The limits of a model by the prefix of its name: a fallback if no limits are given, without guarantee. An unknown
+ * name gets limits that are small enough for most.
  */
 export function knownLimits(modelId: string): ModelLimits {
   const name = modelId.slice(modelId.lastIndexOf('/') + 1).toLowerCase()
@@ -18,12 +18,12 @@ interface Beginning {
   limits: ModelLimits
 }
 
-/** Those who only host a model may offer less of it than its maker. */
+/** Hosts of models from other vendors, which may offer lower limits than the vendor. */
 const hosts = new Set(['groq', 'cerebras', 'openrouter'])
 
 /**
- * Models that are not listed, by how their names begin. Small enough for what is published: a request with more output than the model
- * has, or with an image that it cannot take, is refused. `false`: no images.
+ * Models that are not listed, by the prefixes of their names. The limits are at most the published ones: a request with
+ * more output than the model has, or with an image that it does not support, is rejected. `false`: no images.
  */
 const families: readonly (readonly [start: string, contextTokens: number, outputTokens: number, images?: false])[] = [
   ['claude-2', 100_000, 4096, false],

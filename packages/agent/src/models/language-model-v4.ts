@@ -13,8 +13,8 @@ import type {
 } from '@ai-sdk/provider'
 
 /**
- * A language model of an older specification as one of the newest. Older models have no option for reasoning: it is left out, and
- * provider options say how much they think.
+ * Adapts a language model of an older specification to the newest one. Older models have no reasoning option: it is
+ * omitted, and provider options set how much they think.
  */
 export function asLanguageModelV4(model: LanguageModelV2 | LanguageModelV3 | LanguageModelV4): LanguageModelV4 {
   switch (model.specificationVersion) {
@@ -23,7 +23,7 @@ export function asLanguageModelV4(model: LanguageModelV2 | LanguageModelV3 | Lan
     case 'v3':
       return adapted(model, async (options) => {
         const { stream } = await model.doStream(olderOptions(options, imageOfV3) as LanguageModelV3CallOptions)
-        // Parts for content that we do not keep, such as files, are the only ones that differ.
+        // Only parts for content that we do not keep, such as files, differ.
         return stream as ReadableStream<LanguageModelV4StreamPart>
       })
     case 'v2':
@@ -54,7 +54,7 @@ function adapted(model: LanguageModelV2 | LanguageModelV3, doStream: DoStream): 
     provider: model.provider,
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
-    doGenerate: () => Promise.reject(new Error('Models are only streamed.')),
+    doGenerate: () => Promise.reject(new Error('Only streaming is supported.')),
     doStream: async (options) => ({ stream: await doStream(options) }),
   }
 }
@@ -83,7 +83,7 @@ function olderPrompt(prompt: LanguageModelV4Prompt, imageOf: (part: FilePart) =>
   })
 }
 
-/** Our prompts hold files as base64 text or by their URL. */
+/** Our prompts contain files as base64 text or by URL. */
 function valueOf(data: FileData): unknown {
   if (data.type === 'url') return data.url
   return data.type === 'data' ? data.data : data
@@ -94,7 +94,7 @@ function imageOfV3({ data, mediaType }: FilePart): unknown {
   return { type: 'image-data', data: valueOf(data), mediaType }
 }
 
-/** There is no place for an image by its URL. */
+/** The specification has no images by URL. */
 function imageOfV2({ data, mediaType }: FilePart): unknown {
   if (data.type === 'url') return { type: 'text', text: `[An image (${mediaType}) at ${data.url.toString()}]` }
   return { type: 'media', data: valueOf(data), mediaType }
@@ -117,7 +117,7 @@ function usageOfV2(finish: LanguageModelV2StreamPart & { type: 'finish' }, provi
   const cacheWrite =
     numberIn(anthropic?.['cacheCreationInputTokens']) ??
     numberIn((bedrock?.['usage'] as Record<string, unknown> | undefined)?.['cacheWriteInputTokens'])
-  // These two do not count cached tokens as input; all others do.
+  // These two exclude cached tokens from the input; all others include them.
   const excludesCache = input !== undefined && /anthropic|bedrock/.test(provider)
   return {
     inputTokens: {

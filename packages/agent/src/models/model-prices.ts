@@ -2,7 +2,7 @@ import type { Usage } from '@tapetree/session'
 
 /** US dollars for a million tokens. */
 export interface ModelPrices extends TokenPrices {
-  /** The prices of a whole request whose input is longer than this; the highest mark that it passes counts. */
+  /** The prices of a whole request whose input is longer than this; the highest tier that it reaches applies. */
   tiers?: readonly PriceTier[] | undefined
 }
 
@@ -13,7 +13,7 @@ interface PriceTier extends TokenPrices {
 interface TokenPrices {
   input: number
   output: number
-  /** As `input` where absent. */
+  /** Default: `input`. */
   cacheRead?: number | undefined
   cacheWrite?: number | undefined
 }

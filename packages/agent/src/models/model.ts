@@ -7,9 +7,9 @@ export interface Model {
   /** The wire format, such as `anthropic-messages`. */
   readonly api: string
   readonly limits: ModelLimits
-  /** Pure: what will be sent, and its hash. Nothing is sent before `stream`. */
+  /** Pure: the request to send, and its hash. Nothing is sent before `stream`. */
   prepare(request: ModelRequest): ModelCall
-  /** What a call cost in US dollars, where the prices are known. */
+  /** The cost of a call in US dollars, if the prices are known. */
   costOf?(usage: Usage): number | undefined
 }
 
@@ -17,14 +17,14 @@ export interface ModelLimits {
   /** Tokens of input and output together. */
   contextTokens: number
   outputTokens: number
-  /** False where images must be left out of the request. */
+  /** False if images must be omitted from the request. */
   hasImages?: boolean
 }
 
 export interface ModelRequest {
   system: string
   tools: readonly ToolDefinition[]
-  /** As `buildContext` gives them, images with their bytes in place (`base64` or `url`). */
+  /** The result of `buildContext`, with the bytes of images (`base64` or `url`). */
   messages: readonly Message[]
   thinkingLevel: ThinkingLevel
   maxOutputTokens?: number
@@ -37,13 +37,13 @@ export type ThinkingLevel = (typeof thinkingLevels)[number]
 export interface ModelCall {
   readonly reference: Omit<RequestReference, 'leafId'>
   /**
-   * Sends the request. Throws `ModelError` and nothing else, but for the signal's reason when it was aborted. A stream that
-   * ends without `finish` has failed, and throws.
+   * Sends the request. Throws only `ModelError`, or the reason of the signal after an abort. A stream that ends without
+   * `finish` has failed, and throws.
    */
   stream(signal: AbortSignal): AsyncIterable<ModelPart>
 }
 
-/** What arrives. `part` is the place of the content block in the answer, counted from 0 in the order they began. */
+/** A part of an answer. `part` is the index of the content block in the answer, in the order in which they began. */
 export type ModelPart =
   | { type: 'text_delta'; part: number; text: string }
   | { type: 'text_end'; part: number; providerMetadata?: ProviderMetadata }
@@ -51,7 +51,7 @@ export type ModelPart =
   | { type: 'reasoning_end'; part: number; signature?: string; providerMetadata?: ProviderMetadata }
   | { type: 'tool_input_start'; part: number; callId: string; name: string }
   | { type: 'tool_input_delta'; part: number; text: string }
-  /** The whole input as it came: text that should be, and may not be, a JSON object. */
+  /** The complete input as received: text that should be a JSON object, but may not be. */
   | {
       type: 'tool_call'
       part: number
@@ -60,23 +60,26 @@ export type ModelPart =
       input: string
       providerMetadata?: ProviderMetadata
     }
-  /** Kinds of content that the adapter does not know and left out, such as `block:hologram`, with how often each came. */
+  /** Unknown kinds of content that the adapter skipped, such as `block:hologram`, with how often each occurred. */
   | { type: 'skipped'; kinds: Record<string, number> }
-  /** May come more than once; the last one counts. */
+  /** May occur more than once; the last one counts. */
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason }
 
-/** `length`: the answer reached its limit. `pause`: the provider wants to be asked to continue. `other`: the provider gave a reason that has no name here. */
+/**
+ * `length`: the answer reached its limit. `pause`: the provider continues when it is asked again. `other`: another
+ * reason of the provider.
+ */
 export type FinishReason = 'stop' | 'tool-calls' | 'length' | 'pause' | 'other'
 
-/** Opaque to us, kept with the content and sent back with it to the same model. */
+/** Opaque to us; kept with the content and sent back with it to the same model. */
 export type ProviderMetadata = Record<string, unknown>
 
-/** What went wrong with a model call, as far as anybody has to know. Made only where the provider was spoken to. */
+/** The kind of a failed model call. Only the provider adapters create these errors. */
 export type ModelErrorKind =
   | 'rate-limited'
-  | 'overloaded' // also: the provider's own failure
-  | 'network' // also: cut off in the middle, or silent for too long
+  | 'overloaded' // or an internal failure of the provider
+  | 'network' // or an incomplete answer, or too much silence
   | 'context-overflow'
   | 'auth'
   | 'quota'

@@ -2,41 +2,41 @@ import type { SharedV4ProviderOptions, LanguageModelV4CallOptions } from '@ai-sd
 import { hostOf, type ReportedCost, type ReturnedReasoning } from './hosts.ts'
 import { thinkingLevels, type ThinkingLevel } from './model.ts'
 
-/** Where a provider differs from the others: everything the adapter asks about it. */
+/** How a provider differs from the others: all facts that the adapter needs. */
 export interface ProviderFacts {
   /** The wire format. */
   api: string
   /** Its key in provider options and provider metadata. */
   namespace: string
-  /** The member of its metadata that signs reasoning; we keep it apart. */
+  /** The member of its metadata with the signature of reasoning, which we keep separately. */
   signatureKey?: string
-  /** It caches up to where it is told to. */
+  /** It caches up to explicit markers. */
   hasCacheMarkers: boolean
   /** Images in tool results: anywhere, only after all text, or not at all. */
   resultImages: 'anywhere' | 'after-text' | 'never'
-  /** It fetches images by their URL. */
+  /** It fetches images by URL. */
   fetchesImages: boolean
-  /** It has a place for "this failed"; without one a failed result is sent as plain text. */
+  /** It can mark failed results; otherwise a failed result is sent as plain text. */
   marksFailedResults: boolean
   /** The call ids it accepts. */
   callIds: RegExp
-  /** How an assistant message takes its reasoning back: as native blocks if absent. */
+  /** How an assistant message returns its reasoning. Default: as native blocks. */
   reasoning?: ReturnedReasoning | undefined
   /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
   needsReasoning?: boolean | undefined
   /** A user message must not follow tool results directly. */
   needsAnswerAfterResults?(modelId: string): boolean
-  /** Reasoning comes within the text, between `<think>` tags. */
+  /** Reasoning is part of the text, between `<think>` tags. */
   hasThinkTags?: boolean | undefined
-  /** `beside`: its usage counts reasoning tokens on top of completion tokens, even if no total says so. */
+  /** `beside`: its usage counts reasoning tokens in addition to completion tokens, even if no total says so. */
   reasoningTokens?: 'inside' | 'beside' | undefined
-  /** Where its usage tells the cost of a request. */
+  /** The member of its usage with the cost of a request. */
   cost?: ReportedCost | undefined
-  /** The answer limit of a request that names none. */
+  /** The output limit of a request without one. */
   defaultOutputTokens?: number | undefined
-  /** It drops input that does not fit without saying so. */
+  /** It silently drops input that does not fit. */
   cutsSilently?: boolean | undefined
-  /** With thinking on, it refuses a turn that goes on after calls without the thinking before them. */
+  /** With thinking on, it rejects a turn that continues after calls without the thinking before them. */
   needsThinkingBeforeCalls?(modelId: string): boolean
   thinking(level: ThinkingLevel, modelId: string): Reasoning
   options(call: ProviderCall): SharedV4ProviderOptions | undefined
@@ -60,17 +60,17 @@ export const anthropicFacts: ProviderFacts = {
   marksFailedResults: true,
   callIds: hostOf({ id: 'anthropic' })?.callIds ?? anyId,
   thinking: (level, modelId) => {
-    // Models before 3.7 do not know the parameter.
+    // Models before 3.7 do not support the parameter.
     if (/claude-(?:instant|2|3(?!-7))/.test(modelId)) return undefined
     if (!thinksByBudget.test(modelId)) return reasoningOf(level)
-    // What a higher level would spend on thinking leaves next to nothing for the answer.
+    // A higher level would leave almost no tokens for the answer.
     return reasoningOf(level === 'xhigh' || level === 'max' ? 'high' : level)
   },
   needsThinkingBeforeCalls: (modelId) => thinksByBudget.test(modelId),
   options: () => undefined,
 }
 
-/** These are given tokens to think with; later ones decide for themselves. */
+/** These have a token budget for thinking; later ones decide themselves. */
 const thinksByBudget = /claude-(?:3-7|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 
 export const openaiFacts: ProviderFacts = {
@@ -91,20 +91,20 @@ export const openaiFacts: ProviderFacts = {
   },
   options: ({ modelId, reasoning, promptCacheKey }) => ({
     openai: {
-      // Otherwise OpenAI keeps the items, and expects references to what it kept.
+      // Otherwise OpenAI stores the items, and expects references to them.
       store: false,
       ...(!thinksNothing.test(modelId) && { include: ['reasoning.encrypted_content'] }),
-      // `auto` is the only kind of summary that every model gives.
+      // `auto` is the only kind of summary that every model supports.
       ...(reasoning !== undefined && reasoning !== 'none' && { reasoningSummary: 'auto' }),
       ...(promptCacheKey !== undefined && { promptCacheKey }),
     },
   }),
 }
 
-/** Asked for encrypted reasoning, these answer 400. */
+/** These answer 400 to a request for encrypted reasoning. */
 const thinksNothing = /^(?:gpt-3|gpt-4|chatgpt|gpt-5-chat)/
 
-/** Models that accept fewer efforts than their provider package believes. */
+/** Models that accept fewer efforts than their provider package assumes. */
 const openaiEfforts: readonly { models: RegExp; levels: readonly ThinkingLevel[] }[] = [
   { models: /^o\d/, levels: ['low', 'medium', 'high'] },
   { models: /^gpt-5-pro/, levels: ['high'] },
@@ -119,7 +119,7 @@ export const googleFacts: ProviderFacts = {
   namespace: 'google',
   signatureKey: 'thoughtSignature',
   hasCacheMarkers: false,
-  // Models before Gemini 3 would be sent one answer for each text of a result.
+  // Models before Gemini 3 would get one answer for each text of a result.
   resultImages: 'after-text',
   fetchesImages: false,
   marksFailedResults: true,
@@ -131,7 +131,7 @@ export const googleFacts: ProviderFacts = {
       : { google: { thinkingConfig: { includeThoughts: true } } },
 }
 
-/** Facts of a host in the table; of any other server, only what works with most of them. */
+/** The facts of a host in the table; for any other server, facts that suit most of them. */
 export function openaiCompatibleFacts(options: {
   name: string
   baseUrl?: string
@@ -165,10 +165,10 @@ export function openaiCompatibleFacts(options: {
   }
 }
 
-/** Their chat templates refuse a user message directly after tool results, whoever serves them. */
+/** Their chat templates reject a user message directly after tool results, on any host. */
 const mistralModels = /(?:mistral|ministral|magistral|devstral|codestral)/i
 
-/** How much a model is told to think; undefined leaves it to the model. */
+/** How much a model should think; undefined lets the model decide. */
 type Reasoning = LanguageModelV4CallOptions['reasoning']
 
 export function reasoningOf(level: ThinkingLevel): Reasoning {

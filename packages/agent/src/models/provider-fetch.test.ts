@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 let server: Server
 let seen: string[]
-/** Answers that have begun, or not even that, and wait for the test to end them. */
+/** Answers that have started, or not even that, and wait for the test to end them. */
 let waiting: ServerResponse[]
 beforeEach(async () => {
   seen = []
@@ -34,17 +34,17 @@ afterEach(async () => {
   await once(server, 'close')
 })
 
-/** undici's own clock, put forward. */
+/** Advances the clock of undici. */
 const { tick } = createRequire(import.meta.url)('undici/lib/util/timers.js') as { tick: (ms: number) => void }
 
-test('an answer may be silent for as long as it likes, before its headers and after them', async () => {
+test('an answer may be silent for any time, before its headers and after them', async () => {
   const { providerFetch } = await import('./provider-fetch.ts')
   const impatient = new Agent()
   const body = await providerFetch(`${url()}/slow-body`)
   const headers = providerFetch(`${url()}/slow-headers`)
   const usual = fetch(`${url()}/slow-headers`, { dispatcher: impatient }).catch((error: Error) => error.cause)
   while (waiting.length < 3) await once(server, 'seen')
-  // The first time begins what waits, the second one ends it.
+  // The first tick starts the timers, the second one fires them.
   tick(1)
   tick(600_000)
   expect(await usual).toMatchObject({ code: 'UND_ERR_HEADERS_TIMEOUT' })
@@ -53,14 +53,14 @@ test('an answer may be silent for as long as it likes, before its headers and af
   await impatient.destroy()
 })
 
-test('a server on this machine is asked directly, also where there is a proxy', async () => {
+test('a server on this machine is called directly, even with a proxy', async () => {
   useProxy('http://127.0.0.1:9')
   const { providerFetch } = await import('./provider-fetch.ts')
   await (await providerFetch(`${url()}/v1/models`)).text()
   expect(seen).toEqual(['GET /v1/models'])
 })
 
-test('all others are asked through the proxy that the environment names', async () => {
+test('all other servers are called through the proxy of the environment', async () => {
   useProxy(url())
   const { providerFetch } = await import('./provider-fetch.ts')
   await expect(providerFetch('https://provider.invalid/v1/models')).rejects.toThrow('fetch failed')

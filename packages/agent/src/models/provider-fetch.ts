@@ -1,11 +1,11 @@
 import type { EnvHttpProxyAgent, RequestInfo, RequestInit } from 'undici'
 
 /**
- * `fetch` without the time-outs that end a long silence: a model may think for as long as our own idle time-out lets it. It
- * takes the proxy that the environment names, but for this machine.
+ * `fetch` without timeouts on silence: our own idle timeout decides how long a model may think. Uses the proxy of the
+ * environment, except for this machine.
  */
 export const providerFetch = (async (url: RequestInfo, init?: RequestInit) => {
-  // Node's own `fetch` is of another version of undici than the one whose agent this is. It is large: whoever asks nobody does without.
+  // Node's built-in `fetch` has another version of undici than this agent. Loaded on demand, because it is large.
   const { EnvHttpProxyAgent: Agent, fetch } = await import('undici')
   return fetch(url, { ...init, dispatcher: sharedAgent(Agent) })
 }) as unknown as typeof globalThis.fetch

@@ -203,24 +203,27 @@ const strangers: Record<Api, readonly Json[]> = {
   ],
 }
 
-describe('kinds that are not known are skipped', () => {
+describe('unknown kinds are skipped', () => {
   const [runs, seed] = [60, Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e9))]
 
-  test.each(apis)(`%s: strangers anywhere, in any chunks and line ends, change nothing (seed ${seed})`, async (api) => {
-    const random = randomFrom(seed)
-    const plain = await answerTo(api, bytesOf(api, answers[api]))
-    expect(plain.content.map(({ type }) => type)).toEqual(['reasoning', 'text', 'tool_use'])
-    expect(plain.skipped).toBeUndefined()
-    for (let run = 0; run < runs; run += 1) {
-      const events = answers[api].flatMap((event, place) => {
-        const isBefore = place > 0 && random() < 0.4
-        return [...(isBefore ? [pick(strangers[api], random)] : []), withStrangeMembers(event, random)]
-      })
-      const lineEnd = pick(['\n', '\r\n', '\r'], random)
-      const told = await answerTo(api, bytesOf(api, events, lineEnd), pick([0, 1, 7, 300], random), random)
-      expect(told, `run ${run}`).toEqual({ ...plain, ...(told.skipped && { skipped: told.skipped }) })
-    }
-  })
+  test.each(apis)(
+    `%s: unknown events anywhere, in any chunks and with any line ends, change nothing (seed ${seed})`,
+    async (api) => {
+      const random = randomFrom(seed)
+      const plain = await answerTo(api, bytesOf(api, answers[api]))
+      expect(plain.content.map(({ type }) => type)).toEqual(['reasoning', 'text', 'tool_use'])
+      expect(plain.skipped).toBeUndefined()
+      for (let run = 0; run < runs; run += 1) {
+        const events = answers[api].flatMap((event, place) => {
+          const isBefore = place > 0 && random() < 0.4
+          return [...(isBefore ? [pick(strangers[api], random)] : []), withStrangeMembers(event, random)]
+        })
+        const lineEnd = pick(['\n', '\r\n', '\r'], random)
+        const told = await answerTo(api, bytesOf(api, events, lineEnd), pick([0, 1, 7, 300], random), random)
+        expect(told, `run ${run}`).toEqual({ ...plain, ...(told.skipped && { skipped: told.skipped }) })
+      }
+    },
+  )
 
   test('each kind is counted', async () => {
     const [first, ...rest] = answers.anthropic
@@ -242,7 +245,7 @@ describe('kinds that are not known are skipped', () => {
     ['google', { hologram: unknown }, 'event:hologram'],
     ['chat', { hologram: unknown }, 'event:hologram'],
     ['chat', { object: 'ping' }, 'event:ping'],
-  ] as const)('%s: an event without anything of an answer is counted', async (api, event, kind) => {
+  ] as const)('%s: an event without any known content is counted', async (api, event, kind) => {
     const told = await answerTo(api, bytesOf(api, [event, ...answers[api]]))
     expect(told.skipped).toEqual({ [kind]: 1 })
   })
@@ -252,7 +255,7 @@ describe('kinds that are not known are skipped', () => {
     ['openai', { type: 'response.incomplete', response: { incomplete_details: { reason: 'out_of_coffee' } } }],
     ['google', { candidates: [{ index: 0, finishReason: 'out_of_coffee' }] }],
     ['chat', chunk({}, 'out_of_coffee')],
-  ] as const)('%s: an unknown reason to stop ends the answer and is counted', async (api, end) => {
+  ] as const)('%s: an unknown finish reason ends the answer and is counted', async (api, end) => {
     const isEnd = (event: Json): boolean =>
       /"tool_use","stop|response.completed|"STOP"|"tool_calls"\}/.test(JSON.stringify(event))
     const told = await answerTo(
@@ -265,7 +268,7 @@ describe('kinds that are not known are skipped', () => {
     expect(told).toMatchObject({ finish: 'tool-calls', skipped: { 'stop-reason:out_of_coffee': 1 } })
   })
 
-  test.each(apis)('%s: members named like those of every object change nothing', async (api) => {
+  test.each(apis)('%s: members named like those of Object.prototype change nothing', async (api) => {
     const names = '"__proto__":{"a":1},"constructor":{"prototype":1},"toString":null'
     const bytes = bytesOf(api, answers[api]).replaceAll(/\{(?="(?!path))/g, `{${names},`)
     const { skipped, ...told } = await answerTo(api, bytes)
@@ -284,9 +287,9 @@ describe('kinds that are not known are skipped', () => {
     await expect(answerTo(api, bytesOf(api, events))).rejects.toMatchObject({ name: 'ModelError', kind: 'overloaded' })
   })
 
-  test.each(apis)('%s: an answer that is cut off at any event is not complete', async (api) => {
+  test.each(apis)('%s: an answer that is cut off at any event is incomplete', async (api) => {
     const events = answers[api]
-    // The events after the last one that says why the answer ended may be missing.
+    // The events after the last one with a finish reason may be missing.
     const lastNeeded = api === 'anthropic' ? events.length - 2 : events.length - 1
     for (let length = 0; length <= lastNeeded; length += 1) {
       const bytes = bytesOf(api, events.slice(0, length)).replace('data: [DONE]\n\n', '')
@@ -306,16 +309,16 @@ describe('Chat Completions', () => {
     expect(await answerTo('chat', calling)).toMatchObject({ finish: 'tool-calls' })
   })
 
-  test('[DONE] alone is no answer', async () => {
+  test('[DONE] alone is not an answer', async () => {
     await expect(answerTo('chat', bytesOf('chat', []))).rejects.toMatchObject({ kind: 'network' })
   })
 
-  test('what comes after [DONE] is ignored', async () => {
+  test('events after [DONE] are ignored', async () => {
     const bytes = `${bytesOf('chat', answers.chat)}data: {"late":true}\n\n`
     expect(await answerTo('chat', bytes)).toMatchObject({ finish: 'tool-calls' })
   })
 
-  test('input as an object, numbers as text and the old function_call are understood', async () => {
+  test('input as an object, numbers as text and the old function_call are supported', async () => {
     const call = { index: 0, id: 'a', type: 'function', function: { name: 'read', arguments: { path: 'a' } } }
     const usage = { prompt_tokens: '10', completion_tokens: '5', total_tokens: '15' }
     expect(
@@ -349,7 +352,7 @@ describe('Chat Completions', () => {
     ])
   })
 
-  test('<think> tags are reasoning, wherever the deltas are cut', async () => {
+  test('<think> tags are reasoning, wherever the deltas are split', async () => {
     const whole = '\n<think>\nHm.\n</think>\n\nHello <b>.'
     for (let at = 1; at < whole.length; at += 1) {
       const events = [chunk({ content: whole.slice(0, at) }), chunk({ content: whole.slice(at) }), chunk({}, 'stop')]
@@ -368,7 +371,7 @@ describe('Chat Completions', () => {
     }
   })
 
-  test('reasoning details with their signatures go back to OpenRouter as they came', async () => {
+  test('reasoning details with their signatures are sent back to OpenRouter unchanged', async () => {
     const bodies: Json[] = []
     const events = [
       chunk({
@@ -438,7 +441,7 @@ describe('OpenAI Responses', () => {
     ])
   })
 
-  test('a call whose item does not end is whole', async () => {
+  test('a call whose item does not end is complete', async () => {
     const events = answers.openai.filter(
       ({ type, output_index: place }) => !(type === 'response.output_item.done' && place === 2),
     )
@@ -448,20 +451,20 @@ describe('OpenAI Responses', () => {
   })
 })
 
-describe('a successful answer that is no stream', () => {
-  test('says what the page says', async () => {
+describe('a successful response that is not a stream', () => {
+  test('reports the text of the page', async () => {
     const page = '<!DOCTYPE html><html><head><title>Sign in to the network</title></head><body>…</body></html>'
     const error = (await answerTo('chat', page).catch((thrown: unknown) => thrown)) as ModelError
     expect(error).toMatchObject({ kind: 'network' })
     expect(error.message).toContain('Sign in to the network')
   })
 
-  test.each(apis)('%s: says what the error says', async (api) => {
+  test.each(apis)('%s: reports the text of the error', async (api) => {
     const body = JSON.stringify({ error: { message: 'The model is not loaded.', code: 404 } })
     await expect(answerTo(api, body)).rejects.toThrow('The model is not loaded.')
   })
 
-  test('is an answer if it holds one', async () => {
+  test('is an answer if it contains one', async () => {
     const body = {
       id: 'c',
       choices: [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }],
@@ -532,11 +535,11 @@ function chunked(text: string, size: number, random: () => number): ReadableStre
   })
 }
 
-/** Members that nobody knows, here and there. */
+/** Unknown members, here and there. */
 function withStrangeMembers(event: Json, random: () => number): Json {
   const entries = Object.entries(event).map(([name, value]) => {
     const isPlain = typeof value === 'object' && value !== null && !Array.isArray(value)
-    // The input of a call is the model's own.
+    // The input of a call belongs to the model.
     return [name, isPlain && name !== 'args' && name !== 'input' ? withStrangeMembers(value as Json, random) : value]
   })
   const isDelta = 'delta' in event || 'candidates' in event || 'type' in event

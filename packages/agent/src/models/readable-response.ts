@@ -20,8 +20,8 @@ export interface ResponseFormat {
 }
 
 /**
- * A `fetch` whose answers the provider package can read. Kinds of events, blocks and members that this version does not know are
- * skipped and counted. A successful answer that is not a stream of events becomes one, or an error with what the server said.
+ * A `fetch` whose answers the provider package can read. Unknown kinds of events, blocks and members are skipped and
+ * counted. A successful response that is not a stream of events becomes one, or an error with the text of the server.
  */
 export function readableFetch(fetch: typeof globalThis.fetch, format: ResponseFormat): typeof globalThis.fetch {
   return async (input, init) => {
@@ -57,12 +57,12 @@ function readerFor({ api, hasThinkTags }: ResponseFormat, notes: ResponseNotes):
   }
 }
 
-/** Body and length are other ones now. */
+/** Body and length have changed. */
 function plainHeaders(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => !/^content-(?:length|encoding|type)$/i.test(name))
 }
 
-/** Reads text from a body, of which the beginning can be looked at first. */
+/** Reads text from a body and allows peeking at its beginning. */
 class BodyReader {
   readonly #body: ReadableStreamDefaultReader<Uint8Array>
   readonly #decoder = new TextDecoder()
@@ -114,7 +114,7 @@ class BodyReader {
   }
 }
 
-/** Server-sent events in, and those that the reader makes of them out. Lines end with LF, CR LF or CR. */
+/** Converts server-sent events with the reader. Lines end with LF, CR LF or CR. */
 class EventStream {
   readonly #reader: EventReader
   readonly #notes: ResponseNotes
@@ -122,7 +122,7 @@ class EventStream {
   #data: string[] = []
   #name = ''
   #isDone = false
-  /** The last character was CR: an LF that follows belongs to it. */
+  /** The last character was CR: a following LF belongs to it. */
   #wasReturn = false
 
   constructor(reader: EventReader, notes: ResponseNotes) {
@@ -149,7 +149,7 @@ class EventStream {
     return made
   }
 
-  /** An event that no blank line ended was cut off, and is dropped. */
+  /** An event without a blank line after it is incomplete, and is dropped. */
   end(): string {
     return this.#isDone ? '' : written(this.#reader.end?.(false) ?? [])
   }
@@ -176,7 +176,7 @@ class EventStream {
       return `${written(this.#reader.end?.(true) ?? [])}data: [DONE]\n\n`
     }
     const value = parsed(data)
-    // What is not JSON was damaged on its way: the provider package says so.
+    // Data that is not JSON was damaged in transit: the provider package reports that.
     if (value === undefined) return `data: ${data.replaceAll('\n', ' ')}\n\n`
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return written(this.#notes.skip('event:not-an-object'))
@@ -192,8 +192,8 @@ function written(events: readonly Json[]): string {
 }
 
 /**
- * The value of a JSON text; undefined if it is not JSON. The provider packages refuse a whole answer over a member `__proto__` and over
- * a `constructor` with a `prototype`, so these are dropped.
+ * The value of a JSON text; undefined if it is not JSON. The provider packages reject a whole answer with a member
+ * `__proto__` or a `constructor` with a `prototype`, so these are dropped.
  */
 function parsed(text: string): unknown {
   try {
@@ -203,7 +203,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Also matches names that are written with escapes. */
+/** Also matches names with escapes. */
 const maybeForbidden = /__proto__|constructor|\\u00/
 
 function withoutForbidden(this: unknown, name: string, value: unknown): unknown {
@@ -212,7 +212,7 @@ function withoutForbidden(this: unknown, name: string, value: unknown): unknown 
   return isForbidden ? undefined : value
 }
 
-/** An answer in one piece: events if it holds an answer, else an error. */
+/** A response in one piece: events if it contains an answer, else an error. */
 function eventsOfDocument(text: string, reader: EventReader, url: string): ReadableStream<Uint8Array> | Response {
   const document = text.trimStart().startsWith('<') ? undefined : parsed(text)
   if (document === undefined) throw notAnAnswer(text, url)
@@ -224,7 +224,7 @@ function eventsOfDocument(text: string, reader: EventReader, url: string): Reada
   return new Response(written([...events, ...last])).body ?? new ReadableStream()
 }
 
-/** As if the server had given the status that fits its words, so that the error is classified like any other. */
+/** A response with the status that matches its text, so that the error is classified like any other. */
 function errorResponse(document: Json, text: string): Response {
   const error = asJson(document['error'])
   const given = [error['code'], error['status'], document['code'], document['status']].map(Number)

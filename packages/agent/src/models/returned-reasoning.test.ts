@@ -20,14 +20,14 @@ describe('Claude with a thinking budget', () => {
 
   test.each<[string, boolean, Message[]]>([
     ['thinks in a new turn', true, [question]],
-    ['thinks on after its own thinking', true, [question, { ...own, content: [thinking, call] }, result]],
-    ['does not think on after calls of another model', false, [question, { ...foreign, content: [call] }, result]],
+    ['keeps thinking after its own thinking', true, [question, { ...own, content: [thinking, call] }, result]],
+    ['stops thinking after calls of another model', false, [question, { ...foreign, content: [call] }, result]],
     [
-      'does not think on after an aborted answer',
+      'stops thinking after an aborted answer',
       false,
       [question, { ...own, stopReason: 'aborted', content: [thinking, call] }, result, question],
     ],
-    ['does not think on after an answer without thinking', false, [question, { ...own, content: [call] }, result]],
+    ['stops thinking after an answer without thinking', false, [question, { ...own, content: [call] }, result]],
     [
       'thinks again once another prompt has been answered',
       true,
@@ -38,14 +38,14 @@ describe('Claude with a thinking budget', () => {
     expect((body['thinking'] as Body | undefined)?.['type'] === 'enabled').toBe(isThinking)
   })
 
-  test('later models, which decide for themselves, are not told to stop thinking', async () => {
+  test('later models, which decide themselves, are not told to stop thinking', async () => {
     const messages: Message[] = [question, { ...foreign, content: [call] }, result]
     const { body } = await sentBy((fetch) => anthropic({ model: 'claude-opus-5', apiKey: 'k', fetch }), messages)
     expect(body['thinking']).not.toMatchObject({ type: 'disabled' })
   })
 })
 
-test('a query of the base URL goes behind the path, and Azure gets the key in its own header', async () => {
+test('a query of the base URL goes after the path, and Azure gets the key in its own header', async () => {
   const baseUrl = 'https://acme.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21'
   const { url, headers } = await sentBy(
     (fetch) => openaiCompatible({ name: 'azure', model: 'gpt', baseUrl, apiKey: 'secret', fetch }),
@@ -61,7 +61,7 @@ interface Sent {
   body: Body
 }
 
-/** What a request of the model looks like on the wire. */
+/** The request of the model on the wire. */
 async function sentBy(make: (fetch: typeof globalThis.fetch) => Model, messages: readonly Message[]): Promise<Sent> {
   const sent: Sent[] = []
   const fetch = ((url: string, init: RequestInit) => {

@@ -10,12 +10,12 @@ interface MessageReader {
 }
 
 /**
- * An assistant message with its reasoning in the place where the host wants it back. Hosts of Chat Completions disagree about that
- * place, and some refuse a request that uses another one.
+ * An assistant message with its reasoning where the host expects it. Chat Completions hosts differ in that, and some
+ * reject a request that has it elsewhere.
  */
 export function assistantMessage(content: AssistantMessage['content'], reader: MessageReader): AssistantMessage {
   const members = membersOf(content, reader)
-  // Providers with native blocks refuse reasoning that nothing follows: an answer may have reached its limit while it thought.
+  // Providers with native blocks reject trailing reasoning: an answer may have reached its limit while it was thinking.
   if (!members) return { role: 'assistant', content: content.slice(0, content.findLastIndex(isSaid) + 1) }
   return {
     role: 'assistant',
@@ -29,7 +29,7 @@ function isSaid({ type }: AssistantMessage['content'][number]): boolean {
   return type !== 'reasoning'
 }
 
-/** The members that stand for the reasoning; undefined if the provider package writes it by itself. */
+/** The members with the reasoning; undefined if the provider package writes it itself. */
 function membersOf(
   content: AssistantMessage['content'],
   { facts, modelId }: MessageReader,
@@ -68,7 +68,10 @@ function membersOf(
   }
 }
 
-/** Gemini 3 and later refuse calls without a signature, except with this one, which Google documents for calls of other models. */
+/**
+ * Gemini 3 and later reject calls without a signature, except with this one, which Google documents for calls of other
+ * models.
+ */
 function unsignedCall(id: string): JSONValue {
   return {
     type: 'reasoning.encrypted',
@@ -80,8 +83,8 @@ function unsignedCall(id: string): JSONValue {
 }
 
 /**
- * Whether a turn that is still going on has calls without the signed thinking that came before them: another model made them, or the
- * answer was aborted. A user message after the results begins a new turn.
+ * Whether an unfinished turn has calls without the signed thinking before them: another model made them, or the answer
+ * was aborted. A user message after the results begins a new turn.
  */
 export function lacksThinking(prompt: LanguageModelV4Prompt): boolean {
   const blocks = blocksOf(prompt)
@@ -94,7 +97,7 @@ export function lacksThinking(prompt: LanguageModelV4Prompt): boolean {
 
 type Part = Exclude<LanguageModelV4Message['content'], string>[number]
 
-/** Messages of the same side that follow each other are sent as one. */
+/** Adjacent messages of the same side are sent as one. */
 function blocksOf(prompt: LanguageModelV4Prompt): { isAssistant: boolean; parts: Part[] }[] {
   const blocks: { isAssistant: boolean; parts: Part[] }[] = []
   for (const message of prompt) {
@@ -113,7 +116,7 @@ function isFromUser({ type }: Part): boolean {
 
 function isSigned(part: Part | undefined): boolean {
   if (part?.type !== 'reasoning') return false
-  // The key depends on the service through which Claude is reached.
+  // The key depends on the service through which Claude is used.
   return Object.values(part.providerOptions ?? {}).some(
     ({ signature, redactedData }) => signature !== undefined || redactedData !== undefined,
   )
@@ -126,7 +129,7 @@ interface SignedReasoning {
 
 type Place = Pick<ProviderFacts, 'namespace' | 'signatureKey'>
 
-/** Takes the signature out of the metadata: it can be long, and is kept once. */
+/** Removes the signature from the metadata: it can be long, and is kept once. */
 export function takeSignature(metadata: ProviderMetadata, { namespace, signatureKey = '' }: Place): SignedReasoning {
   const { [namespace]: own, ...others } = metadata
   const { [signatureKey]: signature, ...rest } = asRecord(own)

@@ -41,7 +41,7 @@ const models: Record<string, () => Model> = {
   'Z.ai': chat('zai', 'glm-5.3'),
 }
 
-/** The ids are the same in every answer: some servers number calls anew each time. */
+/** The ids are the same in every answer: some servers renumber calls each time. */
 const calling: FakeAnswer = {
   type: 'answer',
   content: [
@@ -56,7 +56,7 @@ const prompt: Message = { role: 'user', content: [text('go')] }
 
 describe.each(Object.keys(models))('a session of %s', (first) => {
   test.each(Object.keys(models))(
-    'goes on with %s: within a turn, after it, after an abort, and back',
+    'continues with %s: within a turn, after it, after an abort, and back',
     async (second) => {
       const [from, to] = [models[first]!(), models[second]!()]
       const called = await ask(from, [prompt], calling)
@@ -75,7 +75,7 @@ describe.each(Object.keys(models))('a session of %s', (first) => {
   )
 })
 
-/** The strict provider refuses a request that the real one would refuse. */
+/** The strict provider rejects the same requests as the real one. */
 async function ask(model: Model, messages: readonly Message[], next: FakeAnswer): Promise<Message> {
   step = next
   const answer = new Answer('item', 'run')

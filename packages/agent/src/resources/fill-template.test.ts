@@ -39,7 +39,7 @@ test.each([
   ['${@:2:9}', 'a b c', 'b c'],
   ['[${@:2:0}]', 'a b c', '[]'],
   ['${@:0} ${@:-1', '', '${@:0} ${@:-1'],
-  // Dollars that are meant as such.
+  // Literal dollars.
   ['$$', '', '$$'],
   ['$$1 $1', 'a', '$$1 a'],
   ['$$$1', 'a', '$$a'],
@@ -47,7 +47,7 @@ test.each([
   [String.raw`\$ARGUMENTS \$@ \${1:-x} \${@:2} $1`, 'a', '$ARGUMENTS $@ ${1:-x} ${@:2} a'],
   [String.raw`\$x \$ a\b`, '', String.raw`\$x \$ a\b`],
   ['$x ${x} ${} $ $(ls) `ls`', '', '$x ${x} ${} $ $(ls) `ls`'],
-  // Nothing is expanded twice, and patterns of replacement have no meaning.
+  // Nothing is expanded twice, and replacement patterns have no meaning.
   ['$1 $2', '$2 $1', '$2 $1'],
   ['$@', '$@ $ARGUMENTS ${@:2}', '$@ $ARGUMENTS ${@:2}'],
   ['a$1b', "$&$`$'", "a$&$`$'b"],
@@ -58,11 +58,11 @@ test.each([
   expect(fillTemplate(body, typed)).toEqual({ type: 'filled', text })
 })
 
-test('a template that multiplies its arguments is stopped before it fills the memory', () => {
+test('a template that multiplies its arguments is stopped before it exhausts the memory', () => {
   expect(fillTemplate('$@'.repeat(30_000), 'x'.repeat(100_000))).toEqual({ type: 'too_long', maxLength: 1024 * 1024 })
 })
 
-test('a long template of beginnings of placeholders is filled in reasonable time', () => {
+test('a long template of incomplete placeholders is filled in reasonable time', () => {
   const start = process.cpuUsage().user
   for (const piece of ['$', '\\', '${1:-', '${@:1:', '\\$', '${', '$ARGUMENT']) {
     expect(fillTemplate(piece.repeat(10_000), 'a')).toMatchObject({ type: 'filled' })

@@ -10,20 +10,20 @@ const placeholder = [
   String.raw`\$\{(?<braced>${number}|@|ARGUMENTS)(?<default>:-[^{}]*)?\}`,
   String.raw`\$\{@:(?<from>${number})(?::(?<count>\d{1,2}))?\}`,
 ].join('|')
-/** Two dollars are two dollars, and what follows them is no placeholder; a backslash takes the meaning from one. */
+/** Two dollars are literal, and what follows them is not a placeholder; a backslash escapes a placeholder. */
 const pattern = new RegExp(String.raw`\$\$|\\?(?:${placeholder})`, 'g')
 
 /**
- * Puts what was typed after the command in place of the placeholders:
+ * Replaces the placeholders by the text after the command:
  *
- * - `$1` … `$99`, `${1}`: one argument, empty if it was not given
- * - `${1:-text}`: the text if it was not given or is empty
- * - `$@`, `${@}`: all of them, without their quotes, a blank between
+ * - `$1` … `$99`, `${1}`: one argument, empty if it is missing
+ * - `${1:-text}`: the text if the argument is missing or empty
+ * - `$@`, `${@}`: all arguments, without their quotes, separated by blanks
  * - `${@:2}`, `${@:2:3}`: those from the second on, three of them
- * - `$ARGUMENTS`: everything as it was typed, with quotes and line breaks
+ * - `$ARGUMENTS`: the unchanged text, with quotes and line breaks
  *
- * Arguments and defaults are inserted as they are: a placeholder in them is text. Where a template has no placeholder, what was
- * typed follows it, so that nothing gets lost.
+ * Arguments and defaults are inserted unchanged: a placeholder in them is text. If a template has no placeholder, the
+ * typed text follows it, so that nothing is lost.
  */
 export function fillTemplate(body: string, typed: string): FilledTemplate {
   const given = splitArguments(typed)
@@ -67,9 +67,9 @@ function allOf(name: string, { given, typed }: { given: readonly string[]; typed
 }
 
 /**
- * Splits what was typed after a command, as a shell would where it can: quotes keep words together, a backslash takes the meaning
- * from a blank, a quote or a backslash. What a shell would complain about is taken as it is: a quote that is not closed, the
- * apostrophe in `don't`, the backslashes of `C:\folder`.
+ * Splits the text after a command, like a shell where possible: quotes keep words together, a backslash escapes a
+ * blank, a quote or a backslash. What a shell would reject is literal: a quote that is not closed, the apostrophe in
+ * `don't`, the backslashes of `C:\folder`.
  */
 export function splitArguments(text: string): string[] {
   const words: string[] = []
@@ -104,7 +104,7 @@ function isOpeningQuote(text: string, at: number): boolean {
   return letter === "'" && !/[\p{L}\p{N}]/u.test(text.charAt(at - 1))
 }
 
-/** Nothing where the quote is not closed. */
+/** Undefined if the quote is not closed. */
 function readQuoted(text: string, start: number): { text: string; end: number } | undefined {
   const quote = text.charAt(start)
   let inside = ''

@@ -2,7 +2,7 @@ import { isCollection, isMap, isScalar, LineCounter, parseDocument, visit, type 
 import { oneLine } from '../util/visible-text.ts'
 
 export type FrontMatter =
-  /** Every value is a string, a list or a Map: nothing becomes a number, a date or anything else by itself. */
+  /** Every value is a string, a list or a Map: nothing is converted to a number or a date. */
   | { type: 'parsed'; fields: ReadonlyMap<string, unknown>; body: string; hasFields: boolean }
   /** `line` counts from the beginning of the file. */
   | { type: 'invalid'; problem: string; line: number }
@@ -10,7 +10,7 @@ export type FrontMatter =
 const maxLength = 8 * 1024
 const maxDepth = 4
 
-/** The fields between two lines `---` at the beginning of a Markdown file, and what follows them. */
+/** The fields between two lines `---` at the beginning of a Markdown file, and the text after them. */
 export function parseFrontMatter(text: string): FrontMatter {
   if (!/^---[ \t]*(?:\n|$)/.test(text)) return { type: 'parsed', fields: new Map(), body: text, hasFields: false }
   const start = text.indexOf('\n') + 1
@@ -26,7 +26,7 @@ export function parseFrontMatter(text: string): FrontMatter {
 
 function closingLine(text: string, from: number): number {
   for (let at = from; at !== 0; at = text.indexOf('\n', at) + 1) {
-    // A line of many blanks is not searched again and again: only what follows the three dashes is looked at.
+    // Checks only the text after the dashes, so that a line of many blanks is not searched repeatedly.
     if (text.startsWith('---', at) && /^[ \t]{0,80}(?:\n|$)/.test(text.slice(at + 3, at + 84))) return at
   }
   return -1
@@ -34,7 +34,7 @@ function closingLine(text: string, from: number): number {
 
 function parseFields(source: string, body: string): FrontMatter {
   const lines = new LineCounter()
-  // Whether keys are unique is asked below: the parser would compare each with each.
+  // Duplicate keys are checked below: the parser would compare each with each.
   const document = parseDocument(source, {
     schema: 'failsafe',
     stringKeys: true,
@@ -74,7 +74,7 @@ function findFlaw(document: Document.Parsed): Flaw | undefined {
     return visit.BREAK
   }
   visit(document, {
-    Alias: (_, node) => stop('the front matter refers to another place in it, which is not supported', node),
+    Alias: (_, node) => stop('the front matter has an alias, which is not supported', node),
     Node: (_, node, path) => {
       if ('anchor' in node && node.anchor !== undefined) {
         return stop('the front matter has an anchor, which is not supported', node)

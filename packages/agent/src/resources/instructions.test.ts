@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
 import { loadInstructions, type InstructionPlace } from './instructions.ts'
 
-test('instructions come in the order of their places, AGENTS.md before CLAUDE.md', async () => {
+test('instructions come in the order of their folders, AGENTS.md before CLAUDE.md', async () => {
   await using folder = await TestFolder.make({
     'config/AGENTS.md': 'mine\n',
     'repo/CLAUDE.md': 'root, second',
@@ -21,7 +21,7 @@ test('instructions come in the order of their places, AGENTS.md before CLAUDE.md
   expect(problems).toEqual([])
 })
 
-test('two files of a folder that say the same are one; an empty one is none', async () => {
+test('two equal files in a folder count once; an empty one is ignored', async () => {
   await using folder = await TestFolder.make({
     'repo/AGENTS.md': 'same',
     'repo/CLAUDE.md': 'same\r\n',
@@ -50,13 +50,13 @@ test('a link may stay in the repository and must not leave it', async () => {
   expect(problems).toEqual([`${folder.at('repo/CLAUDE.md')} was left out: it leads out of ${folder.at('repo')}.`])
 })
 
-test('a long file is cut, and both the model and the user are told', async () => {
+test('a long file is truncated, and both the model and the user are told', async () => {
   await using folder = await TestFolder.make({ 'repo/AGENTS.md': 'x'.repeat(50_000) })
   const { instructions, problems } = await loadInstructions(placesIn(folder, ['repo']))
   expect(instructions[0]?.text).toBe(
-    `${'x'.repeat(49_152)}\n\n[The file goes on after 49152 bytes. Read the rest of it if you need it.]`,
+    `${'x'.repeat(49_152)}\n\n[The file continues after 49152 bytes. Read the rest if you need it.]`,
   )
-  expect(problems).toEqual([`${folder.at('repo/AGENTS.md')} was cut: it has more than 49152 bytes.`])
+  expect(problems).toEqual([`${folder.at('repo/AGENTS.md')} was truncated: it has more than 49152 bytes.`])
 })
 
 test('if the total is too large, those of the user and of the nearest folders are kept', async () => {
@@ -69,7 +69,7 @@ test('if the total is too large, those of the user and of the nearest folders ar
   )
   expect(problems).toEqual(
     ['repo', 'repo/a'].map(
-      (name) => `${folder.at(`${name}/AGENTS.md`)} was left out: there are too many instructions in all.`,
+      (name) => `${folder.at(`${name}/AGENTS.md`)} was left out: the instructions are too long in total.`,
     ),
   )
 })

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { oneLine } from '../util/visible-text.ts'
 import { readLimited } from './resource-files.ts'
 
-/** What a person has written down for every agent that works here. Text for the model, nothing more. */
+/** Written instructions of people for every agent that works here. Text for the model, nothing more. */
 export interface Instructions {
   /** Absolute. */
   path: string
@@ -12,7 +12,7 @@ export interface Instructions {
 
 type InstructionSource = 'user' | 'project'
 
-/** A folder that may have instructions in it. */
+/** A folder that may contain instructions. */
 export interface InstructionPlace {
   folder: string
   source: InstructionSource
@@ -22,12 +22,12 @@ export interface InstructionPlace {
 
 const fileNames = ['AGENTS.md', 'CLAUDE.md']
 const maxBytes = 48 * 1024
-/** Of all of them together, in characters. */
+/** Of all files together, in characters. */
 const maxTotal = 192 * 1024
 
 /**
- * The instructions of all places, in their order: what comes later is nearer to the work and may overrule what came before. Two
- * files of a folder that say the same are one.
+ * The instructions of all folders, in order: later ones are nearer to the working folder and override earlier ones. Two
+ * equal files in a folder count once.
  */
 export async function loadInstructions(
   places: readonly InstructionPlace[],
@@ -46,13 +46,13 @@ export async function loadInstructions(
       const text = read.text.trim()
       if (text === '' || inFolder.includes(text) || isReference(text)) continue
       inFolder.push(text)
-      if (read.isCut) problems.push(`${oneLine(path)} was cut: it has more than ${maxBytes} bytes.`)
-      const note = `\n\n[The file goes on after ${maxBytes} bytes. Read the rest of it if you need it.]`
+      if (read.isCut) problems.push(`${oneLine(path)} was truncated: it has more than ${maxBytes} bytes.`)
+      const note = `\n\n[The file continues after ${maxBytes} bytes. Read the rest if you need it.]`
       found.push({ path, source, text: read.isCut ? text + note : text })
     }
   }
   const { kept, dropped } = withinTotal(found)
-  const tooMuch = dropped.map(({ path }) => `${oneLine(path)} was left out: there are too many instructions in all.`)
+  const tooMuch = dropped.map(({ path }) => `${oneLine(path)} was left out: the instructions are too long in total.`)
   return { instructions: kept, problems: [...problems, ...tooMuch] }
 }
 
@@ -61,7 +61,7 @@ function isReference(text: string): boolean {
   return /^@(?:\.\/)?AGENTS\.md$/.test(text)
 }
 
-/** The user's own come first, then the ones nearest to the working folder. */
+/** The user's own come first, then those nearest to the working folder. */
 function withinTotal(found: readonly Instructions[]): { kept: Instructions[]; dropped: Instructions[] } {
   const byWeight = [
     ...found.filter(({ source }) => source === 'user'),

@@ -26,7 +26,7 @@ const files = {
   'extension/prompts/extra.md': 'extension',
 }
 
-test('a trusted project gives what is between the working folder and the root of the repository', async () => {
+test('a trusted project contributes everything between the working folder and the root of the repository', async () => {
   await using folder = await TestFolder.make(files)
   const resources = await loadResources(placesIn(folder))
   expect(namesIn(resources)).toEqual({
@@ -35,16 +35,16 @@ test('a trusted project gives what is between the working folder and the root of
     instructions: ['config', 'root', 'cwd'],
   })
   expect(resources.problems.map((problem) => problem.replaceAll(`${folder.path}/`, ''))).toEqual([
-    'above/repo/.agents/skills/near/SKILL.md was left out: there is a skill "near" already, above/repo/packages/one/.agents/skills/near/SKILL.md.',
-    'above/repo/.agents/skills/shared/SKILL.md was left out: there is a skill "shared" already, home/.agents/skills/shared/SKILL.md.',
-    'config/skills/own/SKILL.md was left out: there is a skill "own" already, above/repo/.agents/skills/own/SKILL.md.',
-    'config/skills/shared/SKILL.md was left out: there is a skill "shared" already, home/.agents/skills/shared/SKILL.md.',
-    'above/repo/.tapetree/prompts/both.md was left out: there is a template "both" already, config/prompts/both.md.',
-    'above/repo/.tapetree/prompts/near.md was left out: there is a template "near" already, above/repo/packages/one/.tapetree/prompts/near.md.',
+    'above/repo/.agents/skills/near/SKILL.md was left out: the skill "near" already exists, above/repo/packages/one/.agents/skills/near/SKILL.md.',
+    'above/repo/.agents/skills/shared/SKILL.md was left out: the skill "shared" already exists, home/.agents/skills/shared/SKILL.md.',
+    'config/skills/own/SKILL.md was left out: the skill "own" already exists, above/repo/.agents/skills/own/SKILL.md.',
+    'config/skills/shared/SKILL.md was left out: the skill "shared" already exists, home/.agents/skills/shared/SKILL.md.',
+    'above/repo/.tapetree/prompts/both.md was left out: the template "both" already exists, config/prompts/both.md.',
+    'above/repo/.tapetree/prompts/near.md was left out: the template "near" already exists, above/repo/packages/one/.tapetree/prompts/near.md.',
   ])
 })
 
-test('nothing of a project that is not trusted is there, not even a problem with it', async () => {
+test('an untrusted project contributes nothing, not even a problem', async () => {
   await using folder = await TestFolder.make({ ...files, 'above/repo/.agents/skills/bad/SKILL.md': 'bad' })
   const resources = await loadResources({ ...placesIn(folder), isTrusted: false })
   expect(namesIn(resources)).toEqual({
@@ -52,7 +52,7 @@ test('nothing of a project that is not trusted is there, not even a problem with
     templates: ['both: config', 'extra: extension'],
     instructions: ['config'],
   })
-  expect(resources.problems).toEqual([expect.stringContaining('there is a skill "shared" already')])
+  expect(resources.problems).toEqual([expect.stringContaining('the skill "shared" already exists')])
 })
 
 test('outside of a repository only the working folder counts', async () => {
@@ -63,7 +63,7 @@ test('outside of a repository only the working folder counts', async () => {
   expect(namesIn(await loadResources(elsewhere)).instructions).toEqual(['config', 'cwd'])
 })
 
-test('the home folder as a project gives its skills once', async () => {
+test('the home folder as a project contributes its skills once', async () => {
   await using folder = await TestFolder.make(files)
   const home = folder.at('home')
   const { skills, problems } = await loadResources({
@@ -77,19 +77,19 @@ test('the home folder as a project gives its skills once', async () => {
   expect(problems).toEqual([])
 })
 
-test('a working folder that is reached by a link is resolved', async () => {
+test('a working folder behind a link is resolved', async () => {
   await using folder = await TestFolder.make(files)
   await symlink('above/repo/packages/one', folder.at('link'))
   const resources = await loadResources({ ...placesIn(folder), cwd: folder.at('link') })
   expect(namesIn(resources).instructions).toEqual(['config', 'root', 'cwd'])
 })
 
-test('at most a hundred problems are told one by one', async () => {
+test('at most a hundred problems are listed', async () => {
   const bad = Array.from({ length: 120 }, (_, index) => [`home/.agents/skills/bad${index}/SKILL.md`, 'bad'])
   await using folder = await TestFolder.make({ ...files, ...Object.fromEntries(bad) })
   const { problems } = await loadResources({ ...placesIn(folder), isTrusted: false })
   expect(problems).toHaveLength(101)
-  expect(problems.at(-1)).toBe('There are 21 more problems of this kind.')
+  expect(problems.at(-1)).toBe('21 more problems are not listed.')
 })
 
 function placesIn(folder: TestFolder): ResourcePlaces {

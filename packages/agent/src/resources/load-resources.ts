@@ -6,12 +6,12 @@ import type { Skill, SkillPlace } from './skills.ts'
 import type { Template, TemplatePlace } from './templates.ts'
 import { listTrusted, type TrustedContent } from './resource-files.ts'
 
-/** What is found in files beside the settings. */
+/** The resources in files beside the settings. */
 export interface Resources {
   skills: readonly Skill[]
   templates: readonly Template[]
   instructions: readonly Instructions[]
-  /** What was left out or cut, a sentence each, with the path of the file. */
+  /** A sentence for each file that was left out or truncated, with its path. */
   problems: readonly string[]
 }
 
@@ -19,23 +19,26 @@ export interface Resources {
 export interface ResourcePlaces {
   cwd: string
   home: string
-  /** Where the user's own configuration is. */
+  /** The folder of the user's configuration. */
   configFolder: string
-  /** Absent where the working folder is in no repository: then it is the whole project. */
+  /** Absent if the working folder is not in a repository: then it is the whole project. */
   repositoryRoot?: string
-  /** Nothing of a project that is not trusted is read, and nothing in it is looked for. */
+  /** If false, nothing of the project is read or searched. */
   isTrusted: boolean
-  /** The configuration of the project as it was trusted: its skills and templates are read from here. Absent: from the disk. */
+  /**
+   * The configuration of the project as the user trusted it: its skills and templates are read from here. Absent: from
+   * disk.
+   */
   content?: TrustedContent
-  /** Of extensions: folders whose folders are skills. */
+  /** From extensions: folders that contain skill folders. */
   extraSkillFolders?: readonly string[]
-  /** Of extensions: folders whose Markdown files are templates. */
+  /** From extensions: folders whose Markdown files are templates. */
   extraTemplateFolders?: readonly string[]
 }
 
 const maxProblems = 100
 
-/** Reads skills, templates and instructions. In each list of places the first to have a name keeps it. */
+/** Loads skills, templates and instructions. In each list of folders, the first skill or template with a name wins. */
 export async function loadResources(places: ResourcePlaces): Promise<Resources> {
   const { home, configFolder, content, extraSkillFolders = [], extraTemplateFolders = [] } = places
   const project = places.isTrusted ? await projectFolders(places) : { root: undefined, folders: [] }
@@ -92,5 +95,5 @@ async function projectFolders({ cwd, repositoryRoot }: ResourcePlaces): Promise<
 
 function bounded(problems: readonly string[]): string[] {
   if (problems.length <= maxProblems) return [...problems]
-  return [...problems.slice(0, maxProblems), `There are ${problems.length - maxProblems} more problems of this kind.`]
+  return [...problems.slice(0, maxProblems), `${problems.length - maxProblems} more problems are not listed.`]
 }

@@ -6,7 +6,7 @@ import { readLimited } from './resource-files.ts'
 
 const limits = { maxBytes: 10, whenLonger: 'refuse' } as const
 
-test('text comes with plain line feeds and without a byte order mark', async () => {
+test('text has plain line feeds and no byte order mark', async () => {
   await using folder = await TestFolder.make({ a: '\uFEFFa\r\nb\n' })
   expect(await readLimited(folder.at('a'), limits)).toEqual({
     type: 'text',
@@ -16,7 +16,7 @@ test('text comes with plain line feeds and without a byte order mark', async () 
   })
 })
 
-test('what is not there is missing, also below a file and behind a link that leads nowhere', async () => {
+test('a path that does not exist is missing, also below a file and behind a dangling link', async () => {
   await using folder = await TestFolder.make({ a: '' })
   await symlink('nowhere', folder.at('link'))
   for (const name of ['b', 'a/b', 'link']) {
@@ -24,7 +24,7 @@ test('what is not there is missing, also below a file and behind a link that lea
   }
 })
 
-test('a file of exactly the limit is read, and one byte more is refused or cut', async () => {
+test('a file of exactly the limit is read, and one byte more is rejected or truncated', async () => {
   await using folder = await TestFolder.make({ fits: 'x'.repeat(10), long: 'x'.repeat(11) })
   expect(await readLimited(folder.at('fits'), limits)).toMatchObject({ type: 'text', isCut: false })
   expect(await readLimited(folder.at('long'), limits)).toEqual({
@@ -35,7 +35,7 @@ test('a file of exactly the limit is read, and one byte more is refused or cut',
   expect(cut).toMatchObject({ type: 'text', text: 'x'.repeat(10), isCut: true })
 })
 
-test('a cut in the middle of a letter drops the letter', async () => {
+test('a cut inside a character drops the character', async () => {
   await using folder = await TestFolder.make({ a: '123456789äöü' })
   const cut = await readLimited(folder.at('a'), { ...limits, whenLonger: 'cut' })
   expect(cut).toMatchObject({ type: 'text', text: '123456789', isCut: true })
@@ -43,16 +43,16 @@ test('a cut in the middle of a letter drops the letter', async () => {
 
 test.each([
   ['a NUL', Buffer.from('a\0b')],
-  ['a byte that is no UTF-8', Buffer.from([0x61, 0xff])],
-  ['half a letter at its end', Buffer.from([0x61, 0xc3])],
-])('a file with %s is refused', async (_, bytes) => {
+  ['a byte that is not UTF-8', Buffer.from([0x61, 0xff])],
+  ['half a character at its end', Buffer.from([0x61, 0xc3])],
+])('a file with %s is rejected', async (_, bytes) => {
   await using folder = await TestFolder.make({ a: bytes })
   expect(await readLimited(folder.at('a'), limits)).toMatchObject({
     problem: expect.stringContaining('not text in UTF-8'),
   })
 })
 
-test('folders, pipes and devices are refused without waiting for them', async () => {
+test('folders, pipes and devices are rejected without waiting for them', async () => {
   await using folder = await TestFolder.make()
   execFileSync('mkfifo', [folder.at('pipe')])
   await mkdir(folder.at('folder'))
@@ -63,7 +63,7 @@ test('folders, pipes and devices are refused without waiting for them', async ()
   }
 })
 
-test('a link is followed, but not out of the folder that it must stay in', async () => {
+test('a link is followed, but not out of its allowed folder', async () => {
   await using folder = await TestFolder.make({ 'in/a': 'inside', 'in-too/a': 'outside' })
   await symlink('a', folder.at('in/near'))
   await symlink('../in-too/a', folder.at('in/far'))
@@ -79,7 +79,7 @@ test('a link is followed, but not out of the folder that it must stay in', async
   }
 })
 
-test('links in circles and files that may not be read are told with their reason', async () => {
+test('cyclic links and unreadable files are reported with their reason', async () => {
   await using folder = await TestFolder.make({ secret: 'x' })
   await symlink('round', folder.at('round'))
   expect(await readLimited(folder.at('round'), limits)).toMatchObject({ problem: expect.stringContaining('ELOOP') })

@@ -6,7 +6,7 @@ import { isInside } from '../util/is-inside.ts'
 import { sep } from 'node:path'
 
 export type LimitedText =
-  /** `realPath` tells whether two paths are one file. */
+  /** `realPath` identifies the file. */
   | { type: 'text'; text: string; isCut: boolean; realPath: string }
   | { type: 'missing' }
   | { type: 'refused'; problem: string }
@@ -18,12 +18,12 @@ export interface ReadLimits {
   within?: string
 }
 
-// Windows has neither of the last two.
+// Windows lacks the last two flags.
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
- * The text of a file that somebody else may have put there, with plain line feeds and no byte order mark. Never waits for a pipe,
- * never opens a device, never reads more than it may.
+ * The text of an untrusted file, with plain line feeds and no byte order mark. Never waits for a pipe, never opens a
+ * device, never reads more than the limit.
  */
 export async function readLimited(path: string, { maxBytes, whenLonger, within }: ReadLimits): Promise<LimitedText> {
   const place = await realPlaceOf(path, within)
@@ -34,7 +34,7 @@ export async function readLimited(path: string, { maxBytes, whenLonger, within }
     problem: `${oneLine(path)} was left out: ${why}.`,
   })
   try {
-    // Looked at before it is opened: to open a device may do something.
+    // Checked before it is opened: opening a device may have side effects.
     if (!(await stat(realPath)).isFile()) return leaveOut('it is not a regular file')
     await using handle = await open(realPath, flags)
     if (!(await handle.stat()).isFile()) return leaveOut('it is not a regular file')
@@ -49,7 +49,7 @@ export async function readLimited(path: string, { maxBytes, whenLonger, within }
   }
 }
 
-/** A folder on the way may have become a link since we looked. */
+/** A folder of the path may have become a link since the check. */
 async function isStillAt(handle: FileHandle, realPath: string): Promise<boolean> {
   return confirmPath(handle, realPath).then(
     () => true,
@@ -71,18 +71,21 @@ async function readUpTo(handle: FileHandle, length: number): Promise<Uint8Array>
 function decodeText(bytes: Uint8Array, { isCut }: { isCut: boolean }): string | undefined {
   if (bytes.includes(0)) return undefined
   try {
-    // A letter that the cut goes through is dropped; without a cut it is an error.
+    // A truncated character is dropped; without truncation it is an error.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: isCut })
     return text.replaceAll('\r\n', '\n')
   } catch {
-    // The decoder says only that it is not UTF-8, and that is the answer.
+    // The decoder throws only if the text is not UTF-8.
     return undefined
   }
 }
 
 type RealPlace = { type: 'found'; realPath: string } | { type: 'missing' } | { type: 'refused'; problem: string }
 
-/** Where a path leads. With `within`, which has no symbolic links itself, a path that leads out of that folder is refused. */
+/**
+ * The target of a path. With `within`, which has no symbolic links itself, a path that leads out of that folder is
+ * rejected.
+ */
 async function realPlaceOf(path: string, within?: string): Promise<RealPlace> {
   let realPath: string
   try {
@@ -136,10 +139,10 @@ export async function listFolder(path: string, within?: string): Promise<FolderL
   return { names: names.sort(), problems: [] }
 }
 
-/** Files as they were when the user trusted them, by absolute path. */
+/** Files as the user trusted them, by absolute path. */
 export type TrustedContent = ReadonlyMap<string, { bytes: Uint8Array; realPath: string }>
 
-/** Like `listFolder`, of what was trusted. */
+/** Like `listFolder`, for trusted content. */
 export function listTrusted(content: TrustedContent, folder: string): FolderListing {
   const start = folder + sep
   const inside = [...content.keys()].filter((path) => path.startsWith(start))
@@ -147,7 +150,7 @@ export function listTrusted(content: TrustedContent, folder: string): FolderList
   return { names: [...names].filter((name) => !name.startsWith('.')).sort(), problems: [] }
 }
 
-/** Like `readLimited`, of what was trusted. */
+/** Like `readLimited`, for trusted content. */
 export function readTrusted(content: TrustedContent, path: string, maxBytes: number): LimitedText {
   const file = content.get(path)
   if (!file) return { type: 'missing' }

@@ -40,7 +40,7 @@ test('a skill has the fields of the standard', () => {
   })
 })
 
-test('tools may be given as a list, and no more than a name and a description is needed', () => {
+test('tools may be a list, and only a name and a description are required', () => {
   expect(parseSkill('---\nname: a\ndescription: b\nallowed-tools: [read, bash]\n---\n', 'a')).toMatchObject({
     skill: { allowedTools: ['read', 'bash'] },
   })
@@ -50,7 +50,7 @@ test('tools may be given as a list, and no more than a name and a description is
   })
 })
 
-const letters = 'is not made of small letters, digits and single hyphens between them'
+const letters = 'may only have lower-case letters, digits and single hyphens between them'
 
 test.each([
   ['', 'a', 'its front matter has no `name`'],
@@ -66,12 +66,12 @@ test.each([
   ['"a\\n"', 'a', String.raw`its name "a\n" ${letters}`],
   ['"a\\u202eb"', 'a', String.raw`its name "a\u{202e}b" ${letters}`],
   ['a'.repeat(65), 'a'.repeat(65), 'its name has more than 64 characters'],
-  ['a', 'b\u001b[2J', String.raw`its name "a" is not that of its folder, "b\u{1b}[2J"`],
-])('the name %s in the folder %j is refused', (name, folderName, problem) => {
+  ['a', 'b\u001b[2J', String.raw`its name "a" differs from that of its folder, "b\u{1b}[2J"`],
+])('the name %s in the folder %j is rejected', (name, folderName, problem) => {
   expect(parseSkill(`---\nname: ${name}\ndescription: d\n---\n`, folderName)).toEqual({ type: 'invalid', problem })
 })
 
-test('the longest name is taken', () => {
+test('the longest name is accepted', () => {
   const name = 'a'.repeat(64)
   expect(parseSkill(`---\nname: ${name}\ndescription: d\n---\n`, name)).toMatchObject({ type: 'skill' })
 })
@@ -87,22 +87,22 @@ test.each([
   ['name: a\ndescription: b\nmetadata: c', 'its `metadata` is not a list of `name: text`'],
   ['name: a\ndescription: b\nmetadata: {c: [d]}', 'its `metadata` is not a list of `name: text`'],
   ['name: a\ndescription: b: c', expect.stringMatching(/not valid YAML.*needs quotes \(line 3\)$/)],
-])('the front matter %j is refused', (fields, problem) => {
+])('the front matter %j is rejected', (fields, problem) => {
   expect(parseSkill(`---\n${fields}\n---\n`, 'a')).toEqual({ type: 'invalid', problem })
 })
 
-test('1024 letters outside the basic plane are 1024 characters', () => {
+test('1024 characters outside the basic plane are 1024 characters', () => {
   expect(parseSkill(`---\nname: a\ndescription: ${'🌳'.repeat(1024)}\n---\n`, 'a')).toMatchObject({ type: 'skill' })
 })
 
-test('a file without front matter is refused', () => {
+test('a file without front matter is rejected', () => {
   expect(parseSkill('# A', 'a')).toEqual({
     type: 'invalid',
     problem: 'it does not begin with front matter between two lines ---',
   })
 })
 
-test('skills come in the order of places and names, and the first of a name is taken', async () => {
+test('skills come in the order of folders and names, and the first with a name wins', async () => {
   await using folder = await TestFolder.make({
     'one/b/SKILL.md': skill('b', 'first'),
     'one/a/SKILL.md': skill('a', 'first'),
@@ -124,11 +124,11 @@ test('skills come in the order of places and names, and the first of a name is t
   ])
   expect(skills[0]).toMatchObject({ path: folder.at('one/a/SKILL.md'), folder: folder.at('one/a') })
   expect(problems).toEqual([
-    `${folder.at('two/a/SKILL.md')} was left out: there is a skill "a" already, ${folder.at('one/a/SKILL.md')}.`,
+    `${folder.at('two/a/SKILL.md')} was left out: the skill "a" already exists, ${folder.at('one/a/SKILL.md')}.`,
   ])
 })
 
-test('a skill that is found on two ways is found once and is no collision', async () => {
+test('a skill that is found by two paths is found once, without a collision', async () => {
   await using folder = await TestFolder.make({ 'one/a/SKILL.md': skill('a', 'x') })
   await symlink('one', folder.at('two'))
   const places: SkillPlace[] = [
@@ -141,7 +141,7 @@ test('a skill that is found on two ways is found once and is no collision', asyn
   expect(problems).toEqual([])
 })
 
-test('one that cannot be read is told of, and the others are there', async () => {
+test('an unreadable skill is reported, and the others are loaded', async () => {
   await using folder = await TestFolder.make({
     'in/good/SKILL.md': skill('good', 'x'),
     'in/large/SKILL.md': skill('large', 'x') + 'x'.repeat(128 * 1024),
@@ -158,7 +158,7 @@ test('one that cannot be read is told of, and the others are there', async () =>
   expect(skills.map(({ name }) => name)).toEqual(['good'])
   const at = (name: string): string => folder.at(`in/${name}/SKILL.md`)
   expect(problems).toEqual([
-    `${at(String.raw`\u{1b}]0;owned\u{7}`)} was left out: its name "owned" is not that of its folder, "${String.raw`\u{1b}]0;owned\u{7}`}".`,
+    `${at(String.raw`\u{1b}]0;owned\u{7}`)} was left out: its name "owned" differs from that of its folder, "${String.raw`\u{1b}]0;owned\u{7}`}".`,
     `${at('binary')} was left out: it is not text in UTF-8.`,
     `${at('far')} was left out: it leads out of ${folder.at('in')}.`,
     `${at('large')} was left out: it has more than ${128 * 1024} bytes.`,
@@ -166,7 +166,7 @@ test('one that cannot be read is told of, and the others are there', async () =>
   ])
 })
 
-test('a folder of skills that leads out of the repository is not even listed', async () => {
+test('a skill folder that leads out of the repository is not even listed', async () => {
   await using folder = await TestFolder.make({ 'out/a/SKILL.md': skill('a', 'x'), 'in/x': '' })
   await symlink('../out', folder.at('in/skills'))
   const place: SkillPlace = { folder: folder.at('in/skills'), source: 'project', within: folder.at('in') }
@@ -176,7 +176,7 @@ test('a folder of skills that leads out of the repository is not even listed', a
   })
 })
 
-test('at most 256 skills are taken, and the rest is told of', async () => {
+test('at most 256 skills are loaded, and the rest is reported', async () => {
   const names = Array.from({ length: 258 }, (_, index) => `s${String(index).padStart(3, '0')}`)
   await using folder = await TestFolder.make(
     Object.fromEntries(names.map((name) => [`${name}/SKILL.md`, skill(name, 'x')])),
@@ -184,8 +184,8 @@ test('at most 256 skills are taken, and the rest is told of', async () => {
   const { skills, problems } = await loadSkills([{ folder: folder.path, source: 'user' }])
   expect(skills).toHaveLength(256)
   expect(problems).toEqual([
-    `${folder.at('s256/SKILL.md')} was left out: there are 256 skills already.`,
-    `${folder.at('s257/SKILL.md')} was left out: there are 256 skills already.`,
+    `${folder.at('s256/SKILL.md')} was left out: the limit of 256 skills is reached.`,
+    `${folder.at('s257/SKILL.md')} was left out: the limit of 256 skills is reached.`,
   ])
 })
 

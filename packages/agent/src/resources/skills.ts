@@ -3,40 +3,43 @@ import { parseFrontMatter } from './front-matter.ts'
 import { listFolder, readLimited, listTrusted, readTrusted, type TrustedContent } from './resource-files.ts'
 import { oneLine } from '../util/visible-text.ts'
 
-/** Instructions for one kind of work, in the format of Agent Skills: a folder with a SKILL.md and whatever that refers to. */
+/**
+ * Instructions for one kind of work, in the format of Agent Skills: a folder with a SKILL.md and the files that it
+ * refers to.
+ */
 export interface Skill {
   name: string
   description: string
   /** The SKILL.md, absolute. */
   path: string
-  /** Where relative references in it begin. */
+  /** The base of relative references in it. */
   folder: string
   source: SkillSource
   license?: string
   compatibility?: string
-  /** What the skill expects to use. It grants nothing. */
+  /** The tools that the skill expects to use. It grants nothing. */
   allowedTools?: readonly string[]
   metadata: ReadonlyMap<string, string>
-  /** What follows the front matter. */
+  /** The text after the front matter. */
   body: string
 }
 
 type SkillSource = 'user' | 'project' | 'config' | 'extension'
 
-/** A folder whose folders are skills. */
+/** A folder that contains skill folders. */
 export interface SkillPlace {
   folder: string
   source: SkillSource
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
-  /** In the place of what is on the disk. */
+  /** Replaces the content on disk. */
   content?: TrustedContent
 }
 
 const maxBytes = 128 * 1024
 const maxSkills = 256
 
-/** The skills of all places. Where two have one name, the one found first is taken and the other is reported. */
+/** The skills of all folders. If two have the same name, the first one wins and the other is reported. */
 export async function loadSkills(places: readonly SkillPlace[]): Promise<{ skills: Skill[]; problems: string[] }> {
   const skills = new Map<string, Skill>()
   const seen = new Set<string>()
@@ -50,7 +53,7 @@ export async function loadSkills(places: readonly SkillPlace[]): Promise<{ skill
         ? readTrusted(content, path, maxBytes)
         : await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
       if (read.type === 'refused') problems.push(read.problem)
-      // One file that is found on two ways is no collision.
+      // A file that is found by two paths is not a collision.
       if (read.type !== 'text' || seen.has(read.realPath)) continue
       seen.add(read.realPath)
       const parsed = parseSkill(read.text, name)
@@ -66,15 +69,15 @@ export async function loadSkills(places: readonly SkillPlace[]): Promise<{ skill
 
 function refusal(name: string, skills: ReadonlyMap<string, Skill>): string | undefined {
   const other = skills.get(name)
-  if (other) return `there is a skill "${name}" already, ${oneLine(other.path)}`
-  return skills.size === maxSkills ? `there are ${maxSkills} skills already` : undefined
+  if (other) return `the skill "${name}" already exists, ${oneLine(other.path)}`
+  return skills.size === maxSkills ? `the limit of ${maxSkills} skills is reached` : undefined
 }
 
 export type ParsedSkill =
   | { type: 'skill'; skill: Omit<Skill, 'path' | 'folder' | 'source'> }
   | { type: 'invalid'; problem: string }
 
-/** Reads a SKILL.md by the rules of the standard. */
+/** Parses a SKILL.md by the rules of the standard. */
 export function parseSkill(text: string, folderName: string): ParsedSkill {
   const parsed = parseFrontMatter(text)
   if (parsed.type === 'invalid') return invalid(`${parsed.problem} (line ${parsed.line})`)
@@ -114,9 +117,9 @@ function nameProblem(name: unknown, folderName: string): string | undefined {
   if (typeof name !== 'string' || name === '') return 'its front matter has no `name`'
   if (name.length > 64) return 'its name has more than 64 characters'
   if (!/^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)) {
-    return `its name "${oneLine(name)}" is not made of small letters, digits and single hyphens between them`
+    return `its name "${oneLine(name)}" may only have lower-case letters, digits and single hyphens between them`
   }
-  if (name !== folderName) return `its name "${name}" is not that of its folder, "${oneLine(folderName)}"`
+  if (name !== folderName) return `its name "${name}" differs from that of its folder, "${oneLine(folderName)}"`
   return undefined
 }
 

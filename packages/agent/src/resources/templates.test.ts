@@ -16,14 +16,14 @@ test('a template has a description and a hint for its arguments', () => {
   })
 })
 
-test('without front matter the first line describes it', () => {
+test('without front matter the first line is the description', () => {
   expect(parseTemplate('# Review\n\nLook at $1.', 'review')).toEqual({
     type: 'template',
     template: { name: 'review', description: '# Review', body: '# Review\n\nLook at $1.' },
   })
 })
 
-test('a hint in brackets is taken for what it was meant to be', () => {
+test('a hint in brackets is kept as text', () => {
   expect(parseTemplate('---\nargument-hint: [file]\n---\nx', 'a')).toMatchObject({
     template: { argumentHint: '[file]' },
   })
@@ -37,14 +37,14 @@ test('a description is one visible line of bounded length', () => {
 })
 
 test.each(['', 'a b', '../a', 'a.b', '-a', 'skill:a', '\u001b[2J', 'ä', 'a'.repeat(65)])(
-  'the name %j is refused',
+  'the name %j is rejected',
   (name) => {
-    const problem = 'its name is not made of at most 64 letters, digits, hyphens and underscores'
+    const problem = 'its name must have at most 64 letters, digits, hyphens and underscores'
     expect(parseTemplate('x', name)).toEqual({ type: 'invalid', problem })
   },
 )
 
-test('an empty template and broken front matter are refused', () => {
+test('an empty template and malformed front matter are rejected', () => {
   expect(parseTemplate('---\ndescription: x\n---\n \n', 'a')).toEqual({ type: 'invalid', problem: 'it is empty' })
   expect(parseTemplate('---\na: 1\na: 2\n---\nx', 'a')).toEqual({
     type: 'invalid',
@@ -52,7 +52,7 @@ test('an empty template and broken front matter are refused', () => {
   })
 })
 
-test('templates are the Markdown files of a folder, and the first of a name is taken', async () => {
+test('templates are the Markdown files of a folder, and the first with a name wins', async () => {
   await using folder = await TestFolder.make({
     'one/b.md': 'first',
     'one/a.md': 'first',
@@ -77,8 +77,8 @@ test('templates are the Markdown files of a folder, and the first of a name is t
     ['d', 'second', 'project', folder.at('two/d.md')],
   ])
   expect(problems).toEqual([
-    `${folder.at(String.raw`two/\u{1b}[31m.md`)} was left out: its name is not made of at most 64 letters, digits, hyphens and underscores.`,
-    `${folder.at('two/a.md')} was left out: there is a template "a" already, ${folder.at('one/a.md')}.`,
+    `${folder.at(String.raw`two/\u{1b}[31m.md`)} was left out: its name must have at most 64 letters, digits, hyphens and underscores.`,
+    `${folder.at('two/a.md')} was left out: the template "a" already exists, ${folder.at('one/a.md')}.`,
     `${folder.at('two/far.md')} was left out: it leads out of ${folder.at('two')}.`,
     `${folder.at('two/large.md')} was left out: it has more than ${64 * 1024} bytes.`,
   ])

@@ -3,7 +3,7 @@ import { parseFrontMatter } from './front-matter.ts'
 import { listFolder, readLimited, listTrusted, readTrusted, type TrustedContent } from './resource-files.ts'
 import { oneLine } from '../util/visible-text.ts'
 
-/** A prompt that is kept in a file and called as `/name arguments`. */
+/** A prompt in a file, called as `/name arguments`. */
 export interface Template {
   name: string
   description: string
@@ -23,14 +23,14 @@ export interface TemplatePlace {
   source: TemplateSource
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
-  /** In the place of what is on the disk. */
+  /** Replaces the content on disk. */
   content?: TrustedContent
 }
 
 const maxBytes = 64 * 1024
 const maxTemplates = 256
 
-/** The templates of all places. Where two have one name, the one found first is taken and the other is reported. */
+/** The templates of all folders. If two have the same name, the first one wins and the other is reported. */
 export async function loadTemplates(
   places: readonly TemplatePlace[],
 ): Promise<{ templates: Template[]; problems: string[] }> {
@@ -46,7 +46,7 @@ export async function loadTemplates(
         ? readTrusted(content, path, maxBytes)
         : await readLimited(path, { maxBytes, whenLonger: 'refuse', ...(within !== undefined && { within }) })
       if (read.type === 'refused') problems.push(read.problem)
-      // One file that is found on two ways is no collision.
+      // A file that is found by two paths is not a collision.
       if (read.type !== 'text' || seen.has(read.realPath)) continue
       seen.add(read.realPath)
       const parsed = parseTemplate(read.text, file.slice(0, -'.md'.length))
@@ -60,18 +60,18 @@ export async function loadTemplates(
 
 function refusal(name: string, templates: ReadonlyMap<string, Template>): string | undefined {
   const other = templates.get(name)
-  if (other) return `there is a template "${name}" already, ${oneLine(other.path)}`
-  return templates.size === maxTemplates ? `there are ${maxTemplates} templates already` : undefined
+  if (other) return `the template "${name}" already exists, ${oneLine(other.path)}`
+  return templates.size === maxTemplates ? `the limit of ${maxTemplates} templates is reached` : undefined
 }
 
 export type ParsedTemplate =
   | { type: 'template'; template: Omit<Template, 'path' | 'source'> }
   | { type: 'invalid'; problem: string }
 
-/** Reads a template. Front matter is not needed; without a description its first line is one. */
+/** Parses a template. Front matter is optional; without a description its first line is used. */
 export function parseTemplate(text: string, name: string): ParsedTemplate {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name)) {
-    const problem = 'its name is not made of at most 64 letters, digits, hyphens and underscores'
+    const problem = 'its name must have at most 64 letters, digits, hyphens and underscores'
     return { type: 'invalid', problem }
   }
   const parsed = parseFrontMatter(text)
@@ -88,7 +88,7 @@ export function parseTemplate(text: string, name: string): ParsedTemplate {
 
 const maxWords = 200
 
-/** One line for a list of commands. A hint such as `[file]` is a list to YAML, and is taken for what it was meant to be. */
+/** One line for a list of commands. A hint such as `[file]` is a list in YAML, and is converted back to text. */
 function wordsOf(value: unknown): string | undefined {
   if (Array.isArray(value)) return wordsOf(`[${value.filter((each) => typeof each === 'string').join(', ')}]`)
   if (typeof value !== 'string') return undefined

@@ -2,7 +2,7 @@ import type { HookEvent, HookSettings, CheckedSettings } from './schema.ts'
 
 type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
 
-/** The settings in force. Absent settings were not set and have no default. */
+/** The settings in force. Settings without a value or default are absent. */
 export interface Settings extends Pick<
   CheckedSettings,
   'model' | 'thinkingLevel' | 'fallbackModel' | 'smallModel' | 'maxOutputTokens' | 'temperature' | 'shellPrefix'
@@ -20,7 +20,7 @@ export interface Settings extends Pick<
   providers: Groups['providers']
   redaction: { allow: string[] }
   systemPrompt: { append: string[] }
-  /** Absolute, as are the folders. */
+  /** Absolute, like the folders. */
   extensions: string[]
   skillFolders: string[]
   promptFolders: string[]

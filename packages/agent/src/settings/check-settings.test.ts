@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { checkSettings } from './check-settings.ts'
 
-test('a name that is not known is reported with the one that was probably meant, and the others hold', () => {
+test('an unknown name is reported with the nearest name, and the other settings apply', () => {
   expect(
     checkSettings({ modle: 'a/b', permissions: { mdoe: 'auto', mode: 'plan' }, smallModel: 'a/c', zzz: 1 }),
   ).toEqual({
     settings: { permissions: { mode: 'plan' }, smallModel: 'a/c' },
     faults: [
-      { path: ['permissions', 'mdoe'], message: 'There is no setting of this name. Did you mean mode?' },
-      { path: ['modle'], message: 'There is no setting of this name. Did you mean model?' },
-      { path: ['zzz'], message: 'There is no setting of this name.' },
+      { path: ['permissions', 'mdoe'], message: 'There is no setting with this name. Did you mean mode?' },
+      { path: ['modle'], message: 'There is no setting with this name. Did you mean model?' },
+      { path: ['zzz'], message: 'There is no setting with this name.' },
     ],
   })
 })
 
-test('a wrong value is left out and the right ones beside it are kept', () => {
+test('a wrong value is ignored and the valid ones beside it are kept', () => {
   const { settings, faults } = checkSettings({
     model: 5,
     retry: { maxRetries: 'x', jitter: 0.5 },
@@ -24,7 +24,7 @@ test('a wrong value is left out and the right ones beside it are kept', () => {
   expect(faults.map(({ path }) => path)).toEqual([['model'], ['modelCycle', 1], ['retry', 'maxRetries']])
 })
 
-test('rules are written as text or as words, and what is no rule is named', () => {
+test('rules are written as text or as words, and an invalid rule is named', () => {
   const written = [
     'command git push',
     { type: 'command', match: ['git', 'commit', '-m', 'a b'] },
@@ -42,12 +42,12 @@ test('rules are written as text or as words, and what is no rule is named', () =
     },
     faults: [2, 3].map((index) => ({
       path: ['permissions', 'deny', index],
-      message: 'This is no rule. A rule is "command …", "read …", "write …", "fetch …" or "tool …".',
+      message: 'This is not a rule. A rule is "command …", "read …", "write …", "fetch …" or "tool …".',
     })),
   })
 })
 
-test('a server is known by its command or its address, and a wrong one falls as a whole', () => {
+test('a server is recognized by its command or its URL, and an invalid one is ignored as a whole', () => {
   const { settings, faults } = checkSettings({
     mcpServers: {
       one: { command: 'serve', args: ['-p'], env: ['TOKEN'] },
@@ -66,12 +66,14 @@ test('a server is known by its command or its address, and a wrong one falls as 
   ])
 })
 
-test('a file with nothing but mistakes sets nothing and ends', () => {
+test('a file with nothing but mistakes sets nothing, and the check ends', () => {
   const many = { modelCycle: Array.from({ length: 500 }, () => 'x') }
   const { settings, faults } = checkSettings(many)
   expect([settings, faults.at(-1)]).toEqual([
     {},
-    { path: [], message: 'There are too many mistakes. Nothing of it is used.' },
+    { path: [], message: 'There are too many mistakes. The whole file is ignored.' },
   ])
-  expect(checkSettings([1]).faults).toEqual([{ path: [], message: 'Settings are an object with names and values.' }])
+  expect(checkSettings([1]).faults).toEqual([
+    { path: [], message: 'Settings must be an object with names and values.' },
+  ])
 })

@@ -11,23 +11,23 @@ export interface SettingFault {
   message: string
 }
 
-/** More than this is not a slip of the pen. */
+/** More than this is not a typo. */
 const maxFaults = 100
 
 /**
- * What is right in these settings, and what is not. A setting that is wrong or unknown is left out and named; the others hold, so that
- * files of an older or newer version can still be read.
+ * The valid part of these settings, and the faults. A wrong or unknown setting is ignored and named; the others apply,
+ * so that files of an older or newer version can still be read.
  */
 export function checkSettings(input: unknown): { settings: CheckedSettings; faults: SettingFault[] } {
   if (!isObject(input) || Array.isArray(input)) {
-    return { settings: {}, faults: [{ path: [], message: 'Settings are an object with names and values.' }] }
+    return { settings: {}, faults: [{ path: [], message: 'Settings must be an object with names and values.' }] }
   }
   const current = structuredClone(input)
   const faults: SettingFault[] = []
   while (faults.length < maxFaults) {
     const result = settingsSchema.safeParse(current)
     if (result.success) return { settings: result.data, faults }
-    // From the end, so that the places of the others in their lists stay as they were written.
+    // From the end, so that the indexes of the other items stay valid.
     const issue = result.error.issues.at(-1)
     if (!issue) break
     const path = issue.code === 'unrecognized_keys' ? issue.path : entryOf(issue.path)
@@ -35,7 +35,7 @@ export function checkSettings(input: unknown): { settings: CheckedSettings; faul
     if (issue.code === 'unrecognized_keys') for (const key of issue.keys) remove(current, [...path, key])
     else remove(current, path)
   }
-  const message = 'There are too many mistakes. Nothing of it is used.'
+  const message = 'There are too many mistakes. The whole file is ignored.'
   return { settings: {}, faults: [...faults.slice(0, 10), { path: [], message }] }
 }
 
@@ -45,7 +45,7 @@ function faultsOf(issue: z.core.$ZodIssue): SettingFault[] {
   return issue.keys.slice(0, maxFaults).map((key) => {
     const nearest = nearestName(key, known)
     const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`
-    const message = `There is no setting of this name.${hint}`
+    const message = `There is no setting with this name.${hint}`
     return { path: [...issue.path, key], message }
   })
 }
@@ -55,7 +55,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return /[.!?]$/.test(message) ? message : `${message}.`
 }
 
-/** An entry of a list, or one under a name of the user's, holds as a whole or not at all. */
+/** An item of a list, or an entry with a name that the user chooses, is valid as a whole or not at all. */
 function entryOf(path: readonly PropertyKey[]): readonly PropertyKey[] {
   if (path[0] === 'mcpServers' || path[0] === 'providers') return path.slice(0, 2)
   const place = path.findIndex((part) => typeof part === 'number')
@@ -87,7 +87,7 @@ interface SettingsFile {
   bytes: Uint8Array
 }
 
-/** What one file of settings says, and what is wrong with it. */
+/** The settings of one file, and its problems. */
 export interface FileSettings {
   settings: CheckedSettings
   malformed?: ReadSettings & { type: 'malformed' }
@@ -119,7 +119,7 @@ export async function parseSettingsFile({ path, bytes }: SettingsFile): Promise<
   }
 }
 
-/** The file of settings at the root of a repository, and those beside it that are not read. */
+/** The settings file at the root of a repository, and those beside it that are not read. */
 export function projectSettingsFiles(files: readonly ProjectFile[]): ProjectFile[] {
   return settingsFileNames.flatMap((name) => files.find(({ path }) => path === `.tapetree/${name}`) ?? [])
 }

@@ -6,12 +6,12 @@ import { dirname, isAbsolute, join } from 'node:path'
 export type BoundedRead =
   | { type: 'read'; bytes: Uint8Array; mode: number; uid: number }
   | { type: 'missing' }
-  /** Says in a sentence why not. */
+  /** A sentence with the reason. */
   | { type: 'refused'; reason: string }
 
 /**
- * A whole regular file that is not larger than this. It is looked at before it is opened and again when it is open: opening a pipe
- * would wait for ever, opening a device may already do something. A link as the last part of the path is not followed.
+ * A whole regular file up to this size. Checked before it is opened and again after: opening a pipe would block
+ * forever, opening a device may have side effects. A link as the last part of the path is not followed.
  */
 export async function readBounded(path: string, maxBytes: number): Promise<BoundedRead> {
   let file: FileHandle | undefined
@@ -65,23 +65,26 @@ async function readAtMost(file: FileHandle, maxBytes: number): Promise<Uint8Arra
   }
 }
 
-/** Replaces a file that only its owner may read, and makes its folder if it is missing. */
+/** Replaces a file that only its owner may read, and creates its folder if it is missing. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await replaceFile(path, text)
 }
 
-/** Reads, changes and replaces a private file while no other process does, so that no change is lost. */
+/** Reads, changes and replaces a private file under a lock, so that no change is lost. */
 export async function changePrivateFile<T>(path: string, change: () => Promise<T>): Promise<T> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // Loaded when it is needed: importing the agent must stay cheap.
+  // Loaded on demand: importing the agent must stay cheap.
   const { withFileLock } = await import('@tapetree/session/stores/file')
   return withFileLock(path, change)
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where the user's own settings, credentials and grants lie. A relative path in a variable would mean another folder each time. */
+/**
+ * The folder of the user's settings, credentials and grants. A relative path in a variable is ignored: it would mean
+ * another folder each time.
+ */
 export function configFolder({ home, env }: { home: string; env: Environment }): string {
   const { TAPETREE_HOME: own, XDG_CONFIG_HOME: shared } = env
   if (own !== undefined && isAbsolute(own)) return own

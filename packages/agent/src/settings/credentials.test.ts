@@ -5,7 +5,7 @@ import { TestFolder } from '../testing/test-folder.ts'
 import { Credentials, KeyringProblem, systemKeyring, type Keyring } from './credentials.ts'
 
 const owner = { id: 'anthropic', keyVariables: ['ANTHROPIC_API_KEY', 'OTHER_KEY'] }
-/** Made of pieces: nothing here looks like a key to those who search for them. */
+/** Assembled from pieces, so that no secret scanner finds a key here. */
 const fake = (name: string): string => ['fake', name, 'value'].join('-')
 
 const memoryKeyring = (entries: Record<string, string> = {}): Keyring & { entries: Map<string, string> } => {
@@ -24,7 +24,7 @@ const lockedKeyring: Keyring = {
   remove: () => Promise.reject(new KeyringProblem('The keyring cannot be used (AccessDenied).')),
 }
 
-test('a variable is before the keyring, the keyring before the file, and it is said which was used', async () => {
+test('a variable wins over the keyring, the keyring over the file, and the source is reported', async () => {
   await using folder = await TestFolder.make()
   const configFolder = folder.path
   await new Credentials({ env: {}, configFolder }).store('anthropic', fake('file'))
@@ -49,7 +49,7 @@ test('a missing key is reported with the variable to set', async () => {
   })
 })
 
-test('a key is kept in the keyring, and an older one in the file goes', async () => {
+test('a key is stored in the keyring, and an older one in the file is removed', async () => {
   await using folder = await TestFolder.make()
   await new Credentials({ env: {}, configFolder: folder.path }).store('anthropic', fake('old'))
   const keyring = memoryKeyring()
@@ -60,13 +60,13 @@ test('a key is kept in the keyring, and an older one in the file goes', async ()
   expect((await credentials.credentialFor(owner)).type).toBe('missing')
 })
 
-test('where the keyring cannot be used the file is, and that is said', async () => {
+test('if the keyring is not available, the file is used, and a note says so', async () => {
   await using folder = await TestFolder.make()
   const credentials = new Credentials({ env: {}, configFolder: folder.path, keyring: lockedKeyring })
   const why = 'The keyring cannot be used (AccessDenied).'
   expect(await credentials.store('anthropic', fake('key'))).toEqual({
     source: 'file',
-    notes: [why, `The key for anthropic is kept in ${folder.at('credentials.json')}, which only you may read.`],
+    notes: [why, `The key for anthropic is stored in ${folder.at('credentials.json')}, which only you can read.`],
   })
   expect((await stat(folder.at('credentials.json'))).mode & 0o777).toBe(0o600)
   expect(await credentials.credentialFor(owner)).toMatchObject({
@@ -82,13 +82,13 @@ test('where the keyring cannot be used the file is, and that is said', async () 
 })
 
 describe('the file', () => {
-  test.each([0o640, 0o604, 0o660])('is not used with mode %o, and it is said what to run', async (mode) => {
+  test.each([0o640, 0o604, 0o660])('is not used with mode %o, and the error says what to run', async (mode) => {
     await using folder = await TestFolder.make()
     const credentials = new Credentials({ env: {}, configFolder: folder.path })
     await credentials.store('anthropic', fake('key'))
     await chmod(folder.at('credentials.json'), mode)
     const file = folder.at('credentials.json')
-    const why = `${file} is not used, because others may read it. Run: chmod 600 '${file}'`
+    const why = `${file} is not used, because other users can read it. Run: chmod 600 '${file}'`
     expect(await credentials.credentialFor(owner)).toMatchObject({ type: 'missing', notes: [why] })
     await expect(credentials.store('openai', fake('other'))).rejects.toMatchObject({
       code: 'insecure-file',
@@ -97,7 +97,7 @@ describe('the file', () => {
     expect(await readFile(file, 'utf8')).toContain(fake('key'))
   })
 
-  test('is not overwritten when it cannot be read, and the error says nothing of what is in it', async () => {
+  test('is not overwritten if it cannot be read, and the error does not contain its content', async () => {
     await using folder = await TestFolder.make({ 'credentials.json': `{"anthropic": ${fake('key')}` })
     await chmod(folder.at('credentials.json'), 0o600)
     const credentials = new Credentials({ env: {}, configFolder: folder.path })
@@ -108,7 +108,7 @@ describe('the file', () => {
   })
 })
 
-test('a credential does not say its key when it is printed', async () => {
+test('a printed credential does not contain its key', async () => {
   await using folder = await TestFolder.make()
   const credentials = new Credentials({ env: { ANTHROPIC_API_KEY: fake('key') }, configFolder: folder.path })
   const result = await credentials.credentialFor(owner)
@@ -124,14 +124,14 @@ test('a credential does not say its key when it is printed', async () => {
   expect(String(credential)).toBe('[the key of anthropic from the environment variable ANTHROPIC_API_KEY]')
 })
 
-test('an empty key is not kept', async () => {
+test('an empty key is rejected', async () => {
   await using folder = await TestFolder.make()
   const credentials = new Credentials({ env: {}, configFolder: folder.path, keyring: memoryKeyring() })
   await expect(credentials.store('anthropic', ' \n')).rejects.toMatchObject({ code: 'cannot-store' })
 })
 
-describe('the keyring of the system', () => {
-  test('is a problem, not a crash, where its package is not installed', async () => {
+describe('the system keyring', () => {
+  test('is a problem, not a crash, if its package is not installed', async () => {
     const keyring = systemKeyring(() => Promise.reject(new Error('Cannot find package')))
     await expect(keyring.get('anthropic')).rejects.toThrow(
       new KeyringProblem('The keyring is not used, because the package @napi-rs/keyring is not installed.'),
@@ -150,7 +150,7 @@ describe('the keyring of the system', () => {
     )
   })
 
-  test('keeps a secret under our name and the name of the provider', async () => {
+  test('stores a secret under our name and the name of the provider', async () => {
     const kept = new Map<string, string>()
     class Entry {
       readonly #name: string

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { readBounded, changePrivateFile, writePrivateFile, SettingsError, type Environment } from './config-files.ts'
 
-/** A key that is never printed by accident: only `reveal` says it. */
+/** A key that is never printed by accident: only `reveal` returns it. */
 export class Credential {
   readonly provider: string
   readonly source: 'environment' | 'keyring' | 'file'
-  /** The variable, the keyring or the file, in words to show. */
+  /** The variable, the keyring or the file, for display. */
   readonly origin: string
   readonly #key: string
 
@@ -38,11 +38,11 @@ export class Credential {
 export interface CredentialOwner {
   /** The provider's id. */
   id: string
-  /** In the order in which they are looked at. */
+  /** In the order in which they are read. */
   keyVariables: readonly string[]
 }
 
-/** `notes` say in sentences which places could not be looked at, and why. */
+/** `notes` are sentences on which sources could not be read, and why. */
 export type FoundCredential =
   | { type: 'found'; credential: Credential; notes: string[] }
   | { type: 'missing'; message: string; notes: string[] }
@@ -50,14 +50,14 @@ export type FoundCredential =
 export interface CredentialPlaces {
   env: Environment
   configFolder: string
-  /** Absent: there is none. */
+  /** Absent if there is none. */
   keyring?: Keyring
 }
 
 const fileSchema = z.record(z.string(), z.string())
 const maxFileBytes = 1024 * 1024
 
-/** Keys of providers: a variable before the keyring before a file that only its owner may read. */
+/** Keys of providers: from a variable, else the keyring, else a file that only its owner may read. */
 export class Credentials {
   readonly #env: Environment
   readonly #file: string
@@ -79,11 +79,14 @@ export class Credentials {
     const kept = (await this.#fromKeyring(id, notes)) ?? (await this.#fromFile(id, notes))
     if (kept) return { type: 'found', credential: kept, notes }
     const [variable] = keyVariables
-    const way = variable === undefined ? 'Keep one with your credentials' : `Set the environment variable ${variable}`
+    const way =
+      variable === undefined
+        ? 'Store one in the system keyring or credentials.json'
+        : `Set the environment variable ${variable}`
     return { type: 'missing', message: `There is no key for ${id}. ${way}.`, notes }
   }
 
-  /** For a registry that has looked at the environment itself. */
+  /** For a registry that reads the environment itself. */
   async keyFor(provider: string): Promise<{ value: string; origin: string } | undefined> {
     const found = await this.credentialFor({ id: provider, keyVariables: [] })
     if (found.type === 'missing') return undefined
@@ -97,7 +100,7 @@ export class Credentials {
     const notes: string[] = []
     const isKept = await this.#askKeyring(notes, (keyring) => keyring.set(provider, trimmed).then(() => true))
     if (isKept === true) {
-      // An older one in the file would stay behind, and be found if the keyring is locked.
+      // An older key in the file would remain, and be found if the keyring is locked.
       await this.#changeFile((keys) => keys.delete(provider))
       return { source: 'keyring', notes }
     }
@@ -105,11 +108,11 @@ export class Credentials {
       keys.set(provider, trimmed)
       return true
     })
-    notes.push(`The key for ${provider} is kept in ${this.#file}, which only you may read.`)
+    notes.push(`The key for ${provider} is stored in ${this.#file}, which only you can read.`)
     return { source: 'file', notes }
   }
 
-  /** From wherever it is kept. A variable is the user's to unset. */
+  /** Removes it from the keyring and the file. A variable must be unset by the user. */
   async remove(provider: string): Promise<{ removedFrom: ('keyring' | 'file')[]; notes: string[] }> {
     const notes: string[] = []
     const removedFrom: ('keyring' | 'file')[] = []
@@ -151,14 +154,14 @@ export class Credentials {
     if (result.type === 'refused')
       throw new SettingsError('insecure-file', `${this.#file} is not used. ${result.reason}`)
     if ((result.mode & 0o077) !== 0) {
-      const message = `${this.#file} is not used, because others may read it. Run: chmod 600 '${this.#file}'`
+      const message = `${this.#file} is not used, because other users can read it. Run: chmod 600 '${this.#file}'`
       throw new SettingsError('insecure-file', message)
     }
     try {
       return new Map(Object.entries(fileSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))))
     } catch {
-      // What the parser says may hold a part of a key.
-      throw new SettingsError('malformed-file', `${this.#file} is not an object of keys by provider in JSON.`)
+      // The message of the parser may contain a part of a key.
+      throw new SettingsError('malformed-file', `${this.#file} is not a JSON object with a key for each provider.`)
     }
   }
 
@@ -177,20 +180,20 @@ export class Credentials {
 export interface Keyring {
   get(account: string): Promise<string | undefined>
   set(account: string, secret: string): Promise<void>
-  /** False: there was none. */
+  /** False if there was none. */
   remove(account: string): Promise<boolean>
 }
 
-/** There is no keyring, it is locked, or we may not use it. The message is a sentence and holds no secret. */
+/** There is no keyring, it is locked, or access is denied. The message is a sentence without secrets. */
 export class KeyringProblem extends Error {
   override readonly name = 'KeyringProblem'
 }
 
 const service = 'tapetree'
-/** A locked keyring asks the user; one that never answers is none. */
+/** A locked keyring asks the user; one that never answers is not available. */
 const answerMs = 30_000
 
-/** The part of the package that is used; declared here, because the package is optional and its types may be missing. */
+/** The used part of the package; declared here, because the package is optional and its types may be missing. */
 interface KeyringPackage {
   AsyncEntry: new (service: string, account: string) => KeyringEntry
 }
@@ -201,7 +204,7 @@ interface KeyringEntry {
   deleteCredential(signal: AbortSignal): Promise<boolean>
 }
 
-/** The keyring of the system by `@napi-rs/keyring`, which need not be installed. It is loaded when it is first asked. */
+/** The system keyring through `@napi-rs/keyring`, which is optional and loaded on first use. */
 export function systemKeyring(load: () => Promise<KeyringPackage> = () => import('@napi-rs/keyring')): Keyring {
   const ask = async <T>(
     account: string,

@@ -11,7 +11,7 @@ test('every setting is described', () => {
     key: 'permissions.mode',
     type: '"ask" | "accept-edits" | "plan" | "auto"',
     default: '"ask"',
-    description: 'How much happens without asking. A project can narrow it, never widen it.',
+    description: 'How much is allowed without a permission request. A project can narrow it, never widen it.',
     variable: 'TAPETREE_PERMISSIONS_MODE',
   })
   expect(rows.find(({ key }) => key === 'mcpServers.<name>')?.variable).toBeUndefined()
@@ -22,7 +22,7 @@ test('no two settings share a variable', () => {
   expect(new Set(variables).size).toBe(variables.length)
 })
 
-test('what is built in is what a run takes when it is given nothing', () => {
+test('the defaults are those of a run without options', () => {
   const { limits, compaction, retry, steerPolicy, reasoning, conversations } = builtIn
   expect({
     runLimits: limits?.run,

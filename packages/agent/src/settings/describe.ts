@@ -9,22 +9,22 @@ export interface SettingRow {
   /** As JSON; absent if there is none. */
   default?: string
   description: string
-  /** Where one can be set by a single variable. */
+  /** If a single variable can set it. */
   variable?: string
 }
 
 type JsonSchema = z.core.JSONSchema.JSONSchema
 
 let made: JsonSchema | undefined
-/** Made once: it takes milliseconds. */
+/** Created once: it takes milliseconds. */
 const wholeSchema = (): JsonSchema => (made ??= settingsJsonSchema())
 
-/** Every setting, in the order of the schema, for the reference and for what reads the environment. */
+/** Every setting, in the order of the schema, for the reference and for reading the environment. */
 export function describeSettings(): SettingRow[] {
   return rowsOf(wholeSchema(), [])
 }
 
-/** The names that may stand below this path; none where any name may. */
+/** The names that are valid below this path; empty if any name is. */
 export function knownNames(path: readonly PropertyKey[]): string[] {
   let at: JsonSchema | undefined = wholeSchema()
   for (const part of path) {

@@ -23,15 +23,15 @@ export interface Project extends ProjectContent, Omit<ProjectModules, 'leftOut'>
   programs: ProjectProgram[]
   /** Of the paths and contents of all files, programs and modules. */
   hash: string
-  /** Lines for the question, safe to show, none shortened. */
+  /** Lines for the trust prompt, safe to show, not shortened. */
   summary: string[]
 }
 
-/** Larger programs are started without being bound to their content, and the summary says so. */
+/** Larger programs start without a check of their content, and the summary says so. */
 const maxProgramBytes = 8 * 1024 * 1024
 const maxPrograms = 64
 
-/** Reads, and does nothing else: no program is started, nothing is written, no name is looked up. */
+/** Only reads: starts no program, writes nothing, resolves no host. */
 export async function inspectProject(root: string, cwd: string = root): Promise<Project> {
   const content = await readProject(root, cwd)
   const [settingsFile] = projectSettingsFiles(content.files)
@@ -58,8 +58,8 @@ export function projectExtensions({ root, settings }: Pick<Project, 'root' | 'se
 }
 
 /**
- * Why a command of a trusted project must not be started any more, if there is a reason: a file of the repository that it names
- * is not the one that the user trusted. Called before each start, because programs are started from the disk.
+ * Why a command of a trusted project must not start, if there is a reason: a file of the repository that it names
+ * differs from the trusted one. Called before each start, because programs start from the disk.
  */
 export async function changedProgram(command: ProjectCommand, project: Project): Promise<string | undefined> {
   const { root, files, programs, leftOut } = project
@@ -69,7 +69,7 @@ export async function changedProgram(command: ProjectCommand, project: Project):
     const known = programs.find((each) => each.path === path) ?? files.find((each) => each.realPath === real)
     const result = await readBounded(real, maxProgramBytes)
     if (result.type === 'read' && sha256Of(result.bytes) === known?.sha256) continue
-    return `${visibleName(path)} is not what you trusted any more, so ${command.name} is not started. Open the project again to look at it.`
+    return `${visibleName(path)} has changed since you trusted it, so ${command.name} is not started. Open the project again to review it.`
   }
   return undefined
 }
@@ -95,14 +95,14 @@ async function readPrograms(
     if (result.type === 'read' && programs.length < maxPrograms) {
       programs.push({ path, sha256: sha256Of(result.bytes) })
     } else {
-      const reason = result.type === 'refused' ? result.reason : 'There are too many.'
-      leftOut.push({ path, reason: `${reason} It would be started whatever it holds.` })
+      const reason = result.type === 'refused' ? result.reason : 'There are too many programs.'
+      leftOut.push({ path, reason: `${reason} It is started without a check of its content.` })
     }
   }
   return { programs, leftOut }
 }
 
-/** The files of the repository that words of commands name, seen from any folder in which the commands may run. */
+/** The files of the repository that words of commands name, relative to any folder in which the commands may run. */
 async function filesNamed(
   words: readonly string[],
   { root, folders }: Pick<ProjectContent, 'root' | 'folders'>,
@@ -113,7 +113,7 @@ async function filesNamed(
       const real = await realpath(path)
       if (isInside(real, root) && (await lstat(real)).isFile()) found.add(real)
     } catch {
-      // There is no file of this name.
+      // There is no such file.
     }
   }
   return found
@@ -127,7 +127,7 @@ interface Inspected extends ProjectContent {
   uncovered: readonly string[]
 }
 
-/** What the user is shown before they trust a project: all that would be started first, then what else there is. */
+/** What the user sees before they trust a project: everything that would be started, then the rest. */
 function summarizeProject(project: Inspected, { isForeign }: { isForeign: boolean }): string[] {
   const { root, files, settings, commands, programs, modules, leftOut, isComplete } = project
   const lines = [
@@ -139,12 +139,12 @@ function summarizeProject(project: Inspected, { isForeign }: { isForeign: boolea
     ...modules.map(({ path, bytes }) => `module ${path} (${bytes.length} bytes)`),
     ...leftOut.map(({ path, reason }) => `left out ${path}: ${reason}`),
     ...notCovered(project).map((what) => `not covered by trust: ${what}`),
-    ...(isComplete ? [] : ['There is more than can be looked through, so it cannot be trusted.']),
+    ...(isComplete ? [] : ['It has too many files to inspect, so it cannot be trusted.']),
   ]
   return lines.map(visibleName)
 }
 
-/** What trusted code reads or starts by itself. It is not bound to its content. */
+/** What trusted code reads or starts by itself. Its content is not checked. */
 function notCovered({ settings, commands, uncovered }: Inspected): string[] {
   const runners = commands.filter(({ words }) => words.some((word) => scriptRunners.has(word)))
   const others = commands.filter((command) => command.words.length > 0 && !runners.includes(command))
@@ -158,7 +158,7 @@ function notCovered({ settings, commands, uncovered }: Inspected): string[] {
   ]
 }
 
-/** Programs whose first job is to find out from a file of the folder what to start. */
+/** Programs that read from a file of the folder what to start. */
 const scriptRunners = new Set(
   'npm npx pnpm pnpx yarn bun bunx deno make gmake just task rake cargo go gradle mvn tox nox uv uvx poetry pdm hatch'.split(
     ' ',
@@ -178,13 +178,13 @@ function settingLines({ path, settings, malformed, faults }: FileSettings & { pa
   ]
 }
 
-/** Something that a project would have us start, connect to or load. */
+/** Something that a project would start, connect to or load. */
 export interface ProjectCommand {
   /** `MCP server github`, `hook toolCall 1`. */
   name: string
-  /** What it comes to, for a person who decides by it: the whole command and all of its words. */
+  /** A description for the user's decision: the whole command with all of its words. */
   text: string
-  /** Of all that decides what happens. */
+  /** Hash of everything that decides what happens. */
   sha256: string
   /** The command line of a hook, as the settings have it. */
   command?: string
@@ -214,7 +214,7 @@ function projectCommands(settings: CheckedSettings, root: string): ProjectComman
   return [...servers, ...hooks, ...prefix]
 }
 
-/** The same for the same command with the same words, variables and folder, in whatever order the names stand. */
+/** Equal for the same command with the same words, variables and folder, in any order of names. */
 function mcpServerHash(server: McpServerSettings, root: string): string {
   if (server.type === 'http')
     return sha256Of(JSON.stringify(['http', server.url, sorted(server.headers), server.oauth]))
@@ -228,7 +228,7 @@ function sorted(values: Record<string, string>): [string, string][] {
   return Object.entries(values).sort(([left], [right]) => (left < right ? -1 : 1))
 }
 
-/** A command with a slash is a file, found from its folder; any other is looked for on the path when it is started. */
+/** A command with a slash is a file, relative to its folder; any other is looked up in PATH when it starts. */
 function resolveCommand(command: string, folder: string): string {
   return command.includes('/') && !isAbsolute(command) ? resolve(folder, command) : command
 }
@@ -255,7 +255,7 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Rough on purpose: each part that might be the name of a file. */
+/** Intentionally rough: every part that might be the name of a file. */
 function shellWords(text: string): string[] {
   return text.split(/[\s'"`;|&()<>=]+/).filter(Boolean)
 }

@@ -32,7 +32,7 @@ async function load(
   return { ...loaded, folder: folder.path }
 }
 
-test('flags are over the environment over a trusted project over the user over what is built in', async () => {
+test('flags win over the environment, then a trusted project, then the user, then the defaults', async () => {
   const { values, origins, problems, folder } = await load(
     {
       [userFile]:
@@ -75,7 +75,7 @@ test.each(['untrusted', 'changed', 'nothing-to-trust'] as const)(
   },
 )
 
-test('variables are numbers, yes and no, and lists where the setting is', async () => {
+test('variables are parsed as numbers, booleans and lists where the setting requires it', async () => {
   const { values, problems } = await load(
     {},
     {
@@ -101,7 +101,7 @@ test('variables are numbers, yes and no, and lists where the setting is', async 
   ])
 })
 
-test('lists of rules are joined, and those of a project stay apart', async () => {
+test('lists of rules are joined, and those of a project stay separate', async () => {
   const { rules } = await load(
     {
       [userFile]: { permissions: { deny: ['command rm'] } },
@@ -123,7 +123,7 @@ test('lists of rules are joined, and those of a project stay apart', async () =>
   })
 })
 
-test('hooks, folders and words for the system prompt are joined, the user first, each with its origin', async () => {
+test('hooks, folders and system prompt additions are joined, the user first, each with its origin', async () => {
   const { values, origins, folder } = await load({
     [userFile]: {
       hooks: { toolCall: [{ command: 'one' }] },
@@ -201,7 +201,7 @@ describe('a trusted project cannot set what protects the user', () => {
   })
 })
 
-test('a file that cannot be read is reported with line and column, and the other layers hold', async () => {
+test('an unreadable file is reported with line and column, and the other layers apply', async () => {
   const { values, problems, folder } = await load(
     { [userFile]: '{\n  "model": \n}', [projectFile]: { smallModel: 'project/m' } },
     { env: { TAPETREE_FALLBACK_MODEL: 'env/m' } },
@@ -220,21 +220,21 @@ test('a file that cannot be read is reported with line and column, and the other
 
 test.each([
   ['a file that cannot be read', '{"permissions": {"deny": ["command rm"'],
-  ['a rule that is none', '{"permissions": {"deny": ["comand rm"]}}'],
-])('nothing wider than asking holds where %s may have denied it', async (_, text) => {
+  ['an invalid rule', '{"permissions": {"deny": ["comand rm"]}}'],
+])('the mode is at most ask if %s may contain deny rules', async (_, text) => {
   const { values, problems } = await load({ [userFile]: text }, { flags: { permissions: { mode: 'auto' } } })
   expect(values.permissions.mode).toBe('ask')
   expect(problems.at(-1)?.message).toBe('The mode is ask, not auto, because there may be rules that could not be read.')
 })
 
-test('a key that is not known is named with its line and the nearest name', async () => {
+test('an unknown key is reported with its line and the nearest name', async () => {
   const { problems, folder } = await load({ 'home/.config/tapetree/settings.yaml': 'model: a/b\nsmalModel: a/c\n' })
   expect(problems.map(({ message }) => message)).toEqual([
-    `${folder}/home/.config/tapetree/settings.yaml, line 2: smalModel: There is no setting of this name. Did you mean smallModel?`,
+    `${folder}/home/.config/tapetree/settings.yaml, line 2: smalModel: There is no setting with this name. Did you mean smallModel?`,
   ])
 })
 
-test('of two files only the JSON is read, and that is said', async () => {
+test('of two files only the JSON is read, which is reported', async () => {
   const { values, problems } = await load({
     [userFile]: { model: 'a/json' },
     'home/.config/tapetree/settings.yaml': 'model: a/yaml',
@@ -242,7 +242,7 @@ test('of two files only the JSON is read, and that is said', async () => {
   expect([values.model, problems.map(({ type }) => type)]).toEqual(['a/json', ['ignored']])
 })
 
-test('the folder of the user is where TAPETREE_HOME or XDG_CONFIG_HOME say, if they are absolute', async () => {
+test('TAPETREE_HOME or XDG_CONFIG_HOME set the folder of the user if they are absolute', async () => {
   await using folder = await TestFolder.make({
     'own/settings.yaml': 'model: own/m',
     'xdg/tapetree/settings.yaml': 'model: xdg/m',

@@ -22,13 +22,13 @@ import { describeSettings, type SettingRow } from './describe.ts'
 import { nearestName } from '../util/edit-distance.ts'
 
 export interface LoadSettingsOptions {
-  /** Absolute, as is the home folder. */
+  /** Absolute, like the home folder. */
   cwd: string
   home: string
   env: Environment
-  /** What was said on the command line. */
+  /** Settings from the command line. */
   flags?: SettingsInput
-  /** What the project says counts only if it is trusted. Absent: there is none. */
+  /** The settings of the project apply only if it is trusted. Absent: there is no project. */
   trust?: ProjectTrust
 }
 
@@ -42,17 +42,17 @@ export type SettingsProblem = {
   /** The setting, if it is about one. */
   key?: string
 } & (
-  | { type: 'malformed' } // nothing of this file holds
-  | { type: 'invalid' } // this setting does not hold
+  | { type: 'malformed' } // the whole file is ignored
+  | { type: 'invalid' } // this setting is ignored
   | { type: 'refused' } // a project may not set this
-  | { type: 'ignored' } // something lies there that is not read
+  | { type: 'ignored' } // a file that is not read
 )
 
 export interface LoadedSettings {
   values: Settings
-  /** Where each value comes from, by key; see `MergedSettings`. */
+  /** The source of each value, by key; see `MergedSettings`. */
   origins: ReadonlyMap<string, Origin>
-  /** For the gate. What a project allows stays apart from what the user does. */
+  /** For the gate. Allow rules of a project stay separate from those of the user. */
   rules: RuleLayers
   /** Set if rules may be missing: a session with a wider mode in its log is narrowed to this one. */
   maxMode?: PermissionMode
@@ -61,7 +61,10 @@ export interface LoadedSettings {
 
 const maxUserFileBytes = 1024 * 1024
 
-/** Flags over environment over trusted project over user over built-in. What is wrong in one layer leaves the others as they are. */
+/**
+ * Flags win over environment, trusted project, user and defaults, in this order. A fault in one layer does not affect
+ * the others.
+ */
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
   const { cwd, home, env, flags = {}, trust } = options
   const problems: SettingsProblem[] = []
@@ -220,7 +223,7 @@ function unreadFile(path: string, first: string): SettingsProblem {
   return { type: 'ignored', file: path, message }
 }
 
-/** Where what was to be asked or denied could not be read, nothing wider than asking holds. */
+/** If ask or deny rules could not be read, the mode is at most `ask`. */
 function narrowIfUnsure(
   values: Settings,
   origins: Map<string, Origin>,
@@ -240,11 +243,11 @@ function narrowIfUnsure(
 }
 
 interface EnvironmentSettings {
-  /** As if it stood in a file; not checked. */
+  /** As in a file; not checked. */
   value: Record<string, unknown>
-  /** The variable behind each key. */
+  /** The variable of each key. */
   variables: ReadonlyMap<string, string>
-  /** Variables that look like one of ours and are none. */
+  /** Unknown variables that resemble one of ours. */
   unknown: { variable: string; nearest: string }[]
 }
 
@@ -270,7 +273,7 @@ function readEnvironment(env: Environment): EnvironmentSettings {
   return { value, variables, unknown }
 }
 
-/** What is no number or no yes and no is left as it is; the schema says what it should have been. */
+/** An invalid number or boolean is unchanged; the schema reports what is expected. */
 function parseVariable(text: string, { type }: SettingRow): unknown {
   if (type.startsWith('list of ')) return text.split(',').map((part) => part.trim())
   if (type === 'boolean')

@@ -9,8 +9,8 @@ import type { CheckedSettings } from './schema.ts'
 import { hosts } from '../models/hosts.ts'
 
 /**
- * What a project may set, also a trusted one: whoever trusts it says that its commands may run, not that it may loosen what protects
- * the user. The rest is left out and named.
+ * The settings that a project may set, even a trusted one: trust means that its commands may run, not that it may
+ * weaken what protects the user. The rest is ignored and named.
  */
 export function limitProject(
   settings: CheckedSettings,
@@ -24,11 +24,11 @@ export function limitProject(
   for (const name of Object.keys(providers ?? {})) {
     refuse(
       ['providers', name],
-      'A project cannot say where requests and keys are sent. Add the provider to your own settings.',
+      'A project cannot set where requests and keys are sent. Add the provider to your own settings.',
     )
   }
   if (redaction?.allow) {
-    refuse(['redaction', 'allow'], 'A project cannot say which secrets are logged.')
+    refuse(['redaction', 'allow'], 'A project cannot set which secrets are logged.')
   }
   if (web?.allowPrivateAddresses === true && !user.web.allowPrivateAddresses) {
     refuse(['web', 'allowPrivateAddresses'], 'A project cannot open your network to the agent.')
@@ -63,7 +63,7 @@ type Refuse = (path: readonly PropertyKey[], message: string) => void
 
 const tooHigh = 'A project cannot raise a limit, only lower it.'
 const notCovered =
-  'A project can only name what lies in its .tapetree or .agents: what you trust is bound to what stands there.'
+  'A project can only name files in its .tapetree or .agents folder, because only their content is covered by trust.'
 
 function limitMode(
   permissions: NonNullable<CheckedSettings['permissions']>,
@@ -95,7 +95,7 @@ function refusalOf(
   server: McpServerSettings,
   { name, user, root }: { name: string; user: Settings; root: string },
 ): string | undefined {
-  if (Object.hasOwn(user.mcpServers, name)) return 'A project cannot replace a server of yours.'
+  if (Object.hasOwn(user.mcpServers, name)) return 'A project cannot replace one of your servers.'
   if (server.type === 'http') return undefined
   const own = Object.values(user.providers).flatMap(({ keyVariable }) => keyVariable ?? [])
   const key = server.env.pass.find((variable) => [...providerKeyVariables, ...own].includes(variable))
@@ -112,10 +112,10 @@ function isCovered(path: string, { root, files }: Pick<ProjectContent, 'root' | 
   return isThere
 }
 
-/** Variables that hold the keys of model providers. Commands that a project starts never get them. */
+/** Variables with the keys of model providers. Commands of a project never get them. */
 const providerKeyVariables: readonly string[] = [
   ...hosts.flatMap(({ keyVariables }) => keyVariables),
-  // Keys for services that are reached through a provider package or a configured base URL.
+  // Keys for services that are used through a provider package or a configured base URL.
   'ANTHROPIC_AUTH_TOKEN',
   'AWS_BEARER_TOKEN_BEDROCK',
   'AZURE_API_KEY',

@@ -4,7 +4,7 @@ import type { CheckedSettings } from './schema.ts'
 
 type LayerName = 'built-in' | 'user' | 'project' | 'environment' | 'flags'
 
-/** Where a value comes from. */
+/** The source of a value. */
 export interface Origin {
   layer: LayerName
   /** The file, safe to show and absolute. */
@@ -21,12 +21,12 @@ export interface Layer {
 
 export interface MergedSettings {
   values: Settings
-  /** By key (`permissions.mode`, `mcpServers.github`), for lists that are joined by item (`extensions.0`). */
+  /** By key (`permissions.mode`, `mcpServers.github`); for joined lists by item (`extensions.0`). */
   origins: Map<string, Origin>
   rules: { rule: Rule; origin: Origin }[]
 }
 
-/** Lists of all layers hold together; every other value is that of the highest layer that has one. */
+/** Lists of all layers are joined; every other value is that of the highest layer that has one. */
 const joined = ['extensions', 'skillFolders', 'promptFolders', 'redaction.allow']
 
 /** From the lowest layer to the highest. */
@@ -69,7 +69,7 @@ interface Leaf {
   value: unknown
 }
 
-/** An entry under a name of the user's (a server, a provider) is one value: half of one and half of another is neither. */
+/** An entry with a name that the user chooses (a server, a provider) is one value: two entries are never mixed. */
 function leavesOf(settings: object, path: readonly string[] = []): Leaf[] {
   return Object.entries(settings).flatMap(([name, value]: [string, unknown]) => {
     const here = [...path, name]
@@ -96,6 +96,6 @@ function assemble(leaves: readonly Leaf[]): Settings {
     for (const name of path.slice(0, -1)) at = (at[name] ??= {}) as Record<string, unknown>
     at[path.at(-1) ?? ''] = value
   }
-  // Every layer was checked by the schema, and the lowest has all that must be there.
+  // Every layer was checked by the schema, and the lowest has all required values.
   return values as unknown as Settings
 }

@@ -10,7 +10,7 @@ const pinsSchema = z.record(
 
 const maxBytes = 4 * 1024 * 1024
 
-/** What MCP servers are known by, in a file of the user's own. */
+/** The pins of MCP servers, in a file of the user. */
 export class PinFile implements PinStore {
   readonly #path: string
 

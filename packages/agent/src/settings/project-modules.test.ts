@@ -11,7 +11,7 @@ function pathsOf({ modules }: Project): string[] {
   return modules.map(({ path }) => path).sort()
 }
 
-test('every form of a static import is followed, in circles too', async () => {
+test('every form of a static import is followed, also cyclic ones', async () => {
   await using folder = await TestFolder.make({
     '.tapetree/settings.json': settings,
     '.tapetree/ext.mjs': `import a from "../a.mjs"
@@ -42,7 +42,7 @@ test('every form of a static import is followed, in circles too', async () => {
   ])
 })
 
-test('the files of a package that its exports name are followed, under any condition', async () => {
+test('the files in the exports of a package are followed, under any condition', async () => {
   const manifest = {
     exports: {
       '.': { types: './index.d.ts', import: './esm.mjs', require: './cjs.cjs' },
@@ -89,7 +89,7 @@ test('pipes, links out of the repository and broken packages do no harm', async 
   ])
 })
 
-test('more modules than can be looked through are left out', async () => {
+test('modules beyond the limit are left out', async () => {
   const chain = Array.from({ length: moduleLimits.files + 1 }, (_, index) => [
     `m/${index}.mjs`,
     `import './${index + 1}.mjs'`,

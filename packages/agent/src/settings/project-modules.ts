@@ -10,19 +10,20 @@ import { sha256Of, type ProjectContent, type ProjectFile } from './project.ts'
 export interface ProjectModules {
   /** The files of the repository outside of its configuration. */
   modules: ProjectFile[]
-  /** The names of packages that were found in the repository. */
+  /** The names of packages in the repository. */
   packages: string[]
   /** What extensions may load that is not among the files: a sentence each. */
   uncovered: string[]
   leftOut: ProjectContent['leftOut']
 }
 
-/** Beyond these limits modules are left out, and extensions that need them do not load. */
+/** Modules beyond these limits are left out, and extensions that need them do not load. */
 export const moduleLimits = { files: 2000, fileBytes: 4 * 1024 * 1024, totalBytes: 32 * 1024 * 1024 } as const
 
 /**
- * Follows the imports of extensions through the repository without running anything. Imports are found by their looks, also in comments
- * and strings: a file too many does no harm, and one that is missed cannot be loaded, because only files that were read here can.
+ * Follows the imports of extensions through the repository without running anything. Imports are found by a pattern,
+ * also in comments and strings: an extra file does no harm, and a missed one cannot be loaded, because only files that
+ * were read here can.
  */
 export async function readModules(entries: readonly string[], content: ProjectContent): Promise<ProjectModules> {
   const reader = new ModuleReader(content)
@@ -56,7 +57,7 @@ class ModuleReader {
     }
   }
 
-  /** Undefined if it was read before, is not there or is not code. */
+  /** Undefined if it was read before, is missing or is not code. */
   async #read(path: string): Promise<ProjectFile | undefined> {
     const real = /\.(?:[cm]?[jt]s|json)$/.test(path) ? await realpath(path).catch(() => undefined) : undefined
     if (real === undefined || this.#seen.has(real) || !isInside(real, this.#root)) return undefined
@@ -81,7 +82,7 @@ class ModuleReader {
     return file
   }
 
-  /** Every file that a specifier may mean to `import` or `require`, under whatever conditions. */
+  /** Every file that a specifier may refer to for `import` or `require`, under any condition. */
   async #candidates(specifier: string, { realPath, path }: ProjectFile): Promise<string[]> {
     if (isBuiltin(specifier)) return []
     if (/^(?:\.{1,2}\/|\/|file:)/.test(specifier)) {
@@ -105,7 +106,7 @@ class ModuleReader {
   }
 }
 
-/** What a module imports, exports from another one, or requires by a name that stands there. */
+/** The literal specifiers that a module imports, re-exports or requires. */
 const importPattern = /\b(?:from|import|require)\s*(?:\(\s*)?(['"])([^'"\n]{1,500})\1/g
 const computedImport = /\b(?:import|require)\s*\((?!\s*(['"])[^'"\n]*\1\s*[,)])/
 
@@ -113,7 +114,7 @@ function importsOf(source: string): Set<string> {
   return new Set([...source.matchAll(importPattern)].map(([, , specifier = '']) => specifier))
 }
 
-/** To `import` a path is a part of an address, to `require` it is a path. */
+/** For `import` a path is part of a URL, for `require` it is a path. */
 function pathsMeant(specifier: string, parent: string): string[] {
   const paths = specifier.startsWith('file:') ? [] : [resolve(dirname(parent), specifier)]
   try {
@@ -122,7 +123,7 @@ function pathsMeant(specifier: string, parent: string): string[] {
     address.hash = ''
     paths.push(fileURLToPath(address))
   } catch {
-    // It is no address, and only `require` knows it.
+    // Not a URL: only `require` supports it.
   }
   return [...new Set(paths)]
 }

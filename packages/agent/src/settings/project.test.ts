@@ -23,7 +23,7 @@ test('the root of a repository is the nearest folder with .git, a folder, a file
   expect(await findProjectRoot(folder.at('none/link'))).toBe(folder.at('a'))
 })
 
-test('configuration is that of all folders from the root to the working folder, apart from instructions', async () => {
+test('configuration comes from all folders from the root to the working folder, separate from instructions', async () => {
   await using folder = await TestFolder.make({
     '.tapetree/settings.json': '{}',
     '.agents/skills/a/SKILL.md': 'a',
@@ -47,7 +47,7 @@ test('configuration is that of all folders from the root to the working folder, 
   expect([folders, leftOut, isComplete]).toEqual([['', 'x'], [], true])
 })
 
-test('a link within the repository is read, and one that leads out, nowhere or in circles is left out', async () => {
+test('a link within the repository is read; one that leads out, is dangling or cyclic is left out', async () => {
   await using folder = await TestFolder.make({
     'repository/AGENTS.md': 'words',
     'repository/docs/skill/SKILL.md': 'skill',
@@ -65,9 +65,9 @@ test('a link within the repository is read, and one that leads out, nowhere or i
   expect(files.map(({ path }) => path)).toContain('.tapetree/docs/skill/SKILL.md')
   expect(leftOut).toEqual([
     { path: '.tapetree/evil', reason: 'It is a link that leaves the repository.' },
-    { path: '.tapetree/gone', reason: 'It is a link that leads nowhere.' },
-    { path: '.tapetree/self', reason: 'It is a link that leads in circles.' },
-    { path: '.tapetree/up/.tapetree', reason: 'It is a link that leads in circles.' },
+    { path: '.tapetree/gone', reason: 'It is a dangling link.' },
+    { path: '.tapetree/self', reason: 'It is a cyclic link.' },
+    { path: '.tapetree/up/.tapetree', reason: 'It is a cyclic link.' },
   ])
 })
 
@@ -85,7 +85,7 @@ test('special and large files are left out, and never block', async () => {
   ])
 })
 
-test('more than can be looked through is not complete', async () => {
+test('content beyond the limits is incomplete', async () => {
   await using folder = await TestFolder.make()
   await mkdir(folder.at(`.tapetree/${'d/'.repeat(projectLimits.depth)}`), { recursive: true })
   expect(await readProject(folder.path)).toMatchObject({ files: [], isComplete: false })

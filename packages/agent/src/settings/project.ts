@@ -19,7 +19,7 @@ interface LeftOut {
   reason: string
 }
 
-/** What a repository says about how to work in it, as bytes that were read once. Nothing of it is in force. */
+/** The configuration and instructions of a repository, as bytes that were read once. Nothing of it is in force. */
 export interface ProjectContent {
   /** Without links. */
   root: string
@@ -40,8 +40,8 @@ const configurationFolders = ['.agents', '.tapetree']
 const instructionFiles = ['AGENTS.md', 'CLAUDE.md']
 
 /**
- * The repository around a folder, or the folder itself where there is none. Git is not asked: a repository can make it run things.
- * What `.git` holds or points to is not looked at.
+ * The repository around a folder, or the folder itself if there is none. Git does not run, because a repository can
+ * make it run programs. The content of `.git` is not read.
  */
 export async function findProjectRoot(cwd: string): Promise<string> {
   const start = await realpath(cwd)
@@ -81,7 +81,7 @@ class ProjectReader {
   isComplete = true
   readonly #root: string
   #bytesLeft: number = projectLimits.totalBytes
-  /** Files, folders and links, however often one leads there. */
+  /** Files, folders and links, counted for every path that leads there. */
   #entriesLeft: number = projectLimits.entries
 
   constructor(root: string) {
@@ -92,7 +92,7 @@ class ProjectReader {
     return this.#visit(path, [])
   }
 
-  /** `above` are the folders that led here, where they really are. */
+  /** `above` are the real paths of the folders that led here. */
   async #visit(path: string, above: readonly string[]): Promise<ProjectFile[]> {
     if (this.#entriesLeft <= 0) return []
     const real = await this.#follow(path)
@@ -101,15 +101,15 @@ class ProjectReader {
     if (this.#entriesLeft === 0) return this.#giveUp(path, `There are more than ${projectLimits.entries} files.`)
     const stats = await lstat(real).catch(() => undefined)
     if (!stats?.isDirectory()) return this.#readFile(path, real)
-    if (above.includes(real)) return this.#leaveOut(path, 'It is a link that leads in circles.')
-    if (above.length >= projectLimits.depth) return this.#giveUp(path, 'It lies too deep.')
+    if (above.includes(real)) return this.#leaveOut(path, 'It is a cyclic link.')
+    if (above.length >= projectLimits.depth) return this.#giveUp(path, 'It is nested too deeply.')
     const files: ProjectFile[] = []
     const names = await readdir(real).catch((error: unknown) => {
       const { code = 'unknown error' } = error as NodeJS.ErrnoException
       this.#leaveOut(path, `It cannot be read (${code}).`)
       return []
     })
-    // Names that are not UTF-8 come out alike.
+    // Names that are not UTF-8 may become equal.
     for (const name of [...new Set(names)].sort()) {
       if (this.#entriesLeft <= 0) return files
       files.push(...(await this.#visit(join(path, name), [...above, real])))
@@ -117,7 +117,7 @@ class ProjectReader {
     return files
   }
 
-  /** Where a link leads, if that is in the repository. */
+  /** The target of a link, if it is in the repository. */
   async #follow(path: string): Promise<string | undefined> {
     const whole = join(this.#root, path)
     const stats = await lstat(whole).catch(() => undefined)
@@ -128,7 +128,7 @@ class ProjectReader {
       this.#leaveOut(path, 'It is a link that leaves the repository.')
     } catch (error) {
       const isCircle = (error as NodeJS.ErrnoException).code === 'ELOOP'
-      this.#leaveOut(path, `It is a link that leads ${isCircle ? 'in circles' : 'nowhere'}.`)
+      this.#leaveOut(path, `It is a ${isCircle ? 'cyclic' : 'dangling'} link.`)
     }
     return undefined
   }

@@ -35,7 +35,7 @@ const pieces = [
   '|',
 ]
 
-test(`whatever is changed in a file of settings, it is read or reported, and JSON is what the standard says (seed ${seed})`, () => {
+test(`a settings file with any change is read or reported, and JSON follows the standard (seed ${seed})`, () => {
   const random = randomFrom(seed)
   const below = (limit: number): number => Math.floor(random() * limit)
   for (let count = 0; count < 400; count++) {
@@ -56,7 +56,7 @@ test(`whatever is changed in a file of settings, it is read or reported, and JSO
   }
 })
 
-test(`settings that were checked are right, whatever stood there (seed ${seed})`, () => {
+test(`checked settings are valid, whatever the input (seed ${seed})`, () => {
   const random = randomFrom(seed)
   const names = [
     'model',

@@ -22,7 +22,7 @@ const hookMoments = {
 export type HookEvent = keyof typeof hookMoments
 
 const hook = z.strictObject({
-  /** The names of tools it is for, with `*` at the end for all that begin so; absent for all. */
+  /** The names of its tools, with `*` at the end for a prefix; absent for all. */
   matcher: z.string().min(1).exactOptional(),
   command: z.string().min(1),
   timeoutMs: timeoutMs.exactOptional(),
@@ -47,7 +47,10 @@ function hooksFor(event: HookEvent) {
   return z.array(hook).describe(words).exactOptional()
 }
 
-/** Written as most people know it: `command` makes it a program, `url` an address, and a list of names is what `env` passes on. */
+/**
+ * In the common notation: `command` makes it a program, `url` a remote server, and a list of names is what `env` passes
+ * on.
+ */
 const writtenServer = z.preprocess((written) => {
   if (typeof written !== 'object' || written === null || Array.isArray(written)) return written
   const type = 'command' in written ? 'stdio' : 'url' in written ? 'http' : undefined
@@ -77,39 +80,43 @@ const runAndSessionLimits = z.strictObject({
 })
 
 const compaction = z.strictObject({
-  isEnabled: z.boolean().describe('False: the context is compacted only by hand.').exactOptional(),
+  isEnabled: z.boolean().describe('False: the context is compacted only on request.').exactOptional(),
   reserveTokens: z
     .int()
     .nonnegative()
-    .describe("What is left free of the model's window; compaction begins where it would be used up.")
+    .describe('Tokens of the context window to keep free; compaction starts before they are used.')
     .exactOptional(),
-  keepTokens: z.int().nonnegative().describe('About how much stays word for word.').exactOptional(),
+  keepTokens: z
+    .int()
+    .nonnegative()
+    .describe('About how many tokens of the conversation stay verbatim.')
+    .exactOptional(),
 })
 
 const retry = z.strictObject({
-  maxRetries: z.int().min(0).max(20).describe('How often a failed request is tried again.').exactOptional(),
-  baseMs: milliseconds.max(600_000).describe('The first wait; each further one is twice as long.').exactOptional(),
-  capMs: milliseconds.max(3_600_000).describe('The longest wait between two tries.').exactOptional(),
+  maxRetries: z.int().min(0).max(20).describe('How often a failed request is retried.').exactOptional(),
+  baseMs: milliseconds.max(600_000).describe('The first delay before a retry; it doubles each time.').exactOptional(),
+  capMs: milliseconds.max(3_600_000).describe('The longest delay between two retries.').exactOptional(),
   longestRetryAfterMs: milliseconds
     .max(86_400_000)
-    .describe('A provider that asks for more patience than this is not waited for.')
+    .describe('The longest wait that a provider may ask for; beyond it the run fails.')
     .exactOptional(),
-  jitter: z.number().min(0).max(1).describe('Lengthens a wait by up to this part of it.').exactOptional(),
+  jitter: z.number().min(0).max(1).describe('Lengthens a delay by up to this fraction.').exactOptional(),
 })
 
-/** Spelt as the specification of sessions has it. */
+/** Spelled as in the specification of sessions. */
 const conversations = z.strictObject({
   queue: z
     .strictObject({
       enabled: z
         .boolean()
-        .describe('False: a waiting message goes out only when a person releases it, or prompts after it came.')
+        .describe('False: a queued message is delivered only when a person releases it, or sends a later prompt.')
         .exactOptional(),
       delay_seconds: z
         .number()
         .nonnegative()
         .max(600)
-        .describe('How long a waiting message is announced before it goes out.')
+        .describe('How long a queued message is announced before it is delivered.')
         .exactOptional(),
     })
     .exactOptional(),
@@ -118,21 +125,18 @@ const conversations = z.strictObject({
 const steerPolicy = z.enum(['skip-remaining', 'after-batch', 'interrupt'])
 const reasoningPolicy = z.enum(['auto', 'turn', 'never'])
 
-/** How the chat in the terminal looks and is used. */
+/** The appearance and keys of the chat in the terminal. */
 const terminal = z.strictObject({
-  theme: z
-    .enum(['dark', 'light', 'high-contrast'])
-    .describe('The colours of the chat in the terminal.')
-    .exactOptional(),
-  vim: z.boolean().describe('Whether what is typed is edited with the keys of vi.').exactOptional(),
-  screenReader: z.boolean().describe('Whether lines are only added and nothing is drawn again.').exactOptional(),
+  theme: z.enum(['dark', 'light', 'high-contrast']).describe('The colors of the chat in the terminal.').exactOptional(),
+  vim: z.boolean().describe('Whether the input uses vi keys.').exactOptional(),
+  screenReader: z.boolean().describe('Whether output is only appended and never redrawn.').exactOptional(),
   altScreen: z
     .boolean()
-    .describe('Whether the chat has a screen of its own. False: it stays in the scrollback of the terminal.')
+    .describe('Whether the chat uses its own full screen. False: it stays in the scrollback of the terminal.')
     .exactOptional(),
 })
 
-/** A rule as people write it: `command npm run *`, or an object where the words have blanks in them. */
+/** A rule as people write it: `command npm run *`, or an object if the words have blanks. */
 const writtenRule = z.union([
   z.string(),
   z.strictObject({ type: z.string(), match: z.union([z.string(), z.array(z.string())]) }),
@@ -141,13 +145,17 @@ const writtenRule = z.union([
 const permissions = z.strictObject({
   mode: z
     .enum(permissionModes)
-    .describe('How much happens without asking. A project can narrow it, never widen it.')
+    .describe('How much is allowed without a permission request. A project can narrow it, never widen it.')
     .exactOptional(),
   allow: rulesThat('allow')
-    .describe('What passes without asking. Of a project only once it is trusted. Lists of all layers are joined.')
+    .describe(
+      'What is allowed without a permission request. Rules of a project apply only if it is trusted. Lists of all layers are joined.',
+    )
     .exactOptional(),
-  ask: rulesThat('ask').describe('What is always asked. Lists of all layers are joined.').exactOptional(),
-  deny: rulesThat('deny').describe('What never happens. Lists of all layers are joined.').exactOptional(),
+  ask: rulesThat('ask')
+    .describe('What always requires a permission request. Lists of all layers are joined.')
+    .exactOptional(),
+  deny: rulesThat('deny').describe('What is always denied. Lists of all layers are joined.').exactOptional(),
 })
 
 function rulesThat(effect: Effect) {
@@ -155,7 +163,7 @@ function rulesThat(effect: Effect) {
     writtenRule.transform((written, context) => {
       const parsed = ruleSchema.safeParse({ effect, ...(typeof written === 'string' ? fromText(written) : written) })
       if (parsed.success) return parsed.data
-      context.addIssue({ code: 'custom', message: `This is no rule. ${ruleForms}` })
+      context.addIssue({ code: 'custom', message: `This is not a rule. ${ruleForms}` })
       return z.NEVER
     }),
   )
@@ -183,7 +191,7 @@ const tokenPrices = z.strictObject({
 })
 
 const addedModel = z.strictObject({
-  /** Ids stand in references and are shown: no blanks, and nothing that moves a cursor. */
+  /** Ids are part of references and are displayed: no blanks, and no control characters. */
   id: z.string().regex(/^[\w@~./][\w.:@/+~=-]{0,199}$/),
   name: z.string().min(1).max(200).exactOptional(),
   contextTokens: tokens.exactOptional(),
@@ -197,14 +205,14 @@ const addedModel = z.strictObject({
 
 const providerId = z
   .string()
-  .regex(/^[A-Za-z0-9][\w-]{0,63}$/, 'The id of a provider is made of letters, digits, - and _ (at most 64).')
+  .regex(/^[A-Za-z0-9][\w-]{0,63}$/, 'The id of a provider must have at most 64 letters, digits, - and _.')
 
-/** A provider of the user's own, or what the user changes in one of the catalogue. */
+/** A user-defined provider, or changes to one of the catalogue. */
 const providers = z.record(
   providerId,
   z.strictObject({
     name: z.string().min(1).max(200).exactOptional(),
-    /** Whose wire format it speaks. */
+    /** Its wire format. */
     api: z.enum(['openai-compatible', 'openai', 'anthropic', 'google']).exactOptional(),
     baseUrl: z.url({ protocol: /^https?$/ }).exactOptional(),
     keyVariable: z
@@ -216,73 +224,73 @@ const providers = z.record(
   }),
 )
 
-/** Everything that can be set, as it stands in a file. Each layer may leave out whatever it likes. */
+/** All settings, as in a file. Each layer may omit any of them. */
 export const settingsSchema = z.strictObject({
-  model: modelName.describe('The model a new session begins with, as provider/id.').exactOptional(),
+  model: modelName.describe('The model of a new session, as provider/id.').exactOptional(),
   thinkingLevel: thinkingLevel
-    .describe('How much the model thinks before it answers. Left to the model where it is not set.')
+    .describe('How much the model thinks before it answers. By default the model decides.')
     .exactOptional(),
-  fallbackModel: modelName.describe('Taken over when the model is overloaded or out of quota.').exactOptional(),
-  smallModel: modelName.describe('For small things such as titles.').exactOptional(),
-  modelCycle: z.array(modelName).describe('The models that are cycled through.').exactOptional(),
-  maxOutputTokens: z.int().positive().describe('The longest answer that is asked for.').exactOptional(),
+  fallbackModel: modelName.describe('Used when the model is overloaded or its quota is exhausted.').exactOptional(),
+  smallModel: modelName.describe('For small tasks such as titles.').exactOptional(),
+  modelCycle: z.array(modelName).describe('The models to cycle through.').exactOptional(),
+  maxOutputTokens: z.int().positive().describe('The maximum length of an answer.').exactOptional(),
   temperature: z.number().min(0).max(2).describe('Passed on to the model.').exactOptional(),
   permissions: permissions.exactOptional(),
   limits: runAndSessionLimits.exactOptional(),
   compaction: compaction.exactOptional(),
   retry: retry.exactOptional(),
-  steerPolicy: steerPolicy.describe('What a message does that comes while tools run.').exactOptional(),
+  steerPolicy: steerPolicy.describe('What a message does that arrives while tools run.').exactOptional(),
   conversations: conversations.exactOptional(),
-  reasoning: reasoningPolicy.describe('Which thoughts of earlier turns are sent back to the model.').exactOptional(),
-  shellPrefix: z.string().min(1).describe('Put before every command of the user (`!command`).').exactOptional(),
+  reasoning: reasoningPolicy.describe('Which reasoning of earlier turns is sent back to the model.').exactOptional(),
+  shellPrefix: z.string().min(1).describe('Prepended to every command of the user (`!command`).').exactOptional(),
   hooks: hooks.exactOptional(),
   mcpServers: mcpServers
     .describe(
-      'MCP servers: command, args, env, cwd; or url, headers, oauth. A project may add some, never replace one.',
+      'MCP servers: command, args, env, cwd; or url, headers, oauth. A project may add servers, but not replace one.',
     )
     .exactOptional(),
   providers: providers
-    .describe('Providers of your own: api, baseUrl, keyVariable, headers, models. Never from a project.')
+    .describe('User-defined providers: api, baseUrl, keyVariable, headers, models. Never from a project.')
     .exactOptional(),
   redaction: z
     .strictObject({
       allow: z
         .array(z.string().min(1))
-        .describe('Names of values that are not taken out of what is logged. Never from a project.')
+        .describe('Names of values that are not redacted. Never from a project.')
         .exactOptional(),
     })
     .exactOptional(),
   systemPrompt: z
     .strictObject({
-      append: z.string().describe('Added to the system prompt. Those of all layers are joined.').exactOptional(),
+      append: z.string().describe('Appended to the system prompt. Texts of all layers are joined.').exactOptional(),
     })
     .exactOptional(),
   extensions: z
     .array(z.string().min(1))
-    .describe('Extensions to load. Lists of all layers are joined; paths begin at the file that names them.')
+    .describe('Extensions to load. Lists of all layers are joined; paths are relative to the settings file.')
     .exactOptional(),
   skillFolders: z
     .array(z.string().min(1))
-    .describe('Further folders with skills. Lists of all layers are joined.')
+    .describe('Additional folders with skills. Lists of all layers are joined.')
     .exactOptional(),
   promptFolders: z
     .array(z.string().min(1))
-    .describe('Further folders with prompt templates. Lists of all layers are joined.')
+    .describe('Additional folders with prompt templates. Lists of all layers are joined.')
     .exactOptional(),
   web: z
     .strictObject({
       allowPrivateAddresses: z
         .boolean()
-        .describe('Whether pages of this machine and its network may be fetched. A project cannot switch it on.')
+        .describe('Whether the agent may fetch pages of this machine and its network. A project cannot enable it.')
         .exactOptional(),
     })
     .exactOptional(),
   terminal: terminal.exactOptional(),
 })
 
-/** What one layer says. */
+/** The settings of one layer. */
 export type SettingsInput = z.input<typeof settingsSchema>
-/** The same, checked. */
+/** The same, validated. */
 export type CheckedSettings = z.output<typeof settingsSchema>
 
 /** For editors and for the reference. */

@@ -4,7 +4,7 @@ import { readSettingsText } from './settings-text.ts'
 const read = (text: string, format: 'json' | 'yaml' = 'yaml') =>
   readSettingsText(new TextEncoder().encode(text), format)
 
-describe('JSON that is none is reported with line and column', () => {
+describe('malformed JSON is reported with line and column', () => {
   test.each([
     ['{"a":}', 1, 6, "Unexpected token '}'"],
     ['{"a":1,}', 1, 8, 'Expected double-quoted property name'],
@@ -18,15 +18,15 @@ describe('JSON that is none is reported with line and column', () => {
   })
 })
 
-describe('YAML that cannot be used is reported with line and column', () => {
+describe('unusable YAML is reported with line and column', () => {
   test.each([
-    ['a: &x 1\nb: *x', 2, 4, 'It uses a reference (*name), which settings cannot.'],
-    ['a: 1\na: 2', 2, 1, 'This name stands there twice.'],
-    ['a: 1\n---\nb: 2', 2, 1, 'It holds more than one document.'],
+    ['a: &x 1\nb: *x', 2, 4, 'It uses an alias (*name), which is not supported.'],
+    ['a: 1\na: 2', 2, 1, 'This name occurs twice.'],
+    ['a: 1\n---\nb: 2', 2, 1, 'It contains more than one document.'],
     ['a: !!js/function x', 1, 4, 'Unresolved tag: tag:yaml.org,2002:js/function.'],
     ['a: 1\n? [1]\n: 2', 2, 3, 'A name is not a text.'],
     ['a:\n  __proto__: 1', 2, 3, 'A name cannot be __proto__.'],
-    ['a: "\0"', 1, 5, 'It holds a NUL byte.'],
+    ['a: "\0"', 1, 5, 'It contains a NUL byte.'],
     ['x: 1\n- '.concat('- '.repeat(100)), 2, 1, 'It is nested too deeply.'],
     ['{'.repeat(100), 1, 65, 'It is nested too deeply.'],
     ['a:\n\t- 1', 2, 1, 'Tabs are not allowed as indentation.'],
@@ -35,18 +35,18 @@ describe('YAML that cannot be used is reported with line and column', () => {
   })
 })
 
-test('a file that is too large or no UTF-8 is not parsed', () => {
+test('a file that is too large or not UTF-8 is not parsed', () => {
   expect(read('#'.repeat(70_000))).toEqual({ type: 'malformed', message: 'It is larger than 64 KiB.' })
   expect(readSettingsText(Uint8Array.of(0xff), 'json')).toEqual({ type: 'malformed', message: 'It is not UTF-8 text.' })
 })
 
-test('a byte order mark is no part of the text, and an empty file says nothing', () => {
+test('a byte order mark is ignored, and an empty file sets nothing', () => {
   expect(read('\uFEFF{"a":1}', 'json')).toMatchObject({ written: { value: { a: 1 } } })
   expect(read('', 'json')).toMatchObject({ written: { value: {} } })
   expect(read('# nothing yet\n')).toMatchObject({ written: { value: {} } })
 })
 
-test('every value is known by its line', () => {
+test('the line of every value is known', () => {
   const result = read('{\n\t"a": 1,\n\t"b": {\n\t\t"c": [\n\t\t\t2]}}', 'json')
   if (result.type !== 'read') throw new Error(result.message)
   const { value, lineOf } = result.written

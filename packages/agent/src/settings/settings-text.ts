@@ -11,10 +11,10 @@ import {
 } from 'yaml'
 import { visibleName } from '../util/visible-text.ts'
 
-/** A file of settings as data. Nothing in it is known to be right. */
+/** A settings file as data, not validated. */
 interface WrittenSettings {
   value: unknown
-  /** The line in which this value stands, counted from one. */
+  /** The line of this value, counted from one. */
   lineOf: (path: readonly PropertyKey[]) => number | undefined
 }
 
@@ -24,12 +24,12 @@ export type ReadSettings =
 
 type Malformed = ReadSettings & { type: 'malformed' }
 
-/** Deeper than any setting; what is nested further is meant to harm. */
+/** Deeper than any setting; deeper nesting is hostile. */
 const maxDepth = 16
-/** Text made for it keeps the parser busy for some 20 microseconds a byte. */
+/** Hostile text takes the parser about 20 microseconds per byte. */
 const maxBytes = 64 * 1024
 
-/** JSON as the standard has it, YAML without references: one line of them can stand for more than a memory holds. */
+/** Standard JSON, or YAML without aliases: one line of them can expand to more than the memory. */
 export function readSettingsText(bytes: Uint8Array, format: 'json' | 'yaml'): ReadSettings {
   if (bytes.length > maxBytes) return { type: 'malformed', message: `It is larger than ${maxBytes / 1024} KiB.` }
   const text = decode(bytes)
@@ -47,10 +47,10 @@ function decode(bytes: Uint8Array): string | Malformed {
     return { type: 'malformed', message: 'It is not UTF-8 text.' }
   }
   const place = text.indexOf('\0')
-  return place < 0 ? text : { type: 'malformed', message: 'It holds a NUL byte.', ...positionOf(text, place) }
+  return place < 0 ? text : { type: 'malformed', message: 'It contains a NUL byte.', ...positionOf(text, place) }
 }
 
-/** The parser calls itself for each bracket and each dash, so these are counted first. */
+/** The parser recurses for each bracket and each dash, so these are counted first. */
 function deepNesting(text: string): Malformed | undefined {
   const message = 'It is nested too deeply.'
   const dashes = text.search(/^ *(?:[-?] +){64}/m)
@@ -66,7 +66,7 @@ function deepNesting(text: string): Malformed | undefined {
 function jsonFault(text: string): Malformed | undefined {
   const message = jsonError(text)
   if (message === undefined || text.trim() === '') return undefined
-  // The position is not in every message: it is where the shortest beginning ends that no further text could make right.
+  // Not every message has the position: it is the end of the shortest prefix that cannot be completed to valid JSON.
   let good = 0
   let bad = text.length + 1
   while (bad - good > 1) {
@@ -97,7 +97,7 @@ function jsonError(text: string): string | undefined {
 function readDocument(text: string): ReadSettings {
   const lines = new LineCounter()
   const document = parseDocument(text, parserOptions(lines))
-  // A warning is about a type that YAML does not have of itself.
+  // A warning is about a type that is not built into YAML.
   const [fault] = [...document.errors, ...document.warnings]
   if (fault) return { type: 'malformed', message: faultText(fault.message), ...lineAndColumn(lines, fault.pos[0]) }
   const placed = new Map<string, number>()
@@ -113,14 +113,14 @@ function readDocument(text: string): ReadSettings {
   }
 }
 
-/** Whether names are unique is checked here, since the parser compares each with each. */
+/** Duplicate names are checked here, since the parser compares each with each. */
 function parserOptions(lineCounter: LineCounter): ParseOptions & DocumentOptions {
   return { lineCounter, prettyErrors: false, logLevel: 'error', uniqueKeys: false }
 }
 
 function faultText(message: string): string {
   if (message.startsWith('Maximum call stack')) return 'It is nested too deeply.'
-  if (message.startsWith('Source contains multiple')) return 'It holds more than one document.'
+  if (message.startsWith('Source contains multiple')) return 'It contains more than one document.'
   return `${visibleName(message.slice(0, 200)).replace(/\.$/, '')}.`
 }
 
@@ -139,7 +139,7 @@ function plainValue(node: unknown, path: readonly PropertyKey[], place: Place): 
   if (node === null) return null
   const here = node as Node
   if (path.length > maxDepth) throw new Unusable('It is nested too deeply.', here)
-  if (isAlias(node)) throw new Unusable('It uses a reference (*name), which settings cannot.', here)
+  if (isAlias(node)) throw new Unusable('It uses an alias (*name), which is not supported.', here)
   if (isScalar(node)) {
     place(path, here)
     return node.value
@@ -148,12 +148,12 @@ function plainValue(node: unknown, path: readonly PropertyKey[], place: Place): 
     place(path, here)
     return node.items.map((item, index) => plainValue(item, [...path, index], place))
   }
-  if (!isMap(node)) throw new Unusable('It holds something that is no setting.', here)
+  if (!isMap(node)) throw new Unusable('It contains something that is not a setting.', here)
   const value: Record<string, unknown> = {}
   for (const pair of node.items) {
     const key = isScalar(pair.key) ? pair.key.value : undefined
     if (typeof key !== 'string') throw new Unusable('A name is not a text.', pair.key as Node | null)
-    if (Object.hasOwn(value, key)) throw new Unusable('This name stands there twice.', pair.key as Node)
+    if (Object.hasOwn(value, key)) throw new Unusable('This name occurs twice.', pair.key as Node)
     if (key === '__proto__') throw new Unusable('A name cannot be __proto__.', pair.key as Node)
     value[key] = plainValue(pair.value, [...path, key], place)
     place([...path, key], pair.key as Node)

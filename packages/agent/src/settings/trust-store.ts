@@ -11,29 +11,29 @@ const grantSchema = z.object({
   root: z.string(),
   /** Milliseconds since 1970. */
   grantedAt: z.number(),
-  /** Hashes of the content, by path, by path and by name. */
+  /** Hashes of the content: files by path, programs by path, commands by name. */
   files: hashes,
   programs: hashes,
-  /** What extensions import; absent in grants of earlier versions, which covered no imports. */
+  /** Modules that extensions import; absent in grants of earlier versions, which covered no imports. */
   modules: hashes.default({}),
   commands: hashes,
 })
 
-/** What the user has said yes to. */
+/** A grant of the user. */
 export type Grant = z.output<typeof grantSchema>
 
 const maxGrantBytes = 4 * 1024 * 1024
 
-/** The user's grants, a file for each project: two processes never overwrite what the other one wrote. */
+/** The grants of the user, one file for each project: two processes never overwrite each other's. */
 export class TrustStore {
   readonly #folder: string
 
-  /** In the user's own folder (see `configFolder`). */
+  /** In the folder of the user (see `configFolder`). */
   constructor(configFolder: string) {
     this.#folder = join(configFolder, 'trust')
   }
 
-  /** Undefined also where others could have written it, or it cannot be read: then the user is asked anew. */
+  /** Also undefined if other users could have written it, or it cannot be read: then the user is asked again. */
   async read(root: string): Promise<Grant | undefined> {
     const result = await readBounded(this.#fileFor(root), maxGrantBytes)
     if (result.type !== 'read') return undefined
@@ -43,7 +43,7 @@ export class TrustStore {
       const grant = grantSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))
       return grant.root === root ? grant : undefined
     } catch {
-      return undefined // damaged: as if there were none
+      return undefined // damaged: treated as missing
     }
   }
 

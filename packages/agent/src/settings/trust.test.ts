@@ -31,16 +31,16 @@ async function makeScene(files: Record<string, string>): Promise<Scene> {
 const settings = '.tapetree/settings.json'
 const withServer = (...args: string[]): string => JSON.stringify({ mcpServers: { docs: { command: 'npx', args } } })
 
-test('a repository without configuration has nothing to trust, also with instructions', async () => {
+test('a repository without configuration has nothing to trust, even with instructions', async () => {
   await using scene = await makeScene({ 'AGENTS.md': 'words', 'package.json': '{}' })
   expect((await scene.state()).state).toBe('nothing-to-trust')
 })
 
-test('a repository is untrusted until the user says otherwise, and again when they take it back', async () => {
+test('a repository is untrusted until the user trusts it, and again after they revoke it', async () => {
   await using scene = await makeScene({ [settings]: '{}' })
   expect(await scene.state()).toMatchObject({
     state: 'untrusted',
-    reason: `${scene.folder.at('repository')} has not been trusted.`,
+    reason: `${scene.folder.at('repository')} is not trusted.`,
   })
   await grantTrust(await scene.inspect(), scene.store)
   expect((await scene.state()).state).toBe('trusted')
@@ -48,7 +48,7 @@ test('a repository is untrusted until the user says otherwise, and again when th
   expect((await scene.state()).state).toBe('untrusted')
 })
 
-test('one byte that differs is a change, and it is said what was added, removed and changed', async () => {
+test('one different byte is a change, and the result lists what was added, removed and changed', async () => {
   await using scene = await makeScene({
     [settings]: withServer('a'),
     '.agents/skills/a/SKILL.md': 'a',
@@ -69,7 +69,7 @@ test('one byte that differs is a change, and it is said what was added, removed 
   })
 })
 
-test('trust is bound to the programs of the repository that its commands name', async () => {
+test('trust covers the programs of the repository that its commands name', async () => {
   await using scene = await makeScene({
     [settings]: JSON.stringify({
       mcpServers: { docs: { command: 'node', args: ['tools/serve.js'] } },
@@ -88,7 +88,7 @@ test('trust is bound to the programs of the repository that its commands name', 
   })
 })
 
-test('a folder further down is trusted by itself, and the rest stays trusted', async () => {
+test('a subfolder is trusted separately, and the rest stays trusted', async () => {
   await using scene = await makeScene({ [settings]: '{}', 'x/.agents/skills/a/SKILL.md': 'a', 'y/z': '' })
   await grantTrust(await scene.inspect(), scene.store)
   expect((await scene.state('y')).state).toBe('trusted')
@@ -99,7 +99,7 @@ test('a folder further down is trusted by itself, and the rest stays trusted', a
   expect((await scene.state('x')).state).toBe('trusted')
 })
 
-test('what is trusted is what was inspected, whatever it has become meanwhile', async () => {
+test('the inspected version is trusted, whatever has changed meanwhile', async () => {
   await using scene = await makeScene({ [settings]: withServer('shown') })
   const shown = await scene.inspect()
   await scene.folder.write(`repository/${settings}`, withServer('swapped'))
@@ -115,22 +115,22 @@ test('a copy of a trusted repository elsewhere is not trusted', async () => {
   expect((await trustOf(copy, scene.store)).state).toBe('untrusted')
 })
 
-test('what cannot be looked through cannot be trusted', async () => {
+test('a repository beyond the limits cannot be trusted', async () => {
   await using scene = await makeScene({ [settings]: '{}', [`.agents/${'d/'.repeat(20)}x`]: '' })
   const project = await scene.inspect()
   await expect(grantTrust(project, scene.store)).rejects.toMatchObject({ code: 'cannot-trust' })
   expect((await settleTrust(project, scene.store, () => Promise.resolve(true))).state).toBe('untrusted')
-  expect(project.summary.at(-1)).toBe('There is more than can be looked through, so it cannot be trusted.')
+  expect(project.summary.at(-1)).toBe('It has too many files to inspect, so it cannot be trusted.')
 })
 
 describe('the user is asked if possible', () => {
-  test('without a user to ask nothing becomes trusted', async () => {
+  test('without a user nothing becomes trusted', async () => {
     await using scene = await makeScene({ [settings]: '{}' })
     expect((await settleTrust(await scene.inspect(), scene.store)).state).toBe('untrusted')
     expect((await scene.state()).state).toBe('untrusted')
   })
 
-  test('a yes holds from then on and is not asked for again', async () => {
+  test('a grant holds from then on and is not requested again', async () => {
     await using scene = await makeScene({ [settings]: '{}' })
     const asked: string[] = []
     const yes = ({ state }: ProjectTrust): Promise<boolean> => Promise.resolve(asked.push(state) > 0)
@@ -170,7 +170,7 @@ describe('grants are in files that only the user may write', () => {
       async (path) =>
         writeFile(path, JSON.stringify({ version: 1, root: '/', grantedAt: 0, files: {}, programs: {}, commands: {} })),
     ],
-  ])('a grant %s does not count', async (_, spoil) => {
+  ])('a grant %s is ignored', async (_, spoil) => {
     await using scene = await makeScene({ [settings]: '{}' })
     await grantTrust(await scene.inspect(), scene.store)
     const [name = ''] = await readdir(scene.folder.at('config/trust'))
@@ -218,7 +218,7 @@ test('the summary shows every word of a command, and nothing in it can hide', as
   ])
 })
 
-test('the hash depends on paths and contents and on nothing else', async () => {
+test('the hash depends only on paths and contents', async () => {
   await using scene = await makeScene({ [settings]: '{}', '.agents/a': '1' })
   const { hash } = await scene.inspect()
   await scene.folder.write('repository/README.md', 'changed')

@@ -4,13 +4,13 @@ import type { Grant, TrustStore } from './trust-store.ts'
 import { visibleName } from '../util/visible-text.ts'
 
 /**
- * Whether what a repository says counts. Only what was read for the state `trusted` may be used, and only as it was read: the bytes
- * are in the project, so that they cannot change in between.
+ * Whether the configuration of a repository applies. Only the content that was read for the state `trusted` may be
+ * used: its bytes are in the project, so that they cannot change in between.
  */
 export type ProjectTrust =
   | { state: 'trusted'; project: Project }
   | { state: 'untrusted'; project: Project; reason: string }
-  /** The user has trusted it, but it was not this. */
+  /** The user has trusted another version. */
   | { state: 'changed'; project: Project; changes: TrustChange[] }
   | { state: 'nothing-to-trust'; project: Project }
 
@@ -27,7 +27,7 @@ export async function trustOf(project: Project, store: TrustStore): Promise<Proj
   const grant = await store.read(root)
   if (!grant) {
     if (files.length === 0) return { state: 'nothing-to-trust', project }
-    return { state: 'untrusted', project, reason: `${visibleName(root)} has not been trusted.` }
+    return { state: 'untrusted', project, reason: `${visibleName(root)} is not trusted.` }
   }
   const changes = changesSince(grant, project)
   if (changes.length > 0) return { state: 'changed', project, changes }
@@ -35,8 +35,8 @@ export async function trustOf(project: Project, store: TrustStore): Promise<Proj
 }
 
 /**
- * The same, and whoever can be asked is asked. Without somebody to ask (no terminal), nothing becomes trusted: only what the user has
- * trusted before, and what is still the same, byte for byte.
+ * Like `trustOf`, but asks the user if possible. Without a user (no terminal), nothing becomes trusted: only what the
+ * user has trusted before and what is still the same, byte for byte.
  */
 export async function settleTrust(
   project: Project,
@@ -50,7 +50,7 @@ export async function settleTrust(
   return { state: 'trusted', project }
 }
 
-/** Says yes to a project as it was inspected, whatever it has become meanwhile. */
+/** Trusts a project as it was inspected, whatever has changed meanwhile. */
 export async function grantTrust(project: Project, store: TrustStore, now: () => number = Date.now): Promise<void> {
   const { root, isComplete } = project
   if (!isComplete) throw new SettingsError('cannot-trust', tooMuch(root))
@@ -72,7 +72,7 @@ export async function revokeTrust(root: string, store: TrustStore): Promise<void
 }
 
 function tooMuch(root: string): string {
-  return `The configuration of ${visibleName(root)} is more than can be looked through, so it cannot be trusted.`
+  return `The configuration of ${visibleName(root)} has too many files to inspect, so it cannot be trusted.`
 }
 
 function changesSince(grant: Grant, project: Project): TrustChange[] {
@@ -98,7 +98,7 @@ function difference(what: TrustChange['what'], earlier: Hashes, later: Hashes): 
   })
 }
 
-/** What was granted for folders that are not on the way to this working folder. */
+/** The granted files of folders that are not above this working folder. */
 function outsideOf({ folders }: Project, files: Hashes): Hashes {
   const seen = new Set(folders)
   const folderOf = (path: string): string => /^(?:(.*?)\/)?\.(?:tapetree|agents)(?:\/|$)/.exec(path)?.[1] ?? ''

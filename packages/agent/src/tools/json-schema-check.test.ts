@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { jsonSchemaCheck } from './json-schema-check.ts'
 
-test('an issue says what is wrong and where', () => {
+test('an issue has a message and a path', () => {
   const check = jsonSchemaCheck({
     type: 'object',
     properties: {
@@ -18,13 +18,13 @@ test('an issue says what is wrong and where', () => {
     { message: 'Too few characters: at least 2', path: ['name'] },
     { message: 'Invalid input: expected "red" or "blue"', path: ['tags', 1] },
     { message: 'Equals an earlier item, and items must be unique', path: ['tags', 2] },
-    { message: 'Fits no alternative: Must be at least 1; or Invalid input: expected "any"', path: ['size'] },
+    { message: 'Matches no alternative: Must be at least 1; or Invalid input: expected "any"', path: ['size'] },
     { message: 'Missing key: "kind"', path: [] },
     { message: 'Unrecognized key: "color"', path: [] },
   ])
 })
 
-test('a recursive schema is followed as deep as the value goes', () => {
+test('a recursive schema is followed to the depth of the value', () => {
   const check = jsonSchemaCheck({
     $ref: '#/$defs/node',
     $defs: {
@@ -44,13 +44,13 @@ test('values are compared as JSON, whatever the order of their keys', () => {
   expect(check({ fixed: { a: [1, 1], b: 2 } })).toHaveLength(1)
 })
 
-test('a list of items is read as draft-07 means it', () => {
+test('a list of items has its meaning of draft-07', () => {
   const check = jsonSchemaCheck({ items: [{ type: 'string' }], additionalItems: { type: 'number' } })
   expect(check(['a', 1, 2])).toEqual([])
   expect(check([1, 'a'])).toMatchObject([{ path: [0] }, { path: [1] }])
 })
 
-test('names that every object inherits count only as keys of the value', () => {
+test('inherited names of objects count only as keys of the value', () => {
   const check = jsonSchemaCheck({ properties: { toString: { type: 'string' } }, required: ['constructor'] })
   expect(check({})).toEqual([{ message: 'Missing key: "constructor"', path: [] }])
   expect(check({ constructor: 1, toString: 2 })).toHaveLength(1)
@@ -63,14 +63,14 @@ test.each([
   [{ required: true }, '#/required must be a list.'],
   [{ minimum: 1, exclusiveMinimum: true }, '#/exclusiveMinimum must be a number.'],
   [{ allOf: [{ unevaluatedProperties: false }] }, '"unevaluatedProperties" at #/allOf/0 is not supported.'],
-  [{ $ref: '#/$defs/none' }, '#/$ref leads to #/$defs/none, which does not exist.'],
-  [{ $ref: 'https://example.com/a.json' }, '#/$ref must lead to a place in the same schema, such as "#/$defs/name".'],
+  [{ $ref: '#/$defs/none' }, '#/$ref refers to #/$defs/none, which does not exist.'],
+  [{ $ref: 'https://example.com/a.json' }, '#/$ref must refer to the same schema, such as "#/$defs/name".'],
   [{ pattern: '(' }, 'Invalid regular expression'],
-])('a schema that cannot be enforced is refused: %j', (schema, message) => {
+])('a schema that cannot be enforced is rejected: %j', (schema, message) => {
   expect(() => jsonSchemaCheck(schema)).toThrow(message)
 })
 
-test('random schemas accept and refuse the same values as another implementation', () => {
+test('random schemas accept and reject the same values as another implementation', () => {
   const name = fc.constantFrom('a', 'b', 'c')
   const size = fc.integer({ min: 0, max: 3 })
   const scalar = fc.constantFrom(null, true, false, '', 'a', 'ab', 'abc', '𝄞', 0, 1, 2, 3, 1.5, -1)
@@ -95,7 +95,7 @@ test('random schemas accept and refuse the same values as another implementation
         fc.record({ type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1, maxLength: 3 })) }, optional),
         fc.record({ enum: fc.array(scalar, { minLength: 1, maxLength: 3 }) }),
         fc.record({ const: scalar }),
-        // The other implementation calls [] and {} equal.
+        // The other implementation treats [] and {} as equal.
         fc.constant({ uniqueItems: true, items: { type: ['string', 'number', 'boolean', 'null'] } }),
         fc.constant({ $ref: '#/$defs/shared' }),
         fc.record(
@@ -144,7 +144,7 @@ test('random schemas accept and refuse the same values as another implementation
   })
   const root = fc.tuple(schema, schema).map(([given, shared]) => {
     const members = typeof given === 'boolean' ? { allOf: [given] } : given
-    // The shared schema may not refer to itself, or a check would not end.
+    // The shared schema must not refer to itself, or a check would not end.
     return { ...members, $defs: { shared: JSON.stringify(shared).includes('$ref') ? true : shared } }
   })
   let valid = 0

@@ -53,7 +53,7 @@ class Compiler {
 
   reference(pointer: unknown, at: string): Check {
     if (typeof pointer !== 'string' || !/^#(?:\/|$)/.test(pointer))
-      throw new TypeError(`${at} must lead to a place in the same schema, such as "#/$defs/name".`)
+      throw new TypeError(`${at} must refer to the same schema, such as "#/$defs/name".`)
     if (!this.#references.has(pointer)) {
       let resolved: Check | undefined
       this.#references.set(pointer, (value, path) => resolved?.(value, path) ?? [])
@@ -67,7 +67,7 @@ class Compiler {
     return steps.reduce<unknown>((place, step) => {
       const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
       if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name))
-        throw new TypeError(`${at} leads to ${pointer}, which does not exist.`)
+        throw new TypeError(`${at} refers to ${pointer}, which does not exist.`)
       return (place as Members)[name]
     }, this.#root)
   }
@@ -117,12 +117,12 @@ const keywords: Record<string, (keyword: Keyword) => Check> = {
       const failures = failuresOf(checks, value, path)
       const fitting = checks.length - failures.length
       if (fitting === 0) return noneFits(failures, path)
-      return fitting === 1 ? [] : [{ message: `Fits ${fitting} alternatives, and must fit exactly one`, path }]
+      return fitting === 1 ? [] : [{ message: `Matches ${fitting} alternatives, but must match exactly one`, path }]
     }
   },
   not: ({ argument, at, compiler }) => {
     const check = compiler.compile(argument, at)
-    return (value, path) => (check(value, path).length > 0 ? [] : [{ message: 'Fits a schema that is excluded', path }])
+    return (value, path) => (check(value, path).length > 0 ? [] : [{ message: 'Matches an excluded schema', path }])
   },
   if: ({ argument, schema, at, compiler }) => {
     const condition = compiler.compile(argument, at)
@@ -283,7 +283,7 @@ function failuresOf(checks: readonly Check[], value: unknown, path: Path): Issue
 
 function noneFits(failures: readonly Issue[][], path: Path): Issue[] {
   const reasons = failures.map((issues) => issues.map(({ message }) => message).join(', '))
-  return [{ message: `Fits no alternative: ${reasons.join('; or ')}`, path }]
+  return [{ message: `Matches no alternative: ${reasons.join('; or ')}`, path }]
 }
 
 function missingKeys(value: Members, names: readonly string[], path: Path): Issue[] {

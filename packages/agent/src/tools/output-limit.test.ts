@@ -5,13 +5,13 @@ import { countLines, limitOutput } from './output-limit.ts'
 
 const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}`).join('\n')
 
-test('short output stays as it is and is kept nowhere', async () => {
+test('short output is unchanged and not stored', async () => {
   const context = testContext({ cwd: '/' })
   expect(await limitOutput(lines(1000), context)).toBe(lines(1000))
   expect(context.blobs.size).toBe(0)
 })
 
-test('output of many lines loses its middle, and the whole of it is kept', async () => {
+test('output of many lines loses its middle, and all of it is stored', async () => {
   const context = testContext({ cwd: '/' })
   const limited = await limitOutput(lines(10), context, { maxLines: 4 })
   const [sha256] = [...context.blobs.keys()]
@@ -21,7 +21,7 @@ test('output of many lines loses its middle, and the whole of it is kept', async
   expect(Buffer.from(context.blobs.get(sha256!)!).toString()).toBe(lines(10))
 })
 
-test('output of long lines is cut between lines if possible', async () => {
+test('output with long lines is cut between lines if possible', async () => {
   const context = testContext({ cwd: '/' })
   const limited = await limitOutput(`${'a'.repeat(30)}\n${'b'.repeat(30)}\n${'c'.repeat(30)}\n`, context, {
     maxBytes: 70,
@@ -42,7 +42,7 @@ test('one endless line is cut between characters', async () => {
   expect(notice).toContain('1 lines, 282 bytes left out')
 })
 
-test('what is shown begins and ends as the output does, and stays within the limits', async () => {
+test('the shown output begins and ends like the output, within the limits', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.string({ unit: 'grapheme', maxLength: 30 }), { maxLength: 30 }),

@@ -12,7 +12,7 @@ interface ToolResultEvent {
   isError: boolean | undefined
 }
 
-/** What the model is told of one call, through a whole session. */
+/** The result of one call for the model, through a whole session. */
 async function resultOf(tool: Tool, input: Record<string, unknown>): Promise<ToolResultEvent> {
   const model = scriptedModel(script().toolCall('1', tool.name, input).step().text('done'))
   const agent = createAgent({ model, tools: [tool] })
@@ -23,7 +23,7 @@ async function resultOf(tool: Tool, input: Record<string, unknown>): Promise<Too
   return results[0] as ToolResultEvent
 }
 
-/** A schema as valibot makes one: it validates and transforms, and gives no JSON Schema by itself. */
+/** A schema like those of valibot: it validates and transforms, but has no JSON Schema. */
 function portSchema(): StandardSchema<{ port: string; depth: number }> {
   return {
     '~standard': {
@@ -63,14 +63,14 @@ describe('zod', () => {
     })
   })
 
-  test('invalid input is one result that says what is wrong and where', async () => {
+  test('invalid input gives one result with all problems and their paths', async () => {
     expect(await resultOf(tide, { port: 7, days: 2 })).toEqual({
       content: 'The input of tide is not valid. ✖ Invalid input: expected string, received number\n  → at port',
       isError: true,
     })
   })
 
-  test('the model is sent the JSON Schema of what it may give, not of what the tool gets', () => {
+  test('the model gets the JSON Schema of the input, not of the transformed output', () => {
     expect(tide.inputSchema).toMatchObject({
       type: 'object',
       properties: { port: { type: 'string' }, days: { type: 'number', default: 1 } },
@@ -80,7 +80,7 @@ describe('zod', () => {
     expect(tide.inputSchema).not.toHaveProperty('$schema')
   })
 
-  test('a version of zod that does not convert by itself is converted', () => {
+  test('a version of zod that does not convert itself is converted', () => {
     const schema = z.object({ port: z.string() })
     const { jsonSchema: _, ...older } = schema['~standard']
     Object.defineProperty(schema, '~standard', { value: older })
@@ -102,7 +102,7 @@ describe('a Standard Schema', () => {
     },
   })
 
-  test('valid input reaches the tool transformed, and so does what the gate judges', async () => {
+  test('valid input reaches the tool transformed, and so does the access for the gate', async () => {
     expect(await resultOf(tide, { port: ' Brest', depth: '3' })).toEqual({
       content: '{"port":"Brest","depth":3}',
       isError: undefined,
@@ -110,18 +110,18 @@ describe('a Standard Schema', () => {
     expect(tide.check({ port: ' Brest' }, place)).toMatchObject({ access: [{ name: 'tide of Brest' }] })
   })
 
-  test('invalid input is one result with the words of the schema', async () => {
+  test('invalid input gives one result with the messages of the schema', async () => {
     expect(await resultOf(tide, { depth: '3' })).toEqual({
       content: 'The input of tide is not valid. ✖ Expected a name\n  → at port',
       isError: true,
     })
   })
 
-  test('the model is sent the JSON Schema beside it', () => {
+  test('the model gets the separate JSON Schema', () => {
     expect(tide.inputSchema).toEqual(portJsonSchema)
   })
 
-  test('a schema that converts itself needs none beside it, and may be a function', () => {
+  test('a schema that converts itself needs no separate one, and may be a function', () => {
     const asked: unknown[] = []
     const standard = {
       ...portSchema()['~standard'],
@@ -138,21 +138,21 @@ describe('a Standard Schema', () => {
     expect(asked).toEqual([{ target: 'draft-2020-12' }])
   })
 
-  test('without a JSON Schema from anywhere the tool is not defined', () => {
+  test('without any JSON Schema the tool is not defined', () => {
     expect(() =>
       defineTool({ name: 'tide', description: '', schema: portSchema(), access: () => [], run: never }),
     ).toThrow(
-      'The schema of the tool tide is of hand-made, which gives no JSON Schema for it. Pass one as `inputSchema` beside `schema`.',
+      'The schema of the tool tide is of hand-made, which provides no JSON Schema. Pass one as `inputSchema` beside `schema`.',
     )
   })
 
-  test('a schema that cannot be converted needs a JSON Schema beside it', () => {
+  test('a schema that cannot be converted needs a separate JSON Schema', () => {
     const options = { name: 'tide', description: '', schema: z.object({ at: z.date() }), access: () => [], run: never }
     expect(() => defineTool(options)).toThrow(/The schema of the tool tide has no JSON Schema\. .*Pass one as/)
     expect(defineTool({ ...options, inputSchema: portJsonSchema }).inputSchema).toEqual(portJsonSchema)
   })
 
-  test('a schema that validates asynchronously is refused with the first call', async () => {
+  test('a schema that validates asynchronously is rejected at the first call', async () => {
     const schema = z.object({ port: z.string().refine(async () => true) })
     const tool = defineTool({ name: 'tide', description: '', schema, access: () => [], run: never })
     expect(() => tool.check({ port: 'Brest' }, place)).toThrow('validates asynchronously')
@@ -190,12 +190,12 @@ describe('JSON Schema', () => {
     },
   })
 
-  test('valid input reaches the tool as it was sent', async () => {
+  test('valid input reaches the tool unchanged', async () => {
     const input = { port: 'Brest', unit: 'm', other: true }
     expect(await resultOf(tide, input)).toEqual({ content: JSON.stringify(input), isError: undefined })
   })
 
-  test('invalid input is one result that says everything that is wrong', async () => {
+  test('invalid input gives one result with all problems', async () => {
     expect(await resultOf(tide, { port: '', days: 1.5, near: {} })).toEqual({
       content: [
         'The input of tide is not valid. ✖ Missing key: "unit"',
@@ -207,7 +207,7 @@ describe('JSON Schema', () => {
     })
   })
 
-  test('a schema whose types are not known as literals gives a record', () => {
+  test('a schema whose types are not literals gives a record', () => {
     const schema = JSON.parse(JSON.stringify(portJsonSchema)) as Record<string, unknown>
     const tool = defineTool({
       name: 'tide',
@@ -235,7 +235,7 @@ describe('JSON Schema', () => {
       { properties: { a: { $ref: '#/$defs/b' } } },
       'The input schema of the tool tide cannot be used: #/properties/a/$ref',
     ],
-  ])('a schema that cannot be used does not define a tool: %j', (schema, message) => {
+  ])('an unusable schema does not define a tool: %j', (schema, message) => {
     expect(() => defineTool({ name: 'tide', description: '', schema, access: () => [], run: never })).toThrow(message)
   })
 })

@@ -148,7 +148,7 @@ function toJsonSchema(name: string, schema: StandardSchema): JsonSchema {
   } catch (cause) {
     throw new TypeError(`The schema of the tool ${name} has no JSON Schema. ${messageOf(cause)} ${hint}`, { cause })
   }
-  throw new TypeError(`The schema of the tool ${name} is of ${vendor}, which gives no JSON Schema for it. ${hint}`)
+  throw new TypeError(`The schema of the tool ${name} is of ${vendor}, which provides no JSON Schema. ${hint}`)
 }
 
 function messageOf(cause: unknown): string {

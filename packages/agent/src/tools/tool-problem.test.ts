@@ -7,7 +7,7 @@ test('a problem is the result of the call', async () => {
   expect(await answerProblems(work)).toEqual({ content: 'There is no such thing.', isError: true })
 })
 
-test('an error of the file system is a sentence', async () => {
+test('an error of the file system becomes a sentence', async () => {
   const work = async () => ({ content: await readFile('/does/not/exist', 'utf8') })
   expect(await answerProblems(work)).toEqual({
     content: 'There is no such file or folder: /does/not/exist.',
@@ -15,7 +15,7 @@ test('an error of the file system is a sentence', async () => {
   })
 })
 
-test('a place that only the system knows is not shown', async () => {
+test('an internal path is not shown', async () => {
   const error = Object.assign(new Error('ENOSPC'), {
     code: 'ENOSPC',
     errno: -28,
@@ -25,6 +25,6 @@ test('a place that only the system knows is not shown', async () => {
   expect((await answerProblems(() => Promise.reject(error))).content).toBe('No space is left on the disk.')
 })
 
-test('whatever else goes wrong is not the result of the call', async () => {
+test('any other error is not the result of the call', async () => {
   await expect(answerProblems(() => Promise.reject(new TypeError('a bug')))).rejects.toThrow('a bug')
 })

@@ -19,7 +19,7 @@ const doubled = (source: AsyncIterable<number>): AsyncIterable<number> =>
     return result.done ? result : { done: false, value: 2 * result.value }
   })
 
-test('gives what it makes of the source, to each loop anew', async () => {
+test('yields the mapped results, to each loop anew', async () => {
   const { source, ended } = counting()
   const derived = doubled(source)
   const seen: number[] = []
@@ -29,13 +29,13 @@ test('gives what it makes of the source, to each loop anew', async () => {
   expect(ended()).toBe(2)
 })
 
-test('a loop that is left early ends the source', async () => {
+test('a loop that ends early ends the source', async () => {
   const { source, ended } = counting()
   for await (const _ of doubled(source)) break
   expect(ended()).toBe(1)
 })
 
-test('a source that cannot be ended is just left', async () => {
+test('a source without `return` is abandoned', async () => {
   const source: AsyncIterable<number> = {
     [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: false, value: 1 }) }),
   }

@@ -1,6 +1,7 @@
 /**
- * An iterable whose iterators get their results from `nextOf` instead of the source; leaving the loop early ends the source. Not a
- * generator: every piece of an answer comes through here, and a generator costs several turns of the microtask queue for each.
+ * An iterable whose iterators get their results from `nextOf` instead of the source; leaving the loop early ends the
+ * source. Not a generator: every part of an answer passes through here, and a generator costs several microtasks for
+ * each.
  */
 export function derivedIterable<T>(
   source: AsyncIterable<T>,

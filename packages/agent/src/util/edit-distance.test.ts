@@ -14,7 +14,7 @@ test.each([
   expect([editDistance(from, to), editDistance(to, from)]).toEqual([distance, distance])
 })
 
-/** As the distance is defined, without remembering anything. */
+/** The definition of the distance, without memoization. */
 function slowDistance(from: readonly string[], to: readonly string[]): number {
   if (from.length === 0 || to.length === 0) return from.length + to.length
   const [a, b] = [from.slice(1), to.slice(1)]
@@ -27,7 +27,7 @@ function slowDistance(from: readonly string[], to: readonly string[]): number {
   )
 }
 
-test('it is the least number of changes', () => {
+test('it is the smallest number of changes', () => {
   const word = fc.stringMatching(/^[abc]{0,5}$/)
   fc.assert(
     fc.property(word, word, (from, to) => {
@@ -49,7 +49,7 @@ test.each([
   expect(similarityTo(left)(right)).toBe(expected)
 })
 
-test('is the same both ways, and 1 for the same', () => {
+test('is symmetric, and 1 for equal texts', () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (left, right) => {
       expect(similarityTo(left)(right)).toBe(similarityTo(right)(left))

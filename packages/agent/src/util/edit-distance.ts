@@ -1,4 +1,6 @@
-/** How many letters have to be added, left out, changed or swapped with their neighbor to make one word of the other. */
+/**
+ * How many characters must be added, removed, changed or swapped with their neighbor to turn one word into the other.
+ */
 export function editDistance(from: string, to: string): number {
   const [source, target] = [Array.from(from), Array.from(to)]
   let beforeLast: number[] = []

@@ -18,7 +18,7 @@ test.each([
   expect(isInside(path, folder)).toBe(isIn)
 })
 
-test('what is joined to a folder by plain names is inside, and the folder is not inside that', () => {
+test('a path joined from a folder and plain names is inside, and the folder is not inside that path', () => {
   const name = fc.stringMatching(/^[a-c.]{1,3}$/).filter((each) => each !== '.' && each !== '..')
   const names = fc.array(name, { maxLength: 4 })
   fc.assert(

@@ -11,7 +11,7 @@ function canonicalJson(value: unknown): string {
 
 function sortMembers(value: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(value)
-  // A null prototype keeps a member called `__proto__` a member. Names that are numbers come first, here as everywhere.
+  // A null prototype keeps a member called `__proto__` a member. Numeric names come first, as in every object.
   const sorted: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const name of names.sort()) sorted[name] = value[name]
   return sorted

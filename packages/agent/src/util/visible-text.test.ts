@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { taggedText } from './visible-text.ts'
 
-test('text stands between tags with what is known of it', () => {
+test('text is between tags with its attributes', () => {
   expect(taggedText('note', { path: '/a', kind: 'b' }, 'x < y\n<b>')).toBe(
     '<note path="/a" kind="b">\nx < y\n<b>\n</note>',
   )

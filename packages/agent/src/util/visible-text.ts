@@ -1,6 +1,6 @@
 /**
- * Text for a person who decides by it: letters that move the cursor, change the direction or cannot be seen are written out, so that
- * nothing in it can hide. Lines stay lines.
+ * Text on which a person bases a decision: control, bidirectional and invisible characters are escaped, so that nothing
+ * in it can hide. Line breaks are kept.
  */
 export function visibleText(text: string): string {
   return text.toWellFormed().replace(/[^\P{C}\n]|[\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu, (letter) => {
@@ -9,19 +9,19 @@ export function visibleText(text: string): string {
   })
 }
 
-/** A name or a path from outside, for a sentence: on one line, and with nothing in it that cannot be seen. */
+/** An untrusted name or path for a sentence: on one line, without invisible characters. */
 export function oneLine(text: string): string {
   return visibleText(text).replaceAll('\n', '\\n')
 }
 
-/** A name on one line of a screen: nothing in it moves the cursor, and nothing in it can hide. */
+/** A name on one line of a screen, without control or invisible characters. */
 export function visibleName(name: string): string {
   return visibleText(name).replaceAll('\n', String.raw`\u{a}`)
 }
 
 /**
- * Text from a file between tags that say where it is from. The text stays as it is, but for an end tag of this name in it: it
- * cannot reach beyond its own end.
+ * Text of a file between tags with its origin. The text is unchanged, except for an end tag with this name: it cannot
+ * escape from its block.
  */
 export function taggedText(tag: string, attributes: Readonly<Record<string, string>>, text: string): string {
   const named = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeMarkup(oneLine(value))}"`)

@@ -96,7 +96,7 @@ describe('run ends with', () => {
     const { code, err } = await run(['--model', 'nosuch', 'go'])
     expect({ code, err }).toEqual({
       code: 4,
-      err: 'tapetree: There is no model "nosuch". Models that can be used now include fake/model-1.\nTry:\n  tapetree models\n',
+      err: 'tapetree: There is no model "nosuch". Available models include fake/model-1.\nTry:\n  tapetree models\n',
     })
     home.provider.script({ type: 'failure', error: 'auth' })
     expect(await run(['go'])).toMatchObject({ code: 4, err: expect.stringContaining('tapetree login') as string })

@@ -15,12 +15,12 @@ const usageCounts = ['input_tokens', 'output_tokens', 'cache_creation_input_toke
 const knownIterations = new Set(['compaction', 'message', 'advisor_message', 'fallback_message'])
 
 /**
- * Anthropic may add events, blocks, deltas and members at any time, and asks clients to skip what they do not know. Events are built
- * anew from the members that we use, because the provider package refuses an answer over any other.
+ * Anthropic may add events, blocks, deltas and members at any time, and asks clients to ignore unknown ones. Events are
+ * rebuilt from the members that we use, because the provider package rejects an answer with unknown members.
  */
 export class AnthropicEvents implements EventReader {
   readonly #notes: ResponseNotes
-  /** The blocks that were handed on; deltas of all others are dropped. */
+  /** The blocks that were passed on; deltas of all others are dropped. */
   readonly #open = new Set<number>()
 
   constructor(notes: ResponseNotes) {
@@ -69,7 +69,7 @@ export class AnthropicEvents implements EventReader {
     const index = numberIn(event['index']) ?? -1
     if (!this.#open.has(index)) return []
     const given = asJson(event['delta'])
-    // Sources of a text have no place in our content.
+    // Our content has no citations.
     if (given['type'] === 'citations_delta') return []
     const delta = deltaOf(given)
     if (!delta) return this.#notes.skip(`delta:${String(given['type'])}`)
@@ -111,7 +111,7 @@ function blockOf(block: Json): Json | undefined {
   }
 }
 
-/** The member that each kind of delta carries. */
+/** The member that each kind of delta has. */
 const deltaMembers: Readonly<Record<string, string>> = {
   text_delta: 'text',
   thinking_delta: 'thinking',

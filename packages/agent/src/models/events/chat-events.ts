@@ -22,7 +22,7 @@ const knownMembers = new Set([
     'tool_calls',
     'function_call',
   ],
-  // What hosts add and no answer needs.
+  // Members that hosts add and that are not needed.
   ...[
     'index',
     'annotations',
@@ -36,7 +36,7 @@ const knownMembers = new Set([
   ],
 ])
 
-/** Makes chunks of the many servers that imitate Chat Completions into chunks that the provider package accepts. */
+/** Converts chunks of servers that imitate Chat Completions to chunks that the provider package accepts. */
 export class ChatEvents implements EventReader {
   readonly #notes: ResponseNotes
   readonly #tags: ThinkTags | undefined
@@ -71,7 +71,7 @@ export class ChatEvents implements EventReader {
 
   end(isDone: boolean): Json[] {
     const held = this.#held()
-    // A server that says `[DONE]` after an answer has finished it, even if it gave no reason.
+    // If a server sends `[DONE]` after an answer, the answer is complete even without a finish reason.
     if (!isDone || !this.#hasBegun || this.#isFinished || this.#hasFailed) return held
     return [...held, { choices: [{ index: 0, delta: {}, finish_reason: this.#hasCalls ? 'tool_calls' : 'stop' }] }]
   }
@@ -129,7 +129,7 @@ export class ChatEvents implements EventReader {
     const calls = listOf(delta['tool_calls']).map((call) => callOf(call))
     const before = asJson(delta['function_call'])
     if (Object.keys(before).length > 0) {
-      // The format that tools replaced: one call, without an id.
+      // The format that preceded tools: one call, without an id.
       const first = this.#hasFunctionCall ? {} : { id: 'call_0', type: 'function' }
       this.#hasFunctionCall = true
       calls.push({ index: 0, ...first, function: functionOf(before) })
@@ -151,13 +151,15 @@ function callOf(call: Json): Json {
 
 function functionOf(given: Json): Json {
   const name = textIn(given['name'])
-  // With the name, `null` means no arguments; later it may be a piece of them.
+  // With the name, `null` means no arguments; later it may be a part of them.
   const input = name !== undefined && given['arguments'] === 'null' ? '' : given['arguments']
   const isObject = typeof input === 'object' && input !== null
   return defined({ name, arguments: isObject ? JSON.stringify(input) : textIn(input) })
 }
 
-/** The pieces of one detail come with the same type and index: words are appended, a signature comes with the last piece. */
+/**
+ * The deltas of one detail have the same type and index: text is appended, and the signature comes with the last delta.
+ */
 function addDetail(details: Json[], piece: Json): void {
   const last = details.at(-1)
   if (!last || last['type'] !== piece['type'] || last['index'] !== piece['index']) {
@@ -179,7 +181,7 @@ function errorOf(error: unknown): Json {
   return { ...given, message: errorText(error), type: textIn(given['type']), code: isCode ? code : undefined }
 }
 
-/** All members stay, as hosts report their cost here. */
+/** Keeps all members, since hosts report their cost here. */
 function usageOf(given: unknown): Json | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const usage = asJson(given)
@@ -209,7 +211,7 @@ const [start, end] = ['<think>', '</think>'] as const
 /** Splits text that begins with `<think>…</think>` into reasoning and text. Tags may be cut anywhere between two deltas. */
 export class ThinkTags {
   #state: 'before' | 'inside' | 'behind' | 'outside' = 'before'
-  /** Text that may turn out to be part of a tag, or blank space around one. */
+  /** Text that may be part of a tag, or blank space around one. */
   #held = ''
 
   read(delta: string): { reasoning: string; text: string } {
@@ -234,7 +236,7 @@ export class ThinkTags {
     return { reasoning, text: this.#held === '' ? '' : this.#leave() }
   }
 
-  /** What was held back. A tag that never ended leaves reasoning. */
+  /** The text that was held back. Without an end tag it is reasoning. */
   flush(): { reasoning: string; text: string } {
     const isInside = this.#state === 'inside'
     const held = this.#leave()
@@ -248,7 +250,7 @@ export class ThinkTags {
     return held
   }
 
-  /** All but an ending that may be the beginning of the end tag, or the line break before it. */
+  /** All but a suffix that may be the beginning of the end tag, or the line break before it. */
   #takeSafe(): string {
     const tail = new RegExp(`\\n?(?:${Array.from(end, (_, length) => end.slice(0, length)).join('|')})$`)
     const at = tail.exec(this.#held)?.index ?? this.#held.length

@@ -2,23 +2,23 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type Json = Record<string, unknown>
 
-/** Turns the events of one answer into events that the provider package accepts. */
+/** Converts the events of one answer to events that the provider package accepts. */
 export interface EventReader {
-  /** The events to hand on in place of this one; none if it has no meaning for us. */
+  /** The events to pass on instead of this one; none if it is irrelevant. */
   read(event: Json): Json[]
-  /** The stream is over: `isDone` if the server said so with `[DONE]`. */
+  /** The stream has ended: `isDone` if the server sent `[DONE]`. */
   end?(isDone: boolean): Json[]
 }
 
-/** What was seen in an answer that no event of a provider package can carry. */
+/** Content of an answer that no event of a provider package can carry. */
 export class ResponseNotes {
-  /** Kinds that this version does not know, such as `event:message_limit`, and how often each was skipped. */
+  /** Unknown kinds, such as `event:message_limit`, and how often each was skipped. */
   readonly skipped = new Map<string, number>()
-  /** The signed reasoning of Chat Completions hosts; it must go back as it came. */
+  /** The signed reasoning of Chat Completions hosts; it must be sent back unchanged. */
   readonly reasoningDetails: Json[] = []
 
   skip(kind: string): Json[] {
-    // The kinds come from a server: their number and length are bounded.
+    // The kinds come from a server: their number and length are limited.
     const name = this.skipped.size < 100 || this.skipped.has(kind) ? kind.slice(0, 100) : 'others'
     this.skipped.set(name, (this.skipped.get(name) ?? 0) + 1)
     return []
@@ -27,7 +27,7 @@ export class ResponseNotes {
 
 const storage = new AsyncLocalStorage<ResponseNotes>()
 
-/** Requests that `work` sends take their notes here. */
+/** Requests that `work` sends add their notes here. */
 export function withNotes<T>(notes: ResponseNotes, work: () => T): T {
   return storage.run(notes, work)
 }
@@ -59,13 +59,13 @@ export function defined(members: Json): Json {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 }
 
-/** Those members that are counts, as numbers. */
+/** The members that are counts, as numbers. */
 export function counts(from: unknown, names: readonly string[]): Json {
   const given = asJson(from)
   return defined(Object.fromEntries(names.map((name) => [name, numberIn(given[name])])))
 }
 
-/** The text of an error, whatever shape it has. */
+/** The text of an error in any shape. */
 export function errorText(error: unknown): string {
   if (typeof error === 'string') return error
   return textIn(asJson(error)['message']) ?? JSON.stringify(error)

@@ -10,13 +10,16 @@ import {
   type ResponseNotes,
 } from './event-reader.ts'
 
-/** The members of an event that is not counted as unknown. */
+/** The members that do not count as unknown. */
 const knownMembers = new Set([
   ...['candidates', 'usageMetadata', 'promptFeedback'],
   ...['modelVersion', 'responseId', 'createTime', 'modelStatus'],
 ])
 
-/** Keeps the parts of a Gemini answer that we use; the provider package refuses an answer over an unexpected shape of any other. */
+/**
+ * Keeps the parts of a Gemini answer that we use; the provider package rejects an answer if any other part has an
+ * unexpected shape.
+ */
 export class GeminiEvents implements EventReader {
   readonly #notes: ResponseNotes
 
@@ -59,7 +62,7 @@ export class GeminiEvents implements EventReader {
     if (text !== undefined) return [{ text, ...(part['thought'] === true && { thought: true }), ...signature }]
     const kind = Object.keys(part).find((key) => key !== 'thoughtSignature' && key !== 'thought')
     if (kind !== undefined) this.#notes.skip(`part:${kind}`)
-    // A signature without text belongs to what came before it.
+    // A signature without text belongs to the part before it.
     return Object.keys(signature).length > 0 ? [{ text: '', ...signature }] : []
   }
 }

@@ -14,7 +14,7 @@ import {
 interface Item {
   type: string
   id: string
-  /** What was announced, for a call whose end is missing. */
+  /** The announced item, for a call whose end is missing. */
   added: Json
   hasText: boolean
   hasSummary: boolean
@@ -24,7 +24,7 @@ interface Item {
 
 const knownReasons = new Set(['max_output_tokens', 'content_filter'])
 
-/** Events that repeat what others said, or only show that the server is there. */
+/** Events that repeat others, or only keep the connection alive. */
 const redundant = new Set([
   'response.queued',
   'response.content_part.added',
@@ -37,8 +37,8 @@ const redundant = new Set([
 ])
 
 /**
- * Keeps messages, reasoning and function calls of an answer in OpenAI's Responses format. Items of all other kinds belong to tools that
- * the server runs, or are not known yet.
+ * Keeps messages, reasoning and function calls of an answer in OpenAI's Responses format. Items of all other kinds
+ * belong to server-side tools or are unknown.
  */
 export class ResponsesEvents implements EventReader {
   readonly #notes: ResponseNotes
@@ -88,7 +88,7 @@ export class ResponsesEvents implements EventReader {
     }
   }
 
-  /** If the answer has calls, the provider package does not tell the reason. */
+  /** If the answer has calls, the provider package does not report the reason. */
   #noteReason(event: Json): void {
     const { reason } = asJson(reasonOf(asJson(event['response']))['incomplete_details'])
     if (typeof reason === 'string' && !knownReasons.has(reason)) this.#notes.skip(`stop-reason:${reason}`)
@@ -138,7 +138,7 @@ export class ResponsesEvents implements EventReader {
     return [{ ...place(event, item), type, summary_index: index, ...delta }]
   }
 
-  /** Open models stream their reasoning itself. The provider package reads summaries only. */
+  /** Open models stream their reasoning itself. The provider package reads only summaries. */
   #readThoughts(event: Json): Json[] {
     const item = this.#itemOf(event)
     if (!item || item.hasSummary) return []

@@ -14,13 +14,13 @@ const request: ModelRequest = {
 }
 
 describe('prepare', () => {
-  test('sends nothing, and gives the same for the same request', () => {
+  test('sends nothing, and returns the same for the same request', () => {
     const { model, calls } = modelOf([])
     expect(model.prepare(request).reference).toEqual(model.prepare(structuredClone(request)).reference)
     expect(calls).toEqual([])
   })
 
-  test('says what the call depends on beside what is said', () => {
+  test('returns the parameters that the call depends on', () => {
     const { model } = modelOf([])
     const { reference } = model.prepare({ ...request, temperature: 0.5, maxOutputTokens: 100 })
     expect(reference).toEqual({
@@ -43,7 +43,7 @@ describe('prepare', () => {
     expect(model.prepare({ ...request, ...change }).reference.sha256).not.toBe(model.prepare(request).reference.sha256)
   })
 
-  test('so does the model, its provider, and a key of the cache', () => {
+  test('so does the model, its provider, and the cache key', () => {
     const hash = (given: Partial<AiSdkModelOptions>): string =>
       modelOf([], given).model.prepare(request).reference.sha256
     const hashes = [{}, { provider: 'other' }, { facts: openaiFacts }, { facts: openaiFacts, promptCacheKey: 'k' }].map(
@@ -59,7 +59,7 @@ describe('prepare', () => {
     expect(request).toEqual(before)
   })
 
-  test('asks for no more than the model can give, and for more when it is to think much', () => {
+  test('does not exceed the output limit of the model, and allows more output for more thinking', () => {
     const most = (given: Partial<ModelRequest>, outputTokens = 128_000): unknown =>
       modelOf([], { limits: { outputTokens } }).model.prepare({ ...request, ...given }).reference.params
     expect(most({})).toMatchObject({ maxOutputTokens: 32_000 })
@@ -84,7 +84,7 @@ describe('stream', () => {
     { type: 'text-end', id: '0' },
   ]
 
-  test('gives what the provider counted, and nothing for what it did not', async () => {
+  test('returns the counts of the provider, and nothing for missing ones', async () => {
     const { model } = modelOf([...hello, finish])
     expect((await collect(model)).slice(-2)).toEqual([
       { type: 'usage', usage: { inputTokens: 10, outputTokens: 5, totalTokens: 15 } },
@@ -92,17 +92,17 @@ describe('stream', () => {
     ])
   })
 
-  test('an answer without an end has failed', async () => {
+  test('an answer without an end fails', async () => {
     await expect(collect(modelOf(hello).model)).rejects.toMatchObject({ kind: 'network' })
   })
 
-  test('of several ends the last one counts', async () => {
+  test('the last of several ends counts', async () => {
     const first = { ...finish, finishReason: { unified: 'interrupted', raw: undefined } } as const
     const parts = await collect(modelOf([...hello, first, ...hello, finish]).model)
     expect(parts.filter(({ type }) => type === 'finish')).toEqual([{ type: 'finish', reason: 'stop' }])
   })
 
-  test('a connection that breaks after the end does not undo it', async () => {
+  test('a connection that breaks after the end does not matter', async () => {
     const { model } = modelOf([...hello, finish, new Error('cut')])
     expect((await collect(model)).at(-1)).toEqual({ type: 'finish', reason: 'stop' })
   })
@@ -116,17 +116,17 @@ describe('stream', () => {
     expect((await parts).at(-1)).toEqual({ type: 'finish', reason: 'stop' })
   })
 
-  test('thinking in silence has the patience of the beginning, writing has less', async () => {
+  test('silent thinking has the longer limit, writing the shorter one', async () => {
     const clock = new FakeClock()
     const { model } = modelOf([{ type: 'reasoning-delta', id: '0', delta: 'Hm' }, 'hang'], { clock })
     const stream = model.prepare(request).stream(new AbortController().signal)[Symbol.asyncIterator]()
     await stream.next()
     const next = stream.next()
     expect(await clock.skip()).toBe(300_000)
-    await expect(next).rejects.toThrow('said nothing for 300 seconds')
+    await expect(next).rejects.toThrow('sent nothing for 300 seconds')
   })
 
-  test('parts that say nothing are signs of life, and put off nothing', async () => {
+  test('empty parts keep the connection alive, but do not restart the limit', async () => {
     const clock = new FakeClock()
     const later = Promise.withResolvers<LanguageModelV4StreamPart>()
     const silent: Scripted[] = [later.promise, { type: 'response-metadata', id: 'x' }, { type: 'text-start', id: '0' }]
@@ -139,10 +139,10 @@ describe('stream', () => {
     later.resolve({ type: 'ping' })
     while (read() < 6) await new Promise((resolve) => setImmediate(resolve))
     clock.advance(100_000)
-    expect(await failing).toBe('acme said nothing for 300 seconds.')
+    expect(await failing).toBe('acme sent nothing for 300 seconds.')
   })
 
-  test('the silence of a slow reader is not that of the model', async () => {
+  test('the silence of a slow reader does not count', async () => {
     const clock = new FakeClock()
     const later = Promise.withResolvers<LanguageModelV4StreamPart>()
     const { model } = modelOf([{ type: 'text-delta', id: '0', delta: 'Hi' }, later.promise, finish], { clock })
@@ -157,7 +157,7 @@ describe('stream', () => {
     expect((await next).value).toEqual({ type: 'text_delta', part: 0, text: ' there' })
   })
 
-  test('a provider that does not care for the signal is left alone', async () => {
+  test('a provider that ignores the signal is not waited for', async () => {
     for (const deaf of [['hang'], [...hello, 'hang']] as Scripted[][]) {
       const { model } = modelOf(deaf)
       const aborting = new AbortController()
@@ -167,7 +167,7 @@ describe('stream', () => {
     }
   })
 
-  test('a provider that does not even answer is left alone', async () => {
+  test('a provider that does not even respond is not waited for', async () => {
     const languageModel = { ...modelOf([]).languageModel, doStream: () => new Promise<never>(() => undefined) }
     const aborting = new AbortController()
     const parts = collect(modelOf([], { languageModel }).model, aborting.signal)
@@ -175,7 +175,7 @@ describe('stream', () => {
     await expect(parts).rejects.toThrow('enough')
   })
 
-  test('whatever a provider throws becomes an error of ours', async () => {
+  test('anything that a provider throws becomes a ModelError', async () => {
     const languageModel = { ...modelOf([]).languageModel, doStream: () => Promise.reject(new Error('what?')) }
     await expect(collect(modelOf([], { languageModel }).model)).rejects.toMatchObject({
       name: 'ModelError',
@@ -184,14 +184,14 @@ describe('stream', () => {
     })
   })
 
-  test('nobody waits for the clock when the answer is over', async () => {
+  test('no timer is left after the answer', async () => {
     const clock = new FakeClock()
     await collect(modelOf([...hello, finish], { clock }).model)
     expect(clock.waits).toEqual([])
   })
 })
 
-test('the cost is known where prices are', () => {
+test('the cost is known if prices are', () => {
   const prices = { input: 5, output: 25 }
   expect(modelOf([], { prices }).model.costOf?.({ inputTokens: 1_000_000 })).toBe(5)
   expect(modelOf([]).model).not.toHaveProperty('costOf')
@@ -203,7 +203,7 @@ interface ScriptedModel {
   model: Model
   languageModel: LanguageModelV4
   calls: LanguageModelV4CallOptions[]
-  /** How much of the script was taken. */
+  /** How much of the script was consumed. */
   read: () => number
 }
 

@@ -17,7 +17,7 @@ import { lacksThinking } from '../returned-reasoning.ts'
 import { streamParts } from '../response/stream-parts.ts'
 
 export interface AiSdkModelOptions {
-  /** The name that messages carry. */
+  /** The provider name in messages. */
   provider: string
   languageModel: LanguageModelV4
   facts: ProviderFacts
@@ -25,17 +25,17 @@ export interface AiSdkModelOptions {
   prices?: ModelPrices | undefined
   idle?: Partial<IdleLimits> | undefined
   clock?: Clock | undefined
-  /** Sent with every request of this model, beside what the facts ask for. */
+  /** Sent with every request of this model, in addition to the facts. */
   promptCacheKey?: string | undefined
-  /** Provider options that mark the end of what should be cached. Default: those of Anthropic. */
+  /** Provider options that mark the end of the cached prefix. Default: those of Anthropic. */
   cacheMarker?: SharedV4ProviderOptions | undefined
 }
 
 const adapter = 'ai-sdk'
-/** To be raised when the same request becomes another call, so that older hashes are known to be of the older way. */
+/** Increase it when the same request becomes another call, so that older hashes can be recognized. */
 const adapterVersion = '2'
 
-/** A model of a provider package of the Vercel AI SDK, called directly and not through the SDK's own loop. */
+/** A model of a provider package of the Vercel AI SDK, called directly and not through the loop of the SDK. */
 export function adaptedModel(options: AiSdkModelOptions): Model {
   const { provider, languageModel, facts, prices, clock = systemClock } = options
   const { modelId } = languageModel
@@ -58,7 +58,7 @@ export function adaptedModel(options: AiSdkModelOptions): Model {
   }
 }
 
-/** What the call depends on beside messages, tools and system prompt: enough to make it again. */
+/** What the call depends on besides messages, tools and system prompt: enough to rebuild it. */
 interface CallParams extends Record<string, unknown> {
   thinkingLevel: ThinkingLevel
   maxOutputTokens: number
@@ -82,7 +82,7 @@ function paramsOf(
   }
 }
 
-/** All that a model can say would leave the question too little of the window. What it thinks counts as said. */
+/** The full output limit of a model would leave too little of the window for the input. Thinking counts as output. */
 function defaultOutputTokens(level: ThinkingLevel): number {
   return level === 'xhigh' || level === 'max' ? 64_000 : 32_000
 }

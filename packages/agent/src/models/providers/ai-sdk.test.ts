@@ -39,7 +39,10 @@ interface ScriptedOptions {
   supportedUrls?: unknown
 }
 
-/** A language model as a provider package makes one. `answers` are parts of `v4`; a model of `v2` or `v3` streams what these had. */
+/**
+ * A language model like that of a provider package. `answers` are parts of `v4`; a model of `v2` or `v3` streams their
+ * equivalents.
+ */
 function scripted(answers: readonly LanguageModelV4StreamPart[][], options: ScriptedOptions = {}) {
   const { specification = 'v4', provider = 'acme.chat', modelId = 'acme-1', supportedUrls = {} } = options
   const calls: LanguageModelV4CallOptions[] = []
@@ -192,7 +195,7 @@ describe.each(specifications)('a model of specification %s in a session', (speci
     ])
   })
 
-  test('is sent its reasoning, its call and the result in the next request', async () => {
+  test('gets its reasoning, its call and the result in the next request', async () => {
     const { calls } = await converse()
     expect(calls).toHaveLength(2)
     expect(calls[1]?.prompt).toEqual([
@@ -222,7 +225,7 @@ describe.each(specifications)('a model of specification %s in a session', (speci
     ])
   })
 
-  test('is sent images in the form of its specification', async () => {
+  test('gets images in the form of its specification', async () => {
     const { languageModel, calls } = scripted([[finish('stop', { input: 1, output: 1 })]], {
       specification,
       supportedUrls: { 'image/*': [/^https:/] },
@@ -267,7 +270,7 @@ describe.each(specifications)('a model of specification %s in a session', (speci
     )
   })
 
-  test('that fails in the middle fails with an error of ours', async () => {
+  test('that fails during an answer fails with a ModelError', async () => {
     const { languageModel } = scripted([[{ type: 'error', error: new Error('what?') }]], { specification })
     await expect(collect(aiSdkModel(languageModel))).rejects.toMatchObject({
       name: 'ModelError',
@@ -296,7 +299,7 @@ test('random answers are the same in every specification', async () => {
     { requiredKeys: ['input', 'output'] },
   )
   const ending = fc.constantFrom<Unified>('stop', 'length', 'tool-calls', 'other')
-  // Only these two report what was written to a cache in v2.
+  // Only these two report cache writes in v2.
   const provider = fc.constantFrom('anthropic.messages', 'amazon-bedrock', 'acme.chat')
   await fc.assert(
     fc.asyncProperty(
@@ -375,7 +378,7 @@ describe('facts', () => {
     expect(model.costOf?.({ inputTokens: 1_000_000 })).toBe(2)
   })
 
-  test('say which thinking levels there are', async () => {
+  test('define the thinking levels', async () => {
     const asked = async (thinkingLevel: ModelRequest['thinkingLevel'], facts: AiSdkModelFacts = {}) =>
       (await callOf({}, facts, { thinkingLevel })).call.reasoning
     expect(await asked('max')).toBe('high')
@@ -386,7 +389,7 @@ describe('facts', () => {
   })
 
   test.each(['v2', 'v3'] as const)(
-    'a model of %s is told how much to think by provider options alone',
+    'a model of %s gets its thinking level by provider options only',
     async (specification) => {
       const { call } = await callOf(
         { specification },
@@ -408,14 +411,14 @@ describe('facts', () => {
     })
   })
 
-  test('mark what should be cached', async () => {
+  test('mark the end of the cached prefix', async () => {
     const marker = { acme: { cache: true } }
     const { call } = await callOf({}, { cacheMarker: marker })
     expect(call.prompt.map(({ providerOptions }) => providerOptions)).toEqual([marker, marker])
     expect(call.tools).toMatchObject([{ providerOptions: marker }])
   })
 
-  test('say which call ids are accepted', async () => {
+  test('define the accepted call ids', async () => {
     const messages: Message[] = [
       { role: 'user', content: [text('go')] },
       { role: 'assistant', content: [{ type: 'tool_use', toolUse: { id: 'call:1', name: 'tide', input: {} } }] },
@@ -459,7 +462,7 @@ describe('facts', () => {
     expect(model).toMatchObject({ provider: name, limits: { contextTokens } })
   })
 
-  test('Claude on Bedrock caches up to cache points, older ones and other models have none', async () => {
+  test('Claude on Bedrock caches up to cache points; older ones and other models have none', async () => {
     const marks = async (modelId: string) =>
       (await callOf({ provider: 'amazon-bedrock', modelId })).call.prompt.map(({ providerOptions }) => providerOptions)
     const point = { bedrock: { cachePoint: { type: 'default' } } }
@@ -473,7 +476,7 @@ describe('facts', () => {
     ['anthropic.claude-sonnet-4-5-20250929-v1:0', 64_000],
     ['anthropic.claude-opus-4-1-20250805-v1:0', 32_000],
     ['us.anthropic.claude-3-7-sonnet-20250219-v1:0', 64_000],
-  ])('%s on Bedrock is never asked for more than its limit, thinking included', async (modelId, limit) => {
+  ])('a request to %s on Bedrock never exceeds its limit, including thinking', async (modelId, limit) => {
     for (const thinkingLevel of thinkingLevels) {
       const { call } = await callOf(
         { provider: 'amazon-bedrock', modelId },
@@ -488,7 +491,7 @@ describe('facts', () => {
     }
   })
 
-  test('a model of every specification fits by its type, and no other value does', () => {
+  test('a model of every specification matches the type, and no other value does', () => {
     expectTypeOf<LanguageModelV2>().toExtend<AiSdkLanguageModel>()
     expectTypeOf<LanguageModelV3>().toExtend<AiSdkLanguageModel>()
     expectTypeOf<LanguageModelV4>().toExtend<AiSdkLanguageModel>()
@@ -496,14 +499,14 @@ describe('facts', () => {
     expectTypeOf<Model>().not.toExtend<AiSdkLanguageModel>()
   })
 
-  test('a model of an unknown specification is refused', () => {
+  test('a model of an unknown specification is rejected', () => {
     const { languageModel } = scripted([])
     const later = { ...languageModel, specificationVersion: 'v9' } as unknown as AiSdkLanguageModel
     expect(() => aiSdkModel(later)).toThrow('Language models of specification v9 are not supported.')
   })
 })
 
-describe('a package that has an entry point of its own', () => {
+describe('a package with its own entry point', () => {
   const options = (baseUrl: string, model: string) => ({ baseUrl, apiKey: 'test-key', model })
   test.each([
     {
@@ -521,7 +524,7 @@ describe('a package that has an entry point of its own', () => {
       own: (baseUrl: string) => google(options(baseUrl, 'gemini-2.5-pro')),
       any: (baseURL: string) => createGoogle({ baseURL, apiKey: 'test-key' })('gemini-2.5-pro'),
     },
-  ])('is sent the same request either way: $api', async ({ api, own, any }) => {
+  ])('gets the same request either way: $api', async ({ api, own, any }) => {
     await using provider = await startFakeProvider()
     provider.script(() => ({ type: 'answer', content: [{ type: 'text', chunks: ['Hi'] }] }))
     const types = (await collect(own(provider.baseUrl(api)))).map(({ type }) => type)
@@ -531,7 +534,7 @@ describe('a package that has an entry point of its own', () => {
   })
 })
 
-describe('an answer with a block that no version knows', () => {
+describe('an answer with an unknown block', () => {
   const events = [
     {
       type: 'message_start',
@@ -547,7 +550,7 @@ describe('an answer with a block that no version knows', () => {
   ]
   const chunks = events.map((event) => Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`))
 
-  test('fails in the package, and is read with the fetch that skips unknown kinds', async () => {
+  test('fails in the package, but works with the fetch that skips unknown kinds', async () => {
     await using provider = await startFakeProvider()
     provider.script(() => ({ type: 'bytes', chunks }))
     const baseURL = provider.baseUrl('anthropic')

@@ -18,8 +18,8 @@ import { providerFetch } from '../provider-fetch.ts'
 import { readableFetch } from '../readable-response.ts'
 
 /**
- * A language model of any provider package of the Vercel AI SDK: specification `v2` (AI SDK 5), `v3` (AI SDK 6) or `v4` (AI SDK 7).
- * Written down here so that no package of the AI SDK is needed for its types.
+ * A language model of any provider package of the Vercel AI SDK: specification `v2` (AI SDK 5), `v3` (AI SDK 6) or `v4`
+ * (AI SDK 7). Declared here so that its types need no package of the AI SDK.
  */
 export interface AiSdkLanguageModel {
   readonly specificationVersion: 'v2' | 'v3' | 'v4'
@@ -29,35 +29,37 @@ export interface AiSdkLanguageModel {
   doStream(options: never): PromiseLike<{ stream: ReadableStream<{ type: string }> }>
 }
 
-/** Options by the key of a provider, as the AI SDK calls them: `{ azure: { serviceTier: 'priority' } }`. */
+/** Options by the key of a provider, as in the AI SDK: `{ azure: { serviceTier: 'priority' } }`. */
 export type AiSdkProviderOptions = Record<string, Record<string, unknown>>
 
-/** What the model itself does not tell. Each fact has a default that suits the packages we know. */
+/** Facts that the model itself does not report. Each has a default that suits the known packages. */
 export interface AiSdkModelFacts {
-  /** The provider that messages and errors name. Default: that of the model without its last part, such as `azure`. */
+  /** The provider in messages and errors. Default: that of the model without its last part, such as `azure`. */
   provider?: string
-  /** Context window, output limit and whether it takes images. Default: looked up by the name of the model. */
+  /** Context window, output limit and image support. Default: looked up by the name of the model. */
   limits?: Partial<ModelLimits>
   /** Without prices the cost of an answer is unknown. */
   prices?: ModelPrices
   /** The thinking levels that it accepts; another one becomes the nearest of them. Empty if it does not think. */
   thinkingLevels?: readonly ThinkingLevel[]
-  /** Sent with every request. A function is told which level applies: models before `v4` take it only from here. */
+  /** Sent with every request. A function gets the current level: models before `v4` take it only from here. */
   providerOptions?: AiSdkProviderOptions | ((call: AiSdkCall) => AiSdkProviderOptions | undefined)
-  /** The provider options that mark a message or tool as the end of what should be cached, for providers that need marks. */
+  /**
+   * The provider options that mark a message or tool as the end of the cached prefix, for providers that need markers.
+   */
   cacheMarker?: AiSdkProviderOptions
-  /** Which tool call ids it accepts. Ids of another provider that do not match are replaced. */
+  /** The tool call ids that it accepts. Ids of another provider that do not match are replaced. */
   callIds?: RegExp
-  /** Whether tool results may hold images: anywhere, only after all text, or not at all. */
+  /** Whether tool results may have images: anywhere, only after all text, or not at all. */
   resultImages?: 'anywhere' | 'after-text' | 'never'
-  /** How long it may be silent. */
+  /** The maximum silence. */
   idle?: Partial<IdleLimits>
   clock?: Clock
 }
 
 export interface AiSdkCall {
   modelId: string
-  /** `off` also if the model is not told how much to think. */
+  /** Also `off` if the model decides how much to think. */
   thinkingLevel: ThinkingLevel
 }
 
@@ -94,12 +96,12 @@ export function aiSdkModel(model: AiSdkLanguageModel, facts: AiSdkModelFacts = {
   })
 }
 
-/** The format of the answers that a package reads. Bedrock's Converse API is none of them. */
+/** The format of the answers that a package reads. Excludes the Converse API of Bedrock. */
 export type AiSdkFormat = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
 
 /**
- * A `fetch` for the options of a provider package. It skips and counts what the package does not know and would fail on, has no limit on
- * silence of its own, and uses the proxy that the environment names.
+ * A `fetch` for the options of a provider package. It skips and counts content that the package does not know and would
+ * fail on, has no limit on silence, and uses the proxy of the environment.
  */
 export function aiSdkFetch(
   format: AiSdkFormat,
@@ -113,21 +115,21 @@ function providerOf({ provider }: LanguageModelV4): string {
   return provider.replace(/(.)\.[^.]*$/, '$1')
 }
 
-/** Without the folders of an ARN, and without the region and the maker that Bedrock puts before a name. */
+/** Without the folders of an ARN, and without the region and vendor that Bedrock puts before a name. */
 function plainName(modelId: string): string {
   return modelId.slice(modelId.lastIndexOf('/') + 1).replace(/^(?:[a-z-]+\.)+/, '')
 }
 
 /** Facts about a package. */
 interface Family extends ProviderFacts {
-  /** If it is not that of Anthropic. */
+  /** If it differs from that of Anthropic. */
   cacheMarker?: SharedV4ProviderOptions
-  /** If not all that the model can give may be asked for. */
+  /** If a request may not use the full output limit of the model. */
   outputTokens?: number
 }
 
 function familyOf({ provider, modelId }: LanguageModelV4, { outputTokens }: ModelLimits): Family {
-  // Claude by the Messages API: at Anthropic, Bedrock and Vertex.
+  // Claude with the Messages API: at Anthropic, Bedrock and Vertex.
   if (/(?:^|\.)anthropic\b/.test(provider)) return anthropicFacts
   if (/^(?:openai|bedrock-mantle)\.responses$/.test(provider)) return openaiFacts
   if (/^azure\b.*\.responses$/.test(provider)) return azureFacts
@@ -137,7 +139,9 @@ function familyOf({ provider, modelId }: LanguageModelV4, { outputTokens }: Mode
   return otherFacts
 }
 
-/** A deployment may have any name: the package decides whether the model reasons, by that name or by `forceReasoning`. */
+/**
+ * A deployment may have any name: the package decides whether the model reasons, by that name or by `forceReasoning`.
+ */
 const azureFacts: Family = {
   ...openaiFacts,
   namespace: 'azure',
@@ -149,10 +153,10 @@ const azureFacts: Family = {
   },
 }
 
-/** Its metadata stands under two keys, and is kept as it is. */
+/** Its metadata has two keys and is kept unchanged. */
 const { signatureKey: _, ...vertexFacts }: Family = { ...googleFacts, namespace: 'googleVertex' }
 
-/** Bedrock's Converse API, for models of many makers. */
+/** Bedrock's Converse API, for models of many vendors. */
 function bedrockFacts(modelId: string, outputTokens: number): Family {
   const facts: Family = {
     ...otherFacts,
@@ -162,7 +166,7 @@ function bedrockFacts(modelId: string, outputTokens: number): Family {
     callIds: /^[a-zA-Z0-9_-]{1,64}$/,
   }
   if (!/\bclaude\b/.test(modelId)) return facts
-  // Older ones refuse cache points.
+  // Older ones reject cache points.
   const isCached = !/claude-(?:instant|v?2|3-(?:opus|sonnet|haiku|5-sonnet))/.test(modelId)
   const thinking: ProviderFacts['thinking'] = (level, id) => anthropicFacts.thinking(level, id)
   return {
@@ -170,13 +174,13 @@ function bedrockFacts(modelId: string, outputTokens: number): Family {
     thinking,
     needsThinkingBeforeCalls: (id) => anthropicFacts.needsThinkingBeforeCalls?.(id) === true,
     ...(isCached && { cacheMarker: { bedrock: { cachePoint: { type: 'default' } } } }),
-    // Only models that are given a budget have no level above `high`.
+    // Only models with a budget have no level above `high`.
     ...(thinking('max', modelId) === 'high' && budgetFacts(outputTokens)),
   }
 }
 
 /**
- * The package adds the budget for thinking to the output that is asked for, and Bedrock refuses a sum above the limit of the model.
+ * The package adds the thinking budget to the requested output, and Bedrock rejects a sum above the limit of the model.
  * So each gets half of it.
  */
 function budgetFacts(outputTokens: number): Pick<Family, 'outputTokens' | 'options'> {
@@ -192,7 +196,7 @@ function budgetFacts(outputTokens: number): Pick<Family, 'outputTokens' | 'optio
   }
 }
 
-/** What works with most packages. */
+/** Facts that suit most packages. */
 const otherFacts: Family = {
   api: 'ai-sdk',
   namespace: '',
@@ -213,7 +217,7 @@ function thinkingBy(levels: readonly ThinkingLevel[]): ProviderFacts['thinking']
   }
 }
 
-/** The AI SDK downloads what a model does not fetch; we leave it out and say where it is. */
+/** The AI SDK downloads images that a model does not fetch; we omit them and give their URL. */
 function fetchesImages({ supportedUrls }: LanguageModelV4): boolean {
   // A promise has no members, and nothing is known before it resolves.
   return Object.entries(supportedUrls).some(

@@ -6,7 +6,7 @@ import { connectionOf, type ProviderOptions } from './connection.ts'
 
 export type { ProviderOptions } from './connection.ts'
 
-/** A model of Anthropic, by the Messages API. The key is taken from `ANTHROPIC_API_KEY` if none is given. */
+/** A model of Anthropic, with the Messages API. Default key: `ANTHROPIC_API_KEY`. */
 export function anthropic(options: ProviderOptions): Model {
   const languageModel = createAnthropic(connectionOf(options, { api: 'anthropic' })).languageModel(options.model)
   return adaptedModel({ ...options, provider: 'anthropic', languageModel, facts: anthropicFacts })

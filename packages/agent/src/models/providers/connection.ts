@@ -7,15 +7,15 @@ import type { ModelPrices } from '../model-prices.ts'
 
 export interface ProviderOptions {
   model: string
-  /** Taken from the provider's usual environment variable if absent. */
+  /** Default: the usual environment variable of the provider. */
   apiKey?: string
   baseUrl?: string
   headers?: Record<string, string>
-  /** What is not given is taken from a small table of known models. */
+  /** Default: a small table of known models. */
   limits?: Partial<ModelLimits>
-  /** Without prices nothing is known of the cost. */
+  /** Without prices the cost is unknown. */
   prices?: ModelPrices
-  /** How long the model may say nothing. */
+  /** The maximum silence of the model. */
   idle?: Partial<IdleLimits>
   clock?: Clock
   fetch?: typeof globalThis.fetch
@@ -28,7 +28,7 @@ interface Connection {
   fetch: typeof globalThis.fetch
 }
 
-/** Where and how to connect, under the names of the provider packages. */
+/** The connection options, under the names of the provider packages. */
 export function connectionOf(options: ProviderOptions, format: ResponseFormat): Connection {
   const { apiKey, baseUrl, headers, fetch = providerFetch } = options
   return {

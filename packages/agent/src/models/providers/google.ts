@@ -6,7 +6,7 @@ import { connectionOf, type ProviderOptions } from './connection.ts'
 
 export type { ProviderOptions } from './connection.ts'
 
-/** A model of Google, by the Gemini API. The key is taken from `GOOGLE_GENERATIVE_AI_API_KEY` if none is given. */
+/** A model of Google, with the Gemini API. Default key: `GOOGLE_GENERATIVE_AI_API_KEY`. */
 export function google(options: ProviderOptions): Model {
   const languageModel = createGoogle(connectionOf(options, { api: 'google' })).languageModel(options.model)
   return adaptedModel({ ...options, provider: 'google', languageModel, facts: googleFacts })

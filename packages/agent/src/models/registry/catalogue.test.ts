@@ -9,7 +9,7 @@ import { modelIdPattern } from './provider-additions.ts'
 const today = new Date('2026-11-15T12:00:00Z')
 
 describe('the catalogue', () => {
-  test('every row is of a provider that is listed, and no model stands in it twice', () => {
+  test('every row belongs to a listed provider, and no model is listed twice', () => {
     const providers = catalogueProviders.map(({ id }) => id)
     const references = knownModels.map(({ provider, id }) => `${provider}/${id}`)
     expect([...new Set(knownModels.map(({ provider }) => provider))].filter((id) => !providers.includes(id))).toEqual(
@@ -19,14 +19,14 @@ describe('the catalogue', () => {
     expect(catalogueProviders.flatMap(catalogueModels)).toHaveLength(knownModels.length)
   })
 
-  test.each(catalogueProviders)('$id has models, an address and a variable for its key', (provider) => {
+  test.each(catalogueProviders)('$id has models, a base URL and a key variable', (provider) => {
     expect(catalogueModels(provider).length).toBeGreaterThan(0)
     expect(new URL(provider.baseUrl).protocol).toBe('https:')
     expect(provider.baseUrl).not.toMatch(/\/$/)
     for (const variable of provider.keyVariables) expect(variable).toMatch(/^[A-Z_]+_API_KEY$/)
   })
 
-  test.each(catalogueProviders)('the default model of $id is in the catalogue, at a middle price', async (provider) => {
+  test.each(catalogueProviders)('the default model of $id is in the catalogue, at a medium price', async (provider) => {
     const [model, ...others] = catalogueModels(provider).filter(({ id }) => id === provider.defaultModel)
     expect(others).toEqual([])
     const prices = (await loadCataloguePrices()).pricesOf(provider, model?.id ?? '', today)
@@ -35,13 +35,13 @@ describe('the catalogue', () => {
   })
 
   test.each(knownModels.filter(({ prices }) => prices))(
-    '$provider/$id has prices that can be true: output costs at most 20 times as much as input',
+    '$provider/$id has plausible prices: output costs at most 20 times as much as input',
     ({ prices }) => {
       expect((prices?.output ?? 0) / (prices?.input ?? 0)).toBeLessThanOrEqual(20)
     },
   )
 
-  test.each(knownModels)('$provider/$id has limits that can be true', (model) => {
+  test.each(knownModels)('$provider/$id has plausible limits', (model) => {
     expect(model.id).toMatch(modelIdPattern)
     expect(model.name).toMatch(/^[\w .:-]+$/)
     expect(model.contextTokens).toBeGreaterThanOrEqual(64_000)
@@ -58,7 +58,7 @@ describe('the catalogue', () => {
 })
 
 describe('catalogue prices', () => {
-  test('all but a few models have some', async () => {
+  test('all but a few models have prices', async () => {
     const prices = await loadCataloguePrices()
     const without = catalogueProviders.flatMap((provider) =>
       catalogueModels(provider).filter(({ id }) => !prices.pricesOf(provider, id, today)),
@@ -71,7 +71,7 @@ describe('catalogue prices', () => {
     ])
   })
 
-  test('a usage costs what the library says it costs, on both sides of every mark', async () => {
+  test('the cost of a usage matches the library, on both sides of every tier', async () => {
     const prices = await loadCataloguePrices()
     for (const provider of catalogueProviders) {
       const taken = knownModels.filter((known) => known.provider === provider.id && !known.prices)
@@ -93,7 +93,7 @@ describe('catalogue prices', () => {
     }
   })
 
-  test('they are those of the day, and of the time of day', async () => {
+  test('prices depend on the date and the time of day', async () => {
     const prices = await loadCataloguePrices()
     const inputAt = (providerId: string, id: string, date: string): number | undefined => {
       const provider = catalogueProviders.find((each) => each.id === providerId)
@@ -105,7 +105,7 @@ describe('catalogue prices', () => {
     expect(inputAt('deepseek', 'deepseek-v4-pro', '2026-11-15T20:00:00Z')).toBe(0.66)
   })
 
-  test('what is newer in our own table comes first', async () => {
+  test('newer prices in our table take precedence', async () => {
     const prices = await loadCataloguePrices()
     const [anthropic] = catalogueProviders
     expect(anthropic && prices.pricesOf(anthropic, 'claude-sonnet-5-5', today)).toMatchObject({ cacheRead: 0.1 })

@@ -6,15 +6,15 @@ import type { ModelPrices } from '../model-prices.ts'
 
 export type { ProviderApi } from '../hosts.ts'
 
-/** Who serves models, and how it is reached. */
+/** A provider of models, and how to reach it. */
 export interface ModelProvider {
   id: string
   name: string
   api: ProviderApi
   baseUrl: string
-  /** The first is the one to set; the others are read as well. Empty where no key is needed. */
+  /** The first is the one to set; the others are read too. Empty if no key is needed. */
   keyVariables: readonly string[]
-  /** What to ask for, below the base URL, to see whether a key is accepted. */
+  /** The path below the base URL for a key check. */
   keyCheckPath?: string
   headers?: Readonly<Record<string, string>> | undefined
   /** Its name in genai-prices. */
@@ -28,7 +28,7 @@ export const catalogueProviders: readonly (ModelProvider & { defaultModel: strin
   host.defaultModel === undefined ? [] : [{ ...providerOf(host), defaultModel: host.defaultModel }],
 )
 
-/** A host as the registry knows it, without the facts that only the adapter needs. */
+/** A host without the facts that only the adapter needs. */
 export function providerOf(host: Host): ModelProvider {
   const { id, name, api, baseUrl, keyVariables, keyCheckPath, pricesId } = host
   return {
@@ -42,7 +42,7 @@ export function providerOf(host: Host): ModelProvider {
   }
 }
 
-/** Without prices: they depend on the day. */
+/** Without prices: they depend on the date. */
 export function catalogueModels(provider: ModelProvider): ModelInfo[] {
   return knownModels.filter((known) => known.provider === provider.id).map((known) => infoOf(known, provider))
 }

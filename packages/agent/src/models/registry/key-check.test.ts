@@ -32,7 +32,7 @@ describe('validateKey', () => {
     ['google', '/models', { 'x-goog-api-key': key }],
     ['groq', '/models', { authorization: `Bearer ${key}` }],
     ['openrouter', '/key', { authorization: `Bearer ${key}` }],
-  ])('asks %s for what only a key can see', async (provider, path, headers) => {
+  ])('requests a path of %s that requires a key', async (provider, path, headers) => {
     answer = (_, response) => void response.end('{}')
     expect(await registry().validateKey(provider)).toEqual({ type: 'ok' })
     expect(requests.map(({ method, url: asked }) => [method, asked])).toEqual([['GET', path]])
@@ -48,29 +48,29 @@ describe('validateKey', () => {
     [404, '', 'unreachable'],
     [429, '', 'unreachable'],
     [503, '', 'unreachable'],
-  ])('an answer with status %i means something', async (status, body, type) => {
+  ])('status %i with this body is interpreted', async (status, body, type) => {
     answer = (_, response) => void response.writeHead(status).end(body)
     expect(await registry().validateKey('google')).toMatchObject({ type })
   })
 
-  test('the key follows no redirect', async () => {
+  test('the key does not follow a redirect', async () => {
     answer = (_, response) => void response.writeHead(302, { location: `${url}/elsewhere` }).end()
     expect(await registry().validateKey('openai')).toEqual({
       type: 'unreachable',
-      message: 'OpenAI answered with status 302, which says nothing of the key.',
+      message: 'OpenAI answered with status 302, so the key could not be checked.',
     })
     expect(requests).toHaveLength(1)
   })
 
-  test('no answer in time is no word about the key', async () => {
+  test('no answer in time says nothing about the key', async () => {
     answer = () => {}
     expect(await registry().validateKey('openai', { timeoutMs: 20 })).toEqual({
       type: 'unreachable',
-      message: 'OpenAI gave no answer in time.',
+      message: 'OpenAI did not answer in time.',
     })
   })
 
-  test('neither is no connection, and the key is not in what is said of it', async () => {
+  test('neither does a failed connection, and its message does not contain the key', async () => {
     const closed = createServer().listen(0, '127.0.0.1')
     await once(closed, 'listening')
     const { port } = closed.address() as AddressInfo
@@ -82,7 +82,7 @@ describe('validateKey', () => {
     })
   })
 
-  test('without a key nobody is asked', async () => {
+  test('without a key no request is sent', async () => {
     expect(await createModelRegistry({ env: {} }).validateKey('openai')).toEqual({
       type: 'missing',
       message:
@@ -99,7 +99,7 @@ describe('validateKey', () => {
     await expect(registry().validateKey('openai', { signal: controller.signal })).rejects.toThrow('enough')
   })
 
-  test('a server that needs no key is asked all the same', async () => {
+  test('a server without keys is requested too', async () => {
     answer = (_, response) => void response.end('{}')
     const mine = createModelRegistry({ env: {}, providers: { mine: { baseUrl: url } } })
     expect(await mine.validateKey('mine')).toEqual({ type: 'ok' })

@@ -3,13 +3,13 @@ import { limitedText } from './limited-json.ts'
 
 export type KeyCheck =
   | { type: 'ok' }
-  /** There is none, and one is needed. */
+  /** There is no key, but one is required. */
   | { type: 'missing'; message: string }
   | { type: 'refused'; message: string }
-  /** Nothing was learnt of the key: no connection, no answer in time, or an answer that is about something else. */
+  /** The key could not be checked: no connection, no answer in time, or an unrelated answer. */
   | { type: 'unreachable'; message: string }
 
-/** One request that costs nothing. It follows no redirect: the key is for this address alone. */
+/** One free request. It follows no redirect: the key is for this URL only. */
 export async function checkKey(
   provider: ModelProvider,
   key: string | undefined,
@@ -24,7 +24,7 @@ export async function checkKey(
       headers: { ...headers, ...keyHeaders(provider, key) },
     })
   } catch (error) {
-    const why = signal.aborted ? 'gave no answer in time' : `cannot be reached (${reasonOf(error)})`
+    const why = signal.aborted ? 'did not answer in time' : `cannot be reached (${reasonOf(error)})`
     return { type: 'unreachable', message: `${name} ${why}.` }
   }
   if (response.ok) {
@@ -34,11 +34,11 @@ export async function checkKey(
   if (await isRefusal(response)) return { type: 'refused', message: `${name} does not accept the key.` }
   return {
     type: 'unreachable',
-    message: `${name} answered with status ${response.status}, which says nothing of the key.`,
+    message: `${name} answered with status ${response.status}, so the key could not be checked.`,
   }
 }
 
-/** A query of the base URL stays behind the path. */
+/** A query of the base URL stays after the path. */
 function urlBelow(baseUrl: string, path: string): string {
   const [address = '', query] = baseUrl.split(/(?=\?)/)
   return `${address}${path}${query ?? ''}`
@@ -51,7 +51,7 @@ function keyHeaders({ api }: ModelProvider, key: string | undefined): Record<str
   return api === 'google' ? { 'x-goog-api-key': key } : { authorization: `Bearer ${key}` }
 }
 
-/** Google says it of a key that is none with 400. */
+/** Google answers 400 to an invalid key. */
 async function isRefusal(response: Response): Promise<boolean> {
   if (response.status !== 400) {
     await response.body?.cancel()
@@ -60,11 +60,11 @@ async function isRefusal(response: Response): Promise<boolean> {
   try {
     return (await limitedText(response, 64 * 1024)).includes('API_KEY_INVALID')
   } catch {
-    return false // Too long, or cut off: no word about the key.
+    return false // too long or incomplete: it says nothing about the key
   }
 }
 
-/** Never the request: it holds the key. */
+/** Never the request: it contains the key. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error
   const { code } = (cause ?? error) as NodeJS.ErrnoException

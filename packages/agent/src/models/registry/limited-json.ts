@@ -7,7 +7,7 @@ export interface LimitedJsonOptions {
   body?: unknown
 }
 
-/** The JSON that a server answers with. Throws when it is none, is too long, is an error or leads elsewhere. */
+/** The JSON response of a server. Throws if it is invalid, too long, an error or a redirect. */
 export async function limitedJson(url: string, options: LimitedJsonOptions): Promise<unknown> {
   const { fetch, signal, maxBytes, headers, body } = options
   const response = await fetch(url, {
@@ -32,7 +32,7 @@ export async function limitedText(response: Response, maxBytes: number): Promise
   let length = 0
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     length += chunk.byteLength
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (length > maxBytes) throw new Error(`${response.url} answered with more than ${maxBytes} bytes.`)
     chunks.push(chunk)
   }

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 describe('discoverLocalServers', () => {
-  test('finds the models of Ollama, with the window they were loaded with, set to, or have', async () => {
+  test('finds the models of Ollama, with their loaded, configured or maximum context window', async () => {
     const shows: Record<string, unknown> = {
       'loaded:8b': { capabilities: ['completion', 'tools', 'thinking'], model_info: { 'qwen3.context_length': 40960 } },
       'set:8b': { capabilities: ['completion'], parameters: 'stop "<|x|>"\nnum_ctx    16384', model_info: {} },
@@ -84,7 +84,7 @@ describe('discoverLocalServers', () => {
     expect((await discover([server]))[0]?.models).toEqual(models)
   })
 
-  test('finds the model of llama.cpp, with the window it was started with', async () => {
+  test('finds the model of llama.cpp, with the context window it was started with', async () => {
     const server = await serve('llamacpp', ({ url }, response) => {
       if (url === '/props')
         json(response, { default_generation_settings: { n_ctx: 16384 }, modalities: { vision: true } })
@@ -95,7 +95,7 @@ describe('discoverLocalServers', () => {
     ])
   })
 
-  test('all servers together have 300 ms; what was said by then counts', async () => {
+  test('all servers together have 300 ms; answers until then count', async () => {
     const clock = new FakeClock()
     const asked = Promise.withResolvers<void>()
     const ollama = await serve('ollama', ({ url }, response) => {
@@ -112,7 +112,7 @@ describe('discoverLocalServers', () => {
     expect(clock.waits).toEqual([])
   })
 
-  test('nothing is waited for when all have answered', async () => {
+  test('it does not wait after all servers have answered', async () => {
     const clock = new FakeClock()
     expect(await discoverLocalServers({ servers: [await closedPort()], clock })).toEqual([])
     expect(clock.waits).toEqual([])
@@ -126,7 +126,7 @@ describe('discoverLocalServers', () => {
     await expect(discovery).rejects.toThrow('enough')
   })
 
-  describe('something else may listen on the port', () => {
+  describe('another program may listen on the port', () => {
     test('a redirect is not followed', async () => {
       const visited: (string | undefined)[] = []
       const elsewhere = await serve('llamacpp', ({ url }, response) => {
@@ -140,7 +140,7 @@ describe('discoverLocalServers', () => {
       expect(visited).toEqual([])
     })
 
-    test('an endless answer is cut off', async () => {
+    test('an endless response is cut off', async () => {
       const cut = Promise.withResolvers<void>()
       const server = await serve('ollama', ({ url }, response) => {
         if (url !== '/api/tags') {
@@ -167,14 +167,14 @@ describe('discoverLocalServers', () => {
       ['a web page', '<!doctype html>'],
       ['brackets without end', '['.repeat(500_000)],
       ['models that are no list', '{"models":{"length":1e9},"data":"x"}'],
-    ])('%s is no list of models', async (_, body) => {
+    ])('%s is not a list of models', async (_, body) => {
       const all = await Promise.all(
         (['ollama', 'lmstudio', 'llamacpp'] as const).map((id) => serve(id, (__, response) => void response.end(body))),
       )
       expect(await discover(all)).toEqual([])
     })
 
-    test('models with names that should not be shown, or impossible windows, are left out', async () => {
+    test('models with names that are unsafe to display, or impossible context windows, are left out', async () => {
       const names = ['ok', 'bad\u001B[2J', 'a b', '', 'x'.repeat(300), '\u202Eolleh', '__proto__', 7, null, 'ok']
       const server = await serve('llamacpp', ({ url }, response) => {
         if (url === '/props') json(response, { default_generation_settings: { n_ctx: 'many' }, modalities: 3 })
@@ -183,7 +183,7 @@ describe('discoverLocalServers', () => {
       expect((await discover([server]))[0]?.models).toEqual([{ id: 'ok' }, { id: '__proto__' }])
     })
 
-    test('of very many models only some are taken, and only some are asked about', async () => {
+    test('the number of models and of queries is limited', async () => {
       let questions = 0
       const server = await serve('ollama', ({ url }, response) => {
         if (url === '/api/tags')
@@ -199,7 +199,7 @@ describe('discoverLocalServers', () => {
   })
 })
 
-/** The clock stands still: a busy machine is no reason to find nothing. */
+/** The clock stands still: a busy machine must not change the result. */
 async function discover(all: LocalServer[]): ReturnType<typeof discoverLocalServers> {
   return discoverLocalServers({ servers: all, clock: new FakeClock() })
 }

@@ -27,7 +27,7 @@ export interface FoundServer extends LocalServer {
   models: FoundModel[]
 }
 
-/** What the server tells of a model; it may tell only its id. */
+/** What the server reports about a model; it may report only the id. */
 interface FoundModel {
   id: string
   contextWindow?: number
@@ -37,14 +37,14 @@ interface FoundModel {
 
 export interface DiscoveryOptions {
   servers?: readonly LocalServer[]
-  /** For all servers together. What was not answered by then counts as not said. */
+  /** For all servers together. Later answers are ignored. */
   budgetMs?: number
   fetch?: typeof globalThis.fetch
   clock?: Clock
   signal?: AbortSignal
 }
 
-/** Asks this machine alone. Whatever is wrong with an answer, it only means that nothing was found. */
+/** Queries only this machine. An invalid answer means that nothing was found. */
 export async function discoverLocalServers(options: DiscoveryOptions = {}): Promise<FoundServer[]> {
   const { servers = localServers, budgetMs = 300, fetch = providerFetch, clock = systemClock, signal } = options
   const budget = new AbortController()
@@ -52,7 +52,7 @@ export async function discoverLocalServers(options: DiscoveryOptions = {}): Prom
   const stop = AbortSignal.any([budget.signal, ...(signal ? [signal] : [])])
   const spent = clock.wait(budgetMs, finished.signal).then(
     () => budget.abort(),
-    () => {}, // All have answered before.
+    () => {}, // all have answered before
   )
   const found = await Promise.all(servers.map((server) => look(server, { fetch, signal: stop })))
   finished.abort()
@@ -74,7 +74,7 @@ async function look(server: LocalServer, asking: Asking): Promise<FoundServer | 
       const parsed = schema.safeParse(json)
       return parsed.success ? parsed.data : undefined
     } catch {
-      return undefined // Not there, too slow, or something else that listens on this port.
+      return undefined // missing, too slow, or another program on this port
     }
   }
   const models = await lookers[server.id](ask)
@@ -85,7 +85,7 @@ type Ask = <T>(schema: z.ZodType<T>, path: string, body?: unknown) => Promise<T 
 
 const maxAnswerBytes = 1024 * 1024
 const maxModels = 200
-/** Ollama is asked about each of its models. */
+/** Ollama is queried once for each of its models. */
 const maxQuestions = 32
 
 const lookers: Record<LocalServerId, (ask: Ask) => Promise<FoundModel[] | undefined>> = {
@@ -94,7 +94,7 @@ const lookers: Record<LocalServerId, (ask: Ask) => Promise<FoundModel[] | undefi
   llamacpp: askLlamaCpp,
 }
 
-/** A list in which what cannot be read is left out. */
+/** A list without its invalid items. */
 function readable<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   return z.array(z.unknown()).transform((items) =>
     items.slice(0, maxModels).flatMap((each) => {
@@ -104,7 +104,7 @@ function readable<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   )
 }
 
-/** What is not as expected is as if it were not there. */
+/** An invalid value counts as absent. */
 function optional<T>(schema: z.ZodType<T>): z.ZodType<T | undefined> {
   return schema.optional().catch(undefined)
 }
@@ -135,7 +135,7 @@ async function askOllama(ask: Ask): Promise<FoundModel[] | undefined> {
   )
 }
 
-/** A model that is loaded has the window it was loaded with, which is often smaller than its own. */
+/** A loaded model has the window it was loaded with, which is often smaller than its maximum. */
 function ollamaFacts(
   id: string,
   told: z.output<typeof ollamaModel> | undefined,
@@ -230,7 +230,7 @@ export function localProvider({ id, name, port }: LocalServer): ModelProvider {
   return { id, name, api: 'openai-compatible', baseUrl: `http://127.0.0.1:${port}/v1`, keyVariables: [] }
 }
 
-/** What a server does not tell is assumed. */
+/** Facts that a server does not report get defaults. */
 export function localModels(server: FoundServer): ModelInfo[] {
   const provider = localProvider(server)
   return server.models.map((found) => {

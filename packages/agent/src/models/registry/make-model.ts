@@ -8,7 +8,7 @@ export interface MakeModelOptions extends Omit<ProviderOptions, 'model' | 'baseU
   promptCacheKey?: string
 }
 
-/** Its provider package is loaded only now, and may not be there. */
+/** Loads the provider package now; it may not be installed. */
 export async function makeModel(info: ModelInfo, provider: ModelProvider, options: MakeModelOptions): Promise<Model> {
   const make = await load(provider)
   return make({
@@ -63,8 +63,8 @@ function isMissing(error: unknown, name: string): boolean {
 }
 
 /**
- * What may be sent as `reasoning_effort`. Of the models we list it is known whether `off` can be said; elsewhere `off` means to
- * say nothing. A model that does not think is never told how much.
+ * The levels that may be sent as `reasoning_effort`. For listed models it is known whether `off` can be sent; for
+ * others `off` sends nothing. A model that does not think never gets a level.
  */
 function sayableLevels({ provider, id, thinkingLevels }: ModelInfo): ModelInfo['thinkingLevels'] {
   const spoken = thinkingLevels.filter((level) => level !== 'off')

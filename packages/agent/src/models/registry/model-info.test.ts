@@ -4,13 +4,13 @@ import { cycleModels, type KeyState, type ListedModel } from './model-info.ts'
 const models = [model('a'), model('b', { type: 'missing', variable: 'B_API_KEY' }), model('c'), model('d')]
 
 describe('cycleModels', () => {
-  test('goes on to the next that has a key, and says what it passed over', () => {
+  test('goes to the next model with a key, and reports the skipped ones', () => {
     const { next, skipped, note } = cycleModels(models, { provider: 'a', id: 'model' })
     expect([next?.provider, skipped.map(({ provider }) => provider)]).toEqual(['c', ['b']])
-    expect(note).toBe('Passed over b/model: B_API_KEY is not set.')
+    expect(note).toBe('Skipped b/model: B_API_KEY is not set.')
   })
 
-  test('goes back the same way, and in a circle', () => {
+  test('goes backward the same way, and wraps around', () => {
     const names = (direction: 'forward' | 'backward'): (string | undefined)[] => {
       const visited: (string | undefined)[] = []
       let current: ListedModel | undefined = model('a')
@@ -24,12 +24,12 @@ describe('cycleModels', () => {
     expect(names('backward')).toEqual(['d', 'c', 'a', 'd'])
   })
 
-  test('begins at an end when the current model is not in the list', () => {
+  test('starts at an end if the current model is not in the list', () => {
     expect(cycleModels(models, { provider: 'z', id: 'model' }, 'forward').next?.provider).toBe('a')
     expect(cycleModels(models, undefined, 'backward').next?.provider).toBe('d')
   })
 
-  test('has nowhere to go when no other model has a key', () => {
+  test('has no next model if no other model has a key', () => {
     const { next, note } = cycleModels(models.slice(0, 2), { provider: 'a', id: 'model' })
     expect(next).toBeUndefined()
     expect(note).toContain('B_API_KEY')
@@ -41,11 +41,9 @@ describe('cycleModels', () => {
     expect(cycleModels([], undefined).next).toBeUndefined()
   })
 
-  test('names only the first few that it passed over', () => {
+  test('names only the first few skipped models', () => {
     const keyless = Array.from({ length: 5 }, (_, index) => model(`k${index}`, { type: 'missing', variable: 'K' }))
-    expect(cycleModels(keyless, undefined).note).toBe(
-      'Passed over k0/model, k1/model, k2/model and 2 more: K is not set.',
-    )
+    expect(cycleModels(keyless, undefined).note).toBe('Skipped k0/model, k1/model, k2/model and 2 more: K is not set.')
   })
 })
 

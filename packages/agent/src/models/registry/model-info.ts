@@ -1,22 +1,22 @@
 import type { ThinkingLevel } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'
 
-/** What is known of a model before anything is sent to it. */
+/** What is known of a model before a request. */
 export interface ModelInfo {
-  /** The name that messages carry; for a bare URL, the URL. */
+  /** The provider name in messages; for a bare URL, the URL. */
   provider: string
   id: string
-  /** For people. */
+  /** Display name. */
   name: string
   /** Tokens of input and output together. */
   contextWindow: number
   maxOutputTokens: number
-  /** What it can be told, the least first; none where it decides for itself. */
+  /** The supported thinking levels, lowest first; empty if the model decides itself. */
   thinkingLevels: readonly ThinkingLevel[]
   images: boolean
-  /** Today's; absent where nothing is known of the cost. */
+  /** The current prices; absent if they are unknown. */
   prices?: ModelPrices
-  /** The environment variable to set; absent where no key is needed. */
+  /** The environment variable to set; absent if no key is needed. */
   keyVariable?: string
   source: ModelSource
 }
@@ -27,13 +27,13 @@ export interface ListedModel extends ModelInfo {
   key: KeyState
 }
 
-/** `origin` says where the key is from, in words to show: never the key. */
+/** `origin` describes where the key comes from, for display; never the key. */
 export type KeyState =
   | { type: 'found'; origin: string }
   | { type: 'missing'; variable: string }
   | { type: 'not-needed' }
 
-/** As `find` understands it. */
+/** The reference that `find` accepts. */
 export function referenceOf({ provider, id }: { provider: string; id: string }): string {
   return isUrl(provider) ? `${provider}#${id}` : `${provider}/${id}`
 }
@@ -43,15 +43,15 @@ export function isUrl(text: string): boolean {
 }
 
 export interface CycleOutcome {
-  /** Undefined where there is no other model to go to. */
+  /** Undefined if there is no other model. */
   next: ListedModel | undefined
-  /** Passed over on the way, for want of a key. */
+  /** Models that were skipped because their key is missing. */
   skipped: ListedModel[]
-  /** Says what was passed over, and what to set. */
+  /** Names the skipped models, and the variables to set. */
   note: string | undefined
 }
 
-/** The model after or before the current one, in a circle; from one that is not in the list, the first or the last. */
+/** The next or previous model, with wrap-around; from a model outside of the list, the first or the last one. */
 export function cycleModels(
   models: readonly ListedModel[],
   current: { provider: string; id: string } | undefined,
@@ -70,7 +70,7 @@ function noteOn(skipped: readonly ListedModel[]): string | undefined {
   const variables = [...new Set(skipped.flatMap(({ key }) => (key.type === 'missing' ? [key.variable] : [])))]
   const names = skipped.slice(0, 3).map(referenceOf)
   const rest = skipped.length > names.length ? ` and ${skipped.length - names.length} more` : ''
-  return `Passed over ${names.join(', ')}${rest}: ${variables.join(', ')} ${variables.length === 1 ? 'is' : 'are'} not set.`
+  return `Skipped ${names.join(', ')}${rest}: ${variables.join(', ')} ${variables.length === 1 ? 'is' : 'are'} not set.`
 }
 
 export type RegistryErrorCode =
@@ -83,7 +83,7 @@ export type RegistryErrorCode =
   | 'missing-package'
   | 'no-local-server'
 
-/** Why there is no model to be had. The message says what to do about it. */
+/** Why no model can be opened. The message says what to do. */
 export class RegistryError extends Error {
   override readonly name = 'RegistryError'
   readonly code: RegistryErrorCode

@@ -40,7 +40,7 @@ const request: ModelRequest = {
 }
 
 describe('open', () => {
-  test.each(catalogueProviders)('makes a model of $id that answers', async (provider) => {
+  test.each(catalogueProviders)('creates a model of $id that answers', async (provider) => {
     const registry = keyed()
     const first = (await registry.list()).find((model) => model.provider === provider.id)
     const { model, info } = await registry.open(referenceOf(first!))
@@ -55,7 +55,7 @@ describe('open', () => {
     expect(JSON.stringify(fake.requests[0]?.headers)).toContain(aKey)
   })
 
-  test('a call costs what it costs at its time', async () => {
+  test('the cost of a call uses the prices of its time', async () => {
     const clock = new FakeClock(Date.parse('2026-12-31T12:00:00Z'))
     const { model } = await keyed({ clock }).open('google/gemini-3.8-flash')
     const usage = { inputTokens: 1_000_000, cacheReadTokens: 400_000, outputTokens: 100_000 }
@@ -71,10 +71,15 @@ describe('open', () => {
     ['anthropic/claude-fable-5', 'off', 'minimal'],
     ['anthropic/claude-opus-5', 'xhigh', 'xhigh'],
     ['moonshotai/kimi-k2.6', 'high', 'high'],
-  ] as [string, ThinkingLevel, ThinkingLevel][])('%s, told to think %s, thinks %s', async (reference, told, thinks) => {
-    const { model } = await keyed().open(reference)
-    expect(model.prepare({ ...request, thinkingLevel: told }).reference.params).toMatchObject({ thinkingLevel: thinks })
-  })
+  ] as [string, ThinkingLevel, ThinkingLevel][])(
+    '%s with thinking level %s uses %s',
+    async (reference, told, thinks) => {
+      const { model } = await keyed().open(reference)
+      expect(model.prepare({ ...request, thinkingLevel: told }).reference.params).toMatchObject({
+        thinkingLevel: thinks,
+      })
+    },
+  )
 
   test.each([
     ['openrouter/openai/gpt-6-sol', 'off', 'none'],
@@ -84,7 +89,7 @@ describe('open', () => {
     ['mine/anything', 'off', undefined],
     ['mine/anything', 'high', 'high'],
   ] as [string, ThinkingLevel, string | undefined][])(
-    '%s with thinking %s is told %s by a compatible server',
+    '%s with thinking level %s gets %s on a compatible server',
     async (reference, told, effort) => {
       const { model } = await keyed().open(reference)
       fake.script(say('ok'))
@@ -93,7 +98,7 @@ describe('open', () => {
     },
   )
 
-  test('without a key it names the variable to set', async () => {
+  test('without a key the error names the variable to set', async () => {
     const registry = createModelRegistry({ env: { ANTHROPIC_API_KEY: '  ' } })
     await expect(registry.open('claude-opus-5')).rejects.toMatchObject({
       code: 'missing-key',
@@ -131,7 +136,7 @@ describe('open', () => {
 })
 
 describe('list', () => {
-  test('says of every model whether there is a key, and where from', async () => {
+  test('shows for every model whether there is a key, and its origin', async () => {
     const asked: string[] = []
     const credentials = {
       keyFor: async (provider: string) => {
@@ -148,7 +153,7 @@ describe('list', () => {
     expect(asked.toSorted()).toEqual([...new Set(asked)].toSorted())
   })
 
-  test('the environment comes before what is kept', async () => {
+  test('the environment takes precedence over stored keys', async () => {
     const credentials = { keyFor: async () => ({ value: 'kept', origin: 'the keyring' }) }
     const registry = createModelRegistry({ env: { OPENAI_API_KEY: 'set' }, credentials })
     expect((await registry.find('gpt-6-sol')).key).toEqual({
@@ -182,13 +187,13 @@ describe('find', () => {
     expect(await named(reference)).toBe(expected)
   })
 
-  test('a model as of a day has the limits and the prices of its name', async () => {
+  test('a dated model has the limits and the prices of its base name', async () => {
     const { id: _, name: __, ...snapshot } = await registry.find('claude-opus-4-5-20251101')
     const { id: ___, name: ____, ...model } = await registry.find('claude-opus-4-5')
     expect(snapshot).toEqual(model)
   })
 
-  test('a model that nobody knows is an error that names near ones', async () => {
+  test('an unknown model is an error that suggests similar ones', async () => {
     await expect(registry.find('claude-sonet-5')).rejects.toMatchObject({
       code: 'unknown-model',
       message: expect.stringContaining('There is no model "claude-sonet-5". Did you mean anthropic/claude-sonnet-5'),
@@ -198,7 +203,7 @@ describe('find', () => {
     await expect(registry.find('')).rejects.toMatchObject({ code: 'unknown-model' })
   })
 
-  test('an unknown model of a known provider is an error that names models of this provider', async () => {
+  test('an unknown model of a known provider is an error that suggests models of this provider', async () => {
     const error = (await registry.find('groq/nope').catch((each: unknown) => each)) as RegistryError
     expect(error.code).toBe('unknown-model')
     expect(error.message).toMatch(
@@ -209,23 +214,23 @@ describe('find', () => {
     await expect(registry.find('groq/claude-sonnet-5')).rejects.toThrow('Did you mean anthropic/claude-sonnet-5?')
   })
 
-  test('a model of a family that exists, in a version that does not, is an error that names the family', async () => {
+  test('an unknown version of a known family is an error that suggests the family', async () => {
     await expect(registry.find('sonnet-99')).rejects.toThrow(/Did you mean anthropic\/claude-sonnet-\S+ or /)
   })
 
-  test('a name that is like no other is an error that names models with a key', async () => {
+  test('a name without similar ones is an error that suggests models with a key', async () => {
     const withKey = createModelRegistry({ env: { MISTRAL_API_KEY: 'not-a-real-one' } })
     await expect(withKey.find('nosuch')).rejects.toThrow(
-      'There is no model "nosuch". Models that can be used now include mistral/mistral-large-4.',
+      'There is no model "nosuch". Available models include mistral/mistral-large-4.',
     )
   })
 
-  test('what is shown of a name moves no cursor, and is short', async () => {
+  test('a displayed name is short and has no control characters', async () => {
     const error = await registry.find(`\u001B[2J\u202E${'x'.repeat(500)}`).catch((each: Error) => each)
     expect((error as Error).message).toMatch(/^There is no model "\uFFFD\[2J\uFFFDx{90,99}…"/)
   })
 
-  test('a name of several models is an error that names them', async () => {
+  test('an ambiguous name is an error that lists the matches', async () => {
     await expect(registry.find('claude-fable')).rejects.toMatchObject({
       code: 'ambiguous-model',
       suggestions: expect.arrayContaining(['anthropic/claude-fable-5', 'anthropic/claude-fable-5-1']),
@@ -233,7 +238,7 @@ describe('find', () => {
     await expect(registry.find('anthropic/claude')).rejects.toMatchObject({ code: 'ambiguous-model' })
   })
 
-  test('of several the only one with a key is meant', async () => {
+  test('of several matches, the only one with a key is chosen', async () => {
     const having = (...variables: string[]): ModelRegistry =>
       createModelRegistry({ env: Object.fromEntries(variables.map((variable) => [variable, aKey])) })
     expect(await named('gpt-oss-120b')).toBe('cerebras/gpt-oss-120b')
@@ -245,7 +250,7 @@ describe('find', () => {
     await expect(registry.find('kimi-k3.1')).rejects.toMatchObject({ code: 'ambiguous-model' })
   })
 
-  test('what a session keeps is found as it is, listed or not', async () => {
+  test('a reference from a session is found exactly, listed or not', async () => {
     const gone = { provider: 'anthropic', id: 'claude-of-the-past' }
     expect(await registry.find(gone)).toMatchObject({
       ...gone,
@@ -260,13 +265,13 @@ describe('find', () => {
   })
 })
 
-describe('providers of the user', () => {
+describe('user-defined providers', () => {
   const models: ProviderAddition['models'] = [
     { id: 'small', contextTokens: 32_000, outputTokens: 4000, hasImages: false, prices: { input: 1, output: 2 } },
     { id: 'plain' },
   ]
 
-  test('are listed with what was said of them', async () => {
+  test('are listed with their settings', async () => {
     const registry = createModelRegistry({
       env: { MINE_KEY: aKey },
       providers: { mine: { baseUrl: 'http://10.0.0.1:8000/v1/', keyVariable: 'MINE_KEY', models } },
@@ -287,7 +292,7 @@ describe('providers of the user', () => {
     expect(registry.providers.find(({ id }) => id === 'mine')?.baseUrl).toBe('http://10.0.0.1:8000/v1')
   })
 
-  test('need no key if they name no variable, and cost what was said', async () => {
+  test('need no key without a variable, and have the configured prices', async () => {
     const providers = { mine: { baseUrl: fake.baseUrl('openaiCompatible'), models } }
     const { model } = await createModelRegistry({ env: {}, providers }).open('mine/small')
     fake.script(say('ok'))
@@ -296,12 +301,12 @@ describe('providers of the user', () => {
     expect(model.costOf?.({ inputTokens: 1_000_000, outputTokens: 1_000_000 })).toBe(3)
   })
 
-  test('may serve what is not listed', async () => {
+  test('may serve unlisted models', async () => {
     const registry = createModelRegistry({ env: {}, providers: { mine: { baseUrl: 'http://127.0.0.1:9/v1' } } })
     expect(await registry.find('mine/org/new-model')).toMatchObject({ id: 'org/new-model', source: 'user' })
   })
 
-  test('may change one of the catalogue', async () => {
+  test('may change a provider of the catalogue', async () => {
     const registry = createModelRegistry({
       env: { GATEWAY_KEY: aKey },
       providers: { anthropic: { keyVariable: 'GATEWAY_KEY', models: [{ id: 'claude-next' }] } },
@@ -316,9 +321,9 @@ describe('providers of the user', () => {
 
   test.each([
     ['no address', { mine: {} }],
-    ['an address that is none', { mine: { baseUrl: 'here' } }],
+    ['an invalid URL', { mine: { baseUrl: 'here' } }],
     ['a name with a slash', { 'a/b': { baseUrl: 'http://127.0.0.1/v1' } }],
-    ['a model that should not be shown', { mine: { baseUrl: 'http://127.0.0.1/v1', models: [{ id: 'a\nb' }] } }],
+    ['a model id that is unsafe to display', { mine: { baseUrl: 'http://127.0.0.1/v1', models: [{ id: 'a\nb' }] } }],
   ] as [string, Record<string, ProviderAddition>][])('with %s are refused', (_, providers) => {
     expect(() => createModelRegistry({ env: {}, providers })).toThrow(
       expect.objectContaining({ code: 'invalid-provider' }),
@@ -327,7 +332,7 @@ describe('providers of the user', () => {
 })
 
 describe('a bare URL', () => {
-  test('is enough to talk to a model, and to find it again', async () => {
+  test('is enough to use a model, and to find it again', async () => {
     const registry = createModelRegistry({ env: {} })
     const { model, info } = await registry.open(`${fake.baseUrl('openaiCompatible')}/#org/my-model`)
     fake.script(say('Hello'), say('again'))
@@ -340,7 +345,7 @@ describe('a bare URL', () => {
   })
 
   test.each(['http://127.0.0.1:8000/v1', 'http://127.0.0.1:8000/v1#', 'http://#x', 'https://me:pw@host/v1#x'])(
-    '%s is refused',
+    '%s is rejected',
     async (reference) => {
       await expect(createModelRegistry({ env: {} }).find(reference)).rejects.toMatchObject({
         code: 'invalid-reference',
@@ -350,7 +355,7 @@ describe('a bare URL', () => {
 })
 
 describe('local servers', () => {
-  test('their models are listed once they were looked for, and answer', async () => {
+  test('their models are listed after discovery, and answer', async () => {
     await using ollama = await serveOllama({ models: ['qwen3:8b', 'gemma:2b'], window: 40_960 })
     const registry = createModelRegistry({ env: {}, localServers: [ollama.server], clock: new FakeClock() })
     expect((await registry.list()).filter(({ source }) => source === 'local')).toEqual([])
@@ -368,14 +373,14 @@ describe('local servers', () => {
     expect((await registry.list()).filter(({ source }) => source === 'local').map(({ id }) => id)).toEqual(['gemma:2b'])
   })
 
-  test('one is looked for when it is named', async () => {
+  test('a named one is discovered on demand', async () => {
     await using ollama = await serveOllama({ models: ['qwen3:8b'], window: 4096 })
     const registry = createModelRegistry({ env: {}, localServers: [ollama.server], clock: new FakeClock() })
     expect(await registry.find('ollama/qwen3')).toMatchObject({ id: 'qwen3:8b', maxOutputTokens: 4096 })
     await expect(registry.find('ollama/other')).rejects.toMatchObject({ code: 'unknown-model' })
   })
 
-  test('one that is not there is said to be not there', async () => {
+  test('a missing one is reported as missing', async () => {
     const ollama = await serveOllama({ models: [], window: 1 })
     await ollama[Symbol.asyncDispose]()
     const registry = createModelRegistry({ env: {}, localServers: [ollama.server], clock: new FakeClock() })
@@ -387,7 +392,7 @@ describe('local servers', () => {
   })
 })
 
-test('a chosen list keeps its order, and says what is wrong with the rest', async () => {
+test('a chosen list keeps its order, and reports problems with the rest', async () => {
   const registry = createModelRegistry({ env: {} })
   const { models, problems } = await registry.choose([
     'gpt-6-sol',
@@ -399,7 +404,7 @@ test('a chosen list keeps its order, and says what is wrong with the rest', asyn
   expect(problems.map(({ code }) => code)).toEqual(['unknown-model'])
 })
 
-/** Everything leads to the fake provider, with a key for each; and one provider of the user's own. */
+/** Everything leads to the fake provider, with a key for each, and one user-defined provider. */
 function keyed(options: ModelRegistryOptions = {}): ModelRegistry {
   const providers = Object.fromEntries(
     catalogueProviders.map(({ id, api }) => [id, { baseUrl: fake.baseUrl(fakeApis[api]) }]),

@@ -28,7 +28,7 @@ import { addProvider, assumedModel, type ProviderAddition } from './provider-add
 import { editDistance } from '../../util/edit-distance.ts'
 
 export interface ModelRegistryOptions {
-  /** The user's own, from the settings. One with the name of a provider of the catalogue changes that provider. */
+  /** User-defined providers from the settings. One with the name of a catalogue provider changes that provider. */
   providers?: Readonly<Record<string, ProviderAddition>>
   credentials?: CredentialSource
   env?: Readonly<Record<string, string | undefined>>
@@ -39,11 +39,11 @@ export interface ModelRegistryOptions {
   clock?: Clock
 }
 
-/** Either what a person types, or the two names that a session keeps: these are taken as they are. */
+/** Either typed by a person, or the provider and id from a session, which must match exactly. */
 export type ModelReference = string | { provider: string; id: string }
 
 export interface OpenModelOptions {
-  /** Requests with the same key find the same cache, where the provider has such a thing. */
+  /** Requests with the same key share a cache, if the provider supports it. */
   promptCacheKey?: string
   idle?: Partial<IdleLimits>
 }
@@ -54,20 +54,20 @@ export interface OpenedModel {
 }
 
 export interface ModelRegistry {
-  /** Everybody who serves models, the user's own included. */
+  /** All providers, including user-defined ones. */
   readonly providers: readonly ModelProvider[]
-  /** All models that are known, with whether there is a key for them. Asks nobody. */
+  /** All known models, and whether there is a key for them. Sends no request. */
   list(): Promise<ListedModel[]>
-  /** Those of a chosen list, in its order, and why others are not among them. */
+  /** The models of a chosen list, in its order, and why others are missing. */
   choose(references: readonly ModelReference[]): Promise<{ models: ListedModel[]; problems: RegistryError[] }>
   /**
-   * `provider/id`, an id, or a part of one that means one model only; `http://host:port/v1#id` for any server that speaks OpenAI's
-   * Chat Completions. Where several would do, those with a key come first. Throws `RegistryError`.
+   * `provider/id`, an id, or a part of one that matches only one model; `http://host:port/v1#id` for any server with
+   * the Chat Completions format. If several match, those with a key take precedence. Throws `RegistryError`.
    */
   find(reference: ModelReference): Promise<ListedModel>
-  /** Finds it, and makes it ready to be called. Throws `RegistryError`, also for want of a key or a package. */
+  /** Finds a model and makes it ready to call. Throws `RegistryError`, also if a key or a package is missing. */
   open(reference: ModelReference, options?: OpenModelOptions): Promise<OpenedModel>
-  /** Looks for servers on this machine; from then on their models are listed. */
+  /** Discovers servers on this machine; from then on their models are listed. */
   discover(signal?: AbortSignal): Promise<readonly FoundServer[]>
   /** Asks the provider whether it accepts the key. */
   validateKey(providerId: string, options?: { timeoutMs?: number; signal?: AbortSignal }): Promise<KeyCheck>
@@ -106,7 +106,7 @@ class Registry implements ModelRegistry {
 
   async list(): Promise<ListedModel[]> {
     const prices = await this.#loadPrices()
-    // One look for each provider: a keyring may be slow, or ask.
+    // One lookup for each provider: a keyring may be slow, or prompt the user.
     const states = new Map<string, KeyState>()
     for (const provider of this.#providers.values()) {
       if (this.#modelsOf(provider).length > 0) states.set(provider.id, await keyState(provider, this.#places))
@@ -154,7 +154,7 @@ class Registry implements ModelRegistry {
     })
     const costOf: Model['costOf'] = (usage) => {
       const current = this.#priced(resolved, prices).prices
-      // What the host says that it charges counts for more than what the prices say.
+      // The cost that the host reports takes precedence over our prices.
       return usage.cost ?? (current && costAt(current, usage))
     }
     return { model: { ...withLevels(model, info.thinkingLevels), costOf }, info }
@@ -187,14 +187,14 @@ class Registry implements ModelRegistry {
     return check
   }
 
-  /** `keep`: what the user has said of a model or a provider counts for more. */
+  /** `keep`: settings of the user about a model or provider take precedence. */
   #add(provider: ModelProvider, models: readonly ModelInfo[], existing: 'replace' | 'keep' = 'replace'): void {
     if (existing === 'replace' || !this.#providers.has(provider.id)) this.#providers.set(provider.id, provider)
     for (const info of models) {
       const reference = referenceOf(info)
       if (existing === 'replace' || !this.#models.has(reference)) this.#models.set(reference, info)
     }
-    // The key variable of a provider that the user has changed is that of all its models.
+    // The key variable of a changed provider applies to all its models.
     for (const [reference, info] of this.#models) {
       if (info.provider === provider.id)
         this.#models.set(reference, withVariable(info, this.#knownProvider(provider.id)))
@@ -210,7 +210,7 @@ class Registry implements ModelRegistry {
     return provider ? this.#ofProvider(provider, text.slice(slash + 1)) : this.#byName(text)
   }
 
-  /** Also of a model that is no longer listed: a session that was begun with it can go on. */
+  /** Also accepts a model that is no longer listed: a session can continue with it. */
   async #exactly({ provider: providerId, id }: { provider: string; id: string }): Promise<ModelInfo> {
     if (isUrl(providerId)) return assumedModel(id, urlProvider(providerId), 'url')
     const provider = this.#knownProvider(providerId)
@@ -233,12 +233,12 @@ class Registry implements ModelRegistry {
     const [match, ...others] = matchModels(name, own)[0]?.[0] ?? []
     if (match && others.length === 0) return match
     if (match) throw ambiguous(`${provider.id}/${name}`, [match, ...others])
-    // The server of somebody's own knows best what it serves.
+    // A user-defined server knows best what it serves.
     if (this.#sourceOf(provider) === 'user') return assumedModel(name, provider, 'user')
     throw this.#unknownModelOf(provider, name)
   }
 
-  /** Names models of the provider, unless another provider has a model of exactly this name. */
+  /** Suggests models of the provider, unless another provider has a model with exactly this name. */
   #unknownModelOf(provider: ModelProvider, name: string): RegistryError {
     const own = this.#modelsOf(provider)
     const elsewhere = [...this.#models.values()].filter(({ id }) => id === name)
@@ -266,7 +266,7 @@ class Registry implements ModelRegistry {
     throw await this.#unknownModel(name, all)
   }
 
-  /** The only one with a key in the first group that has any; without keys the only one of the first group. */
+  /** The only model with a key in the first group that has any; without keys, the only model of the first group. */
   async #theUsable(name: string, groups: readonly ModelInfo[][]): Promise<ModelInfo> {
     for (const group of groups) {
       const states = await Promise.all(group.map((info) => keyState(this.#providerOf(info), this.#places)))
@@ -295,7 +295,7 @@ class Registry implements ModelRegistry {
     const usable = suggestions.length > 0 ? [] : await this.#usableModels()
     const hints = [
       ...(suggestions.length > 0 ? [`Did you mean ${suggestions.join(' or ')}?`] : []),
-      ...(usable.length > 0 ? [`Models that can be used now include ${usable.join(', ')}.`] : []),
+      ...(usable.length > 0 ? [`Available models include ${usable.join(', ')}.`] : []),
     ]
     const message = [`There is no model ${shown(name)}.`, ...hints].join(' ')
     return new RegistryError('unknown-model', message, { suggestions })
@@ -339,10 +339,13 @@ class Registry implements ModelRegistry {
     const provider = this.#providers.get(id)
     if (provider) return provider
     const ids = [...this.#providers.keys()]
-    throw new RegistryError('unknown-provider', `There is no provider ${shown(id)}. There are ${ids.join(', ')}.`)
+    throw new RegistryError(
+      'unknown-provider',
+      `There is no provider ${shown(id)}. Known providers: ${ids.join(', ')}.`,
+    )
   }
 
-  /** At the prices of this moment, unless the user has said others. */
+  /** With the current prices, unless the user configured others. */
   #priced(info: ModelInfo, catalogue: CataloguePrices): ModelInfo {
     const now = new Date(this.#clock.now())
     const prices = info.prices ?? catalogue.pricesOf(this.#providerOf(info), info.id, now)
@@ -354,13 +357,13 @@ class Registry implements ModelRegistry {
   }
 }
 
-/** A host that is known, but whose models only the user can name. */
+/** A known host whose models only the user can name. */
 function configuredHost(id: string): ModelProvider | undefined {
   const host = hosts.find((each) => each.id === id)
   return host && providerOf(host)
 }
 
-/** A level that the model does not know becomes the nearest one that it does. */
+/** An unsupported level becomes the nearest supported one. */
 function withLevels(model: Model, levels: readonly ThinkingLevel[]): Model {
   return {
     ...model,
@@ -376,7 +379,7 @@ function withVariable(info: ModelInfo, { keyVariables: [keyVariable] }: ModelPro
   return { ...rest, ...(keyVariable !== undefined && { keyVariable }) }
 }
 
-/** `claude-opus-4-5-20251101` is `claude-opus-4-5` as of a day. */
+/** `claude-opus-4-5-20251101` is a snapshot of `claude-opus-4-5`. */
 function isSnapshot(id: string, of: string): boolean {
   return id.startsWith(`${of}-`) && /^-(?:\d{8}|\d{4}-\d{2}-\d{2})$/.test(id.slice(of.length))
 }
@@ -385,9 +388,13 @@ function ambiguous(name: string, matching: readonly ModelInfo[]): RegistryError 
   const suggestions = [...new Set(matching.map(referenceOf))]
   const some = suggestions.slice(0, 8).join(', ')
   const rest = suggestions.length > 8 ? ` and ${suggestions.length - 8} more` : ''
-  return new RegistryError('ambiguous-model', `${shown(name)} may be any of ${some}${rest}. Name one of them.`, {
-    suggestions,
-  })
+  return new RegistryError(
+    'ambiguous-model',
+    `${shown(name)} is ambiguous: it matches ${some}${rest}. Name one of them.`,
+    {
+      suggestions,
+    },
+  )
 }
 
 function noLocalServer({ name, baseUrl }: ModelProvider): RegistryError {
@@ -403,8 +410,8 @@ interface Named {
 }
 
 /**
- * The models that a name may mean, by how well it fits: as a whole, as a beginning, as any part. Within each of them, those whose
- * id it is come before those whose id only ends with it, as those of a host do. Upper and lower case are the same.
+ * The models that a name may refer to, by quality of the match: exact, prefix, any part. Within each of them, models
+ * whose id matches come before those whose id only ends with it, as with hosts. Ignores case.
  */
 function matchModels<T extends Named>(name: string, models: readonly T[]): T[][][] {
   const wanted = name.toLowerCase()
@@ -420,7 +427,7 @@ function matchModels<T extends Named>(name: string, models: readonly T[]): T[][]
     .filter((groups) => groups.length > 0)
 }
 
-/** The models that may have been meant, the nearest first: misspelt by a few letters, or with a word in common. */
+/** The models that may have been meant, nearest first: with a few typos, or with a word in common. */
 function nearModels(name: string, models: readonly Named[], count = 3): string[] {
   const wanted = name.toLowerCase().slice(0, 100)
   const words = wordsOf(lastPart(wanted))
@@ -440,7 +447,7 @@ function nearModels(name: string, models: readonly Named[], count = 3): string[]
     .map(({ reference }) => reference)
 }
 
-/** `claude-sonet-7` has the words `claude` and `sonet`. Version numbers say nothing of the family. */
+/** `claude-sonet-7` has the words `claude` and `sonet`. Version numbers say nothing about the family. */
 function wordsOf(id: string): string[] {
   return id.split(/[^a-z]+/).filter((word) => word.length >= 3 && !fillers.has(word))
 }
@@ -451,9 +458,9 @@ function lastPart(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1).toLowerCase()
 }
 
-/** Where keys are kept beside the environment: a keyring, a file. */
+/** Stores keys outside of the environment: a keyring, a file. */
 export interface CredentialSource {
-  /** `origin` says where the key is from, in words to show. */
+  /** `origin` describes where the key comes from, for display. */
   keyFor(provider: string): Promise<ProviderKey | undefined>
 }
 
@@ -467,7 +474,7 @@ export interface KeyPlaces {
   credentials?: CredentialSource | undefined
 }
 
-/** The environment comes first, as everywhere. */
+/** The environment takes precedence, as everywhere. */
 export async function findKey(provider: ModelProvider, places: KeyPlaces): Promise<ProviderKey | undefined> {
   for (const variable of provider.keyVariables) {
     const value = places.env[variable]?.trim()
@@ -491,31 +498,31 @@ export function missingKey(provider: ModelProvider, variable: string): RegistryE
   )
 }
 
-/** A server without a name: its URL is what a session keeps, so that it is found again. */
+/** A server without a name: a session stores its URL, so that it is found again. */
 function urlProvider(url: string): ModelProvider {
   return { id: url, name: url, api: 'openai-compatible', baseUrl: url, keyVariables: [] }
 }
 
-/** `http://host:port/v1#model` as the names of a provider and a model. */
+/** Splits `http://host:port/v1#model` into provider and model. */
 function splitUrl(text: string): { provider: string; id: string } {
   const [base = '', id = ''] = text.split(/#(.*)/s)
   if (!URL.canParse(base) || id === '') {
     throw new RegistryError(
       'invalid-reference',
-      `${shown(text)} names no model. Write it as http://host:port/v1#model.`,
+      `${shown(text)} names no model. Use the form http://host:port/v1#model.`,
     )
   }
   const { username, password, search } = new URL(base)
   if (username !== '' || password !== '' || search !== '') {
     throw new RegistryError(
       'invalid-reference',
-      'The URL of a model may hold no name, password or query, as sessions keep it. Add the server to the settings, with the variable of its key.',
+      'The URL of a model must not contain a user name, password or query, because sessions store it. Add the server to the settings, with the variable of its key.',
     )
   }
   return { provider: base.replace(/\/+$/, ''), id }
 }
 
-/** Quoted, short, and without what would move a cursor or turn text around. */
+/** Quoted, short, and without control or bidirectional characters. */
 function shown(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
   return `"${plain.length > 100 ? `${plain.slice(0, 100)}…` : plain}"`

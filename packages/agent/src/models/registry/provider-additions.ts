@@ -4,13 +4,13 @@ import type { ModelPrices } from '../model-prices.ts'
 import type { ModelProvider, ProviderApi } from './catalogue.ts'
 import { RegistryError, type ModelInfo } from './model-info.ts'
 
-/** A provider of the user's own, or what the user changes in one of the catalogue: what is not said is as it is there. */
+/** A user-defined provider, or changes to one of the catalogue: missing members keep their values there. */
 export interface ProviderAddition {
   name?: string
-  /** Whose wire format it speaks: OpenAI's Chat Completions if absent. */
+  /** Its wire format. Default: Chat Completions of OpenAI. */
   api?: ProviderApi
   baseUrl?: string
-  /** The environment variable with its key; without one it needs none. */
+  /** The environment variable of its key; absent if it needs none. */
   keyVariable?: string
   headers?: Readonly<Record<string, string>>
   models?: readonly ModelAddition[]
@@ -26,7 +26,7 @@ interface ModelAddition {
   prices?: ModelPrices
 }
 
-/** Ids stand in references and are shown: no blanks, and nothing that moves a cursor. */
+/** Ids are part of references and are displayed: no blanks, and no control characters. */
 export const modelIdPattern = /^[\w@~./][\w.:@/+~=-]{0,199}$/
 const providerIdPattern = /^[a-zA-Z0-9][\w-]{0,63}$/
 
@@ -36,11 +36,11 @@ export function addProvider(
   base: ModelProvider | undefined,
 ): { provider: ModelProvider; models: ModelInfo[] } {
   const { name, api, keyVariable, headers, models = [], baseUrl = base?.baseUrl } = addition
-  if (!providerIdPattern.test(id)) throw invalid(id, 'has a name that is not made of letters, digits, - and _')
+  if (!providerIdPattern.test(id)) throw invalid(id, 'has an invalid name: use only letters, digits, - and _')
   if (baseUrl === undefined) throw invalid(id, 'needs a baseUrl')
-  if (!URL.canParse(baseUrl)) throw invalid(id, 'has a baseUrl that is no URL')
+  if (!URL.canParse(baseUrl)) throw invalid(id, 'has a baseUrl that is not a URL')
   const unfit = models.find((model) => !modelIdPattern.test(model.id))
-  if (unfit) throw invalid(id, `has a model whose id is not fit to be shown: ${JSON.stringify(unfit.id)}`)
+  if (unfit) throw invalid(id, `has a model with an invalid id: ${JSON.stringify(unfit.id)}`)
   const provider: ModelProvider = {
     name: id,
     api: 'openai-compatible',
@@ -69,7 +69,7 @@ function addedModel(model: ModelAddition, provider: ModelProvider): ModelInfo {
   }
 }
 
-/** A model of which nobody has said anything but its id. */
+/** A model of which only the id is known. */
 export function assumedModel(id: string, provider: ModelProvider, source: ModelInfo['source']): ModelInfo {
   const { contextTokens, outputTokens, hasImages = true } = knownLimits(id)
   const [keyVariable] = provider.keyVariables

@@ -3,9 +3,9 @@ import type { LanguageModelV4FunctionTool, LanguageModelV4Prompt, SharedV4Provid
 const anthropicMarker: SharedV4ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 
 /**
- * Marks the places up to which a provider should cache: the system prompt, the last message, and the last one before the newest
- * answer. There the request before this one ended, so its entry is found again, however many blocks the answer has. With the
- * last tool these are the four marks that Anthropic allows.
+ * Marks the ends of the prefixes that a provider should cache: the system prompt, the last message, and the last
+ * message before the newest answer. The previous request ended there, so its cache entry is found again, however many
+ * blocks the answer has. With the last tool these are the four markers that Anthropic allows.
  */
 export function markPrompt(prompt: LanguageModelV4Prompt, marker = anthropicMarker): LanguageModelV4Prompt {
   const answer = prompt.findLastIndex(({ role }) => role === 'assistant')

@@ -4,19 +4,19 @@ import { withAcceptedCallIds } from './call-ids.ts'
 import { anthropicFacts } from '../provider-facts.ts'
 
 describe('withAcceptedCallIds', () => {
-  test('an id that is accepted stays as it is', () => {
+  test('an accepted id is unchanged', () => {
     const messages = [calls('toolu_1', 'call-2'), result('toolu_1'), result('call-2')]
     expect(withAcceptedCallIds(messages, anthropicFacts.callIds)).toEqual(messages)
   })
 
-  test('an id of another provider is replaced, in the call and in its result, by the same one every time', () => {
+  test('an id of another provider is replaced, in the call and in its result, always by the same one', () => {
     const sent = ids([calls('functions.read:0'), result('functions.read:0')])
     expect(sent).toEqual(ids([calls('functions.read:0'), result('functions.read:0')]))
     expect(sent[0]).toMatch(/^call_[0-9a-f]{24}$/)
     expect(sent[1]).toBe(sent[0])
   })
 
-  test('an id that is used again is another one for the later call and its result', () => {
+  test('a reused id is replaced for the later call and its result', () => {
     const [first, firstResult, second, secondResult] = ids([calls('a'), result('a'), calls('a'), result('a')])
     expect([first, firstResult]).toEqual(['a', 'a'])
     expect(second).not.toBe('a')

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Content, Message } from '@tapetree/session'
 
 /**
- * Calls and their results under ids that the provider accepts. An id that another provider made may have characters or a length
- * that this one refuses, and an id that is used twice is refused by most.
+ * Calls and results with ids that the provider accepts. An id of another provider may have characters or a length that
+ * this one rejects, and most reject a duplicate id.
  */
 export function withAcceptedCallIds(messages: readonly Message[], accepted: RegExp): Message[] {
   const sent = new Set<string>()
@@ -11,7 +11,7 @@ export function withAcceptedCallIds(messages: readonly Message[], accepted: RegE
   return messages.map((message) => {
     if (message.role === 'assistant') {
       const calls = message.content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : []))
-      // Results stand directly behind the message that asked for them.
+      // Results directly follow the message with their calls.
       if (calls.length > 0) current = new Map(calls.map((id) => [id, acceptedId(id, { accepted, sent })]))
     }
     return withIds(message, current)
@@ -25,7 +25,9 @@ function acceptedId(id: string, { accepted, sent }: { accepted: RegExp; sent: Se
   return candidate
 }
 
-/** The longest form of the hash that fits the pattern: a few hosts take short ids, or letters and digits only. */
+/**
+ * The longest form of the hash that matches the pattern: a few hosts accept only short ids, or only letters and digits.
+ */
 function hashedId(id: string, accepted: RegExp): string {
   const hash = createHash('sha256').update(id).digest('hex')
   const usual = `call_${hash.slice(0, 24)}`

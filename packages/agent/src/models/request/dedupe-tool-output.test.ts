@@ -5,7 +5,7 @@ import { dedupeToolOutput } from './provider-prompt.ts'
 const long = 'line\n'.repeat(300)
 
 describe('dedupeToolOutput', () => {
-  test('the first stays as it is, and the later ones name it', () => {
+  test('the first output is unchanged, and the later ones refer to it', () => {
     const sent = dedupeToolOutput([result('a', long), result('b', long), result('c', long)])
     expect(sent.map(contentOf)).toEqual([
       long,
@@ -14,7 +14,7 @@ describe('dedupeToolOutput', () => {
     ])
   })
 
-  test('what was sent before is not touched by what comes after it, so a cache stays good', () => {
+  test('earlier messages never change, so the cache stays valid', () => {
     const before = [result('a', long), result('b', 'short')]
     expect(dedupeToolOutput([...before, result('c', long)]).slice(0, 2)).toEqual(dedupeToolOutput(before))
   })
@@ -24,12 +24,12 @@ describe('dedupeToolOutput', () => {
     expect(dedupeToolOutput(messages)).toEqual(messages)
   })
 
-  test('output that differs by a letter is another one', () => {
+  test('output with any difference is sent', () => {
     const messages = [result('a', long), result('b', `${long}.`)]
     expect(dedupeToolOutput(messages)).toEqual(messages)
   })
 
-  test('texts and images among other blocks are seen as well', () => {
+  test('texts and images among other blocks are deduplicated too', () => {
     const image: Content = { type: 'image', image: { source: { type: 'base64', mediaType: 'image/png', data: long } } }
     const [, second] = dedupeToolOutput([result('a', [text('one'), image]), result('b', [text('two'), image])])
     expect(contentOf(second)).toEqual([
@@ -38,7 +38,7 @@ describe('dedupeToolOutput', () => {
     ])
   })
 
-  test('what a user says twice is sent twice', () => {
+  test('repeated messages of the user are sent', () => {
     const messages: Message[] = [
       { role: 'user', content: [text(long)] },
       { role: 'user', content: [text(long)] },

@@ -24,28 +24,28 @@ describe('roles', () => {
     expect(prompt([said('user', 'go')])).toHaveLength(1)
   })
 
-  test('a custom message is sent as the user wrote it', () => {
+  test('a custom message is sent as a user message', () => {
     expect(prompt([said('custom', 'The build is green.')])).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'The build is green.' }] },
     ])
   })
 
-  test('a command of the user is told with its output and its exit code', () => {
+  test('a command of the user is sent with its output and its exit code', () => {
     const bashExecution = { command: 'ls missing', output: 'No such file', exitCode: 2 }
     expect(userText([{ role: 'bashExecution', content: [], bashExecution }])).toBe(
       'I ran this command:\n```\nls missing\n```\nOutput:\n```\nNo such file\n```\nExit code 2.',
     )
   })
 
-  test('a command that was cancelled, printed nothing or is not shown whole says so', () => {
+  test('a command that was cancelled, printed nothing or is truncated says so', () => {
     const tell = (bashExecution: Message['bashExecution']): string | undefined =>
       userText([{ role: 'bashExecution', content: [], ...(bashExecution && { bashExecution }) }])
     expect(tell({ command: 'sleep 9', output: '', cancelled: true })).toMatch(/printed nothing\.\nIt was cancelled\.$/)
-    expect(tell({ command: 'yes', output: 'y', exitCode: 0, truncated: true })).toMatch(/not shown whole\.$/)
-    expect(tell({ command: 'x', output: 'y' })).toMatch(/exit code is not known\.$/)
+    expect(tell({ command: 'yes', output: 'y', exitCode: 0, truncated: true })).toMatch(/output is truncated\.$/)
+    expect(tell({ command: 'x', output: 'y' })).toMatch(/exit code is unknown\.$/)
   })
 
-  test('a summary of what was compacted, and one of a branch, are told apart from what the user says', () => {
+  test('summaries of compactions and branches are marked as such', () => {
     expect(userText([said('compactionSummary', 'We wrote a parser.')])).toMatch(
       /replaced by this summary.*<summary>\nWe wrote a parser\.\n<\/summary>/s,
     )
@@ -54,12 +54,12 @@ describe('roles', () => {
     )
   })
 
-  test('a role of a newer version is taken for the user', () => {
+  test('an unknown role is sent as the user', () => {
     expect(userText([said('narrator' as MessageRole, 'Meanwhile')])).toBe('Meanwhile')
   })
 })
 
-describe('what an assistant said', () => {
+describe('an assistant message', () => {
   const metadata = { anthropic: { caller: { type: 'direct' } } }
   const content: Content[] = [
     { type: 'reasoning', reasoning: { text: 'Hm.', signature: 'sig' } },
@@ -67,7 +67,7 @@ describe('what an assistant said', () => {
     { type: 'tool_use', toolUse: { id: 'call_1', name: 'read', input: { path: 'a' }, providerMetadata: metadata } },
   ]
 
-  test('goes back to the same model with all that belongs to it', () => {
+  test('is sent back to the same model with everything that belongs to it', () => {
     expect(prompt([{ role: 'assistant', provider: 'anthropic', model: 'claude-opus-5', content }])).toEqual([
       {
         role: 'assistant',
@@ -87,7 +87,7 @@ describe('what an assistant said', () => {
   })
 
   test.each([{ provider: 'anthropic', model: 'claude-opus-4-8' }, { provider: 'bedrock', model: 'claude-opus-5' }, {}])(
-    'goes to any other than %j without reasoning and metadata',
+    'is sent to any other than %j without reasoning and metadata',
     (maker) => {
       expect(prompt([{ role: 'assistant', ...maker, content }])).toEqual([
         {
@@ -101,14 +101,14 @@ describe('what an assistant said', () => {
     },
   )
 
-  test('of an answer that was aborted no half thought is sent', () => {
+  test('an aborted answer is sent without partial reasoning', () => {
     const message: Message = { role: 'assistant', provider: 'anthropic', model: 'claude-opus-5', content }
     const sent = prompt([{ ...message, stopReason: 'aborted' }])
     expect(sent[0]?.content).not.toContainEqual(expect.objectContaining({ type: 'reasoning' }))
     expect(sent[0]?.content).toHaveLength(2)
   })
 
-  test('reasoning that is only metadata is sent, and keeps what else the provider put there', () => {
+  test('reasoning with only metadata is sent, and keeps its other metadata', () => {
     const reasoning = { text: '', signature: 'enc', providerMetadata: { openai: { itemId: 'rs_1' } } }
     const message: Message = {
       role: 'assistant',
@@ -123,13 +123,13 @@ describe('what an assistant said', () => {
     })
   })
 
-  test('text of nothing but white space is never sent, nor a message that has nothing else', () => {
+  test('blank text is never sent, nor a message with nothing else', () => {
     expect(prompt([said('assistant', ' \n'), said('user', ''), said('assistant', '')])).toEqual([])
     const message: Message = { role: 'assistant', content: [text(''), text('Hi.'), text('\n\n')] }
     expect(prompt([message])[0]?.content).toEqual([{ type: 'text', text: 'Hi.' }])
   })
 
-  test('reasoning that nothing follows is not sent back as a block, because providers refuse it', () => {
+  test('trailing reasoning is not sent back as a block, because providers reject it', () => {
     const thought = (text: string): Content => ({ type: 'reasoning', reasoning: { text, signature: 's' } })
     const answer = (reader: PromptReader): Message => ({
       role: 'assistant',
@@ -146,7 +146,7 @@ describe('what an assistant said', () => {
     ])
   })
 
-  test('an answer of reasoning alone is none', () => {
+  test('an answer with only reasoning is omitted', () => {
     const reasoning: Content = { type: 'reasoning', reasoning: { text: 'Hm.', signature: 'sig' } }
     expect(
       prompt([{ role: 'assistant', provider: 'anthropic', model: 'claude-opus-5', content: [reasoning] }]),
@@ -155,7 +155,7 @@ describe('what an assistant said', () => {
 })
 
 describe('results', () => {
-  test('that stand side by side go out as one message, each with the name of its tool', () => {
+  test('that are adjacent are sent as one message, each with the name of its tool', () => {
     const sent = prompt([calls('a', 'b'), result('a', 'A'), result('b', 'B'), said('user', 'and?')])
     expect(sent.map(({ role }) => role)).toEqual(['assistant', 'tool', 'user'])
     expect(sent[1]?.content).toEqual([
@@ -164,35 +164,35 @@ describe('results', () => {
     ])
   })
 
-  test('of several texts are one text', () => {
+  test('with several texts become one text', () => {
     expect(output([text('one'), text(''), text('two')])).toEqual({ type: 'text', value: 'one\ntwo' })
   })
 
-  test('without a word say so', () => {
+  test('without text say so', () => {
     expect(output('')).toEqual({ type: 'text', value: '(no output)' })
     expect(output([])).toEqual({ type: 'text', value: '(no output)' })
   })
 
-  test('that failed are marked where the provider has a mark for it', () => {
+  test('that failed are marked if the provider supports it', () => {
     expect(output('gone', { isError: true })).toEqual({ type: 'error-text', value: 'gone' })
     expect(output('gone', { isError: true, reader: gpt })).toEqual({ type: 'text', value: 'gone' })
   })
 
-  test('keep text and images in their order, but where all text must come first', () => {
+  test('keep text and images in order, unless all text must come first', () => {
     const blocks = [text('one'), image, text('two')]
     expect(types(output(blocks))).toEqual(['text', 'file', 'text'])
     expect(types(output(blocks, { reader: gemini }))).toEqual(['text', 'file'])
     expect(types(output([image], { reader: gemini }))).toEqual(['text', 'file'])
   })
 
-  test('have a note in place of an image that cannot be shown', () => {
+  test('have a note instead of an image that cannot be shown', () => {
     expect(output([text('one'), image], { reader: local })).toEqual({
       type: 'text',
-      value: 'one\n[An image (image/png) was left out: a tool cannot show images to this model.]',
+      value: 'one\n[An image (image/png) was left out: the model does not support images in tool results.]',
     })
     expect(output([image], { reader: { ...claude, hasImages: false } })).toEqual({
       type: 'text',
-      value: '[An image (image/png) was left out: the model takes no images.]',
+      value: '[An image (image/png) was left out: the model does not support images.]',
     })
   })
 })
@@ -205,24 +205,24 @@ describe('images', () => {
     expect(userImage(data)).toMatchObject({ type: 'file', data: expected })
   })
 
-  test.each(['file:///etc/passwd', 'not an address', 'javascript:alert(1)'])('not by the address %s', (data) => {
+  test.each(['file:///etc/passwd', 'not an address', 'javascript:alert(1)'])('not by the URL %s', (data) => {
     expect(userImage(data)).toEqual({
       type: 'text',
-      text: '[An image (image/png) was left out: it has no usable address.]',
+      text: '[An image (image/png) was left out: its URL is not usable.]',
     })
   })
 
-  test('by their address in words where the provider does not fetch them', () => {
+  test('by URL as text if the provider does not fetch them', () => {
     expect(userImage('https://example.com/a.png', gemini)).toEqual({
       type: 'text',
       text: '[An image (image/png) was left out: it is at https://example.com/a.png.]',
     })
   })
 
-  test('whose bytes were not loaded are left out', () => {
+  test('without loaded bytes are left out', () => {
     const source = { type: 'blob', mediaType: 'image/png', sha256: 'ab', size: 3 } as const
     expect(prompt([{ role: 'user', content: [{ type: 'image', image: { source } }] }])[0]?.content).toEqual([
-      { type: 'text', text: '[An image (image/png) was left out: its bytes are not at hand.]' },
+      { type: 'text', text: '[An image (image/png) was left out: its bytes are not available.]' },
     ])
   })
 })
@@ -240,7 +240,7 @@ describe('any conversation', () => {
   const turns = fc.array(turn, { maxLength: 12 })
 
   test.each([claude, gpt, gemini, local])(
-    'is sent to $provider so that what was sent before stays as it was',
+    'is sent to $provider so that everything sent before stays unchanged',
     (reader) => {
       fc.assert(
         fc.property(turns, fc.nat(), (all, cut) => {

@@ -17,7 +17,7 @@ import type { ModelRequest, ProviderMetadata } from '../model.ts'
 import type { ProviderFacts } from '../provider-facts.ts'
 import { putSignature, assistantMessage } from '../returned-reasoning.ts'
 
-/** The model that is asked. */
+/** The model that gets the request. */
 export interface PromptReader {
   provider: string
   modelId: string
@@ -25,7 +25,9 @@ export interface PromptReader {
   hasImages: boolean
 }
 
-/** Our messages as the provider packages take them. What stands for a message depends on it and on those before it only. */
+/**
+ * Converts our messages for the provider packages. The result for a message depends only on it and on earlier messages.
+ */
 export function toPrompt(
   request: Pick<ModelRequest, 'system' | 'messages'>,
   reader: PromptReader,
@@ -44,7 +46,7 @@ class PromptWriter {
   readonly prompt: LanguageModelV4Prompt = []
   readonly #reader: PromptReader
   readonly #rules: ResultRules
-  /** The names of the tools that were called, by call. */
+  /** The names of the called tools, by call. */
   readonly #toolNames = new Map<string, string>()
 
   constructor(reader: PromptReader) {
@@ -94,7 +96,7 @@ class PromptWriter {
   #addAssistant(message: Message): void {
     const isOwn = message.provider === this.#reader.provider && message.model === this.#reader.modelId
     const content = message.content.flatMap((block) => this.#assistantPart(block, { message, isOwn }))
-    // Reasoning alone is no answer.
+    // Reasoning alone is not an answer.
     if (content.some(({ type }) => type !== 'reasoning')) this.prompt.push(assistantMessage(content, this.#reader))
   }
 
@@ -123,7 +125,7 @@ class PromptWriter {
     }
   }
 
-  /** Results that stand side by side answer one message, and go out as one. */
+  /** Adjacent results answer one message, and are sent as one. */
   #addResults(message: Message): void {
     const content = message.content.flatMap((block): ToolContent => {
       if (block.type !== 'tool_result') return []
@@ -138,7 +140,7 @@ class PromptWriter {
   }
 }
 
-/** What a provider keeps with its content goes back to the model that made it, and to no other. */
+/** Provider metadata is sent back only to the model that made it. */
 function ownOptions(isOwn: boolean, metadata: ProviderMetadata = {}): { providerOptions?: SharedV4ProviderOptions } {
   return isOwn && Object.keys(metadata).length > 0 ? { providerOptions: metadata as SharedV4ProviderOptions } : {}
 }
@@ -147,17 +149,17 @@ function wordsOf({ content }: Message): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
 }
 
-/** Some providers refuse a text of nothing but white space. */
+/** Some providers reject a blank text. */
 function isBlank(text: string): boolean {
   return text.trim() === ''
 }
 
-/** A command that the user ran, as the user would tell it. */
+/** A command that the user ran, in the words of the user. */
 function tellCommand({ command, output, exitCode, cancelled, truncated }: BashExecution): string {
   const ending = cancelled
     ? 'It was cancelled.'
     : exitCode === undefined
-      ? 'Its exit code is not known.'
+      ? 'Its exit code is unknown.'
       : `Exit code ${exitCode}.`
   const shown = output.trim() === '' ? ['It printed nothing.'] : ['Output:', '```', output, '```']
   return [
@@ -167,7 +169,7 @@ function tellCommand({ command, output, exitCode, cancelled, truncated }: BashEx
     '```',
     ...shown,
     ending,
-    ...(truncated ? ['The output is not shown whole.'] : []),
+    ...(truncated ? ['The output is truncated.'] : []),
   ].join('\n')
 }
 
@@ -183,7 +185,7 @@ interface ResultRules extends ImageRules {
   facts: ProviderFacts
 }
 
-/** What a tool gave, in the form that the provider understands. */
+/** The result of a tool, in the form that the provider supports. */
 function toolResultOutput(result: ToolResult, rules: ResultRules): LanguageModelV4ToolResultOutput {
   const pieces = piecesOf(result, rules)
   const words = pieces.filter((piece) => typeof piece === 'string').join('\n') || noWords(pieces)
@@ -202,13 +204,14 @@ function piecesOf({ content }: ToolResult, rules: ResultRules): (string | ImageP
       if (block.type === 'text') return [block.text.content]
       if (block.type !== 'image') return []
       const { source } = block.image
-      if (rules.facts.resultImages === 'never') return [imageNote(source, 'a tool cannot show images to this model')]
+      if (rules.facts.resultImages === 'never')
+        return [imageNote(source, 'the model does not support images in tool results')]
       return [imagePart(source, rules)]
     })
     .filter((piece) => piece !== '')
 }
 
-/** Some providers refuse an empty result, and some one without words. */
+/** Some providers reject an empty result, and some a result without text. */
 function noWords(pieces: readonly unknown[]): string {
   return pieces.length === 0 ? '(no output)' : '(an image)'
 }
@@ -230,16 +233,16 @@ interface ImageRules {
   fetchesImages: boolean
 }
 
-/** An image as it is sent, or a note in its place. */
+/** An image as it is sent, or a note instead of it. */
 function imagePart(source: ImageSource, rules: ImageRules): ImagePart | string {
-  if (!rules.hasImages) return imageNote(source, 'the model takes no images')
+  if (!rules.hasImages) return imageNote(source, 'the model does not support images')
   switch (source.type) {
     case 'base64':
       return filePart(source.mediaType, { type: 'data', data: source.data })
     case 'url':
       return remoteImage(source, rules)
     case 'blob':
-      return imageNote(source, 'its bytes are not at hand')
+      return imageNote(source, 'its bytes are not available')
     default:
       source satisfies never
       return ''
@@ -254,7 +257,7 @@ function remoteImage(source: ImageSource & { type: 'url' }, rules: ImageRules): 
   const inline = /^data:([^;,]+);base64,([^]+)$/.exec(source.data)
   if (inline?.[1] && inline[2]) return filePart(inline[1], { type: 'data', data: inline[2] })
   const url = URL.canParse(source.data) ? new URL(source.data) : undefined
-  if (!url || !/^https?:$/.test(url.protocol)) return imageNote(source, 'it has no usable address')
+  if (!url || !/^https?:$/.test(url.protocol)) return imageNote(source, 'its URL is not usable')
   if (!rules.fetchesImages) return imageNote(source, `it is at ${source.data}`)
   return filePart(source.mediaType, { type: 'url', url })
 }
@@ -263,16 +266,16 @@ function filePart(mediaType: string, data: ImagePart['data']): ImagePart {
   return { type: 'file', mediaType, data }
 }
 
-/** Shorter output costs less than the words that would stand for it are worth. */
+/** For shorter output, the note would not be worth its tokens. */
 const shortestChars = 1024
 
 /**
- * Long output that was sent before is not sent again: its place is taken by a note that names the call which has it. The first
- * stays and the later ones give way, although the model would rather look at the last: what was sent once must stay as it was
- * sent, or the provider's cache of everything behind it is lost.
+ * Long output that was sent before is not sent again: a note that names the call with that output replaces it. The
+ * first one stays and the later ones are replaced, although the last would be more useful to the model: everything that
+ * was sent must stay unchanged, or the provider's cache of what follows is lost.
  */
 export function dedupeToolOutput(messages: readonly Message[]): Message[] {
-  /** Output, and the call that had it first. */
+  /** Outputs, and the call that had each first. */
   const seen = new Map<string, string>()
   return messages.map((message) => {
     const content = message.content.map((block) => {

@@ -19,7 +19,7 @@ describe('classifyError', () => {
     [503, 'overloaded'],
     [504, 'overloaded'],
     [529, 'overloaded'],
-  ])('a status of %i without words is %s', (status, kind) => {
+  ])('a status of %i without text is %s', (status, kind) => {
     expect(kindOf({ status })).toBe(kind)
   })
 
@@ -37,11 +37,11 @@ describe('classifyError', () => {
     ['server_error', 'overloaded'],
     ['unavailable', 'overloaded'],
     ['not_found_error', 'invalid-request'],
-  ])('the code %s says %s, also in a stream where there is no status', (code, kind) => {
+  ])('the code %s means %s, also in a stream without a status', (code, kind) => {
     expect(kindOf({ codes: [code] })).toBe(kind)
   })
 
-  test('a permanent error whose text speaks of a timeout is not one that passes', () => {
+  test('a permanent error whose text mentions a timeout is not transient', () => {
     expect(kindOf({ status: 400, text: 'Invalid value for timeout: connection timed out is not a number' })).toBe(
       'invalid-request',
     )
@@ -56,11 +56,11 @@ describe('classifyError', () => {
     ['OpenRouter', 402, 'Insufficient credits. Add more using your account page.'],
     ['DeepSeek', 402, 'Insufficient Balance'],
     ['xAI', 403, "Your newly created team doesn't have any credits yet."],
-  ])('the quota of %s is used up (%i %s)', (_, status, text) => {
+  ])('the quota of %s is exhausted (%i %s)', (_, status, text) => {
     expect(kindOf({ status, text })).toBe('quota')
   })
 
-  test('Google says the same of a minute and of a day; only the day is a quota', () => {
+  test('Google uses the same text for a minute and a day; only the day is a quota', () => {
     const codes = ['resource_exhausted']
     const text = 'You exceeded your current quota, please check your plan and billing details. RESOURCE_EXHAUSTED'
     expect(kindOf({ status: 429, codes, text: `${text} GenerateRequestsPerMinutePerProject` })).toBe('rate-limited')
@@ -68,7 +68,7 @@ describe('classifyError', () => {
     expect(kindOf({ status: 429, codes, text: `${text} limit: 0, model: gemini-3-pro` })).toBe('quota')
   })
 
-  test('a limit of tokens each minute passes, but not for a request that is over it by itself', () => {
+  test('a limit of tokens per minute is transient, unless the request exceeds it alone', () => {
     const limit = 'on tokens per min (TPM): Limit 30000'
     expect(kindOf({ status: 429, text: `Rate limit reached for gpt-4o ${limit}, Used 29000, Requested 5000.` })).toBe(
       'rate-limited',
@@ -78,7 +78,7 @@ describe('classifyError', () => {
     )
   })
 
-  test('a status outranks codes that say little', () => {
+  test('a status outranks vague codes', () => {
     const vague = ['api_error', 'internal_server_error', 'server_error', 'invalid_request_error', 'not_found_error']
     for (let status = 400; status < 600; status += 1) {
       for (const code of vague)
@@ -95,7 +95,7 @@ describe('classifyError', () => {
     expect(kindOf({ status: 429, text })).toBe('rate-limited')
   })
 
-  test('a name with the word billing in a wrong request is no quota', () => {
+  test('the word billing in a name in an invalid request is not a quota', () => {
     expect(kindOf({ status: 400, text: 'tools.3.create_billing_entry: invalid schema' })).toBe('invalid-request')
   })
 
@@ -104,13 +104,13 @@ describe('classifyError', () => {
     expect(kindOf({ status: 400, codes, text: 'Tool call validation failed' })).toBe('overloaded')
   })
 
-  test('a server that fails because of the length is not asked again with the same', () => {
+  test('a server that fails because of the length is not retried with the same request', () => {
     expect(kindOf({ status: 500, text: 'the request exceeds the available context size, try increasing it' })).toBe(
       'context-overflow',
     )
   })
 
-  test('a key that Google does not know comes as a bad request', () => {
+  test('an invalid key is a bad request at Google', () => {
     expect(kindOf({ status: 400, text: 'API key not valid. Please pass a valid API key.' })).toBe('auth')
   })
 
@@ -125,11 +125,11 @@ describe('classifyError', () => {
     ['upstream connect error or disconnect: connection timed out', 'network'],
     ['prompt is too long: 5 tokens > 4 maximum', 'context-overflow'],
     ['something else entirely', 'unknown'],
-  ])('words are asked only where there is neither status nor code: %s', (text, kind) => {
+  ])('the text decides only without status and code: %s', (text, kind) => {
     expect(kindOf({ text })).toBe(kind)
   })
 
-  test('an answer that did not arrive whole is the network, whatever it said so far', () => {
+  test('an incomplete answer is a network error, whatever its text', () => {
     expect(kindOf({ isTransport: true, text: 'terminated' })).toBe('network')
   })
 })
@@ -138,7 +138,7 @@ function kindOf(facts: Partial<ErrorFacts>): string {
   return classifyError({ status: undefined, codes: [], text: '', isTransport: false, ...facts })
 }
 
-/** What each of them is known to answer. */
+/** Known error texts of each host. */
 const said: [from: string, status: number, words: string][] = [
   ['Anthropic', 400, 'prompt is too long: 213462 tokens > 200000 maximum'],
   [
@@ -237,23 +237,23 @@ const notOverflow: [from: string, status: number, words: string][] = [
   ['any', 400, 'The value of temperature exceeds the maximum of 2'],
 ]
 
-describe('the words for a context that is too long', () => {
+describe('the texts of a context overflow', () => {
   test.each(said)('%s (%i): %s', (_, status, text) => {
     expect(classifyError({ status, codes: [], text, isTransport: false })).toBe('context-overflow')
   })
 
-  test.each(notOverflow)('not these of %s (%i): %s', (_, status, text) => {
+  test.each(notOverflow)('do not include %s (%i): %s', (_, status, text) => {
     expect(classifyError({ status, codes: [], text, isTransport: false })).not.toBe('context-overflow')
   })
 
-  test('every pattern has something that is known to be said, by whom it names', () => {
+  test('every pattern has a known text of its host', () => {
     const unproven = overflowPatterns.filter(
       ({ from, pattern }) => !said.some(([by, , words]) => by === from && pattern.test(words)),
     )
     expect(unproven).toEqual([])
   })
 
-  test('nothing is said by an empty body', () => {
+  test('an empty body is not an overflow', () => {
     expect(saysOverflow('')).toBe(false)
   })
 })

@@ -3,11 +3,11 @@ import type { ModelErrorKind } from '../model.ts'
 /** What is known of a failed call. */
 export interface ErrorFacts {
   status: number | undefined
-  /** Codes, types and reasons that the provider gave, in lower case. */
+  /** Codes, types and reasons of the provider, in lower case. */
   codes: readonly string[]
-  /** What it said, message and body. */
+  /** Its text, message and body. */
   text: string
-  /** The answer did not arrive, or not whole, or not readable. */
+  /** The answer did not arrive, is incomplete or is unreadable. */
   isTransport: boolean
 }
 
@@ -30,7 +30,7 @@ export function classifyError(facts: ErrorFacts): ModelErrorKind {
   return kind ?? kindOfWording(facts)
 }
 
-/** Codes that name one kind, whatever the status is. Four-digit codes are those of Z.ai. */
+/** Codes that determine the kind, whatever the status. Four-digit codes are those of Z.ai. */
 const preciseCodes = codeTable({
   'context-overflow': [
     '1261',
@@ -68,11 +68,11 @@ const preciseCodes = codeTable({
     'unauthenticated',
   ],
   refused: ['1301', 'content_filter', 'content_policy_violation', 'invalid_prompt', 'responsibleaipolicyviolation'],
-  // Groq answers 400 when the model wrote a malformed tool call. The request was fine, and another attempt may succeed.
+  // Groq answers 400 when the model wrote a malformed tool call. The request was valid, and a retry may succeed.
   overloaded: ['tool_use_failed'],
 })
 
-/** Codes of a limit. The wording tells whether waiting helps. */
+/** Codes of a limit. The text determines whether waiting helps. */
 const limitCodes = codeTable({
   'rate-limited': [
     'rate_limit_error',
@@ -83,7 +83,7 @@ const limitCodes = codeTable({
   ],
 })
 
-/** Codes that say little: Ollama sends `api_error` with every status. They count only if there is no status. */
+/** Vague codes: Ollama sends `api_error` with every status. They count only without a status. */
 const vagueCodes = codeTable({
   overloaded: [
     'api_error',
@@ -140,7 +140,8 @@ function kindOfForbidden(text: string): ModelErrorKind {
 /** An exhausted quota has the status of a rate limit, but waiting does not help. */
 function kindOfLimit(text: string): ModelErrorKind {
   if (isTooLargeAlone(text)) return 'context-overflow'
-  // Google adds "check your plan and billing details" to every limit. Only a daily limit and used-up credit are a quota.
+  // Google adds "check your plan and billing details" to every limit. Only a daily limit and exhausted credit are a
+  // quota.
   const isGoogle = /RESOURCE_EXHAUSTED/.test(text)
   const quota = isGoogle ? /PerDay|limit: 0\b|credits are depleted/ : quotaWording
   return quota.test(text) ? 'quota' : 'rate-limited'
@@ -187,11 +188,11 @@ function kindOfWording({ text, isTransport }: ErrorFacts): ModelErrorKind {
   return 'unknown'
 }
 
-/** How a provider says that a request is too long for the model. */
+/** The text by which a provider reports that a request is too long for the model. */
 interface OverflowPattern {
   from: string
   pattern: RegExp
-  /** It says so with the status of a limit on use, but no waiting helps: the request alone is over the limit. */
+  /** It has the status of a rate limit, but waiting does not help: the request alone exceeds the limit. */
   alsoThrottled?: true
 }
 
@@ -202,7 +203,7 @@ export const overflowPatterns: readonly OverflowPattern[] = [
   { from: 'OpenAI', pattern: /exceeds the context window of this model/i },
   { from: 'OpenAI', pattern: /maximum context length is [\d,]+ tokens/i },
   { from: 'OpenAI', pattern: /\brequest too large for\b/i, alsoThrottled: true },
-  // The limit on content has eight digits. The same sentence about a name or a call id has a limit of two or three.
+  // The limit on content has eight digits. The same text about a name or a call id has a limit of two or three digits.
   { from: 'OpenAI', pattern: /string too long\. expected a string with maximum length \d{6}/i },
   { from: 'Google', pattern: /input token count[^.]{0,40}exceeds the maximum number of tokens/i },
   { from: 'Google', pattern: /input context is too long/i },
@@ -238,7 +239,7 @@ export const overflowPatterns: readonly OverflowPattern[] = [
   { from: 'many', pattern: /\btoo many tokens\b|\btoken limit exceeded\b/i },
 ]
 
-/** Words of those who limit use; they may count tokens as well. */
+/** Texts of rate limits, which may count tokens too. */
 const throttled =
   /please wait|throttl|rate.?limit|too many requests|per (?:minute|day|hour)|\bTPM\b|\bRPM\b|try again (?:in|later)/i
 
@@ -247,7 +248,7 @@ export function saysOverflow(text: string): boolean {
   return overflowPatterns.some(({ pattern, alsoThrottled }) => (!isThrottled || alsoThrottled) && pattern.test(text))
 }
 
-/** Whether a request that met a limit on use is over it by itself. */
+/** Whether a rate-limited request exceeds the limit alone. */
 function isTooLargeAlone(text: string): boolean {
   return overflowPatterns.some(({ pattern, alsoThrottled }) => alsoThrottled && pattern.test(text))
 }

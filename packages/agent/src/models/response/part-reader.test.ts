@@ -5,7 +5,7 @@ import { PartReader } from './part-reader.ts'
 import { anthropicFacts, googleFacts, openaiFacts, type ProviderFacts } from '../provider-facts.ts'
 
 describe('PartReader', () => {
-  test('a block has its number from where it began, also if others end before it', () => {
+  test('a block is numbered by its beginning, even if others end before it', () => {
     expect(
       read([
         { type: 'text-start', id: '0' },
@@ -24,7 +24,7 @@ describe('PartReader', () => {
     ])
   })
 
-  test('an id that is used again for a later block is a new block', () => {
+  test('a reused id of a later block is a new block', () => {
     const block = (delta: string): LanguageModelV4StreamPart[] => [
       { type: 'text-start', id: 'txt-0' },
       { type: 'text-delta', id: 'txt-0', delta },
@@ -48,7 +48,7 @@ describe('PartReader', () => {
     expect(parts.map((part) => ('part' in part ? part.part : -1))).toEqual([2, 1, 0])
   })
 
-  test('a call that comes without its input in pieces has a number of its own', () => {
+  test('a call without streamed input has its own number', () => {
     expect(
       read([
         { type: 'text-start', id: '0' },
@@ -57,7 +57,7 @@ describe('PartReader', () => {
     ).toEqual([{ type: 'tool_call', part: 1, callId: 'a', name: 'read', input: '{"path":"a"}' }])
   })
 
-  test('the second call with the same id gets another one', () => {
+  test('the second call with the same id gets another id', () => {
     const call = (input: string): LanguageModelV4StreamPart[] => [
       { type: 'tool-input-start', id: 'a', toolName: 'read' },
       { type: 'tool-call', toolCallId: 'a', toolName: 'read', input },
@@ -70,12 +70,12 @@ describe('PartReader', () => {
     ])
   })
 
-  test('a control token behind the name of a tool is not part of the name', () => {
+  test('a control token after the name of a tool is removed', () => {
     const toolName = 'read<|channel|>commentary'
     expect(read([{ type: 'tool-call', toolCallId: 'a', toolName, input: '{}' }])).toMatchObject([{ name: 'read' }])
   })
 
-  test('what signs reasoning is kept apart from other metadata, wherever it came', () => {
+  test('the signature of reasoning is separated from other metadata, wherever it came', () => {
     expect(
       read([
         { type: 'reasoning-start', id: '0' },
@@ -103,7 +103,7 @@ describe('PartReader', () => {
     ).toEqual([{ type: 'reasoning_end', part: 0, signature: 'enc', providerMetadata: { openai: { itemId: 'rs_1' } } }])
   })
 
-  test('nothing does not undo a signature that came before it', () => {
+  test('an empty value does not clear an earlier signature', () => {
     const nothing = { openai: { reasoningEncryptedContent: null } }
     const parts = read(
       [
@@ -115,7 +115,7 @@ describe('PartReader', () => {
     expect(parts).toEqual([{ type: 'reasoning_end', part: 0, signature: 'enc' }])
   })
 
-  test('reasoning that is redacted has no words, and what stands for them', () => {
+  test('redacted reasoning has no text, but its metadata', () => {
     expect(
       read([
         { type: 'reasoning-start', id: '0', providerMetadata: { anthropic: { redactedData: 'xyz' } } },
@@ -124,7 +124,7 @@ describe('PartReader', () => {
     ).toEqual([{ type: 'reasoning_end', part: 0, providerMetadata: { anthropic: { redactedData: 'xyz' } } }])
   })
 
-  test('the metadata of a call comes with its start or with itself', () => {
+  test('the metadata of a call comes with its start or with the call itself', () => {
     const signed = { google: { thoughtSignature: 'sig' } }
     const parts = read(
       [
@@ -140,7 +140,7 @@ describe('PartReader', () => {
     ])
   })
 
-  test('files, sources, pings, tools of the provider and kinds to come are dropped', () => {
+  test('files, sources, pings, provider tools and unknown kinds are dropped', () => {
     const dropped = [
       { type: 'stream-start', warnings: [] },
       { type: 'response-metadata', id: 'x' },

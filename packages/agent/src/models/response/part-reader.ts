@@ -12,7 +12,7 @@ interface OpenBlock {
   callId?: string
 }
 
-/** Turns the parts of a provider package into ours. What has no place with us is dropped: files, sources, kinds to come. */
+/** Converts the parts of a provider package to ours. Drops everything else: files, sources, unknown kinds. */
 export class PartReader {
   readonly #facts: ProviderFacts
   readonly #open = new Map<string, OpenBlock>()
@@ -30,7 +30,7 @@ export class PartReader {
     return this.#calls > 0
   }
 
-  /** What came beside the parts of the provider package. */
+  /** The content that came beside the parts of the provider package. */
   *readNotes({ reasoningDetails, skipped }: ResponseNotes): Generator<ModelPart> {
     if (this.#facts.reasoning === 'reasoning_details' && reasoningDetails.length > 0) {
       const part = this.#reasoning ?? this.#blocks++
@@ -58,7 +58,7 @@ export class PartReader {
         return { type: 'reasoning_end', part: place, ...takeSignature(metadata, this.#facts) }
       }
       case 'tool-input-start': {
-        // A tool that the provider runs by itself is none of ours.
+        // The provider runs this tool itself.
         if (part.providerExecuted) return undefined
         const block = this.#block(part)
         return {
@@ -97,7 +97,7 @@ export class PartReader {
     return { type: 'tool_call', part: block.part, callId, name, input, ...metadata }
   }
 
-  /** Results are matched by id, so the second call with the same one gets another. */
+  /** Results are matched by id, so the second call with the same id gets another one. */
   #callId(block: OpenBlock, given: string): string {
     if (block.callId !== undefined) return block.callId
     let id = given
@@ -107,14 +107,14 @@ export class PartReader {
     return id
   }
 
-  /** An id may be used again once its block has ended. */
+  /** An id may be reused after its block has ended. */
   #end(part: BlockPart): OpenBlock {
     const block = this.#block(part)
     this.#open.delete(keyOf(part))
     return block
   }
 
-  /** The block that a part belongs to, with what the part adds to its metadata. */
+  /** The block of a part, with its metadata merged. */
   #block(part: BlockPart): OpenBlock {
     const key = keyOf(part)
     let block = this.#open.get(key)
@@ -128,7 +128,7 @@ export class PartReader {
   }
 }
 
-/** Open models sometimes write a control token behind the name: `read<|channel|>commentary`. */
+/** Open models sometimes write a control token after the name: `read<|channel|>commentary`. */
 function plainName(name: string): string {
   return name.replace(/<\|[^]*$/, '').trim() || name
 }
@@ -139,12 +139,12 @@ interface BlockPart {
   providerMetadata?: SharedV4ProviderMetadata | undefined
 }
 
-/** Text, reasoning and calls have ids of their own, which may be the same. */
+/** Text, reasoning and calls have separate ids, which may be equal. */
 function keyOf({ type, id }: BlockPart): string {
   return `${type.slice(0, type.indexOf('-'))} ${id}`
 }
 
-/** What comes later counts, but nothing does not undo something. */
+/** Later values win, but an empty value does not clear an earlier one. */
 function merge(before: ProviderMetadata, added: SharedV4ProviderMetadata): ProviderMetadata {
   const merged = { ...before }
   for (const [namespace, members] of Object.entries(added)) {

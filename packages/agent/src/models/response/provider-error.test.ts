@@ -19,10 +19,12 @@ describe('toModelError', () => {
       }),
     )
     expect(error).toMatchObject({ kind: 'rate-limited', status: 429, retryAfterMs: 7000 })
-    expect(error.message).toBe('acme was asked too often (429): Number of requests has exceeded your limit')
+    expect(error.message).toBe(
+      'acme has limited the rate of requests (429): Number of requests has exceeded your limit',
+    )
   })
 
-  test('HTTP 400 of OpenAI whose code tells the overflow', () => {
+  test('HTTP 400 of OpenAI with an overflow code', () => {
     const data = { error: { message: 'Too long.', type: 'invalid_request_error', code: 'context_length_exceeded' } }
     expect(modelError(apiError({ statusCode: 400, data }))).toMatchObject({ kind: 'context-overflow', status: 400 })
   })
@@ -58,13 +60,13 @@ describe('toModelError', () => {
     })
   })
 
-  test('a socket that was cut: status 200, with the reason below it', () => {
+  test('a socket that was closed: status 200, with the reason in its cause', () => {
     const cause = Object.assign(new TypeError('terminated'), {
       cause: Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }),
     })
     const error = modelError(apiError({ statusCode: 200, message: 'Failed to process successful response', cause }))
     expect(error).toMatchObject({ kind: 'network', status: undefined })
-    expect(error.message).toBe('acme could not be reached or was cut off: other side closed')
+    expect(error.message).toBe('acme could not be reached or closed the connection: other side closed')
   })
 
   test('a connection that is refused: no status', () => {
@@ -73,7 +75,7 @@ describe('toModelError', () => {
     expect(error).toMatchObject({ kind: 'network', status: undefined })
   })
 
-  test('an error of another copy of the SDK is known by its marker', () => {
+  test('an error of another copy of the SDK is recognized by its marker', () => {
     const foreign = Object.assign(new Error('Cannot connect to API'), {
       [Symbol.for('vercel.ai.error.AI_APICallError')]: true,
       isRetryable: true,
@@ -82,18 +84,18 @@ describe('toModelError', () => {
     expect(modelError(foreign)).toMatchObject({ kind: 'network', cause: undefined })
   })
 
-  test('what the request held is not kept with the error', () => {
+  test('the error does not contain the request', () => {
     const error = modelError(apiError({ statusCode: 500, requestBodyValues: { messages: ['a secret'] } }))
     expect(JSON.stringify([error.message, error.cause])).not.toContain('a secret')
   })
 
-  test('a key that a server repeats is not shown', () => {
+  test('a key that a server repeats is removed', () => {
     const message =
       'Incorrect API key provided: sk-proj-abcdefghijklmnop1234. Authorization was Bearer abcdefghijklmnopqrst.'
     expect(modelError(apiError({ statusCode: 401, message })).message).not.toMatch(/abcdefgh/)
   })
 
-  test('a body in a shape of its own is shown and read', () => {
+  test('a body with an unusual shape is shown and read', () => {
     const error = modelError(
       apiError({
         statusCode: 400,
@@ -109,30 +111,30 @@ describe('toModelError', () => {
     const error = modelError(
       apiError({ statusCode: 502, message: 'Bad Gateway', responseBody: '<html><h1>502</h1></html>' }),
     )
-    expect(error.message).toBe('acme cannot answer at the moment (502): Bad Gateway')
+    expect(error.message).toBe('acme is not available at the moment (502): Bad Gateway')
   })
 
-  test('an answer that could not be read is a matter of the network', () => {
+  test('an unreadable answer is a network error', () => {
     expect(modelError(new InvalidResponseDataError({ data: {}, message: 'ended without a finish reason' })).kind).toBe(
       'network',
     )
   })
 
-  test('a key that is missing is a matter of the key', () => {
+  test('a missing key is an auth error', () => {
     expect(modelError(new LoadAPIKeyError({ message: 'API key is missing.' })).kind).toBe('auth')
   })
 
-  test('an address that cannot be one does not become better by trying', () => {
+  test('an invalid URL is not retried', () => {
     const cause = Object.assign(new TypeError('Invalid URL'), { code: 'ERR_INVALID_URL' })
     expect(modelError(new TypeError('Failed to parse URL from nowhere', { cause })).kind).toBe('unknown')
   })
 
-  test.each([undefined, null, 'boom', 42, {}, []])('%j is an error as well', (thrown) => {
+  test.each([undefined, null, 'boom', 42, {}, []])('%j becomes an error too', (thrown) => {
     expect(modelError(thrown)).toMatchObject({ kind: 'unknown', message: 'acme failed.' })
   })
 
   test.each(['input token count ', 'usage limits ', 'context length ', 'prompt ', 'sk-', 'E', 'try again in 1'])(
-    'a megabyte of %j is read in no time',
+    'a megabyte of %j is read quickly',
     (piece) => {
       const message = piece.repeat(1_000_000 / piece.length)
       const before = process.cpuUsage()
@@ -144,7 +146,7 @@ describe('toModelError', () => {
     },
   )
 
-  test('an error that is ours already stays as it is', () => {
+  test('a ModelError is unchanged', () => {
     const error = new ModelError('quota', 'Used up.')
     expect(toModelError(error, { provider: 'acme', now })).toBe(error)
   })
@@ -196,7 +198,7 @@ describe('retryAfterMs', () => {
     expect(retryAfterMs({ headers: {}, text }, now)).toBe(expected)
   })
 
-  test('a header counts for more than words', () => {
+  test('a header takes precedence over the text', () => {
     expect(retryAfterMs({ headers: { 'retry-after': '3' }, text: 'Please try again in 9s.' }, now)).toBe(3000)
   })
 })

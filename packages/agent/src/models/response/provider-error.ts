@@ -1,7 +1,9 @@
 import { classifyError, type ErrorFacts } from './classify-error.ts'
 import { ModelError, type ModelErrorKind } from '../model.ts'
 
-/** Whatever a provider package threw, or put into its stream, as the one error that leaves the adapter. */
+/**
+ * Converts anything that a provider package threw, or put into its stream, to the only error that leaves the adapter.
+ */
 export function toModelError(error: unknown, { provider, now }: { provider: string; now: number }): ModelError {
   if (error instanceof ModelError) return error
   const facts = factsOf(error)
@@ -9,7 +11,7 @@ export function toModelError(error: unknown, { provider, now }: { provider: stri
   return new ModelError(kind, sentence({ provider, kind, facts }), {
     status: facts.status,
     retryAfterMs: retryAfterMs(facts, now),
-    // The error of a provider package holds the whole request; only what lies under it is kept.
+    // The error of a provider package contains the whole request; only its cause is kept.
     cause: isApiCallError(error) ? error.cause : error,
   })
 }
@@ -17,7 +19,7 @@ export function toModelError(error: unknown, { provider, now }: { provider: stri
 interface Facts extends ErrorFacts {
   name: string
   headers: Record<string, string | undefined>
-  /** Its own words, without the body. */
+  /** Its message, without the body. */
   message: string
 }
 
@@ -39,13 +41,13 @@ function factsOf(error: unknown): Facts {
   }
 }
 
-/** What a body says, in one of the usual places. */
+/** The message in a body, in one of the usual members. */
 function wordsIn(body: Record<PropertyKey, unknown>): string | undefined {
   const { error, message, detail } = body
   return textOf(asRecord(error)['message']) ?? textOf(error) ?? textOf(message) ?? textOf(detail)
 }
 
-/** "other side closed" says more than "failed to process successful response". */
+/** "other side closed" is more useful than "failed to process successful response". */
 function deepestMessage(thrown: Record<PropertyKey, unknown>, depth = 0): string | undefined {
   const below =
     depth < 5 && thrown['cause'] !== undefined ? deepestMessage(asRecord(thrown['cause']), depth + 1) : undefined
@@ -54,7 +56,7 @@ function deepestMessage(thrown: Record<PropertyKey, unknown>, depth = 0): string
 
 const longestBody = 8192
 
-/** Errors that the provider package makes by itself. */
+/** Errors that the provider package creates itself. */
 const ownErrors = new Map<string, ModelErrorKind>([
   ['AI_LoadAPIKeyError', 'auth'],
   ['AI_LoadSettingError', 'auth'],
@@ -62,14 +64,14 @@ const ownErrors = new Map<string, ModelErrorKind>([
   ['AI_InvalidPromptError', 'invalid-request'],
   ['AI_NoSuchModelError', 'invalid-request'],
   ['AI_UnsupportedFunctionalityError', 'invalid-request'],
-  // The answer could not be read: a line that is no JSON, a chunk of an unknown shape, an end in the middle.
+  // The answer could not be read: a line that is not JSON, a chunk with an unknown shape, an incomplete stream.
   ['AI_EmptyResponseBodyError', 'network'],
   ['AI_InvalidResponseDataError', 'network'],
   ['AI_JSONParseError', 'network'],
   ['AI_TypeValidationError', 'network'],
 ])
 
-/** By its marker: each provider package may bring a class of its own. */
+/** By its marker: each provider package may have its own class. */
 function isApiCallError(error: unknown): error is Error {
   return asRecord(error)[Symbol.for('vercel.ai.error.AI_APICallError')] === true
 }
@@ -77,19 +79,19 @@ function isApiCallError(error: unknown): error is Error {
 function isTransportError(thrown: Record<PropertyKey, unknown>, status: number | undefined): boolean {
   if (status !== undefined && status >= 400) return false
   if (isApiCallError(thrown)) return status !== undefined || thrown['isRetryable'] === true || hasSystemCode(thrown)
-  // What the Anthropic package says when the very first event cannot be read.
+  // The message of the Anthropic package if the first event cannot be read.
   if (thrown['message'] === 'Expected a normalized Anthropic stream error') return true
   return hasSystemCode(thrown)
 }
 
-/** `ECONNRESET`, `UND_ERR_SOCKET` and the like, on the error or not far below it. */
+/** `ECONNRESET`, `UND_ERR_SOCKET` and similar codes, on the error or in its causes. */
 function hasSystemCode(thrown: Record<PropertyKey, unknown>, depth = 0): boolean {
   const code = textOf(thrown['code']) ?? ''
   if (/^(?:E(?!RR_)[A-Z_]+$|UND_ERR_(?!INVALID)|ERR_(?:STREAM|SSL|TLS|HTTP2)_)|CERT/.test(code)) return true
   return depth < 5 && thrown['cause'] !== undefined && hasSystemCode(asRecord(thrown['cause']), depth + 1)
 }
 
-/** Some give the status as a code. */
+/** Some providers send the status as a code. */
 function statusOf(value: Record<PropertyKey, unknown>): number | undefined {
   const given = value['statusCode'] ?? value['code'] ?? value['status']
   const status = typeof given === 'string' && /^\d{3}$/.test(given) ? Number(given) : given
@@ -109,19 +111,19 @@ function sentence({ provider, kind, facts }: { provider: string; kind: ModelErro
 }
 
 const happened: Record<ModelErrorKind, string> = {
-  'rate-limited': 'was asked too often',
-  overloaded: 'cannot answer at the moment',
-  network: 'could not be reached or was cut off',
-  'context-overflow': 'cannot take a request of this length',
+  'rate-limited': 'has limited the rate of requests',
+  overloaded: 'is not available at the moment',
+  network: 'could not be reached or closed the connection',
+  'context-overflow': 'does not accept a request of this length',
   auth: 'does not accept the API key',
-  quota: 'says that the quota or the credit is used up',
+  quota: 'reports that the quota or the credit is exhausted',
   refused: 'refused to answer',
-  'empty-answer': 'gave an empty answer',
+  'empty-answer': 'returned an empty answer',
   'invalid-request': 'does not accept the request',
   unknown: 'failed',
 }
 
-/** Some servers repeat the key that they were given. */
+/** Some servers repeat the key that they received. */
 function withoutKeys(text: string): string {
   return text.replace(/\b(?:sk|pk|gsk|xai|key|AIza|Bearer)[-_ ]?[A-Za-z0-9_*-]{12,}/g, '[key]')
 }
@@ -131,7 +133,7 @@ function parseJson(body: unknown): unknown {
   try {
     return JSON.parse(body)
   } catch {
-    return undefined // a page of HTML, or nothing: the status has to do
+    return undefined // HTML or nothing: only the status is known
   }
 }
 
@@ -149,11 +151,11 @@ function asRecord(value: unknown): Record<PropertyKey, unknown> {
 
 interface RetryHint {
   headers: Readonly<Record<string, string | undefined>>
-  /** What the provider said in its body, as text. */
+  /** The text in the body of the provider. */
   text: string
 }
 
-/** How long the provider asked us to wait, if it did: its headers first, then its words. */
+/** How long the provider asks us to wait, if it does: from its headers, else from its text. */
 export function retryAfterMs({ headers, text }: RetryHint, now: number): number | undefined {
   return fromMilliseconds(headers['retry-after-ms']) ?? fromHeader(headers['retry-after'], now) ?? fromWords(text)
 }
@@ -168,14 +170,14 @@ function fromMilliseconds(value: string | undefined): number | undefined {
 function fromHeader(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined
   if (number.test(value)) return Math.ceil(Number(value) * 1000)
-  // `Date.parse` takes nearly anything, also -5; a date has letters.
+  // `Date.parse` accepts nearly anything, also -5; a date has letters.
   const date = /[a-z]/i.test(value) ? Date.parse(value) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
 /**
- * Google sends `"retryDelay": "34.07s"`. Others write it in a sentence: `try again in 6m0.5s`, `in 20ms`, `retry after 58
- * seconds`, `try again after 1 seconds`. A number without a unit is not a wait.
+ * Google sends `"retryDelay": "34.07s"`. Others write it in a sentence: `try again in 6m0.5s`, `in 20ms`, `retry after
+ * 58 seconds`, `try again after 1 seconds`. A number without a unit is ignored.
  */
 function fromWords(text: string): number | undefined {
   const google = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(text)

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { finishOf, type Ending } from './stream-parts.ts'
 
 describe('finishOf', () => {
-  test.each(['stop', 'tool-calls', 'length', 'other'] as const)('%s is what it is called', (unified) => {
+  test.each(['stop', 'tool-calls', 'length', 'other'] as const)('%s keeps its name', (unified) => {
     expect(finish({ reason: { unified, raw: undefined } })).toBe(unified)
   })
 
-  test('an answer with calls ends with calls, also where the server says that it just stopped', () => {
+  test('an answer with calls ends with `tool-calls`, even if the server reports `stop`', () => {
     expect(finish({ hasCalls: true })).toBe('tool-calls')
     expect(finish({ hasCalls: true, reason: { unified: 'length', raw: 'length' } })).toBe('length')
   })
@@ -24,21 +24,21 @@ describe('finishOf', () => {
     expect(() => finish({ reason: { unified, raw } })).toThrow(expect.objectContaining({ kind }))
   })
 
-  test('more input than the window holds is an overflow only at hosts that drop input silently', () => {
+  test('more input than the window is an overflow only at hosts that silently drop input', () => {
     const usage = { inputTokens: 1001, outputTokens: 50 }
     expect(() => finish({ usage, cutsSilently: true })).toThrow(expect.objectContaining({ kind: 'context-overflow' }))
     expect(finish({ usage: { ...usage, inputTokens: 1000 }, cutsSilently: true })).toBe('stop')
-    // Usage of an answer that took several steps on the server is the sum of all of them.
+    // The usage of an answer with several steps on the server is their sum.
     expect(finish({ usage })).toBe('stop')
   })
 
-  test('a turn that the provider pauses is to be continued, unless it has calls', () => {
+  test('a paused turn is continued, unless it has calls', () => {
     const reason = { unified: 'stop', raw: 'pause_turn' } as const
     expect(finish({ reason })).toBe('pause')
     expect(finish({ reason, hasCalls: true })).toBe('tool-calls')
   })
 
-  test('no room for an answer is an overflow, but a short limit of output is not', () => {
+  test('no room for an answer is an overflow, but a short output limit is not', () => {
     const reason = { unified: 'length', raw: 'length' } as const
     expect(() => finish({ reason, usage: { inputTokens: 950, outputTokens: 0 } })).toThrow(
       expect.objectContaining({ kind: 'context-overflow' }),

@@ -27,11 +27,11 @@ export interface StreamOptions {
 
 type FinishPart = LanguageModelV4StreamPart & { type: 'finish' }
 
-/** A finished answer is waited for no longer than this: some servers keep the connection open. */
+/** The maximum wait after the end of an answer: some servers keep the connection open. */
 const afterFinishMs = 2000
 const streamOver = new Error('The answer is over.')
 
-/** Sends a call and gives its answer part by part. However that ends, the connection does not outlive it. */
+/** Sends a call and yields its answer in parts. The connection never outlives it. */
 export async function* streamParts(options: StreamOptions, signal: AbortSignal): AsyncGenerator<ModelPart, void> {
   signal.throwIfAborted()
   const { provider, clock, idle } = options
@@ -47,7 +47,7 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
       const part = next.value
       if (part.type === 'error') throw toModelError(part.error, { provider, now: clock.now() })
       if (part.type === 'finish') {
-        // An answer may be made of several, each with an end of its own; the last one counts.
+        // An answer may consist of several, each with its own end; the last one counts.
         finish = part
         timeout.touch(afterFinishMs)
         continue
@@ -63,12 +63,12 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
     ended.throwIfAborted()
   } catch (error) {
     signal.throwIfAborted()
-    // A connection that breaks after the end, or stays open, does not undo the end.
+    // A connection that breaks after the end, or stays open, does not invalidate the end.
     const isOver = finish !== undefined && (timeout.signal.aborted || !(error instanceof ModelError))
     if (!isOver) throw toModelError(timeout.signal.reason ?? error, { provider, now: clock.now() })
   } finally {
     timeout.close()
-    // A reason of its own: the default one is an exception whose stack trace is expensive, and nobody reads it.
+    // A constant reason: the default one is an exception with an expensive stack trace, which is never read.
     over.abort(streamOver)
   }
   noteUnknownEnd(finish, notes)
@@ -78,7 +78,7 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
 
 type PartStream = ReadableStreamDefaultReader<LanguageModelV4StreamPart>
 
-/** The stream of an answer. It ends when the signal is aborted, also if its provider does not care for the signal. */
+/** The stream of an answer. It ends when the signal is aborted, even if its provider ignores the signal. */
 async function openStream({ languageModel, call }: StreamOptions, signal: AbortSignal): Promise<PartStream> {
   const answer = Promise.resolve(languageModel.doStream({ ...call, abortSignal: signal }))
   const { stream } = await Promise.race([answer, rejectWhenAborted(signal)])
@@ -91,12 +91,12 @@ function rejectWhenAborted(signal: AbortSignal): Promise<never> {
   const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   })
-  // It is aborted at the end of every stream, when nobody waits for this any more.
+  // The signal is aborted at the end of every stream, when this promise has no other handler.
   aborted.catch(() => undefined)
   return aborted
 }
 
-/** How long the model may now be silent; undefined for parts that only show that somebody is there. */
+/** How long the model may be silent from now on; undefined for parts that only keep the connection alive. */
 function patienceAfter({ type }: LanguageModelV4StreamPart, { firstMs, laterMs }: IdleLimits): number | undefined {
   switch (type) {
     case 'reasoning-delta':
@@ -114,7 +114,7 @@ function patienceAfter({ type }: LanguageModelV4StreamPart, { firstMs, laterMs }
   }
 }
 
-/** A reason to stop that the provider package does not know ends an answer like any other. */
+/** A finish reason that the provider package does not know ends an answer like any other. */
 function noteUnknownEnd(finish: FinishPart | undefined, notes: ResponseNotes): void {
   const { unified, raw } = finish?.finishReason ?? {}
   if (unified !== 'other' || raw === undefined || raw === 'pause_turn') return
@@ -124,7 +124,7 @@ function noteUnknownEnd(finish: FinishPart | undefined, notes: ResponseNotes): v
 
 function* lastParts(finish: FinishPart | undefined, reader: PartReader, options: StreamOptions): Generator<ModelPart> {
   const { provider, limits, facts } = options
-  if (!finish) throw new ModelError('network', `${provider} ended the answer in the middle.`)
+  if (!finish) throw new ModelError('network', `${provider} ended the answer before it was complete.`)
   const usage = usageOf(finish.usage, facts)
   if (Object.keys(usage).length > 0) yield { type: 'usage', usage }
   const { finishReason: reason } = finish
@@ -134,15 +134,15 @@ function* lastParts(finish: FinishPart | undefined, reader: PartReader, options:
   }
 }
 
-/** How a host counts, where hosts differ. */
+/** How a host counts, if hosts differ. */
 interface UsageRules {
   reasoningTokens?: 'inside' | 'beside' | undefined
   cost?: ReportedCost | undefined
 }
 
 /**
- * `inputTokens` includes tokens read from a cache or written to it, `outputTokens` includes reasoning. `cost` is what the host
- * says that it charges, and is absent if it does not say.
+ * `inputTokens` includes cache reads and writes, `outputTokens` includes reasoning. `cost` is the amount that the host
+ * reports; absent if it does not.
  */
 function usageOf(usage: LanguageModelV4Usage, rules: UsageRules = {}): Usage {
   const { inputTokens: input, outputTokens: output } = usage
@@ -166,7 +166,7 @@ function usageOf(usage: LanguageModelV4Usage, rules: UsageRules = {}): Usage {
   }
 }
 
-/** Chat Completions hosts count reasoning inside completion tokens or beside them; their total tells which. */
+/** Chat Completions hosts count reasoning inside completion tokens or beside them; their total shows which. */
 function outputOf({
   total,
   reasoning = 0,
@@ -225,11 +225,11 @@ export interface Ending {
   usage: Usage
   limits: ModelLimits
   hasCalls: boolean
-  /** The host drops input that does not fit without saying so. */
+  /** The host silently drops input that does not fit. */
   cutsSilently?: boolean | undefined
 }
 
-/** Why the answer ended; throws where the end is a failure. */
+/** Why the answer ended; throws if the end is a failure. */
 export function finishOf(ending: Ending): FinishReason {
   const { provider, reason, usage, limits } = ending
   const failure = failureOf(reason)
@@ -237,7 +237,7 @@ export function finishOf(ending: Ending): FinishReason {
     throw new ModelError(failure.kind, `${provider} ${failure.words}${reason.raw ? ` (${reason.raw})` : ''}.`)
   if (isSilentOverflow(ending)) {
     const words = `${provider} took ${usage.inputTokens} tokens for a window of ${limits.contextTokens}`
-    throw new ModelError('context-overflow', `${words}: it did not see all of them.`)
+    throw new ModelError('context-overflow', `${words}: it did not read all of them.`)
   }
   switch (reason.unified) {
     case 'stop':
@@ -258,12 +258,12 @@ function failureOf({
   raw = '',
 }: LanguageModelV4FinishReason): { kind: ModelErrorKind; words: string } | undefined {
   if (unified === 'content-filter') return { kind: 'refused', words: 'refused to answer' }
-  if (unified === 'interrupted') return { kind: 'network', words: 'ended the answer in the middle' }
+  if (unified === 'interrupted') return { kind: 'network', words: 'ended the answer before it was complete' }
   const kind = failedEndings.get(raw.toLowerCase()) ?? (unified === 'error' ? 'overloaded' : undefined)
   return kind && { kind, words: 'ended the answer with an error' }
 }
 
-/** What some providers say instead of an error; another try may go well. */
+/** Finish reasons that stand for errors; a retry may succeed. */
 const failedEndings = new Map<string, ModelErrorKind>([
   ['error', 'overloaded'], // OpenRouter
   ['insufficient_system_resource', 'overloaded'], // DeepSeek
@@ -274,8 +274,8 @@ const failedEndings = new Map<string, ModelErrorKind>([
 ])
 
 /**
- * A few hosts drop what is too long and answer the rest; some have no room left for an answer. More input than the window holds proves
- * nothing of other hosts: their usage may sum several steps, or the window may be larger than we know.
+ * A few hosts drop excess input and answer the rest; some have no room left for an answer. At other hosts, more input
+ * than the window proves nothing: their usage may sum several steps, or the window may be larger than we know.
  */
 function isSilentOverflow({ reason, usage, limits, cutsSilently = false }: Ending): boolean {
   const { inputTokens = 0, outputTokens } = usage

@@ -403,7 +403,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(await clock.skip()).toBe(300_000)
     const { error } = await failing
     expect(error.kind).toBe('network')
-    expect(error.message).toContain('said nothing for 300 seconds')
+    expect(error.message).toContain('sent nothing for 300 seconds')
     expect(await closed).toBe('cut')
   })
 
@@ -416,7 +416,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     provider.release('gate')
     await provider.idle(1)
     clock.advance(100_000)
-    expect((await failing).error.message).toContain('said nothing for 300 seconds')
+    expect((await failing).error.message).toContain('sent nothing for 300 seconds')
   })
 
   test('silence in mid-stream ends after the second limit', async () => {
@@ -427,7 +427,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     const next = stream.next()
     await vi.waitFor(() => expect(clock.waits).toEqual([120_000]))
     clock.advance(120_000)
-    await expect(next).rejects.toThrow('said nothing for 120 seconds')
+    await expect(next).rejects.toThrow('sent nothing for 120 seconds')
   })
 
   test('equal requests are equal bytes and have equal hashes', async () => {
@@ -498,7 +498,7 @@ describe('traps of the provider packages', () => {
     expect(provider.requests[0]?.body['messages']).toContainEqual({
       role: 'tool',
       tool_call_id: 'call_a',
-      content: 'dot.png\n[An image (image/png) was left out: a tool cannot show images to this model.]',
+      content: 'dot.png\n[An image (image/png) was left out: the model does not support images in tool results.]',
     })
   })
 

@@ -11,18 +11,18 @@ test('the answer is the result', async () => {
   expect(context.questions).toEqual([{ question: 'Which database?', options }])
 })
 
-test('without options the user answers in their own words', async () => {
+test('without options the user answers with free text', async () => {
   const context = testContext({ cwd: '/', answer: { text: 'call it Ada', isCancelled: false } })
   expect(await callTool(askUserTool, { question: 'What name?' }, context)).toEqual({ content: 'call it Ada' })
   expect(context.questions).toEqual([{ question: 'What name?', options: [] }])
 })
 
-test('a question that was not answered is said to be so', async () => {
+test('a cancelled question is reported', async () => {
   const context = testContext({ cwd: '/', answer: { text: '', isCancelled: true } })
   expect((await callTool(askUserTool, { question: 'Well?' }, context)).content).toMatch(/^The user did not answer/)
 })
 
-test('two options of one name are not valid', async () => {
+test('two options with the same label are invalid', async () => {
   const context = testContext({ cwd: '/' })
   const input = { question: 'Which?', options: [{ label: 'a' }, { label: 'a' }] }
   expect(await callTool(askUserTool, input, context)).toMatchObject({ isError: true })

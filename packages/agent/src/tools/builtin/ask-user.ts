@@ -5,7 +5,7 @@ import { defineTool } from '../tool.ts'
 const maxOptions = 8
 
 const schema = z.object({
-  question: z.string().min(1).max(4000).describe('One question, understandable without what was said before.'),
+  question: z.string().min(1).max(4000).describe('One question, understandable without the conversation.'),
   options: z
     .array(
       z.object({

@@ -39,12 +39,12 @@ afterAll(async () => {
     listProcesses().flatMap(({ pid }) => (environmentOf(pid).includes(`TMPDIR=${root}`) ? [pid] : []))
   await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 20_000 })
   rmSync(root, { recursive: true })
-  // A supervisor has written its last word some time before this process hears of its end.
+  // A supervisor writes its outcome some time before this process notices its end.
   await vi.waitFor(() => expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([]), 5000)
 })
 
 describe('the result of a command', () => {
-  test('is what it printed', async () => {
+  test('is its output', async () => {
     expect(await run('echo out; echo err >&2')).toEqual({ content: 'out\nerr' })
   })
 
@@ -57,33 +57,33 @@ describe('the result of a command', () => {
     expect(await run('exit 4')).toEqual({ content: '[Exit code 4.]', isError: true })
   })
 
-  test('says the signal that ended it', async () => {
+  test('names the signal that ended it', async () => {
     expect(await run('kill -KILL $$')).toEqual({ content: '[Ended by signal SIGKILL.]', isError: true })
   })
 
-  test('says that its time was over', async () => {
+  test('reports a timeout', async () => {
     expect(await run('echo begun; sleep 100', { timeoutMs: 1500 })).toEqual({
-      content: 'begun\n\n[Timed out after 1.5 s; it was ended with all of its processes.]',
+      content: 'begun\n\n[Timed out after 1.5 s and was stopped with all of its processes.]',
       isError: true,
     })
   })
 
-  test('names the processes that were left and ended', async () => {
+  test('names the processes that were still running and stopped', async () => {
     expect(await run('sleep 100 & echo ok')).toEqual({
-      content: 'ok\n\n[Processes it had left running were ended with it: sleep. To keep one, run it with background.]',
+      content: 'ok\n\n[Processes that it left running were stopped: sleep. To keep one, run it with background.]',
     })
   })
 
-  test('says that it printed too much', async () => {
+  test('reports too much output', async () => {
     const small = bashTool({ jobs, limits: { outputCapBytes: 1000, outputLimitBytes: 100_000 } })
     const { content, isError } = await callTool(small, { command: 'yes' }, context())
     expect(content).toMatch(
-      /^y\n[^]*\[… [\d,]+ bytes not kept …\]\n[^]*y\n\n\[It had printed [\d,]+ bytes, more than is allowed, and was ended with all of its processes\.\]$/,
+      /^y\n[^]*\[… [\d,]+ bytes not stored …\]\n[^]*y\n\n\[It printed [\d,]+ bytes, more than the limit, and was stopped with all of its processes\.\]$/,
     )
     expect(isError).toBe(true)
   })
 
-  test('says why it could not be started', async () => {
+  test('reports why it could not be started', async () => {
     const gone = context({ cwd: join(cwd, 'gone') })
     expect(await callTool(bash, { command: 'true' }, gone)).toEqual({
       content: `[It could not be started: There is no folder ${cwd}/gone.]`,
@@ -120,13 +120,13 @@ describe('a call of bash', () => {
     ['an empty command', { command: '' }],
     ['a NUL character', { command: 'echo \0' }],
     ['a command that is too long for the system', { command: `: ${'ü'.repeat(70_000)}` }],
-    ['a time that is none', { command: 'ls', timeoutMs: 0 }],
-    ['something that is not known', { command: 'ls', timeout: 5 }],
-  ])('with %s is refused', (_, input) => {
+    ['an invalid timeout', { command: 'ls', timeoutMs: 0 }],
+    ['an unknown member', { command: 'ls', timeout: 5 }],
+  ])('with %s is rejected', (_, input) => {
     expect(bash.check(input, { cwd })).toMatch(/^The input of bash is not valid\./)
   })
 
-  test('announces host, boot, folder and deadline before it runs, and its folder is there', async () => {
+  test('announces host, boot, folder and deadline before it runs, and its folder exists', async () => {
     const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'))
     const { start } = await announce({ command: 'true', timeoutMs: 60_000 }, context({ clock }))
     expect(start).toEqual({
@@ -138,7 +138,7 @@ describe('a call of bash', () => {
     expect(existsSync(start.spool ?? '')).toBe(true)
   })
 
-  test('has a folder of its own, also if another had the same id, and it goes when the result is durable', async () => {
+  test('has its own folder, even if another call had the same id, and it is removed when the result is durable', async () => {
     const first = await announce({ command: 'echo 1' })
     const second = await announce({ command: 'echo 2' })
     expect(await Promise.all([first.run(), second.run()])).toEqual([{ content: '1' }, { content: '2' }])
@@ -148,7 +148,7 @@ describe('a call of bash', () => {
     expect(readdirSync(join(cwd, 'spool'))).toEqual([])
   })
 
-  test('passes no key on to the command', async () => {
+  test('passes no key to the command', async () => {
     process.env['ANTHROPIC_API_KEY'] = 'canary-key'
     process.env['TAPETREE_TEST_PASSED'] = 'passed'
     const passing = bashTool({ jobs, environment: { pass: ['TAPETREE_TEST_PASSED'] } })
@@ -160,28 +160,28 @@ describe('a call of bash', () => {
     expect(content).not.toContain('canary-key')
   })
 
-  test('that the user stops ends with what it had printed', async () => {
+  test('that the user stops returns its output so far', async () => {
     const controller = new AbortController()
     const observe = (text: string): void => (text.includes('begun') ? controller.abort() : undefined)
     const stopped = context({ signal: controller.signal, observe })
     expect(await callTool(bash, { command: 'echo begun; sleep 100' }, stopped)).toEqual({
-      content: 'begun\n\n[Stopped by the user; it was ended with all of its processes.]',
+      content: 'begun\n\n[Stopped by the user, with all of its processes.]',
       isError: true,
     })
   })
 
-  test('that the user stops before it begins does not begin', async () => {
+  test('that the user stops before it starts does not start', async () => {
     const stopped = context({ signal: AbortSignal.abort() })
     expect(await callTool(bash, { command: `touch ${cwd}/ran` }, stopped)).toEqual({
-      content: '[Stopped by the user before it began.]',
+      content: '[Stopped by the user before it started.]',
       isError: true,
     })
     expect(existsSync(join(cwd, 'ran'))).toBe(false)
   })
 })
 
-describe('a command that takes long', () => {
-  test('goes on in the background after a minute, and its folder stays', async () => {
+describe('a long command', () => {
+  test('continues in the background after a minute, and its folder stays', async () => {
     const clock = new FakeClock()
     const slow = await announce(
       { command: `echo begun; ${untilGo()}; echo done; exit 5` },
@@ -204,7 +204,7 @@ describe('a command that takes long', () => {
     expect(clock.waits).toEqual([])
   })
 
-  test('starts there if it is told to', async () => {
+  test('starts there with `background`', async () => {
     const server = await announce({ command: untilGo(), background: true })
     const { content } = await server.run()
     expect(content).toMatch(
@@ -216,7 +216,7 @@ describe('a command that takes long', () => {
     await attach(server.start.spool ?? '').wait()
   })
 
-  test('has a day in the background and half an hour otherwise, unless it says so', async () => {
+  test('has a deadline of a day in the background and half an hour otherwise, unless it sets one', async () => {
     const clock = new FakeClock(0)
     const deadlines = [{}, { background: true }, { timeoutMs: 1000 }].map(async (more) => {
       const { start } = await announce({ command: 'true', ...more }, context({ clock }))
@@ -227,7 +227,7 @@ describe('a command that takes long', () => {
 })
 
 describe('after the agent was killed', () => {
-  test('a command that still runs is waited for: its real exit code, all it printed, and it ran once', async () => {
+  test('a running command is waited for: its real exit code, all its output, and it ran once', async () => {
     const agent = await startAgent(`echo x >> counter; echo one; ${untilGo()}; echo two; exit 7`)
     await agent.observed('one\n')
     await agent.kill()
@@ -240,7 +240,7 @@ describe('after the agent was killed', () => {
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
   })
 
-  test('a command that has ended meanwhile gives its result, also on another machine or after a restart', async () => {
+  test('a command that ended meanwhile returns its result, even on another machine or after a restart', async () => {
     const agent = await startAgent(`echo x >> counter; echo one; ${untilGo()}; echo two; exit 7`)
     await agent.observed('one\n')
     await agent.kill()
@@ -252,7 +252,7 @@ describe('after the agent was killed', () => {
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
   })
 
-  test('a command that was announced and never began is run now, once', async () => {
+  test('a command that was announced and never started runs now, once', async () => {
     const agent = await startAgent('echo x >> counter; echo ran', 'announce only')
     await agent.kill()
     expect(await reattach(agent)).toEqual({ content: 'ran' })
@@ -260,7 +260,7 @@ describe('after the agent was killed', () => {
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
   })
 
-  test('a command whose supervisor was killed too has an unknown outcome, and nothing of it goes on', async () => {
+  test('a command whose supervisor was killed too has an unknown outcome, and no process of it is left', async () => {
     const agent = await startAgent('echo x >> counter; echo one; sleep 1000; echo x >> counter')
     await agent.observed('one\n')
     await agent.kill()
@@ -268,7 +268,7 @@ describe('after the agent was killed', () => {
     process.kill(claim?.pid ?? 0, 'SIGKILL')
     expect(await reattach(agent)).toEqual({
       content:
-        'one\n\n[Outcome unknown: the process that watched over it was killed. It may have taken effect; it was not run again. This is its output so far.]',
+        'one\n\n[Outcome unknown: its supervisor was killed. It may have taken effect; it was not run again. This is its output so far.]',
       isError: true,
     })
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
@@ -305,7 +305,7 @@ describe('after the agent was killed', () => {
     expect(await reattach(agent, context(), { spool })).toEqual({ content: 'one' })
   })
 
-  test('a job goes on in the background', async () => {
+  test('a job continues in the background', async () => {
     const agent = await startAgent(untilGo(), 'run', { background: true })
     await agent.result
     await agent.kill()
@@ -315,7 +315,7 @@ describe('after the agent was killed', () => {
     await attach(agent.start.spool ?? '').wait()
   })
 
-  test('a command that is waited for again moves to the background like any other, and can be stopped', async () => {
+  test('a reattached command moves to the background like any other, and can be stopped', async () => {
     const agent = await startAgent(`echo one; ${untilGo()}`)
     await agent.observed('one\n')
     await agent.kill()
@@ -326,7 +326,7 @@ describe('after the agent was killed', () => {
     await clock.skip()
     expect((await result).content).toMatch(/^one\n\n\[Still running after 60 s, and now in the background/)
     expect(await reattach(agent, context({ signal: AbortSignal.abort() }))).toEqual({
-      content: 'one\n\n[Stopped by the user; it was ended with all of its processes.]',
+      content: 'one\n\n[Stopped by the user, with all of its processes.]',
       isError: true,
     })
   })
@@ -342,7 +342,7 @@ function run(command: string, more: object = {}): Promise<ToolOutput> {
   return callTool(bash, { command, ...more }, context())
 }
 
-/** A context that tells when it has observed something. */
+/** A context that reports when it has observed something. */
 function observing(
   words: string,
   more: Partial<TestContextOptions> = {},
@@ -386,7 +386,7 @@ interface DyingAgent {
   kill: () => Promise<void>
 }
 
-/** Another process that plays the agent, and is killed later. */
+/** Another process that acts as the agent, and is killed later. */
 async function startAgent(command: string, what = 'run', more: object = {}): Promise<DyingAgent> {
   const input = { command, timeoutMs: 60_000, ...more }
   const program = join(import.meta.dirname, 'testing/agent-process.ts')

@@ -83,7 +83,7 @@ export function bashTool(options: BashOptions): Tool {
       if (signal.aborted) return undefined
       throw error
     })
-    if (!started) return { content: '[Stopped by the user before it began.]', isError: true }
+    if (!started) return { content: '[Stopped by the user before it started.]', isError: true }
     return background && !signal.aborted ? moveToBackground(started, context, 'Started') : settle(started, context)
   }
 

@@ -39,7 +39,7 @@ test('a text is replaced, both contents are kept and the result is a unified dif
   expect(await readdir(folder.path)).toEqual(['a'])
 })
 
-test('every place is changed when that is asked for', async () => {
+test('every occurrence is changed with replaceAll', async () => {
   await using folder = await TestFolder.make({ a: 'x x\nx\n' })
   expect((await edit(folder, { oldText: 'x', newText: 'yy', replaceAll: true })).content).toMatch(
     /^Edited a: 3 replacements\./,
@@ -47,7 +47,7 @@ test('every place is changed when that is asked for', async () => {
   expect(await folder.read('a')).toBe('yy yy\nyy\n')
 })
 
-test('byte order mark, Windows line ends, encoding and mode are kept', async () => {
+test('byte order mark, Windows line endings, encoding and mode are kept', async () => {
   await using folder = await TestFolder.make({ a: '\ufeffone\r\ntwo\r\nthree\n' })
   await chmod(folder.at('a'), 0o750)
   await edit(folder, { oldText: 'one\ntwo\n', newText: 'one\nand\ntwo\n' })
@@ -72,30 +72,30 @@ describe('nothing is changed', () => {
     return result.content
   }
 
-  test('where the text is not there', async () => {
+  test('if the text is not in the file', async () => {
     expect(await refused('const total = 1\n', { oldText: 'const totals = 2', newText: '' })).toBe(
       'a was not changed. oldText is not in the file. The most similar line is line 1: "const total = 1". ' +
         'Read the file again and copy the text exactly.',
     )
   })
 
-  test('where the text is there more than once', async () => {
+  test('if the text occurs more than once', async () => {
     expect(await refused('x\ny\nx\n', { oldText: 'x', newText: 'z' })).toBe(
-      'a was not changed. oldText is there 2 times, at lines 1, 3. ' +
-        'Give more of the text around the one you mean, or set replaceAll to change them all.',
+      'a was not changed. oldText occurs 2 times, at lines 1, 3. ' +
+        'Include more of the surrounding text, or set replaceAll to change all of them.',
     )
   })
 
-  test('where both texts are the same, or the old one is empty', async () => {
+  test('if both texts are the same, or the old one is empty', async () => {
     expect(await refused('x', { oldText: 'x', newText: 'x' })).toContain('nothing would change')
     expect(await refused('x', { oldText: '', newText: 'x' })).toContain('To create a file use write.')
   })
 
-  test('where the file is no text', async () => {
+  test('if the file is not text', async () => {
     expect(await refused(Buffer.from([0, 1]), { oldText: 'x', newText: 'y' })).toContain('not valid UTF-8')
   })
 
-  test('where the file is missing, and no folder is made for it', async () => {
+  test('if the file is missing, and no folder is created for it', async () => {
     await using folder = await TestFolder.make({ abc: '' })
     for (const path of ['abd', 'sub/a']) {
       const { content, isError } = await edit(folder, { path, oldText: 'x', newText: 'y' })
@@ -107,7 +107,7 @@ describe('nothing is changed', () => {
     expect(await readdir(folder.path)).toEqual(['abc'])
   })
 
-  test('where the file is too large', async () => {
+  test('if the file is too large', async () => {
     await using folder = await TestFolder.make({ a: 'x' })
     await truncate(folder.at('a'), 33 * 1024 * 1024)
     expect((await edit(folder, { oldText: 'x', newText: 'y' })).content).toContain('too large to edit')
@@ -131,7 +131,7 @@ describe('nothing is changed', () => {
   })
 })
 
-test('edits and writes of one file wait for each other, whatever the path that they take', async () => {
+test('edits and writes of one file are serialized, by any path to it', async () => {
   await using folder = await TestFolder.make({ 'real/a': '0\n' })
   await symlink('real', folder.at('link'))
   const context = testContext({ cwd: folder.path })
@@ -165,42 +165,42 @@ function edited(text: string, oldText: string, newText: string, options: Partial
   return result.type === 'edited' ? result.text : result.reason
 }
 
-describe('line ends', () => {
-  test('text with line feeds is found in a file with Windows line ends, which stay', () => {
+describe('line endings', () => {
+  test('text with line feeds matches a file with Windows line endings, which stay', () => {
     expect(edited('a\r\nb\r\nc\r\n', 'a\nb\n', 'a\nx\ny\nb\n')).toBe('a\r\nx\r\ny\r\nb\r\nc\r\n')
   })
 
-  test('lines that are not changed keep the ends they have, each its own', () => {
+  test('unchanged lines keep their own endings', () => {
     expect(edited('a\r\nb\nc\r\nd\n', 'a\nb\nc\nd', 'a\nb\nX\nc\nd')).toBe('a\r\nb\nX\r\nc\r\nd\n')
   })
 
-  test('new lines after the last line take the end of the one before', () => {
+  test('new lines after the last line take the ending of the line before', () => {
     expect(edited('a\r\nb', 'b', 'b\nc\nd')).toBe('a\r\nb\r\nc\r\nd')
     expect(edited('a\nb', 'b', 'b\nc')).toBe('a\nb\nc')
     expect(edited('b', 'b', 'b\nc')).toBe('b\nc')
   })
 
-  test('text with carriage returns is taken literally', () => {
+  test('text with carriage returns is literal', () => {
     expect(edited('a\r\nb\r\n', 'a\r\nb', 'a\nb')).toBe('a\nb\r\n')
     expect(edited('a\nb\n', 'a', 'a\r\nx')).toBe('a\r\nx\nb\n')
-    expect(edited('a\nb\n', 'a\r\nb', 'c')).toContain('other line ends')
+    expect(edited('a\nb\n', 'a\r\nb', 'c')).toContain('other line endings')
   })
 
-  test('an old carriage return alone is a character like any other', () => {
+  test('a lone carriage return is an ordinary character', () => {
     expect(edited('a\rb\rc', 'b', 'x')).toBe('a\rx\rc')
   })
 
-  test('lines are joined and deleted with their ends', () => {
+  test('lines are joined and deleted with their endings', () => {
     expect(edited('a\r\nb\r\nc', 'a\nb', 'ab')).toBe('ab\r\nc')
     expect(edited('a\r\nb\r\nc', 'b\n', '')).toBe('a\r\nc')
   })
 })
 
-test('a text may not contain what it is replaced by, and dollars mean nothing', () => {
+test('the new text is not searched again, and dollars have no meaning', () => {
   expect(edited('a b', 'a', '$& $1 $$')).toBe('$& $1 $$ b')
 })
 
-test('overlapping places are counted from the left', () => {
+test('overlapping occurrences are counted from the left', () => {
   expect(editText('aaa', { oldText: 'aa', newText: 'b', replaceAll: true })).toEqual({
     type: 'edited',
     text: 'ba',
@@ -208,7 +208,7 @@ test('overlapping places are counted from the left', () => {
   })
 })
 
-test('on random files an edit does what it does without carriage returns, and touches nothing else', () => {
+test('on random files an edit does the same as without carriage returns, and changes nothing else', () => {
   const line = fc.tuple(fc.constantFrom('a', 'b', 'ab', ''), fc.constantFrom('\n', '\r\n'))
   const file = fc.array(line, { maxLength: 12 }).map((lines) => lines.flat().join(''))
   const piece = fc.array(fc.constantFrom('a', 'b', '\n'), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''))
@@ -227,32 +227,32 @@ test('on random files an edit does what it does without carriage returns, and to
   )
 })
 
-describe('a text that is not there is explained', () => {
+describe('a missing text is explained', () => {
   test('by whitespace', () => {
     expect(edited('if (x) {\n\treturn 1\n}\n', 'if (x) {\n  return 1\n}', '')).toBe(
-      'oldText is not in the file. It is there from line 1 on, but with other whitespace. ' +
+      'oldText is not in the file. It occurs from line 1 on with different whitespace. ' +
         String.raw`The file has "\treturn 1" where oldText has "  return 1".`,
     )
-    expect(edited('a\n  foo( bar )\n', 'foo(bar)\n', '')).toContain('from line 2 on, but with other whitespace')
+    expect(edited('a\n  foo( bar )\n', 'foo(bar)\n', '')).toContain('from line 2 on with different whitespace')
   })
 
   test('by line numbers', () => {
     expect(edited('one\ntwo\n', '1\tone\n2\ttwo', '')).toContain('leave out the number and the tab')
   })
 
-  test('by the line that is most like it', () => {
+  test('by the most similar line', () => {
     expect(edited('alpha\nfunction total(items) {\nomega\n', 'function totals(item) {', '')).toContain(
       'The most similar line is line 2: "function total(items) {".',
     )
   })
 
-  test('by nothing where nothing is like it', () => {
+  test('without a hint if nothing is similar', () => {
     expect(edited('alpha\n', 'completely different', '')).toBe(
       'oldText is not in the file. Read the file again and copy the text exactly.',
     )
   })
 
-  test('in little time, also in a large file', () => {
+  test('quickly, even in a large file', () => {
     const text = Array.from({ length: 200_000 }, (_, index) => `some line of text number ${index} (${index % 7})`).join(
       '\n',
     )
@@ -260,6 +260,6 @@ describe('a text that is not there is explained', () => {
   })
 })
 
-test('many places are shown by the first ten', () => {
+test('of many occurrences, the first ten are shown', () => {
   expect(edited('x\n'.repeat(20), 'x', 'y')).toContain('20 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more.')
 })

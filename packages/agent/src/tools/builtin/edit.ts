@@ -14,8 +14,8 @@ const schema = z.object({
     .string()
     .min(1, { error: 'oldText is empty. To create a file use write.' })
     .describe('The text to replace, exactly as it is in the file.'),
-  newText: z.string().describe('The text to put in its place.'),
-  replaceAll: z.boolean().optional().describe('Replace every place where oldText is found, not just one.'),
+  newText: z.string().describe('The text that replaces it.'),
+  replaceAll: z.boolean().optional().describe('Replace every occurrence of oldText, not just one.'),
 })
 
 type EditInput = z.output<typeof schema>
@@ -188,8 +188,8 @@ function explainSeveral(text: string, places: number[]): string {
   const lines = places.slice(0, maxPlacesShown).map((place) => lineAt(text, place))
   const more = places.length > maxPlacesShown ? ' and more' : ''
   return (
-    `oldText is there ${places.length} times, at lines ${lines.join(', ')}${more}. ` +
-    'Give more of the text around the one you mean, or set replaceAll to change them all.'
+    `oldText occurs ${places.length} times, at lines ${lines.join(', ')}${more}. ` +
+    'Include more of the surrounding text, or set replaceAll to change all of them.'
   )
 }
 
@@ -206,16 +206,16 @@ function explainMissing(text: string, wanted: string): string {
   const wantedLines = wanted.split('\n')
   const said = 'oldText is not in the file.'
   if (wantedLines.every((line) => /^\s*\d+\t/.test(line))) {
-    return `${said} Its lines begin with line numbers: leave out the number and the tab that read puts before each line.`
+    return `${said} Its lines begin with line numbers: leave out the number and the tab that read adds to each line.`
   }
   if (wanted.includes('\r\n') && text.includes(wanted.replaceAll('\r\n', '\n'))) {
-    return `${said} It is there with other line ends: give it with plain line feeds.`
+    return `${said} It occurs with other line endings: use plain line feeds.`
   }
   const loose = findLoosely(lines, wantedLines)
   if (loose) {
     const { line, found, given } = loose
     return (
-      `${said} It is there from line ${line} on, but with other whitespace. ` +
+      `${said} It occurs from line ${line} on with different whitespace. ` +
       `The file has ${shown(found)} where oldText has ${shown(given)}.`
     )
   }

@@ -7,7 +7,7 @@ import { fetch as undiciFetch } from 'undici'
 import { accessOf, callTool, testContext } from '../../testing/tool-context.ts'
 import { fetchTool, type FetchOptions } from './fetch.ts'
 
-/** A server on loopback, gone with everything that is open to it when the test is over. */
+/** A server on loopback, closed with all its connections after the test. */
 class TestServer implements AsyncDisposable {
   readonly #server: Server
   readonly requests: string[] = []
@@ -57,8 +57,8 @@ async function fetched(url: string, { maxBytes, ...options }: FetchOptions & { m
   return { ...(await callTool(tool, { url, ...(maxBytes !== undefined && { maxBytes }) }, context)), context }
 }
 
-describe('what comes', () => {
-  test('as HTML is given as Markdown', async () => {
+describe('a response', () => {
+  test('of HTML becomes Markdown', async () => {
     await using server = await TestServer.start(
       answering('text/html; charset=utf-8', '<title>T</title><h1>Hi</h1><script>x</script><a href="/a">ü</a>'),
     )
@@ -76,13 +76,13 @@ describe('what comes', () => {
     'application/xml',
     'text/markdown',
     'text/x-python',
-  ])('as %s is given as it is', async (type) => {
+  ])('of type %s is returned unchanged', async (type) => {
     await using server = await TestServer.start(answering(type, '{"a": "<b>"}'))
     expect((await fetched(server.url())).content).toBe(`${server.url()} (${type}, 12 bytes)\n\n{"a": "<b>"}`)
   })
 
   test.each(['image/png', 'application/pdf', 'application/zip', 'application/octet-stream', 'video/mp4'])(
-    'as %s is refused by its name',
+    'of type %s is rejected with its type',
     async (type) => {
       await using server = await TestServer.start(answering(type, 'x'))
       expect(await fetched(server.url())).toMatchObject({
@@ -92,7 +92,7 @@ describe('what comes', () => {
     },
   )
 
-  test('without a type is text if it looks like it', async () => {
+  test('without a type is text if it looks like text', async () => {
     await using server = await TestServer.start((request, response) => {
       response.end(request.url === '/text' ? 'hello' : Buffer.from([0, 1, 2]))
     })
@@ -100,7 +100,7 @@ describe('what comes', () => {
     expect(await fetched(server.url('/binary'))).toMatchObject({ isError: true })
   })
 
-  test('compressed is unpacked, and in another encoding decoded', async () => {
+  test('is decompressed, and decoded from another encoding', async () => {
     await using server = await TestServer.start((request, response) => {
       if (request.url === '/gzip') {
         answering('text/plain', gzipSync('packed'), { 'content-encoding': 'gzip' })(request, response)
@@ -113,7 +113,7 @@ describe('what comes', () => {
     expect((await fetched(server.url('/meta'))).content).toContain('grün')
   })
 
-  test('with an error status is an error that shows the answer', async () => {
+  test('with an error status is an error that shows the body', async () => {
     await using server = await TestServer.start((_, response) => {
       response.writeHead(404, { 'content-type': 'text/plain' }).end('no such page')
     })
@@ -123,14 +123,14 @@ describe('what comes', () => {
     })
   })
 
-  test('with nothing in it is said to be empty', async () => {
+  test('without content is reported as empty', async () => {
     await using server = await TestServer.start((_, response) => void response.writeHead(204).end())
-    expect((await fetched(server.url())).content).toContain('(The answer has no content.)')
+    expect((await fetched(server.url())).content).toContain('(The response has no content.)')
   })
 })
 
 describe('limits', () => {
-  test('an endless answer is cut at the size that was asked for', async () => {
+  test('an endless response is cut at the requested size', async () => {
     await using server = await TestServer.start((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
       const more = (): void => {
@@ -148,7 +148,7 @@ describe('limits', () => {
     expect(content).toMatch(/\[Only the first 5000 bytes were fetched\.\]$/)
   })
 
-  test('a little that unpacks to very much is cut as well', async () => {
+  test('a small response that decompresses to a huge one is cut too', async () => {
     const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, 'x'))
     await using server = await TestServer.start(answering('text/plain', bomb, { 'content-encoding': 'gzip' }))
     const before = process.memoryUsage().rss
@@ -156,7 +156,7 @@ describe('limits', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(90 * 1024 * 1024)
   })
 
-  test('a long text loses its middle, and the whole of it is kept', async () => {
+  test('a long text loses its middle, and all of it is kept', async () => {
     const text = Array.from({ length: 5000 }, (_, index) => `line ${index}`).join('\n')
     await using server = await TestServer.start(answering('text/plain', text))
     const { content, context } = await fetched(server.url())
@@ -164,7 +164,7 @@ describe('limits', () => {
     expect(Buffer.from([...context.blobs.values()][0]!).toString()).toBe(text)
   })
 
-  test.each(['headers', 'body'])('a server that says nothing more is left after the time limit (%s)', async (phase) => {
+  test.each(['headers', 'body'])('a server that stops sending is abandoned after the timeout (%s)', async (phase) => {
     await using server = await TestServer.start((_, response) => {
       if (phase === 'body') response.writeHead(200, { 'content-type': 'text/plain' }).write('half')
     })
@@ -174,7 +174,7 @@ describe('limits', () => {
     })
   })
 
-  test('a name that is never resolved is left after the time limit', async () => {
+  test('a name that is never resolved is abandoned after the timeout', async () => {
     const lookup = () => new Promise<never>(() => {})
     expect(await fetched('http://slow.test/', { timeoutMs: 100, lookup })).toMatchObject({
       content: 'http://slow.test/ took longer than 0.1 seconds.',
@@ -182,7 +182,7 @@ describe('limits', () => {
     })
   })
 
-  test('an abort is no result', async () => {
+  test('an abort gives no result', async () => {
     const controller = new AbortController()
     await using server = await TestServer.start(() => controller.abort())
     const context = testContext({ cwd: '/', signal: controller.signal })
@@ -191,7 +191,7 @@ describe('limits', () => {
     })
   })
 
-  test('a server that is not there, or breaks off, is an error', async () => {
+  test('a server that is unreachable, or closes the connection, is an error', async () => {
     await using server = await TestServer.start((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain', 'content-length': '100' }).write('half')
       response.socket?.destroy()
@@ -237,7 +237,7 @@ describe('addresses', () => {
     'http://[fe80::1]/',
     'http://①②⑦.0.0.1/',
     'http://127.0.0.1./',
-  ])('%s is refused without a connection', async (url) => {
+  ])('%s is rejected without a connection', async (url) => {
     const { content, isError } = await fetched(url, noNetwork)
     expect({ content, isError }).toEqual({
       content: expect.stringContaining('is on this machine or a private network, and is not fetched.'),
@@ -245,7 +245,7 @@ describe('addresses', () => {
     })
   })
 
-  test('a name is refused if one of its addresses is private', async () => {
+  test('a name is rejected if one of its addresses is private', async () => {
     const lookup = async () => [
       { address: '93.184.216.34', family: 4 },
       { address: '10.0.0.1', family: 4 },
@@ -253,12 +253,12 @@ describe('addresses', () => {
     expect((await fetched('http://mixed.test/', { ...noNetwork, lookup })).content).toContain('a private network')
   })
 
-  test('a name with public addresses is looked up once and connected to', async () => {
+  test('a name with public addresses is resolved once and connected to', async () => {
     const lookup = async () => [{ address: '93.184.216.34', family: 4 }]
     expect((await fetched('http://public.test/', { ...noNetwork, lookup })).content).toContain('connected')
   })
 
-  test('the connection goes to the address that was checked, whatever the name means next', async () => {
+  test('the connection goes to the checked address, whatever the name resolves to next', async () => {
     await using checked = await TestServer.start(answering('text/plain', 'checked'))
     await using other = await TestServer.start(answering('text/plain', 'other'), '127.0.0.2', checked.port)
     let lookups = 0
@@ -286,7 +286,7 @@ describe('addresses', () => {
     expect({ content, isError }).toEqual({ content: expect.stringContaining(reason), isError: true })
   })
 
-  test('a call is judged by its address in plain form', () => {
+  test('a call is judged by its normalized URL', () => {
     expect(accessOf(fetchTool(), { url: 'HTTP://EXAMPLE.com:80/a/../b' }, { cwd: '/' })).toEqual([
       { type: 'fetch', url: 'http://example.com/b' },
     ])
@@ -307,18 +307,18 @@ describe('redirects', () => {
     expect(content).toBe(`${server.url('/b')} (text/plain, 7 bytes)\n\narrived`)
   })
 
-  test('to another site are not followed but named, for that site was not judged', async () => {
+  test('to another site are not followed but named, because that site was not judged', async () => {
     await using server = await TestServer.start(redirecting)
     const target = `http://127.0.0.2:${server.port}/`
     const { content, isError } = await fetched(server.url(`/?to=${target}`))
     expect({ content, isError, requests: server.requests.length }).toEqual({
-      content: `${server.url(`/?to=${target}`)} redirects to another site: ${target}. If that is where you want to go, fetch it.`,
+      content: `${server.url(`/?to=${target}`)} redirects to another site: ${target}. Fetch that URL if you want it.`,
       isError: undefined,
       requests: 1,
     })
   })
 
-  test('to what would be refused are refused', async () => {
+  test('to a forbidden URL are rejected', async () => {
     await using server = await TestServer.start(redirecting)
     for (const to of ['file:///etc/passwd', `http://a:b@127.0.0.1:${server.port}/`]) {
       expect(await fetched(server.url(`/?to=${to}`))).toMatchObject({
@@ -327,7 +327,7 @@ describe('redirects', () => {
       })
     }
     expect(await fetched(server.url('/?to=http://['))).toMatchObject({
-      content: expect.stringContaining('redirects to something that is no URL'),
+      content: expect.stringContaining('redirects to an invalid URL'),
       isError: true,
     })
   })
@@ -341,7 +341,7 @@ describe('redirects', () => {
         lookups.push(host)
         return [{ address: host === 'www.public.test' ? '93.184.216.34' : '127.0.0.1', family: 4 }]
       },
-      // The public address is played by the server on loopback.
+      // The server on loopback acts as the public address.
       fetch: (url, init) => {
         const { dispatcher: _, ...rest } = init
         return undiciFetch(new URL(new URL(url).search, server.url()), rest)
@@ -366,7 +366,7 @@ describe('redirects', () => {
     expect(server.requests).toHaveLength(6)
   })
 
-  test('may go from http to https and not back, and keep the port', async () => {
+  test('may change from http to https but not back, and keep the port', async () => {
     const locationOf = async (from: string, to: string) => {
       const visited: string[] = []
       await fetched(from, {

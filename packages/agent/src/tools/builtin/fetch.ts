@@ -26,7 +26,12 @@ const schema = z.object({
       if (refusal !== undefined) issues.addIssue(refusal)
     })
     .describe('The address, beginning with http:// or https://.'),
-  maxBytes: z.int().min(1).max(maxMaxBytes).optional().describe(`How much to fetch; ${defaultMaxBytes} if left out.`),
+  maxBytes: z
+    .int()
+    .min(1)
+    .max(maxMaxBytes)
+    .optional()
+    .describe(`The maximum number of bytes to fetch; default ${defaultMaxBytes}.`),
 })
 
 type FetchInput = z.output<typeof schema>
@@ -73,7 +78,7 @@ async function fetchAsMarkdown(
 ): Promise<ToolOutput> {
   const page = await fetchPage({ url, maxBytes, network, signal })
   if (page.type === 'moved') {
-    return { content: `${page.url} redirects to another site: ${page.to}. If that is where you want to go, fetch it.` }
+    return { content: `${page.url} redirects to another site: ${page.to}. Fetch that URL if you want it.` }
   }
   const text = await textOf(page, signal)
   const cut = page.isCut ? `\n\n[Only the first ${maxBytes} bytes were fetched.]` : ''
@@ -90,7 +95,7 @@ function headOf({ url, status, statusText, contentType, body }: FetchedPage): st
 
 async function textOf(page: FetchedPage, signal: AbortSignal): Promise<string> {
   const mediaType = page.contentType.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (page.body.length === 0) return '(The answer has no content.)'
+  if (page.body.length === 0) return '(The response has no content.)'
   if (isHtml(mediaType)) return htmlToMarkdown({ html: decode(page), url: page.url }, signal)
   if (isText(mediaType) || (mediaType === '' && !page.body.includes(0))) return decode(page)
   throw new ToolProblem(`${page.url} is ${mediaType || 'not text'}, which cannot be shown as text.`)

@@ -29,12 +29,12 @@ test.each([
   ['*', '.env.example\n.gitignore\nkeep.log\nsrc/a.ts\nsrc/deep/b.test.ts\nwith space.ts'],
   ['*.py', 'No files match.'],
   ['--pre=x', 'No files match.'],
-])('%j finds files by the ignore rules, in the order of paths', async (pattern, expected) => {
+])('%j finds files subject to ignore rules, sorted by path', async (pattern, expected) => {
   await using folder = await TestFolder.make(files)
   expect(await find(folder, { pattern })).toEqual({ content: expected })
 })
 
-test('a pattern begins at the path, and the result at the working folder', async () => {
+test('a pattern is relative to the path, and the result to the working folder', async () => {
   await using folder = await TestFolder.make(files)
   expect((await find(folder, { pattern: 'deep/*', path: 'src' })).content).toBe('src/deep/b.test.ts')
 })

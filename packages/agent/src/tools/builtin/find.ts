@@ -14,8 +14,13 @@ const maxLimit = 5000
 
 const schema = z.object({
   pattern: argumentSchema.describe('A glob, such as `*.ts`, `src/**/*.test.ts` or `**/{config,settings}.*`.'),
-  path: pathSchema.optional().describe('The folder to search; the working folder if left out.'),
-  limit: z.int().min(1).max(maxLimit).optional().describe(`The most files to list; ${defaultLimit} if left out.`),
+  path: pathSchema.optional().describe('The folder to search; default: the working folder.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(maxLimit)
+    .optional()
+    .describe(`The maximum number of files to list; default ${defaultLimit}.`),
 })
 
 type FindInput = z.output<typeof schema>
@@ -57,6 +62,6 @@ async function find(path: string, input: FindInput, context: ToolContext): Promi
   const parts = found.map((name) => shownPath(join(path, name), context))
   if (found.length === 0) parts.push('No files match.')
   if (hasMore) parts.push(`[Stopped after ${limit} files. Narrow the pattern, or raise the limit.]`)
-  if (complaints) parts.push(`[Not all could be searched: ${complaints}]`)
+  if (complaints) parts.push(`[Some files could not be searched: ${complaints}]`)
   return { content: await limitOutput(parts.join('\n'), context) }
 }

@@ -10,7 +10,7 @@ async function grep(folder: TestFolder, input: Record<string, unknown>) {
 }
 
 describe('matches', () => {
-  test('are listed by file, in the order of paths, with their line numbers', async () => {
+  test('are listed by file, sorted by path, with their line numbers', async () => {
     await using folder = await TestFolder.make({
       'src/b.ts': 'const hello = 1\n\nhello()\n',
       'src/a.ts': 'say hello\n',
@@ -28,7 +28,7 @@ describe('matches', () => {
     )
   })
 
-  test('are found whatever their case, or as plain text, where that is asked for', async () => {
+  test('ignore case, or match plain text, on request', async () => {
     await using folder = await TestFolder.make({ a: 'Hello.*\nhello\n' })
     expect((await grep(folder, { pattern: 'HELLO', ignoreCase: true })).content).toBe('a\n1: Hello.*\n2: hello')
     expect((await grep(folder, { pattern: '.*', literal: true })).content).toBe('a\n1: Hello.*')
@@ -42,7 +42,7 @@ describe('matches', () => {
     expect((await grep(folder, { pattern: 'x', path: 'b', limit: 1 })).content).toBe('b\n1: x')
   })
 
-  test('on long lines are cut, and a long result loses its middle', async () => {
+  test('on long lines are truncated, and a long result loses its middle', async () => {
     await using folder = await TestFolder.make({
       a: `x${'y'.repeat(100_000)}\n`,
       b: `${'z'.repeat(400)}\n`.repeat(900),
@@ -65,7 +65,7 @@ describe('matches', () => {
     expect((await grep(folder, { pattern: 'hello' })).content).toBe('a\n1: hello\n\nb\n1: hello ü')
   })
 
-  test('in a file with a line break in its name cannot pass for another file', async () => {
+  test('in a file with a line break in its name cannot be mistaken for another file', async () => {
     await using folder = await TestFolder.make({ 'a\n99: b': 'hello\n' })
     expect((await grep(folder, { pattern: 'hello' })).content).toBe(String.raw`"a\n99: b"` + '\n1: hello')
   })
@@ -111,14 +111,14 @@ describe('files', () => {
     expect(await found(folder, { glob })).toEqual(expected)
   })
 
-  test('are searched where the path says, also in what is ignored', async () => {
+  test('are searched at the path, even if it is ignored', async () => {
     await using folder = await TestFolder.make(files)
     expect(await found(folder, { path: 'src', glob: 'deep/*' })).toEqual(['src/deep/b.tsx'])
     expect(await found(folder, { path: 'ignored/a.ts' })).toEqual(['ignored/a.ts'])
     expect(await found(folder, { path: '.git' })).toEqual(['.git/config'])
   })
 
-  test('outside of the working folder are shown with their whole path', async () => {
+  test('outside of the working folder are shown with their absolute path', async () => {
     await using folder = await TestFolder.make(files)
     const context = testContext({ cwd: folder.at('src') })
     expect((await callTool(grepTool, { pattern: 'hello', path: '../test' }, context)).content).toBe(
@@ -126,14 +126,14 @@ describe('files', () => {
     )
   })
 
-  test('that links lead to are not searched', async () => {
+  test('behind links are not searched', async () => {
     await using folder = await TestFolder.make({ 'in/a': 'hello\n', 'out/secret': 'hello\n' })
     await symlink(folder.at('out'), folder.at('in/folder'))
     await symlink(folder.at('out/secret'), folder.at('in/file'))
     expect(await found(folder, { path: 'in' })).toEqual(['in/a'])
   })
 
-  test('that are binary are skipped, or said to be so', async () => {
+  test('that are binary are skipped, or reported as binary', async () => {
     await using folder = await TestFolder.make({
       early: Buffer.from('hello\0\n'),
       late: Buffer.from(`hello\n${'x\n'.repeat(200_000)}\0\nhello\n`),
@@ -154,14 +154,14 @@ describe('a search', () => {
     },
   )
 
-  test('with a path, name or glob that looks like an option is none', async () => {
+  test('with a path, name or glob that looks like an option does not set it', async () => {
     await using folder = await TestFolder.make({ '--pre=touch': 'x\n', '-r/--files': 'x\n' })
     expect((await grep(folder, { pattern: 'x', path: '--pre=touch' })).content).toBe('--pre=touch\n1: x')
     expect((await grep(folder, { pattern: 'x', path: '-r' })).content).toBe('-r/--files\n1: x')
     expect((await grep(folder, { pattern: 'x', glob: '--pre=touch' })).content).toBe('--pre=touch\n1: x')
   })
 
-  test('runs no preprocessor that a configuration names, and gets nothing of our environment', async () => {
+  test('runs no preprocessor of a configuration, and gets none of our environment', async () => {
     await using folder = await TestFolder.make({ a: 'hello\n', 'bin/pre': '#!/bin/sh\ntouch ran\n' })
     execFileSync('chmod', ['+x', folder.at('bin/pre')])
     await folder.write('config', `--pre=${folder.at('bin/pre')}\n`)
@@ -171,14 +171,14 @@ describe('a search', () => {
     await expect(folder.read('ran')).rejects.toThrow('ENOENT')
   })
 
-  test('that is not a valid expression is an error with the reason', async () => {
+  test('with an invalid expression is an error with the reason', async () => {
     await using folder = await TestFolder.make({ a: '' })
     const { content, isError } = await grep(folder, { pattern: '(' })
     expect(isError).toBe(true)
     expect(content).toContain('unclosed group')
   })
 
-  test('of what does not exist is an error', async () => {
+  test('of a missing path is an error', async () => {
     await using folder = await TestFolder.make({ source: '' })
     expect(await grep(folder, { pattern: 'x', path: 'sources' })).toEqual({
       content: 'sources does not exist. Did you mean source?',
@@ -186,7 +186,7 @@ describe('a search', () => {
     })
   })
 
-  test('with a NUL character is not valid', async () => {
+  test('with a NUL character is invalid', async () => {
     await using folder = await TestFolder.make()
     expect(await grep(folder, { pattern: 'a\0b' })).toMatchObject({ isError: true })
     expect(await grep(folder, { pattern: 'a', glob: '\0' })).toMatchObject({ isError: true })

@@ -15,12 +15,17 @@ const maxLineLength = 500
 
 const schema = z.object({
   pattern: argumentSchema.describe('A regular expression, in the syntax of ripgrep.'),
-  path: pathSchema.optional().describe('The folder or file to search; the working folder if left out.'),
+  path: pathSchema.optional().describe('The folder or file to search; default: the working folder.'),
   glob: argumentSchema.optional().describe('Only files whose path matches, such as `*.ts` or `src/**/*.{ts,tsx}`.'),
   ignoreCase: z.boolean().optional(),
-  literal: z.boolean().optional().describe('Take the pattern as plain text.'),
+  literal: z.boolean().optional().describe('Treat the pattern as plain text.'),
   context: z.int().min(0).max(20).optional().describe('Lines to show before and after each match.'),
-  limit: z.int().min(1).max(maxLimit).optional().describe(`The most matches to show; ${defaultLimit} if left out.`),
+  limit: z
+    .int()
+    .min(1)
+    .max(maxLimit)
+    .optional()
+    .describe(`The maximum number of matches to show; default ${defaultLimit}.`),
 })
 
 type GrepInput = z.output<typeof schema>
@@ -117,7 +122,7 @@ function describe(found: Found, complaints: string, context: ToolContext): strin
   }
   if (found.lines.length === 0) parts.push('No matches.')
   if (found.hasMore) parts.push(`\n[Stopped after ${found.limit} matches. Narrow the search, or raise the limit.]`)
-  if (complaints) parts.push(`\n[Not all could be searched: ${complaints}]`)
+  if (complaints) parts.push(`\n[Some files could not be searched: ${complaints}]`)
   return parts.join('\n')
 }
 

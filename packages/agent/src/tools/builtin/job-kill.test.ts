@@ -17,35 +17,35 @@ afterAll(async () => {
   rmSync(cwd, { recursive: true })
 })
 
-test('ends a job with all of its processes, also in a process that did not start it', async () => {
+test('stops a job with all of its processes, also in a process that did not start it', async () => {
   const { jobId, command } = await startJob('setsid sleep 100 & echo one; sleep 100')
   await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
-  const ended = { content: 'one\n\n[Stopped by job_kill; it was ended with all of its processes.]' }
+  const ended = { content: 'one\n\n[Stopped by job_kill, with all of its processes.]' }
   expect(await kill(jobId)).toEqual(ended)
   expect(await kill(jobId)).toEqual(ended)
 })
 
-test('leaves a job that has ended as it is', async () => {
+test('does not change a job that has ended', async () => {
   const { jobId, command } = await startJob('echo one; exit 2')
   await command.wait()
   expect(await kill(jobId)).toEqual({ content: 'one\n\n[Exit code 2.]' })
 })
 
-test('ends what is left of a job whose supervisor was killed', async () => {
+test('stops the remaining processes of a job whose supervisor was killed', async () => {
   const { jobId, command } = await startJob('echo one; sleep 100')
   await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   process.kill(readClaim(command.spool).claim?.pid ?? 0, 'SIGKILL')
   expect((await kill(jobId)).content).toMatch(/^one\n\n\[Outcome unknown/)
 })
 
-test('knows no job of another session', async () => {
+test('rejects a job of another session', async () => {
   expect(await kill('job-000000000000')).toEqual({
     content: 'There is no job job-000000000000 in this session.',
     isError: true,
   })
 })
 
-test('needs no permission, but changes something', () => {
+test('needs no permission, but is not read-only', () => {
   const tool = jobKillTool({ jobs: new Jobs() })
   expect(accessOf(tool, { jobId: 'job-1' }, { cwd })).toEqual([])
   expect([tool.readOnly, tool.replay]).toEqual([false, 'safe'])

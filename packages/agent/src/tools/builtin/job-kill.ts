@@ -4,9 +4,9 @@ import { descriptionOf } from './description.ts'
 import type { Jobs } from '../commands/jobs.ts'
 import { defineTool, type Tool } from '../tool.ts'
 
-const schema = z.strictObject({ jobId: z.string().describe('As bash gave it.') })
+const schema = z.strictObject({ jobId: z.string().describe('The job id from bash.') })
 
-/** Ends a job and all of its processes. */
+/** Stops a job and all of its processes. */
 export function jobKillTool({ jobs }: { jobs: Jobs }): Tool {
   return defineTool({
     name: 'job_kill',
@@ -18,7 +18,7 @@ export function jobKillTool({ jobs }: { jobs: Jobs }): Tool {
       const command = await jobs.find(jobId, context.localFolder)
       if (!command) return { content: `There is no job ${jobId} in this session.`, isError: true }
       const outcome = await command.stop()
-      if (outcome.type === 'unclaimed') return { content: '[It had not begun, and will not.]' }
+      if (outcome.type === 'unclaimed') return { content: '[It had not started, and will not start.]' }
       if (outcome.type === 'lost') await command.endStrays()
       const { content } = await reportOutcome(command, outcome, context, { stoppedBy: 'job_kill' })
       return { content }

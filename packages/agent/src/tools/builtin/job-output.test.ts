@@ -26,18 +26,18 @@ afterAll(async () => {
   rmSync(root, { recursive: true })
 })
 
-test('shows what a job has printed so far and where to read on, also in a process that did not start it', async () => {
+test('shows the output so far and where to continue, also in a process that did not start the job', async () => {
   const { jobId, command } = await startJob(`echo one; ${untilGo()}; echo two; exit 3`)
   await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
-  expect(await read({ jobId })).toEqual({ content: 'one\n\n[Still running. To read on: since 4.]' })
-  expect(await read({ jobId, since: 4 })).toEqual({ content: '[Still running. To read on: since 4.]' })
+  expect(await read({ jobId })).toEqual({ content: 'one\n\n[Still running. Read more with since 4.]' })
+  expect(await read({ jobId, since: 4 })).toEqual({ content: '[Still running. Read more with since 4.]' })
   go()
   await command.wait()
   expect(await read({ jobId, since: 4 })).toEqual({ content: 'two\n\n[Exit code 3.]' })
   expect(await read({ jobId })).toEqual({ content: 'one\ntwo\n\n[Exit code 3.]' })
 })
 
-test('waits for the end of a job if it is told to', async () => {
+test('waits for the end of a job with waitMs', async () => {
   const { jobId } = await startJob(`echo one; ${untilGo()}; echo two`)
   const clock = new FakeClock()
   const reading = read({ jobId, waitMs: 5000 }, { clock })
@@ -47,17 +47,17 @@ test('waits for the end of a job if it is told to', async () => {
   expect(clock.waits).toEqual([])
 })
 
-test('waits no longer than it is told to', async () => {
+test('waits no longer than waitMs', async () => {
   const { jobId, command } = await startJob(untilGo())
   const clock = new FakeClock()
   const reading = read({ jobId, waitMs: 5000 }, { clock })
   await clock.skip()
-  expect(await reading).toEqual({ content: '[Still running. To read on: since 0.]' })
+  expect(await reading).toEqual({ content: '[Still running. Read more with since 0.]' })
   go()
   await command.wait()
 })
 
-test('stops waiting when the run is stopped, and leaves the job alone', async () => {
+test('stops waiting when the run is stopped, and the job continues', async () => {
   const { jobId, command } = await startJob(untilGo())
   const signal = AbortSignal.abort(new Error('stopped'))
   await expect(read({ jobId, waitMs: 5000 }, { signal })).rejects.toThrow('stopped')
@@ -66,16 +66,16 @@ test('stops waiting when the run is stopped, and leaves the job alone', async ()
   await command.wait()
 })
 
-test('says of a job whose supervisor was killed that its outcome is unknown', async () => {
+test('reports an unknown outcome if the supervisor of a job was killed', async () => {
   const { jobId, command } = await startJob('echo one; sleep 100')
   await expect.poll(async () => (await command.output()).end, { timeout: 20_000 }).toBe(4)
   process.kill(readClaim(command.spool).claim?.pid ?? 0, 'SIGKILL')
   await command.wait()
-  expect((await read({ jobId })).content).toMatch(/^one\n\n\[Outcome unknown: the process that watched over it/)
+  expect((await read({ jobId })).content).toMatch(/^one\n\n\[Outcome unknown: its supervisor was killed/)
   await command.endStrays()
 })
 
-test('knows no job of another session and no path', async () => {
+test('rejects a job of another session and a path', async () => {
   const { jobId, command } = await startJob('true')
   await command.wait()
   const other = mkdtempSync(join(root, 'session-'))

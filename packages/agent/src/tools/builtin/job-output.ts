@@ -8,14 +8,14 @@ import { defineTool, type Tool, type ToolContext } from '../tool.ts'
 const longestWaitMs = 10 * 60 * 1000
 
 const schema = z.strictObject({
-  jobId: z.string().describe('As bash gave it.'),
-  since: z.int().min(0).optional().describe('Shows what was printed from this byte on; all of it if left out.'),
+  jobId: z.string().describe('The job id from bash.'),
+  since: z.int().min(0).optional().describe('Shows the output from this byte on; default: all of it.'),
   waitMs: z
     .int()
     .min(0)
     .max(longestWaitMs)
     .optional()
-    .describe('Waits this many milliseconds for the job to end, if it has not.'),
+    .describe('Waits up to this many milliseconds for the job to end.'),
 })
 
 /** Reads the output of a job, and how it ended. */
@@ -37,8 +37,8 @@ export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
         const { content } = await reportOutcome(command, state, context, { from: since, stoppedBy: 'job_kill' })
         return { content }
       }
-      const words = (nextOffset: number): string => `Still running. To read on: since ${nextOffset}.`
-      return reportRunning(command, words, context, { from: since })
+      const text = (nextOffset: number): string => `Still running. Read more with since ${nextOffset}.`
+      return reportRunning(command, text, context, { from: since })
     },
   })
 }

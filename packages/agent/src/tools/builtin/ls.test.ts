@@ -9,7 +9,7 @@ async function ls(folder: TestFolder, input: Record<string, unknown> = {}) {
   return callTool(lsTool, input, testContext({ cwd: folder.path }))
 }
 
-test('names are listed in their order, folders and links so that one can tell them', async () => {
+test('names are sorted, and folders and links are marked', async () => {
   await using folder = await TestFolder.make({ 'b.txt': '', '.hidden': '', 'sub/x': '', 'odd\nname': '' })
   await symlink('../elsewhere', folder.at('link'))
   execFileSync('mkfifo', [folder.at('pipe')])
@@ -23,13 +23,13 @@ sub/`,
   })
 })
 
-test('an empty folder is said to be empty', async () => {
+test('an empty folder is reported as empty', async () => {
   await using folder = await TestFolder.make()
   await mkdir(folder.at('sub'))
   expect((await ls(folder, { path: 'sub' })).content).toBe('sub is an empty folder.')
 })
 
-test('a file and what does not exist are errors', async () => {
+test('a file and a missing path are errors', async () => {
   await using folder = await TestFolder.make({ a: '' })
   expect(await ls(folder, { path: 'a' })).toEqual({
     content: 'a is a file. Use read to see what is in it.',
@@ -38,7 +38,7 @@ test('a file and what does not exist are errors', async () => {
   expect(await ls(folder, { path: 'nowhere' })).toEqual({ content: 'nowhere does not exist.', isError: true })
 })
 
-test('a long list loses its middle, and the whole of it is kept', async () => {
+test('a long list loses its middle, and all of it is kept', async () => {
   await using folder = await TestFolder.make()
   execFileSync('sh', ['-c', 'for n in $(seq 1001 3000); do : > "$n"; done'], { cwd: folder.path })
   const context = testContext({ cwd: folder.path })
@@ -51,7 +51,7 @@ test('a long list loses its middle, and the whole of it is kept', async () => {
   ).toBe(2000)
 })
 
-test('a folder of very many entries is listed in part', async () => {
+test('a huge folder is listed in part', async () => {
   await using folder = await TestFolder.make()
   execFileSync('sh', ['-c', 'seq 1 10001 | xargs touch'], { cwd: folder.path })
   expect((await ls(folder)).content).toMatch(/\[There are more than 10000 entries\. Use find with a pattern\.\]$/)

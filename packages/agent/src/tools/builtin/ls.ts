@@ -11,7 +11,7 @@ import { answerProblems, ToolProblem } from '../tool-problem.ts'
 const maxEntries = 10_000
 
 const schema = z.object({
-  path: pathSchema.optional().describe('The folder to list; the working folder if left out.'),
+  path: pathSchema.optional().describe('The folder to list; default: the working folder.'),
 })
 
 export const lsTool = defineTool({

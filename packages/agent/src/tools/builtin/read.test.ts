@@ -14,7 +14,7 @@ async function read(folder: TestFolder, input: Record<string, unknown>) {
 }
 
 describe('text', () => {
-  test('is shown with line numbers, and the reading is recorded', async () => {
+  test('is shown with line numbers, and the read is recorded', async () => {
     await using folder = await TestFolder.make({ 'a.txt': 'one\n\nthree\n' })
     const { content, context } = await read(folder, { path: 'a.txt' })
     expect(content).toBe('1\tone\n2\t\n3\tthree')
@@ -23,26 +23,26 @@ describe('text', () => {
     ])
   })
 
-  test('without a last line break has the same lines', async () => {
+  test('without a final line break has the same lines', async () => {
     await using folder = await TestFolder.make({ a: 'one\ntwo' })
     expect((await read(folder, { path: 'a' })).content).toBe('1\tone\n2\ttwo')
   })
 
-  test('of an empty file is said to be empty', async () => {
+  test('of an empty file is reported as empty', async () => {
     await using folder = await TestFolder.make({ a: '' })
     const { content, isError } = await read(folder, { path: 'a' })
     expect({ content, isError }).toEqual({ content: 'a is empty.', isError: undefined })
   })
 
-  test('is shown from an offset to a limit, with the way to go on', async () => {
+  test('is shown from an offset to a limit, with the offset to continue at', async () => {
     await using folder = await TestFolder.make({ a: 'one\ntwo\nthree\nfour\n' })
     expect((await read(folder, { path: 'a', offset: 2, limit: 2 })).content).toBe(
-      '2\ttwo\n3\tthree\n[Lines 2 to 3 of a file of 19 bytes. Go on with offset 4.]',
+      '2\ttwo\n3\tthree\n[Lines 2 to 3 of a file of 19 bytes. Continue with offset 4.]',
     )
     expect((await read(folder, { path: 'a', offset: 3, limit: 2 })).content).toBe('3\tthree\n4\tfour')
   })
 
-  test('after its end is an error that says how long it is', async () => {
+  test('after its end is an error with its length', async () => {
     await using folder = await TestFolder.make({ a: 'one\ntwo\n' })
     expect(await read(folder, { path: 'a', offset: 3 })).toMatchObject({
       content: 'a has only 2 lines, so there is no line 3.',
@@ -50,7 +50,7 @@ describe('text', () => {
     })
   })
 
-  test('stops after 2000 lines and after 48 KiB, and going on misses nothing', async () => {
+  test('stops after 2000 lines and after 48 KiB, and continuing misses nothing', async () => {
     const lines = Array.from({ length: 5000 }, (_, index) => `line ${index} ${'x'.repeat(index % 100)}`)
     await using folder = await TestFolder.make({ a: `${lines.join('\n')}\n` })
     const seen: string[] = []
@@ -59,7 +59,7 @@ describe('text', () => {
       const content = (await read(folder, { path: 'a', offset })).content as string
       expect(content.length).toBeLessThan(64 * 1024)
       const shown = content.split('\n')
-      const more = /Go on with offset (\d+)/.exec(shown.at(-1) ?? '')
+      const more = /Continue with offset (\d+)/.exec(shown.at(-1) ?? '')
       if (more) shown.pop()
       expect(shown.length).toBeLessThanOrEqual(2000)
       seen.push(...shown.map((line) => line.slice(line.indexOf('\t') + 1)))
@@ -68,29 +68,29 @@ describe('text', () => {
     expect(seen).toEqual(lines)
   })
 
-  test('with long lines has them cut, also when one is longer than a page', async () => {
+  test('with long lines has them truncated, even if one is longer than a page', async () => {
     await using folder = await TestFolder.make({ a: `${'x'.repeat(200_000)}\nshort\n${'y'.repeat(2000)}\r\n` })
     expect((await read(folder, { path: 'a' })).content).toBe(
-      `1\t${'x'.repeat(2000)} [… cut: this line has 200000 characters]\n2\tshort\n3\t${'y'.repeat(2000)}`,
+      `1\t${'x'.repeat(2000)} [… truncated: this line has 200000 characters]\n2\tshort\n3\t${'y'.repeat(2000)}`,
     )
   })
 
-  test('of a file of a gigabyte is read without holding it', async () => {
+  test('of a gigabyte file is read without holding it in memory', async () => {
     await using folder = await TestFolder.make({ a: 'first\nsecond\n' })
     await truncate(folder.at('a'), 2 ** 30)
     const before = process.memoryUsage().rss
     const { content } = await read(folder, { path: 'a', limit: 2 })
-    // The hole reads as NUL bytes, which make it binary; with text in the way it is a page like any other.
+    // The hole reads as NUL bytes, which make it binary; with text before it, it is an ordinary page.
     expect(content).toContain('binary')
     await folder.write('a', `first\n${'x'.repeat(70_000)}\nlast\n`)
     await truncate(folder.at('a'), 2 ** 30)
     expect((await read(folder, { path: 'a', limit: 1 })).content).toBe(
-      `1\tfirst\n[Lines 1 to 1 of a file of ${2 ** 30} bytes. Go on with offset 2.]`,
+      `1\tfirst\n[Lines 1 to 1 of a file of ${2 ** 30} bytes. Continue with offset 2.]`,
     )
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 2 ** 20)
   })
 
-  test('with a byte order mark or Windows line ends hides both', async () => {
+  test('with a byte order mark or Windows line endings hides both', async () => {
     await using folder = await TestFolder.make({ a: '\ufeffone\r\ntwo\r\n' })
     expect((await read(folder, { path: 'a' })).content).toBe('1\tone\n2\ttwo')
   })
@@ -104,11 +104,11 @@ describe('text', () => {
   test('that is not valid UTF-8 is shown with a note', async () => {
     await using folder = await TestFolder.make({ a: Buffer.from('gr\xfcn\n', 'latin1') })
     expect((await read(folder, { path: 'a' })).content).toBe(
-      '1\tgr\ufffdn\n[Where \ufffd stands, the file may have bytes that are no UTF-8 text.]',
+      '1\tgr\ufffdn\n[Each \ufffd may stand for bytes that are not valid UTF-8.]',
     )
   })
 
-  test('is decoded rightly where characters cross the pieces in which it is read', async () => {
+  test('is decoded correctly if characters span read chunks', async () => {
     const line = '€'.repeat(1500)
     await using folder = await TestFolder.make({ a: `x${`${line}\n`.repeat(10)}` })
     const content = (await read(folder, { path: 'a' })).content as string
@@ -117,7 +117,7 @@ describe('text', () => {
     )
   })
 
-  test('is no longer read when the call is aborted', async () => {
+  test('is not read further after an abort', async () => {
     await using folder = await TestFolder.make({ a: 'one\n' })
     const context = testContext({ cwd: folder.path, signal: AbortSignal.abort() })
     await expect(callTool(readTool, { path: 'a' }, context)).rejects.toMatchObject({ name: 'AbortError' })
@@ -136,7 +136,7 @@ describe('an image', () => {
     ['image/jpeg', Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16])],
     ['image/gif', Buffer.from('GIF89a\x01\x00\x01\x00\x00\x00\x00;', 'latin1')],
     ['image/webp', Buffer.from('RIFF\x1a\x00\x00\x00WEBPVP8L\x00', 'latin1')],
-  ])('of type %s is kept as a blob and given as an image, whatever its name', async (mediaType, bytes) => {
+  ])('of type %s is stored as a blob and returned as an image, whatever its name', async (mediaType, bytes) => {
     await using folder = await TestFolder.make({ 'picture.txt': bytes })
     const { content, context } = await read(folder, { path: 'picture.txt' })
     const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -148,7 +148,7 @@ describe('an image', () => {
     expect(context.steps).toEqual([`blob ${sha256}`, 'record file_read'])
   })
 
-  test('of more than 5 MB is refused', async () => {
+  test('of more than 5 MB is rejected', async () => {
     await using folder = await TestFolder.make({ 'a.png': png })
     await truncate(folder.at('a.png'), 5 * 1024 * 1024 + 1)
     const { content, isError, context } = await read(folder, { path: 'a.png' })
@@ -158,7 +158,7 @@ describe('an image', () => {
   })
 })
 
-describe('what cannot be shown', () => {
+describe('a path that cannot be shown', () => {
   test.each([
     ['%PDF-1.7\n', 'a PDF document'],
     ['PK\x03\x04....', 'a ZIP archive'],
@@ -173,7 +173,7 @@ describe('what cannot be shown', () => {
     expect(context.records).toEqual([])
   })
 
-  test('a folder is for ls', async () => {
+  test('a folder is an error that names ls', async () => {
     await using folder = await TestFolder.make()
     await mkdir(folder.at('sub'))
     expect(await read(folder, { path: 'sub' })).toMatchObject({
@@ -189,7 +189,7 @@ describe('what cannot be shown', () => {
     expect((await read(folder, { path: '/dev/zero' })).content).toBe('/dev/zero is a device, not a regular file.')
   })
 
-  test('a missing file is said to be missing, with names that are near', async () => {
+  test('a missing file is reported with similar names', async () => {
     await using folder = await TestFolder.make({ 'src/settings.ts': '', 'src/Setting.test.ts': '', 'src/other.ts': '' })
     expect(await read(folder, { path: 'src/setings.ts' })).toMatchObject({
       content: 'src/setings.ts does not exist. Did you mean src/settings.ts or src/Setting.test.ts?',
@@ -201,13 +201,13 @@ describe('what cannot be shown', () => {
     expect((await read(folder, { path: 'src/settings.ts/x' })).content).toContain('does not exist')
   })
 
-  test('a link that leads in circles is an error', async () => {
+  test('a cyclic link is an error', async () => {
     await using folder = await TestFolder.make()
     await symlink('b', folder.at('a'))
     await symlink('a', folder.at('b'))
     const { content, isError } = await read(folder, { path: 'a' })
     expect({ content, isError }).toEqual({
-      content: expect.stringContaining('is a symbolic link that leads in circles'),
+      content: expect.stringContaining('is a cyclic symbolic link'),
       isError: true,
     })
   })
@@ -228,7 +228,7 @@ describe('the path', () => {
     expect(judged('~/x')).toEqual([{ type: 'read', path: `${homedir()}/x` }])
   })
 
-  test('may begin at home, be absolute or climb', async () => {
+  test('may begin at home, be absolute or go up', async () => {
     await using folder = await TestFolder.make({ a: 'here\n', 'sub/b': '' })
     const context = testContext({ cwd: folder.at('sub') })
     for (const path of ['../a', folder.at('a'), `~/${relative(homedir(), folder.at('a'))}`]) {
@@ -236,7 +236,7 @@ describe('the path', () => {
     }
   })
 
-  test('with a NUL character, an empty one and an endless one are not valid', async () => {
+  test('with a NUL character, an empty one and a too long one are invalid', async () => {
     await using folder = await TestFolder.make({ a: '' })
     for (const path of ['a\0.png', '', 'x/'.repeat(3000)]) {
       const { content, isError } = await read(folder, { path })
@@ -245,7 +245,7 @@ describe('the path', () => {
     }
   })
 
-  test('that came to lead elsewhere since it was judged is not read', async () => {
+  test('with another target since it was judged is not read', async () => {
     await using folder = await TestFolder.make({ 'inside/a': 'mine\n', 'outside/a': 'secret\n' })
     const context = testContext({ cwd: folder.path })
     const checked = readTool.check({ path: 'inside/a' }, context)
@@ -253,7 +253,7 @@ describe('the path', () => {
     execFileSync('mv', [folder.at('inside'), folder.at('gone')])
     await symlink(folder.at('outside'), folder.at('inside'))
     expect(await checked.run(context)).toEqual({
-      content: `${folder.at('inside/a')} leads elsewhere than when this call was allowed. Nothing was done; look again.`,
+      content: `${folder.at('inside/a')} has a different target now than when this call was allowed. Nothing was done; check the path again.`,
       isError: true,
     })
     expect(context.records).toEqual([])

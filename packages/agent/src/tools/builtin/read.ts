@@ -83,11 +83,11 @@ async function textOf(file: FileHandle, opened: OpenedText, context: ToolContext
   const numbered = page.lines.map((line, index) => `${firstLine + index}\t${line}`)
   if (page.hasMore) {
     numbered.push(
-      `[Lines ${firstLine} to ${page.linesRead} of a file of ${size} bytes. Go on with offset ${page.linesRead + 1}.]`,
+      `[Lines ${firstLine} to ${page.linesRead} of a file of ${size} bytes. Continue with offset ${page.linesRead + 1}.]`,
     )
   }
   if (page.lines.some((line) => line.includes('\ufffd'))) {
-    numbered.push(`[Where \ufffd stands, the file may have bytes that are no ${kind.encoding.toUpperCase()} text.]`)
+    numbered.push(`[Each \ufffd may stand for bytes that are not valid ${kind.encoding.toUpperCase()}.]`)
   }
   return numbered.join('\n')
 }
@@ -181,7 +181,7 @@ class CutLine {
   get shown(): string {
     const length = this.#end === '\r' ? this.#length - 1 : this.#length
     if (length <= this.#maxLength) return this.#start.slice(0, length)
-    return `${this.#start.slice(0, this.#maxLength)} [… cut: this line has ${length} characters]`
+    return `${this.#start.slice(0, this.#maxLength)} [… truncated: this line has ${length} characters]`
   }
 
   add(text: string): void {

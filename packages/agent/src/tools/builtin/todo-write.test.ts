@@ -26,7 +26,7 @@ test('an unknown status is not valid', async () => {
   expect(context.records).toEqual([])
 })
 
-test('it touches nothing', () => {
+test('it accesses nothing', () => {
   expect(accessOf(todoWriteTool, { items: [] }, { cwd: '/' })).toEqual([])
   expect(todoWriteTool).toMatchObject({ name: 'todo_write', readOnly: true, replay: 'safe' })
 })

@@ -8,12 +8,12 @@ const schema = z.object({
   items: z
     .array(
       z.object({
-        text: z.string().min(1).max(1000).describe('What is to be done.'),
+        text: z.string().min(1).max(1000).describe('The task.'),
         status: z.enum(['pending', 'in_progress', 'completed']),
       }),
     )
     .max(maxItems)
-    .describe('The whole list. It replaces the one before.'),
+    .describe('The whole list. It replaces the previous one.'),
 })
 
 export const todoWriteTool = defineTool({

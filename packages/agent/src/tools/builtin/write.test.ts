@@ -15,7 +15,7 @@ async function write(folder: TestFolder, path: string, content: string) {
   return { ...(await callTool(writeTool, { path, content }, context)), context }
 }
 
-test('a new file is created with its folders, kept and recorded', async () => {
+test('a new file is created with its folders, stored and recorded', async () => {
   await using folder = await TestFolder.make()
   const { content, isError, context } = await write(folder, 'a/b/c.txt', 'one\ntwo\n')
   expect({ content, isError }).toEqual({ content: 'Created a/b/c.txt (2 lines, 8 bytes).', isError: undefined })
@@ -30,7 +30,7 @@ test('a new file is created with its folders, kept and recorded', async () => {
   expect(context.steps).toEqual([`blob ${sha256After}`, 'record file_write'])
 })
 
-test('a file that is there is replaced; both contents are kept and the result shows the difference', async () => {
+test('an existing file is replaced; both contents are kept and the result shows the diff', async () => {
   await using folder = await TestFolder.make({ 'a.txt': 'one\ntwo\nthree\n' })
   const { content, context } = await write(folder, 'a.txt', 'one\n2\nthree\n')
   expect(content).toBe(
@@ -52,7 +52,7 @@ test('a file that is there is replaced; both contents are kept and the result sh
   expect(await readdir(folder.path)).toEqual(['a.txt'])
 })
 
-test('contents of more than 1 MiB are named and not kept', async () => {
+test('contents of more than 1 MiB are identified but not kept', async () => {
   await using folder = await TestFolder.make({ a: 'x'.repeat(1024 * 1024 + 1) })
   const { content, context } = await write(folder, 'a', 'y'.repeat(1024 * 1024 + 1))
   expect(content).toContain('(The file is too large for a diff.)')
@@ -67,7 +67,7 @@ test('contents of more than 1 MiB are named and not kept', async () => {
   ])
 })
 
-test('a file too large to be held is named by its sha256 all the same', async () => {
+test('a file too large to hold in memory is identified by its sha256', async () => {
   await using folder = await TestFolder.make({ a: '' })
   await truncate(folder.at('a'), 33 * 1024 * 1024)
   const { context } = await write(folder, 'a', 'small\n')
@@ -75,7 +75,7 @@ test('a file too large to be held is named by its sha256 all the same', async ()
   expect(await folder.read('a')).toBe('small\n')
 })
 
-test('a long diff loses its middle, and the whole is kept', async () => {
+test('a long diff loses its middle, and all of it is kept', async () => {
   const lines = (word: string) =>
     Array.from({ length: 480 }, (_, index) => `${word} ${index} ${'x'.repeat(60)}\n`).join('')
   await using folder = await TestFolder.make({ a: lines('old') })
@@ -87,26 +87,26 @@ test('a long diff loses its middle, and the whole is kept', async () => {
   expect((content as string).length).toBeLessThan(34_000)
 })
 
-test('a file of which nearly everything changed has no diff', async () => {
+test('a file that changed almost completely has no diff', async () => {
   const lines = (word: string) => Array.from({ length: 1500 }, (_, index) => `${word} ${index}\n`).join('')
   await using folder = await TestFolder.make({ a: lines('old') })
   expect((await write(folder, 'a', lines('new'))).content).toContain('(Too much has changed for a diff.)')
 })
 
-test('the same content again is said to be the same', async () => {
+test('unchanged content is reported', async () => {
   await using folder = await TestFolder.make({ a: 'x\n' })
   expect((await write(folder, 'a', 'x\n')).content).toContain('(The text is the same as before.)')
 })
 
-test('a file with another content that is no text has no diff', async () => {
+test('a replaced binary file has no diff', async () => {
   await using folder = await TestFolder.make({ a: Buffer.from([0, 1, 2]) })
   expect((await write(folder, 'a', 'text\n')).content).toBe(
-    'Wrote a (1 line, 5 bytes).\n\n(There is no diff of what is not text.)',
+    'Wrote a (1 line, 5 bytes).\n\n(No diff: the file is not text.)',
   )
 })
 
 describe('the file system', () => {
-  test('the mode is kept, without rights to act as the owner', async () => {
+  test('the mode is kept, without setuid and setgid', async () => {
     await using folder = await TestFolder.make({ run: 'old', own: 'old', private: 'old' })
     await chmod(folder.at('run'), 0o755)
     await chmod(folder.at('own'), 0o4755)
@@ -118,13 +118,13 @@ describe('the file system', () => {
     expect(modes).toEqual([0o755, 0o755, 0o600])
   })
 
-  test('a new file has the mode that the umask gives', async () => {
+  test('a new file gets the mode of the umask', async () => {
     await using folder = await TestFolder.make()
     await write(folder, 'a', 'new')
     expect((await stat(folder.at('a'))).mode & 0o777).toBe(0o666 & ~process.umask())
   })
 
-  test.skipIf(process.getuid?.() !== 0)('root does not take a file from its owner', async () => {
+  test.skipIf(process.getuid?.() !== 0)('root keeps the owner of a file', async () => {
     await using folder = await TestFolder.make({ a: 'old' })
     execFileSync('chown', ['12345:23456', folder.at('a')])
     await write(folder, 'a', 'new')
@@ -170,7 +170,7 @@ describe('the file system', () => {
     expect((await stat('/dev/null')).isCharacterDevice()).toBe(true)
   })
 
-  test('a file in the place of a folder is an error', async () => {
+  test('a file at the path of a folder is an error', async () => {
     await using folder = await TestFolder.make({ a: '' })
     expect(await write(folder, 'a/b', 'x')).toMatchObject({ isError: true })
   })
@@ -183,7 +183,7 @@ describe('the file system', () => {
     expect(await folder.read('a')).toBe('old')
   })
 
-  test('an abort before the file is in its place leaves everything as it was', async () => {
+  test('an abort before the file is replaced leaves everything unchanged', async () => {
     await using folder = await TestFolder.make({ a: 'old' })
     const controller = new AbortController()
     const context = testContext({
@@ -202,7 +202,7 @@ describe('the file system', () => {
   })
 })
 
-test('overwriting is judged as reading too, creating is not', async () => {
+test('overwriting is also judged as reading, creating is not', async () => {
   await using folder = await TestFolder.make({ a: '' })
   expect(accessOf(writeTool, { path: 'a', content: '' }, { cwd: folder.path })).toEqual([
     { type: 'read', path: folder.at('a') },
@@ -213,7 +213,7 @@ test('overwriting is judged as reading too, creating is not', async () => {
   ])
 })
 
-test('a file that appeared since the call was judged is not shown', async () => {
+test('a file that was created after the call was judged is not shown', async () => {
   await using folder = await TestFolder.make()
   const context = testContext({ cwd: folder.path })
   const checked = writeTool.check({ path: 'a', content: 'new' }, context)

@@ -10,7 +10,7 @@ import { unifiedDiff } from '../files/text-file.ts'
 
 const schema = z.object({
   path: pathSchema.describe('The file to write.'),
-  content: z.string().describe('All that the file is to contain.'),
+  content: z.string().describe('The complete content of the file.'),
 })
 
 export const writeTool = defineTool({

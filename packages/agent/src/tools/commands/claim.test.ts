@@ -12,14 +12,14 @@ let spool: string
 beforeEach(() => void (spool = mkdtempSync(join(tmpdir(), 'tapetree-claim-'))))
 afterEach(() => rmSync(spool, { recursive: true }))
 
-test('the first claim is taken once, and says whose it is', () => {
+test('the first claim is taken once, and names its owner', () => {
   expect(takeClaim(spool, 1, { by: 'supervisor', mark: 'm' })).toBe(true)
   expect(takeClaim(spool, 1, { by: 'nobody' })).toBe(false)
   expect(readClaim(spool)).toEqual({ claim: { by: 'supervisor', mark: 'm', ...ownIdentity() }, next: 2 })
   expect(readdirSync(spool)).toEqual(['claim'])
 })
 
-test('a claim by nobody leaves the next one to be taken', () => {
+test('a claim by nobody leaves the next claim available', () => {
   expect(readClaim(spool)).toEqual({ claim: undefined, next: 1 })
   takeClaim(spool, 1, { by: 'nobody' })
   expect(readClaim(spool)).toMatchObject({ claim: { by: 'nobody' }, next: 2 })
@@ -28,7 +28,7 @@ test('a claim by nobody leaves the next one to be taken', () => {
   expect(readClaim(spool)).toMatchObject({ claim: { by: 'supervisor', mark: 'm' }, next: 3 })
 })
 
-test('a claim can be read by others as soon as it is there, and by its owner alone', () => {
+test('a claim is readable at once, and by its owner alone', () => {
   takeClaim(spool, 1, { by: 'nobody' })
   expect(JSON.parse(readFileSync(join(spool, 'claim'), 'utf8'))).toEqual({ by: 'nobody', ...ownIdentity() })
 })
@@ -39,7 +39,7 @@ test('a truncated claim is held by an unknown process', () => {
   expect(takeClaim(spool, 1, { by: 'nobody' })).toBe(false)
 })
 
-test('where the folder is gone nothing can be claimed', () => {
+test('if the folder is gone nothing can be claimed', () => {
   const gone = join(spool, 'gone')
   expect(() => takeClaim(gone, 1, { by: 'nobody' })).toThrow('ENOENT')
   expect(existsSync(gone)).toBe(false)

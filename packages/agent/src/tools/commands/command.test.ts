@@ -12,7 +12,7 @@ import type { CommandExit } from './exit-file.ts'
 import { dismissSupervisor, sendOrder, type Order } from './supervisor-process.ts'
 import { currentBootId, isRunning, environmentOf, listProcesses, readProcess } from './process-table.ts'
 
-/** Every process of this file has it in its environment. */
+/** In the environment of every process of this file. */
 const canary = randomUUID()
 let folder: string
 beforeAll(() => void (folder = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-command-')))))
@@ -20,12 +20,12 @@ afterAll(async () => {
   await dismissSupervisor()
   rmSync(folder, { recursive: true })
   expect(processesOfThisFile()).toEqual([])
-  // A supervisor has written its last word some time before this process hears of its end.
+  // A supervisor writes its outcome some time before this process notices its end.
   await vi.waitFor(() => expect(listProcesses().filter(({ parentId }) => parentId === process.pid)).toEqual([]), 5000)
 })
 
 describe('a command', () => {
-  test('ends with its exit code, and what it printed is in the order it was printed', async () => {
+  test('ends with its exit code, and its output is in the order in which it was printed', async () => {
     const { command, exit } = await run('for i in 1 2 3; do echo out $i; echo err $i >&2; done; exit 3')
     expect(exit).toMatchObject({ cause: 'exited', code: 3, signal: null, bytes: 36, leftBehind: [], survivors: [] })
     expect(await printed(command)).toBe('out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n')
@@ -35,27 +35,27 @@ describe('a command', () => {
     expect((await run('kill -SEGV $$')).exit).toMatchObject({ cause: 'exited', code: null, signal: 'SIGSEGV' })
   })
 
-  test('can open its outputs by name, as programs do that expect a file or a pipe', async () => {
+  test('can open its outputs by name, like programs that expect a file or a pipe', async () => {
     const { command, exit } = await run('echo a > /dev/stderr; echo b > /dev/stdout; echo c | tee /dev/stderr')
     expect(exit.code).toBe(0)
     expect(await printed(command)).toBe('a\nb\nc\nc\n')
   })
 
-  test('has nothing to read and no terminal', async () => {
+  test('has no input and no terminal', async () => {
     const { command } = await run('cat; tty; (: < /dev/tty) 2>/dev/null || echo no terminal')
     expect(await printed(command)).toBe('not a tty\nno terminal\n')
   })
 
-  test('runs in its folder, in bash, in a session of its own', async () => {
+  test('runs in its folder, in bash, in its own session', async () => {
     const { command } = await run('pwd; echo ${BASH_VERSION:+bash}; ps -o sid= -p $$ | tr -d " "; echo $$')
     const [cwd, shell, session, pid] = (await printed(command)).split('\n')
     expect([cwd, shell]).toEqual([folder, 'bash'])
     expect(session).toBe(pid)
   })
 
-  test('sees the environment it was given and nothing of ours, and neither does its supervisor', async () => {
+  test('gets the given environment and nothing of ours, and neither does its supervisor', async () => {
     process.env['TAPETREE_TEST_KEY'] = 'canary-key'
-    await dismissSupervisor() // it was started before
+    await dismissSupervisor() // started earlier
     const { command } = await run('env; tr "\\0" "\\n" < /proc/$PPID/environ', { env: { ...env(), GIVEN: 'yes' } })
     delete process.env['TAPETREE_TEST_KEY']
     expect(await printed(command)).toContain('GIVEN=yes')
@@ -63,7 +63,7 @@ describe('a command', () => {
     await dismissSupervisor()
   })
 
-  test('that cannot be started says why', async () => {
+  test('that cannot be started reports why', async () => {
     const { exit } = await run('true', { cwd: join(folder, 'nowhere') })
     expect(exit).toMatchObject({ cause: 'not-started', code: null, error: `There is no folder ${folder}/nowhere.` })
   })
@@ -81,7 +81,7 @@ describe('a command', () => {
     expect([outcome.type, told]).toEqual(['ended', 'one\ntwo\n'])
   })
 
-  test('is not stopped by who no longer waits for it', async () => {
+  test('is not stopped by a caller that stops waiting', async () => {
     const command = await start(untilGo('given-up'))
     const controller = new AbortController()
     const waiting = command.wait({ signal: controller.signal })
@@ -93,7 +93,7 @@ describe('a command', () => {
   })
 })
 
-describe('a command is ended', () => {
+describe('a command is stopped', () => {
   test('at its deadline', async () => {
     const { command, exit } = await run('echo begun; sleep 100; echo never', { deadlineMs: 300 })
     expect(exit).toMatchObject({ cause: 'timed-out', code: null, signal: 'SIGTERM' })
@@ -101,26 +101,26 @@ describe('a command is ended', () => {
     expect(await printed(command)).toBe('begun\n')
   })
 
-  test('when it is stopped, and has the chance to clean up', async () => {
+  test('on request, and can clean up', async () => {
     const command = await start('trap "echo cleaned; exit 9" TERM; echo begun; while :; do sleep 0.05; done')
     await untilPrinted(command, 'begun\n')
     expect(await command.stop()).toMatchObject({ type: 'ended', exit: { cause: 'stopped', code: 9 } })
     expect(await printed(command)).toMatch(/^begun\n(Terminated\n)?cleaned\n$/)
   })
 
-  test('by force when it does not listen', async () => {
+  test('by force if it ignores the signal', async () => {
     const command = await start('trap "" TERM; echo begun; while :; do sleep 0.05; done', { graceMs: 100 })
     await untilPrinted(command, 'begun\n')
     expect(await command.stop()).toMatchObject({ exit: { cause: 'stopped', signal: 'SIGKILL' } })
   })
 
-  test('although it had stopped itself', async () => {
+  test('although it had suspended itself', async () => {
     const command = await start('echo begun; kill -STOP $$')
     await untilPrinted(command, 'begun\n')
     expect(await command.stop()).toMatchObject({ exit: { cause: 'stopped', signal: 'SIGTERM' } })
   })
 
-  test('when it has printed too much, and no more than the cap is kept of it', async () => {
+  test('when it prints too much, and only the cap is kept', async () => {
     const { command, exit } = await run('yes', { outputCapBytes: 1_000_000, outputLimitBytes: 50_000_000 })
     expect(exit).toMatchObject({ cause: 'overflowed', code: null })
     expect(exit.bytes).toBeGreaterThan(50_000_000)
@@ -131,7 +131,7 @@ describe('a command is ended', () => {
     for (const { bytes } of pieces) expect(bytes.toString().replaceAll('y\n', '').trim()).toMatch(/^y?$/)
   })
 
-  test('and keeps both ends of what it printed when that is more than the cap', async () => {
+  test('and keeps both ends of its output beyond the cap', async () => {
     const { command, exit } = await run('seq 200000', { outputCapBytes: 100_000 })
     expect(exit).toMatchObject({ cause: 'exited', code: 0, bytes: 1_288_895 })
     const { pieces } = await command.output()
@@ -141,22 +141,21 @@ describe('a command is ended', () => {
 })
 
 describe('no process outlives its command', () => {
-  /** Ways to get away from the shell; each leaves a process behind that says so. */
+  /** Ways to escape from the shell; each leaves a process behind that reports itself. */
   const escapes = {
     'a child': 'sleep 1000 & echo begun; wait',
     'a child without output': 'sleep 1000 >/dev/null 2>&1 & echo begun; wait',
-    'a child that nothing hangs up': 'nohup sleep 1000 >/dev/null 2>&1 & echo begun; wait',
-    'a child in a session of its own': 'setsid sleep 1000 >/dev/null 2>&1 & echo begun; wait',
-    'a child in a session of its own that does not listen':
+    'a child that ignores SIGHUP': 'nohup sleep 1000 >/dev/null 2>&1 & echo begun; wait',
+    'a child in its own session': 'setsid sleep 1000 >/dev/null 2>&1 & echo begun; wait',
+    'a child in its own session that ignores SIGTERM':
       'setsid sh -c "trap \\"\\" TERM; sleep 1000; sleep 1000" & echo begun; wait',
-    'a grandchild whose parent has gone':
-      '(setsid sleep 1000 >/dev/null 2>&1 &); echo begun; while :; do sleep 0.1; done',
+    'an orphaned grandchild': '(setsid sleep 1000 >/dev/null 2>&1 &); echo begun; while :; do sleep 0.1; done',
     'a daemon without our environment and files':
       '(env -i setsid sh -c "(sleep 1000 <&- >&- 2>&- &)" &); echo begun; while :; do sleep 0.1; done',
   }
 
   for (const [who, line] of Object.entries(escapes)) {
-    test(`${who} is ended with it when it is stopped`, async () => {
+    test(`${who} is stopped with it`, async () => {
       const command = await start(line, { graceMs: 200 })
       await untilPrinted(command, 'begun\n')
       await until(() => descendantsOf(command).some(isSleeping))
@@ -166,8 +165,8 @@ describe('no process outlives its command', () => {
     })
   }
 
-  test('what is left when the shell has ended by itself is ended and named', async () => {
-    // Each is a shell until it has become what it is to be.
+  test('processes that remain after the shell has ended are stopped and named', async () => {
+    // Each is a shell until it has become its program.
     const isSleeping = (variable: string): string => `[ "$(cat /proc/$${variable}/comm)" = sleep ]`
     const begin = 'sleep 1000 & a=$!; setsid sleep 1000 >/dev/null 2>&1 & b=$!'
     const script = `${begin}; until ${isSleeping('a')} && ${isSleeping('b')}; do :; done; echo done`
@@ -175,14 +174,14 @@ describe('no process outlives its command', () => {
     expect(exit).toMatchObject({ cause: 'exited', code: 0, leftBehind: ['sleep', 'sleep'], survivors: [] })
   })
 
-  test('what ends soon after the shell is waited for', async () => {
+  test('processes that end soon after the shell are waited for', async () => {
     const { command, exit } = await run('echo a > >(sleep 0.1; sed s/a/b/)', { lingerMs: 20_000 })
     expect(exit).toMatchObject({ cause: 'exited', code: 0, leftBehind: [] })
     expect(await printed(command)).toBe('b\n')
   })
 
-  // Bounded: root has no limit on processes, and a test that fails must not take the machine with it.
-  test('those who go on starting others while they are ended are ended too', async () => {
+  // Limited: root has no limit on processes, and a failing test must not exhaust the machine.
+  test('processes that keep starting others while they are stopped are stopped too', async () => {
     const breeder =
       'trap "" TERM; echo begun; for i in $(seq 150); do (trap "" TERM; sleep 1000) & sleep 0.01; done; wait'
     const command = await start(breeder, { graceMs: 50 })
@@ -191,9 +190,10 @@ describe('no process outlives its command', () => {
     expect(await command.stop()).toMatchObject({ exit: { cause: 'stopped', survivors: [] } })
   })
 
-  test('one that is always another process by the time it is killed is caught', async () => {
+  test('a process that keeps replacing itself is caught', async () => {
     const hop = join(folder, 'hop.sh')
-    // Each starts the next in a session of its own and ends: there are never more than two, and the five hundredth is the last.
+    // Each starts the next one in its own session and ends: there are never more than two, and the five hundredth is
+    // the last.
     writeFileSync(hop, 'trap "" TERM\n[ $1 -lt 500 ] || exit\nsetsid sh $0 $(($1 + 1)) &\n')
     const command = await start(`sh ${hop} 1; echo begun; while :; do sleep 0.1; done`, { graceMs: 50 })
     await untilPrinted(command, 'begun\n')
@@ -201,7 +201,7 @@ describe('no process outlives its command', () => {
     expect(processesOfThisFile()).toEqual([])
   })
 
-  test('without a subreaper those who left both parent and group are known by their mark', async () => {
+  test('without a subreaper, processes that left both parent and group are found by their mark', async () => {
     const spool = mkdtempSync(join(folder, 'spool-'))
     const mark = randomUUID()
     const escaping = '(setsid sleep 1000 >/dev/null 2>&1 &); echo begun; while :; do sleep 0.1; done'
@@ -234,7 +234,7 @@ describe('a supervisor', () => {
     expect(processesOfThisFile()).toEqual([])
   })
 
-  test('whose folder is removed is not waited for any longer', async () => {
+  test('whose folder is removed is not waited for', async () => {
     const command = await start(untilGo('removed'))
     const supervisor = supervisorOf(command)
     const waiting = command.wait()
@@ -244,14 +244,14 @@ describe('a supervisor', () => {
     await until(() => readProcess(supervisor)?.isZombie ?? true)
   })
 
-  test('does not care for what a terminal sends', async () => {
+  test('ignores signals of the terminal', async () => {
     const command = await start(untilGo('calm'))
     for (const signal of ['SIGINT', 'SIGHUP'] as const) process.kill(supervisorOf(command), signal)
     writeFileSync(join(folder, 'calm'), '')
     expect(await command.wait()).toMatchObject({ exit: { cause: 'exited', code: 0 } })
   })
 
-  test('that hangs is killed with all that it watches', async () => {
+  test('that hangs is killed with all its processes', async () => {
     const command = await start('sleep 1000')
     const pid = supervisorOf(command)
     process.kill(pid, 'SIGSTOP')
@@ -259,7 +259,7 @@ describe('a supervisor', () => {
     await until(() => readProcess(pid)?.isZombie ?? true)
   })
 
-  test('that was made ready and died is replaced, and the command runs once', async () => {
+  test('that was started in advance and died is replaced, and the command runs once', async () => {
     await start('true').then((command) => command.wait())
     const spare = listProcesses().filter(({ parentId, name }) => parentId === process.pid && name !== 'bash')
     expect(spare.length).toBeGreaterThan(0)
@@ -277,7 +277,7 @@ describe('a supervisor', () => {
   })
 })
 
-describe('a process is only taken for the supervisor', () => {
+describe('a process is identified as the supervisor only', () => {
   test.each([
     ['start time', { startTime: '1' }],
     ['boot', { bootId: 'another' }],
@@ -297,8 +297,8 @@ describe('a process is only taken for the supervisor', () => {
   })
 })
 
-describe('a command begins once or never', () => {
-  test('one that was called off before does not begin', async () => {
+describe('a command starts once or never', () => {
+  test('a cancelled one does not start', async () => {
     const spool = mkdtempSync(join(folder, 'spool-'))
     const command = attach(spool)
     expect(await command.state()).toEqual({ type: 'unclaimed' })
@@ -306,7 +306,7 @@ describe('a command begins once or never', () => {
     expect(await command.stop()).toEqual({ type: 'unclaimed' })
   })
 
-  test('one that has begun cannot be called off, and is not begun again', async () => {
+  test('a started one cannot be cancelled, and does not start again', async () => {
     const counter = join(folder, 'counter')
     const { command } = await run(`echo x >> ${counter}`)
     expect(command.forestall()).toBe(false)
@@ -315,7 +315,7 @@ describe('a command begins once or never', () => {
     expect(readFileSync(counter, 'utf8')).toBe('x\n')
   })
 
-  test('one that was called off may be begun by who called it off', async () => {
+  test('a cancelled one may be started by the process that cancelled it', async () => {
     const spool = mkdtempSync(join(folder, 'spool-'))
     expect(attach(spool).forestall()).toBe(true)
     const command = await startCommand({ ...options('echo now'), spool })
@@ -323,7 +323,7 @@ describe('a command begins once or never', () => {
     expect(await printed(command)).toBe('now\n')
   })
 
-  test('one whose start is aborted in time does not begin', async () => {
+  test('one whose start is aborted in time does not start', async () => {
     const spool = mkdtempSync(join(folder, 'spool-'))
     await dismissSupervisor()
     const controller = new AbortController()
@@ -335,9 +335,9 @@ describe('a command begins once or never', () => {
     expect(existsSync(join(spool, 'ran'))).toBe(false)
   })
 
-  test('of a supervisor and a recovery that race for it exactly one decides', async () => {
+  test('of a supervisor and a recovery that race for it exactly one wins', async () => {
     const won = { supervisor: 0, recovery: 0 }
-    let delayMs = 100 // comes to where both are equally fast on this machine
+    let delayMs = 100 // converges to where both are equally fast on this machine
     for (let round = 0; round < 8; round++) {
       const spool = mkdtempSync(join(folder, 'race-'))
       const [answer, isForestalled] = await Promise.all([

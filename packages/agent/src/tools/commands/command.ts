@@ -55,9 +55,9 @@ export async function startCommand(options: CommandOptions): Promise<Command> {
     if (answer === 'claimed') return attach(spool)
     if (takeClaim(spool, next, { by: 'nobody' })) continue
     if (readClaim(spool).claim?.by === 'supervisor') return attach(spool)
-    throw new Error('The command was called off before it began.')
+    throw new Error('The command was cancelled before it started.')
   }
-  throw new Error('The command could not be started: its supervisor, a process of Node, ended at once.')
+  throw new Error('The command could not be started: its supervisor (a Node process) exited immediately.')
 }
 
 /** A command that any process started, at any time. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { commandEnvironment } from './environment.ts'
 
-test('a command sees what it needs to find programs, its home and its language', () => {
+test('a command gets what it needs to find programs, its home and its language', () => {
   const ours = {
     PATH: '/bin',
     HOME: '/home/me',
@@ -13,7 +13,7 @@ test('a command sees what it needs to find programs, its home and its language',
   expect(commandEnvironment(ours)).toMatchObject(ours)
 })
 
-test('a command sees no key, no token and no socket of an agent for keys', () => {
+test('a command gets no key, no token and no socket of a key agent', () => {
   const secrets = {
     ANTHROPIC_API_KEY: 'canary',
     OPENAI_API_KEY: 'canary',
@@ -44,7 +44,7 @@ test('programs do not prompt or page', () => {
   })
 })
 
-test('more can be let through by name or by its beginning, and be set', () => {
+test('additional variables can be passed by name or prefix, and be set', () => {
   const ours = { MY_ONE: '1', MY_TWO: '2', GITHUB_TOKEN: 'mine', OTHER: 'x', GONE: undefined }
   const given = commandEnvironment(ours, { pass: ['MY_*', 'GITHUB_TOKEN', 'GONE'], set: { PAGER: 'more', EXTRA: 'y' } })
   expect(given).toMatchObject({ MY_ONE: '1', MY_TWO: '2', GITHUB_TOKEN: 'mine', PAGER: 'more', EXTRA: 'y' })
@@ -52,7 +52,7 @@ test('more can be let through by name or by its beginning, and be set', () => {
   expect(given).not.toHaveProperty('GONE')
 })
 
-test('git and npm keep no notes of being asked, whatever the environment says', () => {
+test('git and npm write nothing when they read, whatever the environment says', () => {
   expect(commandEnvironment({ GIT_OPTIONAL_LOCKS: '1', GIT_CONFIG_COUNT: '0' })).toMatchObject({
     GIT_OPTIONAL_LOCKS: '0',
     GIT_CONFIG_COUNT: '3',

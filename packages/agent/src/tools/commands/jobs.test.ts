@@ -26,7 +26,7 @@ afterAll(async () => {
 })
 
 describe('the folder of a command', () => {
-  test('is made once, for its owner alone', async () => {
+  test('is created once, for its owner alone', async () => {
     const id = newJobId()
     const folder = await jobs.create(id, session)
     expect(folder).toBe(join(session, 'spool', id))
@@ -39,7 +39,7 @@ describe('the folder of a command', () => {
     expect(readdirSync(join(session, 'spool'))).toEqual([])
   })
 
-  test('stays as long as the command runs, or if it is a job, or of another machine', async () => {
+  test('stays while the command runs, if it is a job, or if it belongs to another machine', async () => {
     const job = await ended('echo 1')
     await jobs.keep(job)
     const foreign = await ended('echo 1')
@@ -69,7 +69,7 @@ describe('a job', () => {
     expect((await new Jobs().find(id, session))?.spool).toBe(command.spool)
   })
 
-  test('of another session is not found, nor anything that is no job', async () => {
+  test('of another session is not found, nor anything that is not a job', async () => {
     const other = mkdtempSync(join(root, 'session-'))
     const command = await ended('echo 1')
     expect(await jobs.find(basename(command.spool), session)).toBeUndefined()
@@ -99,7 +99,7 @@ describe('a job', () => {
 })
 
 describe('the sweep', () => {
-  test('removes what a crash has left, and nothing that is still needed', async () => {
+  test('removes what a crash left, and nothing that is still needed', async () => {
     const ago = (command: { spool: string }, hours: number): void => {
       const then = Date.now() / 1000 - hours * 60 * 60
       utimesSync(command.spool, then, then)

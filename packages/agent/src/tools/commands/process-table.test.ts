@@ -13,7 +13,7 @@ import {
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
-test('a process whose name holds spaces and parentheses is read by its right fields', () => {
+test('a process name with spaces and parentheses does not shift the fields', () => {
   const numbers = Array.from({ length: 40 }, (_, index) => index + 100).join(' ')
   expect(parseStat(`77 (a) b (c) S 5 6 7 ${numbers}`)).toEqual({
     pid: 77,
@@ -30,7 +30,7 @@ test('a process that has ended and was not reaped is a zombie', () => {
   expect(parseStat(`1 (x) Z 0 0 0 ${'0 '.repeat(30)}`)).toMatchObject({ isZombie: true })
 })
 
-test('a line that is no process is nothing', () => {
+test('a malformed line is ignored', () => {
   expect(parseStat('')).toBeUndefined()
   expect(parseStat('1 (x) S 0')).toBeUndefined()
 })
@@ -78,19 +78,19 @@ test('this process is running', () => {
   expect(isRunning(ownIdentity())).toBe(true)
 })
 
-test('a process is only the same if boot, number and start time all match', () => {
+test('a process is the same only if boot, id and start time all match', () => {
   const own = ownIdentity()
   expect(isRunning({ ...own, startTime: String(Number(own.startTime) + 1) })).toBe(false)
   expect(isRunning({ ...own, bootId: 'of another day' })).toBe(false)
   expect(isRunning({ ...own, pid: process.ppid })).toBe(false)
 })
 
-test('a process of which nothing is known is not running', () => {
+test('an unknown process is not running', () => {
   expect(isRunning({ bootId: '', pid: 0, startTime: '' })).toBe(false)
 })
 
-test('a process that has ended is not running, whether its parent has noticed or not', async () => {
-  // The shell becomes a program that never asks for its child, so that the child stays as a zombie.
+test('a process that has ended is not running, whether its parent has reaped it or not', async () => {
+  // The shell becomes a program that never reaps its child, so that the child stays a zombie.
   const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 100'], { stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = (await once(parent.stdout, 'data')) as [Buffer]
   const pid = Number(line.toString())

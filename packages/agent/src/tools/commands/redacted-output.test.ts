@@ -14,9 +14,9 @@ import { RedactedOutput, OutputWriter } from './spooled-output.ts'
 import { dismissSupervisor } from './supervisor-process.ts'
 
 const marker = '[redacted: github-token]'
-/** What is put here is left behind: when all tests are over, what they left is searched for canaries. */
+/** Files here stay on disk: after all tests, the remaining files are searched for canaries. */
 let spools: string
-/** What commands read is removed with the canaries in it. */
+/** Files that commands read are removed with the canaries in them. */
 let cwd: string
 beforeAll(() => void (spools = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-redacted-')))))
 beforeEach(() => {
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterAll(() => dismissSupervisor())
 
 describe('a key that a command prints in several writes', () => {
-  test('is not in the spool of a job that runs, and offsets count what is there', async () => {
+  test('is not in the spool of a running job, and offsets count the stored bytes', async () => {
     const key = inPieces(canary())
     const jobs = new Jobs()
     const context = toolContext()
@@ -38,12 +38,12 @@ describe('a key that a command prints in several writes', () => {
     await vi.waitFor(() => expect(spooled(job)).toBe(first), waiting)
     const read = (since: number): Promise<unknown> =>
       callTool(jobOutputTool({ jobs }), { jobId, since }, context).then((output) => output.content)
-    expect(await read(0)).toBe(`before\n${marker}\n\n[Still running. To read on: since ${first.length}.]`)
+    expect(await read(0)).toBe(`before\n${marker}\n\n[Still running. Read more with since ${first.length}.]`)
     go('one')
-    // A key may have begun: that much is held, however long nothing more comes.
+    // A key may have begun: that much is held back, however long nothing more arrives.
     const second = `${first}then `
     await vi.waitFor(() => expect(spooled(job)).toBe(second), waiting)
-    expect(await read(first.length)).toBe(`then\n\n[Still running. To read on: since ${second.length}.]`)
+    expect(await read(first.length)).toBe(`then\n\n[Still running. Read more with since ${second.length}.]`)
     go('two')
     const outcome = await job.wait()
     expect(await read(second.length)).toBe(`${key[0]}x`)
@@ -53,7 +53,7 @@ describe('a key that a command prints in several writes', () => {
     expect(searched(spools, key.join(''))).toEqual([])
   })
 
-  test('is in neither the result nor what is shown as it comes nor the blob of the whole output', async () => {
+  test('is neither in the result nor in the live output nor in the blob of the whole output', async () => {
     const key = inPieces(canary())
     const context = toolContext()
     const many = 'for i in $(seq 1 4000); do echo "line $i of many"; done'
@@ -66,7 +66,7 @@ describe('a key that a command prints in several writes', () => {
   })
 })
 
-test('bytes that are no text come out as they were, with nothing but the secret gone', async () => {
+test('binary output is unchanged except for the removed secret', async () => {
   const secret = canary()
   const value = 'a value that is known, ünïcode'
   const redaction = { secrets: { KNOWN: value } }
@@ -80,7 +80,7 @@ test('bytes that are no text come out as they were, with nothing but the secret 
   expect(Buffer.concat(pieces.map((piece) => piece.bytes)).equals(Buffer.concat([expected, expected]))).toBe(true)
 })
 
-test('what is secret is told to the supervisor alone: not on its command line, in its environment or on the disk', async () => {
+test('secrets are sent to the supervisor only: not on its command line, in its environment or on disk', async () => {
   const secret = `known-${canary()}`
   const command = await start(untilGo('end'), { redaction: { secrets: { KNOWN: secret }, allow: ['OTHER'] } })
   const { pid } = readClaim(command.spool).claim ?? {}
@@ -101,10 +101,10 @@ test('a secret of our own environment is redacted by default', async () => {
   expect(spooled(command)).toBe('[redacted: TAPETREE_TEST_TOKEN]\n')
 })
 
-test('what turns out to be no secret comes as soon as it is quiet, and what may be one at the end', async () => {
+test('text that is not a secret appears after a pause, and a possible secret at the end', async () => {
   const spool = mkdtempSync(join(spools, 'spool-'))
   const output = new RedactedOutput(new OutputWriter(spool, 1_000_000), createRedactor().byteStream())
-  // A private key may be as long as this, and while much is held not every little piece is looked at.
+  // A private key may be this long, and while much is held back not every small piece is examined.
   const beginning = `-----BEGIN ${['PRIVATE', 'KEY'].join(' ')}-----\n${'MIIEvQ'.repeat(500)}\n`
   output.write(Buffer.from(beginning))
   expect(spooled(attach(spool))).toBe('')
@@ -120,7 +120,7 @@ function toolContext(): TestContext {
   return testContext({ cwd, localFolder: spools })
 }
 
-/** Writes a key into files that hold a part each. */
+/** Writes a key into files with a part each. */
 function inPieces(key: string): string[] {
   const pieces = [key.slice(0, 7), key.slice(7, 13), key.slice(13, 14), key.slice(14)]
   for (const [index, piece] of pieces.entries()) writeFileSync(join(cwd, `key-${index}`), piece)
@@ -137,7 +137,7 @@ function start(command: string, more: Partial<Parameters<typeof startCommand>[0]
   return startCommand({ spool: mkdtempSync(join(spools, 'spool-')), command, cwd, env, deadlineMs: 60_000, ...more })
 }
 
-/** What is on the disk of its output now. */
+/** The output on disk at this moment. */
 function spooled({ spool }: Command): string {
   return readFileSync(join(spool, 'output'), 'utf8')
 }
@@ -150,7 +150,7 @@ function go(name: string): void {
   writeFileSync(join(cwd, name), '')
 }
 
-/** The files with a text in them. */
+/** The files that contain a text. */
 function searched(folder: string, text: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

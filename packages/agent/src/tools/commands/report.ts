@@ -19,36 +19,39 @@ export async function reportOutcome(
 ): Promise<ToolOutput> {
   const output = await command.output({ from })
   const shown = await showOutput(output, from, context)
-  const { words, isError } = outcome.type === 'ended' ? describeExit(outcome.exit, stoppedBy) : describeLoss(outcome)
-  return { content: join(shown, words), ...(isError && { isError }) }
+  const { sentences, isError } =
+    outcome.type === 'ended' ? describeExit(outcome.exit, stoppedBy) : describeLoss(outcome)
+  return { content: join(shown, sentences), ...(isError && { isError }) }
 }
 
 /** Reports a running command: its output so far, and the available actions. */
 export async function reportRunning(
   command: Command,
-  words: (nextOffset: number) => string,
+  text: (nextOffset: number) => string,
   context: Pick<ToolContext, 'putBlob'>,
   { from = 0 }: ReportOptions = {},
 ): Promise<ToolOutput> {
   const output = await command.output({ from })
   const shown = await showOutput(output, from, context)
-  return { content: join(shown, [words(output.end)]) }
+  return { content: join(shown, [text(output.end)]) }
 }
 
-function describeExit(exit: CommandExit, stoppedBy: string): { words: string[]; isError: boolean } {
+function describeExit(exit: CommandExit, stoppedBy: string): { sentences: string[]; isError: boolean } {
   const ended = describeCause(exit, stoppedBy)
   const { leftBehind, survivors, error } = exit
   return {
     isError: exit.cause !== 'exited' || exit.code !== 0,
-    words: [
+    sentences: [
       ...ended,
       ...(leftBehind.length > 0
         ? [
-            `Processes it had left running were ended with it: ${leftBehind.join(', ')}. To keep one, run it with background.`,
+            `Processes that it left running were stopped: ${leftBehind.join(', ')}. To keep one, run it with background.`,
           ]
         : []),
-      ...(survivors.length > 0 ? [`These could not be ended and are still running: ${survivors.join(', ')}.`] : []),
-      ...(error !== undefined && exit.cause !== 'not-started' ? [`Not all of the output could be kept: ${error}`] : []),
+      ...(survivors.length > 0 ? [`These could not be stopped and are still running: ${survivors.join(', ')}.`] : []),
+      ...(error !== undefined && exit.cause !== 'not-started'
+        ? [`Some of the output could not be stored: ${error}`]
+        : []),
     ],
   }
 }
@@ -59,11 +62,11 @@ function describeCause({ cause, code, signal, bytes, deadlineMs, error }: Comman
       if (code === 0) return []
       return [signal === null ? `Exit code ${code}.` : `Ended by signal ${signal}.`]
     case 'timed-out':
-      return [`Timed out after ${deadlineMs / 1000} s; it was ended with all of its processes.`]
+      return [`Timed out after ${deadlineMs / 1000} s and was stopped with all of its processes.`]
     case 'stopped':
-      return [`Stopped by ${stoppedBy}; it was ended with all of its processes.`]
+      return [`Stopped by ${stoppedBy}, with all of its processes.`]
     case 'overflowed':
-      return [`It had printed ${countBytes(bytes)}, more than is allowed, and was ended with all of its processes.`]
+      return [`It printed ${countBytes(bytes)}, more than the limit, and was stopped with all of its processes.`]
     case 'not-started':
       return [`It could not be started: ${error}`]
     default:
@@ -72,13 +75,13 @@ function describeCause({ cause, code, signal, bytes, deadlineMs, error }: Comman
   }
 }
 
-function describeLoss(outcome: { type: 'lost'; reason?: string }): { words: string[]; isError: boolean } {
-  const { reason = 'the process that watched over it was killed' } = outcome
-  const words = `Outcome unknown: ${reason}. It may have taken effect; it was not run again. This is its output so far.`
-  return { words: [words], isError: true }
+function describeLoss(outcome: { type: 'lost'; reason?: string }): { sentences: string[]; isError: boolean } {
+  const { reason = 'its supervisor was killed' } = outcome
+  const text = `Outcome unknown: ${reason}. It may have taken effect; it was not run again. This is its output so far.`
+  return { sentences: [text], isError: true }
 }
 
-function join(shown: string, words: string[]): string {
-  if (words.length === 0) return shown === '' ? '(no output)' : shown
-  return [...(shown === '' ? [] : [shown]), `[${words.join(' ')}]`].join('\n\n')
+function join(shown: string, sentences: string[]): string {
+  if (sentences.length === 0) return shown === '' ? '(no output)' : shown
+  return [...(shown === '' ? [] : [shown]), `[${sentences.join(' ')}]`].join('\n\n')
 }

@@ -4,11 +4,11 @@ import { testContext } from '../../testing/tool-context.ts'
 import { countBytes, showOutput, LiveOutput, plainText } from './shown-output.ts'
 import type { OutputPiece } from './spooled-output.ts'
 
-test('short output is shown whole, without the line end at its end', async () => {
+test('short output is complete, without its final line break', async () => {
   expect(await show('one\n\x1b[1mtwo\x1b[0m\n')).toEqual({ shown: 'one\ntwo', blobs: [] })
 })
 
-test('long output is shown by its first and last lines, and kept whole', async () => {
+test('long output shows its first and last lines, and is stored completely', async () => {
   const whole = lines(0, 10_000)
   const { shown, blobs } = await show(whole)
   expect(blobs).toEqual([whole])
@@ -29,12 +29,14 @@ test('a line without an end is cut between two characters', async () => {
   expect(shown.endsWith('üx')).toBe(true)
 })
 
-test('what was not kept has a mark in its place', async () => {
+test('a marker stands for output that was not stored', async () => {
   const pieces = [piece(0, 'start'), piece(1005, 'end')]
   const context = testContext({ cwd: '/' })
-  expect(await showOutput({ pieces, end: 1008 }, 0, context)).toBe('start\n[… 1,000 bytes not kept …]\nend')
-  expect(await showOutput({ pieces: pieces.slice(1), end: 1008 }, 5, context)).toBe('\n[… 1,000 bytes not kept …]\nend')
-  expect(await showOutput({ pieces: [], end: 1 }, 0, context)).toBe('\n[… 1 byte not kept …]')
+  expect(await showOutput({ pieces, end: 1008 }, 0, context)).toBe('start\n[… 1,000 bytes not stored …]\nend')
+  expect(await showOutput({ pieces: pieces.slice(1), end: 1008 }, 5, context)).toBe(
+    '\n[… 1,000 bytes not stored …]\nend',
+  )
+  expect(await showOutput({ pieces: [], end: 1 }, 0, context)).toBe('\n[… 1 byte not stored …]')
 })
 
 test('bytes are counted in thousands, and one is one byte', () => {
@@ -56,7 +58,7 @@ function lines(from: number, to: number): string {
   return Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('')
 }
 
-test('a character that comes in two pieces is told once it is whole', () => {
+test('a character that spans two pieces appears once it is complete', () => {
   const told: string[] = []
   const live = new LiveOutput((text) => void told.push(text))
   const bytes = Buffer.from('aü')
@@ -66,7 +68,7 @@ test('a character that comes in two pieces is told once it is whole', () => {
   expect(told).toEqual(['a', 'ü'])
 })
 
-test('where something was missed the watcher is told how much', () => {
+test('a follower is told how much it missed', () => {
   const told: string[] = []
   const live = new LiveOutput((text) => void told.push(text))
   live.take({ offset: 0, bytes: Buffer.from([0x61, 0xc3]) })
@@ -75,21 +77,21 @@ test('where something was missed the watcher is told how much', () => {
 })
 
 const cases: [what: string, given: string, shown: string][] = [
-  ['plain lines stay as they are', 'a\tb\n\nc – ü 漢 🙂\n', 'a\tb\n\nc – ü 漢 🙂\n'],
+  ['plain lines are unchanged', 'a\tb\n\nc – ü 漢 🙂\n', 'a\tb\n\nc – ü 漢 🙂\n'],
   ['colours go', '\x1b[1;31mred\x1b[0m \x9b32mgreen\x9b0m', 'red green'],
-  ['moves of the cursor go', '\x1b[2J\x1b[Hhome\x1b[?25l\x1b[10;20H', 'home'],
+  ['cursor movements are removed', '\x1b[2J\x1b[Hhome\x1b[?25l\x1b[10;20H', 'home'],
   [
-    'titles, links and the clipboard go',
+    'titles, links and clipboard sequences are removed',
     '\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b\x1b]8;;\x1b\\\x1b]52;c;aGk=\x07',
     'ab',
   ],
-  ['a string that is not ended goes to the end of its line', '\x1b]0;title\nnext', '\nnext'],
+  ['an unterminated string is removed up to the end of its line', '\x1b]0;title\nnext', '\nnext'],
   ['device strings go', '\x1bPq#0;2\x1b\\a\x90x\x9cb\x1b_apc\x1b\\', 'ab'],
   ['short sequences go', '\x1b(Ba\x1b7b\x1bMc', 'abc'],
-  ['an escape at the end goes', 'a\x1b', 'a'],
-  ['line ends of other systems become ours', 'a\r\nb\r\r\nc', 'a\nb\nc'],
-  ['of a line drawn over the last state stays', 'x\n10%\r50%\r100%\ndone', 'x\n100%\ndone'],
-  ['a line that ends with a return stays', '50%\r', '50%'],
+  ['an escape at the end is removed', 'a\x1b', 'a'],
+  ['other line endings become line feeds', 'a\r\nb\r\r\nc', 'a\nb\nc'],
+  ['an overwritten line keeps its last version', 'x\n10%\r50%\r100%\ndone', 'x\n100%\ndone'],
+  ['a line that ends with a carriage return stays', '50%\r', '50%'],
   ['other controls go', 'a\x00b\x07c\x08d\x7fe\x85f', 'abcdef'],
 ]
 
@@ -97,11 +99,11 @@ test.each(cases)('%s', (_, given, shown) => {
   expect(plainText(Buffer.from(given))).toBe(shown)
 })
 
-test('bytes that are no text are replaced', () => {
+test('invalid bytes are replaced', () => {
   expect(plainText(Buffer.from([0x61, 0xff, 0x62]))).toBe('a\ufffdb')
 })
 
-test('whatever is repeated, twice as much takes no more than a few times as long', () => {
+test('for any repeated input, twice the length takes at most a few times as long', () => {
   for (const part of [
     '\x1b[',
     '\x1b]0;',
@@ -117,7 +119,7 @@ test('whatever is repeated, twice as much takes no more than a few times as long
   ]) {
     const short = timeOf(part.repeat(50_000))
     const long = timeOf(part.repeat(200_000))
-    // A quadratic one would take sixteen times as long, which at this length is minutes.
+    // Quadratic time would be sixteen times as long, which at this length is minutes.
     expect(long, JSON.stringify(part)).toBeLessThan(Math.max(1000, short * 12))
   }
 })

@@ -40,7 +40,7 @@ function joinPieces({ pieces, end }: SpooledOutput, from: number): Buffer {
 }
 
 function notKept(bytes: number): Uint8Array {
-  return Buffer.from(`\n[… ${countBytes(bytes)} not kept …]\n`)
+  return Buffer.from(`\n[… ${countBytes(bytes)} not stored …]\n`)
 }
 
 const lineFeed = 0x0a

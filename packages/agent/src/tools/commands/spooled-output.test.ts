@@ -10,7 +10,7 @@ beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'tapetree-output-')))
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('output within the cap', () => {
-  test('is one file and is read whole', async () => {
+  test('is one file and is read completely', async () => {
     write(100, 'hello ', 'world')
     expect(readdirSync(folder)).toEqual(['output'])
     expect(await read()).toEqual({ pieces: ['0 hello world'], end: 11 })
@@ -36,17 +36,17 @@ describe('output over the cap', () => {
     expect(await read()).toEqual({ pieces: ['0 01234567', '16 ghijklmn'], end: 24 })
   })
 
-  test('is read from its end on where what was asked for is gone', async () => {
+  test('is read from its stored end if the requested part is gone', async () => {
     write(16, '0123456789abcdefghijklmn')
     expect(await read({ from: 10 })).toEqual({ pieces: ['16 ghijklmn'], end: 24 })
   })
 })
 
-test('without a folder nothing was printed', async () => {
+test('without a folder there is no output', async () => {
   expect(await readOutput(join(folder, 'gone'))).toEqual({ pieces: [], end: 0 })
 })
 
-test('a writer that can write no more says why and goes on counting', () => {
+test('a writer that cannot write reports why and keeps counting', () => {
   const writer = new OutputWriter(folder, 16)
   writer.write(Buffer.from('01234567'))
   rmSync(folder, { recursive: true })
@@ -57,7 +57,7 @@ test('a writer that can write no more says why and goes on counting', () => {
   expect(writer.error).toContain('ENOENT')
 })
 
-test('in whatever chunks it comes, what is kept is the true beginning and end, within the cap', async () => {
+test('for any chunks, the stored output is the true beginning and end, within the cap', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 4, max: 64 }), fc.array(fc.integer({ min: 0, max: 40 })), async (cap, sizes) => {
       const place = mkdtempSync(join(folder, 'case-'))

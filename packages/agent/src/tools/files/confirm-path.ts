@@ -28,7 +28,7 @@ export async function confirmPath(handle: FileHandle, path: string): Promise<voi
 
 export function movedProblem(path: string): ToolProblem {
   return new ToolProblem(
-    `${shownName(path)} leads elsewhere than when this call was allowed. Nothing was done; look again.`,
+    `${shownName(path)} has a different target now than when this call was allowed. Nothing was done; check the path again.`,
   )
 }
 
@@ -71,9 +71,7 @@ export async function openRegularFile(path: string, place = path): Promise<FileH
 function refuseSpecial(stats: Stats, path: string): void {
   if (stats.isFile()) return
   if (stats.isSymbolicLink()) {
-    throw new ToolProblem(
-      `${shownName(path)} is a symbolic link that leads in circles, or that was put there just now.`,
-    )
+    throw new ToolProblem(`${shownName(path)} is a cyclic symbolic link, or was replaced by a link just now.`)
   }
   if (stats.isDirectory()) throw new ToolProblem(`${shownName(path)} is a folder. Use ls to see what is in it.`)
   throw new ToolProblem(`${shownName(path)} is ${specialKind(stats)}, not a regular file.`)

@@ -8,7 +8,7 @@ import { TestFolder } from '../../testing/test-folder.ts'
 import { realPathOf, shownName, shownPath } from './paths.ts'
 
 describe('realPathOf', () => {
-  test('follows links in the middle, at the end, in chains and to what does not exist', async () => {
+  test('follows links in the middle, at the end, in chains and to missing targets', async () => {
     await using folder = await TestFolder.make({ 'real/file': '' })
     await symlink(folder.at('real'), folder.at('absolute'))
     await symlink('real/../real/missing/deep', folder.at('dangling'))
@@ -22,7 +22,7 @@ describe('realPathOf', () => {
     expect(real('.')).toBe('')
   })
 
-  test('ends on circles, also on long and branching ones', async () => {
+  test('ends on cyclic links, also on long and branching ones', async () => {
     await using folder = await TestFolder.make()
     await symlink('b/x', folder.at('a'))
     await symlink('a/y', folder.at('b'))
@@ -33,9 +33,9 @@ describe('realPathOf', () => {
   })
 
   test.runIf(process.platform === 'linux')(
-    'agrees with realpath on random paths through links and through what is missing',
+    'agrees with realpath on random paths through links and missing parts',
     async () => {
-      // So deep that no path climbs out of it to what other tests have made.
+      // So deep that no path climbs out of it to files of other tests.
       const deep = 'd/'.repeat(10)
       await using folder = await TestFolder.make({
         [`${deep}a/c/file`]: '',
@@ -87,7 +87,7 @@ describe('realPathOf', () => {
     },
   )
 
-  test('knows home only at the start', async () => {
+  test('expands the home folder only at the start', async () => {
     await using folder = await TestFolder.make()
     expect(realPathOf('~', { cwd: folder.path })).toBe(realPathOf(homedir(), { cwd: '/' }))
     expect(realPathOf('./~', { cwd: folder.path })).toBe(folder.at('~'))
@@ -117,7 +117,7 @@ describe('realPathOf', () => {
     '~root/.ssh/id_rsa',
     '$HOME/x',
     'file:///etc/passwd',
-  ])('gives an absolute path without steps for %j', async (path) => {
+  ])('returns a normalized absolute path for %j', async (path) => {
     await using folder = await TestFolder.make()
     const real = realPathOf(path, { cwd: folder.path })
     expect(real.startsWith('/')).toBe(true)
@@ -125,7 +125,7 @@ describe('realPathOf', () => {
   })
 })
 
-test('a path below the working folder is shown from there, others as they are', async () => {
+test('a path below the working folder is shown relative to it, others unchanged', async () => {
   await using folder = await TestFolder.make()
   await mkdir(folder.at('work'))
   await symlink('work', folder.at('link'))

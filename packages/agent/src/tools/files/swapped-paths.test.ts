@@ -15,8 +15,8 @@ import { HeldFolder } from './held-folder.ts'
 import { openRegularFile } from './confirm-path.ts'
 
 /**
- * Another process swaps a folder for a link to another one and back, as fast as it goes, while tools work in it. A call is judged while
- * it is the folder, so nothing outside may be read or written, whenever the swap happens.
+ * Another process swaps a folder for a link to another one and back, as fast as possible, while tools work in it. A
+ * call is judged while it is the folder, so nothing outside may be read or written, whenever the swap happens.
  */
 const swapper = `
   const { renameSync, symlinkSync, unlinkSync } = require('node:fs')
@@ -25,7 +25,8 @@ const swapper = `
   let moved = 0
   let isOver = false
   process.stdin.on('end', () => { isOver = true }).resume()
-  // While the folder is aside, a write may make a new one in its place: that is no escape, and it is moved out of the way.
+  // While the folder is aside, a write may create a new one at its path: that is not an escape, and it is moved out of
+  // the way.
   function force(step) {
     for (;;) {
       try { return step() } catch (error) {
@@ -89,7 +90,7 @@ class Swapping implements AsyncDisposable {
   }
 }
 
-/** Calls tools for two seconds, each judged at a moment when the path led inside; gives what those that ran said. */
+/** Calls tools for two seconds, each judged when the path led inside; returns the output of those that ran. */
 async function callOverAndOver(calls: (round: number) => [Tool, Record<string, unknown>][], folder: TestFolder) {
   const said: string[] = []
   const until = Date.now() + 2000
@@ -106,7 +107,7 @@ async function callOverAndOver(calls: (round: number) => [Tool, Record<string, u
   return said
 }
 
-// Elsewhere than on Linux a moment remains, which the comment on HeldFolder describes.
+// On other systems than Linux a short race remains, which the comment on HeldFolder describes.
 describe.skipIf(process.platform !== 'linux')('while a folder is swapped for a link and back', () => {
   test('nothing outside is written', async () => {
     await using swapping = await Swapping.start()
@@ -146,25 +147,25 @@ describe.skipIf(process.platform !== 'linux')('while a folder is swapped for a l
   })
 })
 
-test('a folder that was swapped for a link is not entered', async () => {
+test('a folder that was replaced by a link is not entered', async () => {
   await using folder = await TestFolder.make({ 'real/sub/a': '' })
   await symlink('real', folder.at('link'))
   await expect(HeldFolder.open(folder.at('link'))).rejects.toThrow(/ENOTDIR|ELOOP/)
-  await expect(HeldFolder.open(folder.at('link/sub'))).rejects.toThrow('leads elsewhere')
-  await expect(HeldFolder.make(folder.at('link/sub/new'))).rejects.toThrow('leads elsewhere')
-  await expect(openRegularFile(folder.at('link/sub/a'))).rejects.toThrow('leads elsewhere')
+  await expect(HeldFolder.open(folder.at('link/sub'))).rejects.toThrow('has a different target')
+  await expect(HeldFolder.make(folder.at('link/sub/new'))).rejects.toThrow('has a different target')
+  await expect(openRegularFile(folder.at('link/sub/a'))).rejects.toThrow('has a different target')
   expect(await readdir(folder.at('real/sub'))).toEqual(['a'])
 })
 
-test('a folder that is held stays the same folder under another name', async () => {
+test('an open folder stays the same folder under another name', async () => {
   await using folder = await TestFolder.make({ 'a/x': '' })
   await using held = await HeldFolder.open(folder.at('a'))
   await rename(folder.at('a'), folder.at('b'))
   await mkdir(folder.at('a'))
-  await expect(held.confirm()).rejects.toThrow('leads elsewhere')
+  await expect(held.confirm()).rejects.toThrow('has a different target')
 })
 
-test('a link that is moved while its target is written is noticed before anything changes', async () => {
+test('a link that is changed while its target is written is detected before anything changes', async () => {
   await using folder = await TestFolder.make({ 'one/a': 'old\n', 'two/a': 'old\n' })
   await symlink('one', folder.at('link'))
   const context = testContext({

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decodeTextFile, encodeTextFile } from './text-file.ts'
 
-test('what can be decoded is encoded to the same bytes', () => {
+test('decoded text encodes to the same bytes', () => {
   const bom = fc.constantFrom([], [0xef, 0xbb, 0xbf], [0xff, 0xfe], [0xfe, 0xff])
   const content = fc.oneof(
     fc.uint8Array({ maxLength: 20 }),

@@ -45,7 +45,7 @@ const maxBytes = 1024 * 1024
 export function unifiedDiff({ name, before, after }: Versions): string {
   if (!before || before.length + after.length > maxBytes) return '(The file is too large for a diff.)'
   const [old, current] = [decodeTextFile(before), decodeTextFile(after)]
-  if (!old || !current) return '(There is no diff of what is not text.)'
+  if (!old || !current) return '(No diff: the file is not text.)'
   if (old.text === current.text) return '(The text is the same as before.)'
   const patch = createTwoFilesPatch(name, name, old.text, current.text, undefined, undefined, {
     context: 3,

@@ -58,7 +58,7 @@ test('agrees with Node on random patterns and paths', () => {
   const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/'))
   fc.assert(
     fc.property(pattern, path, (glob, file) => {
-      // Node lets `a/**` match `a` itself; for us what is in a folder is not the folder.
+      // Node lets `a/**` match `a` itself; here the content of a folder excludes the folder.
       fc.pre(!glob.endsWith('/**') || !matchesGlob(file, glob.slice(0, -'/**'.length)))
       fc.pre(glob !== '**/**')
       expect(matches(glob, file)).toBe(matchesGlob(file, glob))
@@ -92,7 +92,7 @@ test('no pattern takes long', () => {
   }
 })
 
-test('a pattern with too many alternatives is refused', () => {
+test('a pattern with too many alternatives is rejected', () => {
   expect(() => compileGlob('{a,b}'.repeat(40))).toThrow('more than 256 alternatives')
   expect(() => compileGlob(`${'{'.repeat(2000)},${'}'.repeat(2000)}`)).not.toThrow()
 })

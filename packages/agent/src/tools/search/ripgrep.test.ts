@@ -20,12 +20,12 @@ async function endlessSearch(folder: TestFolder, signal: AbortSignal, take: (tex
       take,
     })
   } finally {
-    // It writes until there is no reader: neither this test nor a search that was left running.
+    // It writes until there is no reader: neither this test nor a search that is still running.
     await ended
   }
 }
 
-test('a search ends with its process when it is aborted', async () => {
+test('an aborted search ends with its process', async () => {
   await using folder = await TestFolder.make()
   const controller = new AbortController()
   const searching = endlessSearch(folder, controller.signal, () => {
@@ -35,7 +35,7 @@ test('a search ends with its process when it is aborted', async () => {
   await expect(searching).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('a search ends with its process when there is enough', async () => {
+test('a search ends with its process when it has enough', async () => {
   await using folder = await TestFolder.make()
   const taken: string[] = []
   await endlessSearch(folder, new AbortController().signal, (text) => {
@@ -45,12 +45,12 @@ test('a search ends with its process when there is enough', async () => {
   expect(taken).toHaveLength(1)
 })
 
-test('a search that was aborted before does not begin', async () => {
+test('a search that was aborted before does not start', async () => {
   await using folder = await TestFolder.make()
   await expect(endlessSearch(folder, AbortSignal.abort(), () => true)).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('a folder that is gone is an error of the system', async () => {
+test('a missing folder is a system error', async () => {
   await using folder = await TestFolder.make()
   const search = { arguments: ['--files'], workingFolder: folder.at('gone'), take: () => true }
   await expect(ripgrep({ ...search, signal: new AbortController().signal })).rejects.toMatchObject({ code: 'ENOENT' })

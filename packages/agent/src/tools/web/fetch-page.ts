@@ -73,7 +73,7 @@ async function fetchOnce(url: URL, { maxBytes, network, signal }: PageRequest): 
     const response = await network.fetch(url.href, { dispatcher: agent, redirect: 'manual', signal, headers })
     const location = response.headers.get('location')
     if (redirects.has(response.status) && location !== null) {
-      return URL.parse(location, url.href) ?? fail(`${url.href} redirects to something that is no URL.`)
+      return URL.parse(location, url.href) ?? fail(`${url.href} redirects to an invalid URL.`)
     }
     const { status, statusText } = response
     const contentType = response.headers.get('content-type') ?? ''

@@ -19,7 +19,7 @@ test('a key from standard input is stored in a private file, found, and removed 
   const kept = testIo({ ...place, stdin: '  key-of-mine\n' })
   expect(await runCli(['login', 'fake'], kept)).toBe(exitCodes.ok)
   const file = join(String(home.env['TAPETREE_HOME']), 'credentials.json')
-  expect(kept.out()).toContain(`is kept in ${file}, which only you may read.`)
+  expect(kept.out()).toContain(`is stored in ${file}, which only you can read.`)
   expect(kept.out() + kept.err()).not.toContain('key-of-mine')
   expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ fake: 'key-of-mine' })
   expect((await stat(file)).mode & 0o777).toBe(0o600)

@@ -186,7 +186,7 @@ function repositoryIn(own: string, root: string): Repository | string | undefine
   const path = isThere(common) ? readPath(common)?.replace(/[\r\n]+$/, '') : '.'
   if (path === undefined) return `${common} cannot be read`
   const shared = realFolder(own, path)
-  if (shared === undefined) return `${common} leads nowhere`
+  if (shared === undefined) return `${common} does not exist`
   const isWhole = isHead(head) && ['objects', 'refs'].every((name) => canEnter(join(shared, name)))
   return isWhole ? { root, own, shared } : `${own} is an incomplete repository`
 }
