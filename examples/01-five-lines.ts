@@ -1,8 +1,7 @@
-// The least that is an agent: a model, a question, an answer. It lives in memory.
+// The smallest agent: a model, a question, an answer. Its session lives in memory.
 import { createAgent } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 
-const agent = createAgent({ model: scriptedModel(script().text('Good morning.')) })
-const { outcome } = await agent.send('Good morning, who is there?')
-console.log(outcome, (await agent.history()).at(-1)?.content)
-await agent.close()
+await using agent = createAgent({ model: scriptedModel(script().text('Good morning.')) })
+const { text, outcome } = await agent.ask('Good morning, who is there?')
+console.log(outcome, text)

@@ -1,4 +1,4 @@
-// The same agent, heard while it speaks. What goes wrong is told as well.
+// The same agent, streamed. Errors are events, too; the last event has the whole reply.
 import { createAgent } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 
@@ -10,20 +10,17 @@ const model = scriptedModel(
     .step()
     .text('It was at noon.'),
 )
-const agent = createAgent({ model, systemPrompt: 'You know the tides.' })
+await using agent = createAgent({ model, systemPrompt: 'You know the tides.' })
 
-const callbacks = {
-  onTextDelta: (text: string) => process.stdout.write(`[${text}]`),
-  onComplete: () => console.log(' complete'),
-  onError: (error: Error) => console.log(`error: ${error.message}`),
+for await (const event of agent.stream('When is high tide?')) {
+  if (event.type === 'text_delta') process.stdout.write(`[${event.text}]`)
+  if (event.type === 'end') console.log('', event.reply.outcome)
 }
-await agent.send('When is high tide?', callbacks)
 
-const { outcome, reason } = await agent.send('And low tide?', callbacks)
-console.log(outcome, reason)
+const { outcome, reason, message } = await agent.ask('And low tide?')
+console.log(outcome, reason, message)
 
-// One prompt at a time: whoever wants to steer or to queue takes an AgentSession, two steps further on.
-const sending = agent.send('And yesterday?', callbacks)
-await agent.send('And tomorrow?').catch((error: Error) => console.log(error.message))
-await sending
-await agent.close()
+// A session answers one prompt at a time. A second one is rejected, or waits.
+const first = agent.ask('And yesterday?')
+await agent.ask('And tomorrow?').catch((error: Error) => console.log(error.message))
+console.log((await first).text)

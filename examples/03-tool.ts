@@ -1,4 +1,4 @@
-// A tool of your own: what it takes is a schema, what it touches is said, and what it throws is told to the model.
+// A tool of your own. Its schema validates the input, and the model reads the errors that it throws.
 import { createAgent, defineTool } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { z } from 'zod'
@@ -10,12 +10,11 @@ const tide = defineTool({
   readOnly: true,
   replay: 'safe',
   deadlineMs: 10_000,
-  access: () => [{ type: 'tool', name: 'tide', readOnly: true }],
   run: async ({ port }, context) => {
     context.signal.throwIfAborted()
     context.observe(`looking up ${port} …`)
     if (port === 'Zurich') throw new Error('There is no sea at Zurich.')
-    return { content: '06:12' }
+    return '06:12'
   },
 })
 
@@ -27,9 +26,8 @@ const model = scriptedModel(
     .step()
     .text('High tide at Brest is at 06:12.'),
 )
-const agent = createAgent({ model, tools: [tide] })
-await agent.send('When is high tide?', {
+await using agent = createAgent({ model, tools: [tide] })
+await agent.ask('When is high tide?', {
   onToolCall: ({ name, input }) => console.log(`calls ${name}`, input),
   onToolResult: ({ content, isError }) => console.log(isError ? 'failed:' : 'said:', content),
 })
-await agent.close()

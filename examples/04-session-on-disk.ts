@@ -1,5 +1,5 @@
-// An agent whose every step is on the disk. Two things can be heard of it: lines, which are facts, and what is in the air.
-import { AgentSession, agentEvents, onlyModel, toolEvents } from '@tapetree/agent'
+// An agent whose every step is on disk. It reports lines, which are durable, and text while it is streamed.
+import { AgentSession, agentEvents, toolEvents } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const model = scriptedModel(
 )
 
 const store = openFileStore({ folder: join(folder, 'sessions') })
-const agent = await AgentSession.open({ store, models: onlyModel(model), cwd: folder, systemPrompt: () => 'Be brief.' })
+const agent = await AgentSession.open({ store, model, cwd: folder, systemPrompt: 'Be brief.' })
 
 const shown = new Set(['message', 'run_start', 'run_end'])
 agent.subscribe((event) => {
@@ -31,10 +31,10 @@ agentEvents(agent, (event) => {
 })
 toolEvents(agent, ({ type, callId }) => console.log(`${type} ${callId}`))
 
-const outcome = await agent.prompt('What is here?')
-// A message that comes while a run goes on waits for its turn; `steer` would be heard at once.
+await agent.prompt('What is here?')
+// During a run, `followUp` queues a message until its end; `steer` interrupts.
 const second = await agent.followUp('Thank you.')
-if (outcome.type === 'started') console.log((await outcome.run.done).outcome)
+await agent.untilIdle()
 console.log(second.type, agent.state().name, agent.state().waiting.length)
 
 await agent.close()

@@ -1,7 +1,6 @@
-// What may happen without asking, what is asked, and what an answer leaves in force.
-import { AgentSession, onlyModel, type Rule } from '@tapetree/agent'
+// What the agent may do, what it must ask for, and what it may never do.
+import { AgentSession, type Rule } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import { memoryStore } from '@tapetree/session'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,28 +18,25 @@ const model = scriptedModel(
 
 const denied: Rule = { effect: 'deny', type: 'command', match: 'rm *' }
 const agent = await AgentSession.open({
-  store: memoryStore(),
-  models: onlyModel(model),
+  model,
   cwd,
   mode: 'ask',
-  policy: () => ({ rules: { user: [denied], project: [], session: [], trustsProject: false } }),
+  policy: { rules: { user: [denied] } },
 })
 
-// A question is a line of the log, and so is its answer: any screen may give it, also after a restart.
-agent.subscribe((event) => {
-  if (event.type !== 'line' || event.committed.line.type !== 'permission_request') return
-  const { requestId, title } = event.committed.line.permissionRequest
+// A request is a line of the log, and so is its answer: any client may answer, also after a restart.
+for await (const event of agent.stream('Tidy up.')) {
+  if (event.type !== 'permission_request') continue
+  const { requestId, title } = event.request
   const isFine = title.includes('notes.md')
   console.log(`asked: ${title.split('\n')[0]?.replace(cwd, '.')} ${isFine ? 'yes' : 'no'}`)
-  void agent.answer(
+  await agent.answer(
     isFine
       ? { requestId, outcome: 'allowed', optionId: 'allow_once' }
       : { requestId, outcome: 'rejected', text: 'Not that one.' },
   )
-})
+}
 
-const outcome = await agent.prompt('Tidy up.')
-if (outcome.type === 'started') await outcome.run.done
 for (const { message } of (await agent.session.getContext()).messages) {
   for (const block of message.content) {
     if (block.type === 'tool_result') console.log(block.toolResult.toolUseId, block.toolResult.isError ? 'no' : 'ok')

@@ -1,5 +1,5 @@
-// The process is killed in the middle of a command. The next one finds out what was open, and goes on: the command did not notice.
-import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+// The process is killed during a command. The next process finds the interrupted run and resumes it; the command kept running.
+import { AgentSession, allowAll } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { spawnSync } from 'node:child_process'
@@ -12,12 +12,11 @@ const folder = given ?? (await mkdtemp(join(tmpdir(), 'tapetree-example-')))
 const store = openFileStore({ folder: join(folder, 'sessions') })
 
 function open(words: ScriptBuilder, sessionId: string): Promise<AgentSession> {
-  const models = onlyModel(scriptedModel(words))
-  return AgentSession.open({ store, sessionId, models, cwd: folder, gate: () => allowAll, hasSubagents: false })
+  const model = scriptedModel(words)
+  return AgentSession.open({ store, sessionId, create: true, model, cwd: folder, gate: allowAll, hasSubagents: false })
 }
 
 if (role === 'to-be-killed') {
-  await (await store.create({ id: 'long-work', cwd: folder })).close()
   const agent = await open(script().toolCall('call-1', 'bash', { command: 'sleep 1; echo done; exit 3' }), 'long-work')
   agent.subscribe((event) => {
     if (event.type === 'line' && event.committed.line.type === 'tool_start') process.kill(process.pid, 'SIGKILL')

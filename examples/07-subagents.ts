@@ -1,5 +1,5 @@
-// Two subagents at once, each a session of its own. What they may not do by themselves, they ask in the session of their parent.
-import { AgentSession, onlyModel, type ModelRequest } from '@tapetree/agent'
+// Two subagents at once, each with its own session. They ask for permission in the session of their parent.
+import { AgentSession, type ModelRequest } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,16 +22,14 @@ function answer(request: ModelRequest): ScriptBuilder {
 
 const cwd = await mkdtemp(join(tmpdir(), 'tapetree-example-'))
 const store = memoryStore()
-const agent = await AgentSession.open({ store, models: onlyModel(scriptedModel([], { otherwise: answer })), cwd })
-agent.subscribe((event) => {
-  if (event.type !== 'line' || event.committed.line.type !== 'permission_request') return
-  const { requestId, title } = event.committed.line.permissionRequest
+const agent = await AgentSession.open({ store, model: scriptedModel([], { otherwise: answer }), cwd })
+for await (const event of agent.stream('Look into both.')) {
+  if (event.type !== 'permission_request') continue
+  const { requestId, title } = event.request
   console.log(`asked in the parent: ${title.split('\n')[0]?.replace(cwd, '.')}`)
-  void agent.answer({ requestId, outcome: 'allowed', optionId: 'allow_once' })
-})
+  await agent.answer({ requestId, outcome: 'allowed', optionId: 'allow_once' })
+}
 
-const outcome = await agent.prompt('Look into both.')
-if (outcome.type === 'started') await outcome.run.done
 for (const { message } of (await agent.session.getContext()).messages) {
   for (const block of message.content) {
     if (block.type === 'tool_result')

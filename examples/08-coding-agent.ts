@@ -51,12 +51,8 @@ async function type(agent: AgentSession, typed: string): Promise<void> {
     console.log(`> ${typed}\n${output.trim()} (${exitCode})`)
     return
   }
-  const outcome = await agent.prompt(typed)
-  if (outcome.type !== 'started') return
-  const end = await outcome.run.done
-  const { messages } = await agent.session.getContext()
-  const said = messages.at(-1)?.message.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : []))
-  console.log(`> ${typed}\n${end.outcome} by ${agent.state().model.modelId}: ${said?.join('')}`)
+  const { outcome, text } = await agent.ask(typed)
+  console.log(`> ${typed}\n${outcome} by ${agent.state().model.modelId}: ${text}`)
 }
 
 /** Where everything came together: in what the model was sent. */

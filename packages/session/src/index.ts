@@ -64,6 +64,7 @@ export {
 } from './log/log-store.ts'
 export {
   text,
+  textOf,
   type BashExecution,
   type BlobReference,
   type Content,

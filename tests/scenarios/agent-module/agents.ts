@@ -4,7 +4,7 @@ import {
   onlyModel,
   allowAll,
   type Agent,
-  type AgentConfig,
+  type AgentOptions,
   type AgentSessionOptions,
   type Model,
   type RunEnd,
@@ -17,7 +17,7 @@ import { onTestFinished } from 'vitest'
 import { wordsOf } from '../../support/said.ts'
 
 /** An agent that is closed when the test ends. */
-export function agentWith(config: AgentConfig): Agent {
+export function agentWith(config: AgentOptions): Agent {
   const agent = createAgent(config)
   onTestFinished(() => agent.close())
   return agent

@@ -11,9 +11,9 @@ verifies(
     const model = scriptedModel(script().text('As I was ').wait(1000).text('saying'), { clock })
     const agent = agentWith({ model })
     const told: string[] = []
-    const sent = agent.send('go', { onComplete: () => told.push('complete'), onError: () => told.push('error') })
+    const sent = agent.ask('go', { onComplete: () => told.push('complete'), onError: () => told.push('error') })
     await clock.waited()
-    await agent.cancel()
+    await agent.abort()
     expect(await sent).toMatchObject({ outcome: 'aborted' })
     expect({ history: brief(await agent.history()), told }).toEqual({
       history: ['user: go', 'assistant: As I was '],
@@ -29,9 +29,9 @@ verifies(
     const clock = new FakeClock()
     const model = scriptedModel([], { clock, otherwise: () => script().wait(1000).text('done') })
     const agent = agentWith({ model })
-    const sent = [agent.send('go', { sessionId: 'a' }), agent.send('go', { sessionId: 'b' })]
+    const sent = [agent.ask('go', { sessionId: 'a' }), agent.ask('go', { sessionId: 'b' })]
     await vi.waitFor(() => expect(clock.waits).toHaveLength(2))
-    await agent.cancel('a')
+    await agent.abort('a')
     expect({ a: agent.isBusy('a'), b: agent.isBusy('b'), waits: clock.waits }).toEqual({
       a: false,
       b: true,
@@ -63,9 +63,9 @@ verifies(
     })
     const model = scriptedModel(script().toolCall('1', 'slow').toolCall('2', 'slow').step().text('what else?'))
     const agent = agentWith({ model, tools: [slow] })
-    const sent = agent.send('go')
+    const sent = agent.ask('go')
     await working.promise
-    await agent.cancel()
+    await agent.abort()
     expect({ outcome: (await sent).outcome, wasStopped, isBusy: agent.isBusy() }).toEqual({
       outcome: 'aborted',
       wasStopped: true,
@@ -75,8 +75,8 @@ verifies(
       .flatMap(({ content }) => content)
       .filter(({ type }) => type === 'tool_result')
     expect(results.map((block) => block.type === 'tool_result' && block.toolResult.toolUseId)).toEqual(['1', '2'])
-    expect(await agent.send('never mind')).toMatchObject({ outcome: 'completed' })
-    await agent.cancel()
+    expect(await agent.ask('never mind')).toMatchObject({ outcome: 'completed' })
+    await agent.abort()
     expect(brief(await agent.history()).slice(-2)).toEqual(['user: never mind', 'assistant: what else?'])
   },
 )

@@ -11,14 +11,14 @@ verifies(
   ['agent-module/example create', 'agent-module/example default-prompt', 'agent-module/example tools'],
   'an agent with all tools and the default prompt offers both to its model, and its tools work in its folder',
   async () => {
-    const workingDir = temporaryFolder()
-    writeFileSync(join(workingDir, 'tree.txt'), 'an oak\n')
+    const cwd = temporaryFolder()
+    writeFileSync(join(cwd, 'tree.txt'), 'an oak\n')
     const model = scriptedModel(script().toolCall('1', 'read', { path: 'tree.txt' }).step().text('An oak.'))
-    const environment = { platform: process.platform, cwd: workingDir, shell: 'bash' }
+    const environment = { platform: process.platform, cwd: cwd, shell: 'bash' }
     const systemPrompt = buildSystemPrompt({ environment, instructions: [], skills: [] })
-    const agent = agentWith({ model, tools: allTools(), systemPrompt, workingDir })
+    const agent = agentWith({ model, tools: allTools(), systemPrompt, cwd })
     const results: unknown[] = []
-    await agent.send('Which tree?', { onToolResult: ({ content }) => results.push(content) })
+    await agent.ask('Which tree?', { onToolResult: ({ content }) => results.push(content) })
     expect(results).toEqual([expect.stringContaining('an oak')])
     expect(model.requests[0]?.system).toBe(systemPrompt)
     expect(model.requests[0]?.tools.map(({ name }) => name).toSorted()).toEqual(
@@ -36,7 +36,7 @@ verifies(
     const model = scriptedModel(script().text('I look. ').toolCall('1', 'look').step().text('A tree.'))
     const agent = agentWith({ model, tools: [model.tool('look')] })
     const screen: string[] = []
-    await agent.send('What is there?', {
+    await agent.ask('What is there?', {
       onTextDelta: (text) => {
         screen.push(text)
       },
@@ -62,7 +62,7 @@ verifies(
     })
     const { model } = await registry.open('anthropic/claude-opus-5')
     let answer = ''
-    await agentWith({ model }).send('Hello', { onTextDelta: (text) => void (answer += text) })
+    await agentWith({ model }).ask('Hello', { onTextDelta: (text) => void (answer += text) })
     expect({ answer, model: model.id }).toEqual({ answer: 'Hi!', model: 'claude-opus-5' })
     expect(provider.requests[0]?.headers).toMatchObject({ 'x-api-key': key })
     await expect(createModelRegistry({ env: {} }).open('anthropic/claude-opus-5')).rejects.toThrow('ANTHROPIC_API_KEY')

@@ -20,8 +20,8 @@ const look = toolThat('look', () => ({ content: 'a tree' }))
 /** An exchange with reasoning, text, a call and its result, as the log has it. */
 async function exchange(): Promise<MessageEntry[]> {
   const agent = agentWith({ model: scriptedModel(looking()), tools: [look] })
-  await agent.send('What is there?')
-  await using session = await agent.sessions.open('default')
+  await agent.ask('What is there?')
+  await using session = await agent.store.open('default')
   return (await session.getContextPath()).filter((entry) => entry.type === 'message')
 }
 
@@ -72,7 +72,7 @@ verifies(
     })
     const model = scriptedModel(script().toolCall('abc', 'see', '{"at": ["here", 2]}').step().text('done'))
     const agent = agentWith({ model, tools: [see] })
-    await agent.send('go')
+    await agent.ask('go')
     expect(blocks((await agent.history())[1], 'tool_use').map(({ toolUse }) => toolUse)).toEqual([
       { id: 'abc', name: 'see', input: { at: ['here', 2] } },
     ])
@@ -87,7 +87,7 @@ verifies(
     const tools = ['look', 'listen'].map((name) => toolThat(name, () => ({ content: `by ${name}` })))
     const model = scriptedModel(script().toolCall('b', 'listen').toolCall('a', 'look').step().text('done'))
     const agent = agentWith({ model, tools })
-    await agent.send('go')
+    await agent.ask('go')
     const [, answer, ...rest] = await agent.history()
     const names = new Map(blocks(answer, 'tool_use').map(({ toolUse }) => [toolUse.id, toolUse.name]))
     const results = rest.slice(0, 2).flatMap((message) => blocks(message, 'tool_result'))
@@ -108,7 +108,7 @@ verifies(
       script().toolCall('1', 'look').toolCall('2', 'fail').toolCall('3', 'burst').step().text('done'),
     )
     const agent = agentWith({ model, tools: [look, fail, burst] })
-    await agent.send('go')
+    await agent.ask('go')
     const results = (await agent.history()).flatMap((message) => blocks(message, 'tool_result'))
     expect(results.map(({ toolResult: { isError = false, content } }) => [isError, content])).toEqual([
       [false, 'a tree'],
@@ -124,7 +124,7 @@ verifies(
   async () => {
     const model = scriptedModel(script().text('I look.').toolCall('1', 'look').step().text('A tree.'))
     const agent = agentWith({ model, tools: [look], systemPrompt: 'Be brief.' })
-    await agent.send('What is there?')
+    await agent.ask('What is there?')
     const spoken = (role: string): Promise<string[]> =>
       agent.history().then((messages) => brief(messages.filter((message) => message.role === role)))
     expect([await spoken('user'), await spoken('assistant'), await spoken('tool')]).toEqual([
@@ -141,7 +141,7 @@ verifies(
   async () => {
     const model = scriptedModel(script().toolCall('1', 'look').step().text('A tree.'))
     const agent = agentWith({ model, tools: [look] })
-    await agent.send('What is there?')
+    await agent.ask('What is there?')
     expect(model.requests.map(({ messages }) => brief(messages))).toEqual([
       ['user: What is there?'],
       ['user: What is there?', 'assistant: [1]', 'tool: 1=a tree'],
@@ -269,7 +269,7 @@ verifies(
     }
     const provider = await fakeProvider(call, { type: 'answer', content: [{ type: 'text', chunks: ['A tree.'] }] })
     const model = anthropic({ model: 'claude-opus-5', apiKey: 'test', baseUrl: provider.baseUrl('anthropic') })
-    await agentWith({ model, tools: [look] }).send('What is there?')
+    await agentWith({ model, tools: [look] }).ask('What is there?')
     expect(provider.requests[1]?.body).toMatchObject({
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'What is there?' }] },
@@ -292,8 +292,8 @@ verifies(
   async () => {
     const model = scriptedModel(script().toolCall('1', 'look').step().text('A tree.').step().text('Green.'))
     const agent = agentWith({ model, tools: [look] })
-    await agent.send('What is there?')
-    await agent.send('Which colour?')
+    await agent.ask('What is there?')
+    await agent.ask('Which colour?')
     expect(brief(model.requests.at(-1)?.messages ?? [])).toEqual([
       'user: What is there?',
       'assistant: [1]',

@@ -15,7 +15,7 @@ verifies(
     const agent = agentWith({ model, tools: [toolThat('look', () => ({ content: 'a tree' }))] })
     let told = ''
     const completed: number[] = []
-    const end = await agent.send('What is there?', {
+    const end = await agent.ask('What is there?', {
       onTextDelta: (text) => void (told += text),
       onComplete: () => completed.push(model.stepsLeft),
     })
@@ -36,11 +36,11 @@ verifies(
   async () => {
     const model = scriptedModel(script().toolCall('1', 'nothing').step().text('one').step().text('two'))
     const agent: Agent = agentWith({ model })
-    await agent.send('first')
+    await agent.ask('first')
     expect(brief(await agent.history()).at(2)).toMatch(/^tool: 1=.*nothing/)
     await agent.clear()
-    await agent.cancel()
-    await agent.send('second')
+    await agent.abort()
+    await agent.ask('second')
     expect(brief(await agent.history())).toEqual(['user: second', 'assistant: two'])
     expect({ isBusy: agent.isBusy(), calls: model.requests.length }).toEqual({ isBusy: false, calls: 3 })
   },
@@ -50,15 +50,16 @@ verifies(
   ['agent-module/agent alternatives'],
   'what is written for an agent works with a real one and with one that a test made up',
   async () => {
-    const ask = async (agent: Pick<Agent, 'send'>): Promise<string> => {
+    const ask = async (agent: Pick<Agent, 'ask'>): Promise<string> => {
       let answer = ''
-      await agent.send('Who?', { onTextDelta: (text) => void (answer += text) })
+      await agent.ask('Who?', { onTextDelta: (text) => void (answer += text) })
       return answer
     }
-    const madeUp: Pick<Agent, 'send'> = {
-      send: (prompt, options) => {
-        options?.onTextDelta?.(`${prompt} Me.`)
-        return Promise.resolve({ runId: '1', outcome: 'completed' })
+    const madeUp: Pick<Agent, 'ask'> = {
+      ask: (prompt, options) => {
+        const text = `${prompt} Me.`
+        options?.onTextDelta?.(text)
+        return Promise.resolve({ text, runId: '1', outcome: 'completed', usage: {}, cost: 0 })
       },
     }
     expect([await ask(madeUp), await ask(agentWith({ model: always('You.') }))]).toEqual(['Who? Me.', 'You.'])
@@ -71,12 +72,12 @@ verifies(
   async () => {
     const model = always('yes')
     const agent = agentWith({ model, systemPrompt: 'Be brief.' })
-    await agent.send('one')
-    await agent.send('two')
+    await agent.ask('one')
+    await agent.ask('two')
     agent.setSystemPrompt('Be kind.')
-    await agent.send('three')
+    await agent.ask('three')
     expect(model.requests.map(({ system }) => system)).toEqual(['Be brief.', 'Be brief.', 'Be kind.'])
-    await using session = await agent.sessions.open('default')
+    await using session = await agent.store.open('default')
     const path = await session.getContextPath()
     expect(path.flatMap((entry) => (entry.type === 'system' ? [entry.system.prompt] : []))).toEqual([
       'Be brief.',
@@ -92,11 +93,11 @@ verifies(
   async () => {
     const model = always('yes')
     const agent = agentWith({ model, tools: [model.tool('look')] })
-    await agent.send('one')
+    await agent.ask('one')
     agent.setTools([model.tool('look'), model.tool('touch')])
-    await agent.send('two')
+    await agent.ask('two')
     agent.setTools([])
-    await agent.send('three')
+    await agent.ask('three')
     expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['look'], ['look', 'touch'], []])
   },
 )
@@ -107,10 +108,10 @@ verifies(
   async () => {
     const models = [always('old'), always('fresh'), scriptedModel(script().text('other'), { id: 'other' })] as const
     const agent = agentWith({ model: models[0] })
-    await agent.send('one')
+    await agent.ask('one')
     for (const model of models.slice(1)) {
       agent.setModel(model)
-      await agent.send('more')
+      await agent.ask('more')
     }
     expect(models.map(({ requests }) => requests.length)).toEqual([1, 1, 1])
     expect((await agent.history()).flatMap(({ model }) => model ?? [])).toEqual(['scripted-1', 'scripted-1', 'other'])
@@ -127,8 +128,8 @@ verifies(
       return { content: 'seen' }
     })
     const model = scriptedModel(script().toolCall('1', 'look').step().text('done'))
-    const agent = agentWith({ model, tools: [look], workingDir: '/some/project' })
-    const { runId } = await agent.send('go', { sessionId: 'mine' })
+    const agent = agentWith({ model, tools: [look], cwd: '/some/project' })
+    const { runId } = await agent.ask('go', { sessionId: 'mine' })
     expect(told).toEqual([{ cwd: '/some/project', sessionId: 'mine', runId, callId: '1' }])
   },
 )
@@ -158,7 +159,7 @@ verifies(
     const model = always('yes')
     const agent = agentWith({ model })
     for (const prompt of ['', ' \n\t']) {
-      await expect(agent.send(prompt)).rejects.toMatchObject({ name: 'PromptError', code: 'empty-prompt' })
+      await expect(agent.ask(prompt)).rejects.toMatchObject({ name: 'PromptError', code: 'empty-prompt' })
     }
     expect({ history: await agent.history(), requests: model.requests, isBusy: agent.isBusy() }).toEqual({
       history: [],
@@ -179,12 +180,12 @@ verifies(
       .text('at last')
     const model = scriptedModel(slow, { otherwise: () => script().text('at once') })
     const agent = agentWith({ model })
-    const sent = agent.send('slow', { sessionId: 'a' })
+    const sent = agent.ask('slow', { sessionId: 'a' })
     expect(agent.isBusy('a')).toBe(true)
-    await expect(agent.send('too early', { sessionId: 'a' })).rejects.toMatchObject({ code: 'session-busy' })
+    await expect(agent.ask('too early', { sessionId: 'a' })).rejects.toMatchObject({ code: 'session-busy' })
     await asked.promise
-    await expect(agent.send('too early', { sessionId: 'a' })).rejects.toMatchObject({ code: 'session-busy' })
-    await agent.send('quick', { sessionId: 'b' })
+    await expect(agent.ask('too early', { sessionId: 'a' })).rejects.toMatchObject({ code: 'session-busy' })
+    await agent.ask('quick', { sessionId: 'b' })
     expect({ a: agent.isBusy('a'), b: agent.isBusy('b') }).toEqual({ a: true, b: false })
     goOn.resolve()
     await sent
@@ -204,7 +205,7 @@ verifies(
         .text('Hi!'),
     )
     const agent = agentWith({ model })
-    await agent.send('Hello')
+    await agent.ask('Hello')
     expect(seen).toEqual([['user: Hello']])
   },
 )
@@ -227,7 +228,7 @@ verifies(
         .text('done'),
     )
     const agent = agentWith({ model, tools: [look] })
-    await agent.send('go')
+    await agent.ask('go')
     const notYet = (id: string): string => `tool: ${id}=not run on this branch`
     expect(seen).toEqual([
       ['user: go', 'assistant: [1] [2]', notYet('1'), notYet('2')],
@@ -244,8 +245,8 @@ verifies(
   async () => {
     const model = scriptedModel(script().toolCall('1', 'look').step().text('one').step().text('two'))
     const agent = agentWith({ model, tools: [model.tool('look')] })
-    await agent.send('one', { temperature: 0.4, maxTokens: 100 })
-    await agent.send('two')
+    await agent.ask('one', { temperature: 0.4, maxOutputTokens: 100 })
+    await agent.ask('two')
     expect(model.requests.map(({ temperature, maxOutputTokens }) => [temperature, maxOutputTokens])).toEqual([
       [0.4, 100],
       [0.4, 100],
@@ -261,9 +262,9 @@ verifies(
     const model = always('yes')
     const agent = agentWith({ model })
     const given = [0, 0.3, 0.7, 1]
-    for (const temperature of given) await agent.send('go', { temperature })
+    for (const temperature of given) await agent.ask('go', { temperature })
     expect(model.requests.map(({ temperature }) => temperature)).toEqual(given)
-    await agent.send('go')
+    await agent.ask('go')
     expect(model.requests.at(-1)).not.toHaveProperty('temperature')
   },
 )
@@ -277,8 +278,8 @@ verifies(
     provider.script(() => ({ type: 'answer', content: [{ type: 'text', chunks: ['yes'] }] }))
     const model = anthropic({ model: 'claude-opus-5', apiKey: 'test', baseUrl: provider.baseUrl('anthropic') })
     const agent = agentWith({ model })
-    for (const maxTokens of [undefined, 0, 4096]) {
-      await agent.send('go', maxTokens === undefined ? {} : { maxTokens })
+    for (const maxOutputTokens of [undefined, 0, 4096]) {
+      await agent.ask('go', maxOutputTokens === undefined ? {} : { maxOutputTokens })
     }
     expect(provider.requests.map(({ body }) => body)).toMatchObject([
       { max_tokens: 8192 },
@@ -294,10 +295,10 @@ verifies(
   async () => {
     const model = always('yes')
     const agent = agentWith({ model })
-    await agent.send('to a', { sessionId: 'a' })
-    await agent.send('to the agent')
-    await agent.send('to a again', { sessionId: 'a' })
-    await agent.send('to the agent again')
+    await agent.ask('to a', { sessionId: 'a' })
+    await agent.ask('to the agent')
+    await agent.ask('to a again', { sessionId: 'a' })
+    await agent.ask('to the agent again')
     expect(brief(await agent.history('a'))).toEqual([
       'user: to a',
       'assistant: yes',
@@ -324,9 +325,9 @@ verifies(
   async () => {
     const model = always('Hi!')
     const agent = agentWith({ model })
-    await agent.send('Hello', { sessionId: 'session-123', temperature: 0.7, maxTokens: 4096 })
+    await agent.ask('Hello', { sessionId: 'session-123', temperature: 0.7, maxOutputTokens: 4096 })
     expect(model.requests).toMatchObject([{ temperature: 0.7, maxOutputTokens: 4096 }])
-    expect((await agent.sessions.list()).sessions).toMatchObject([{ id: 'session-123', messageCount: 2 }])
+    expect((await agent.store.list()).sessions).toMatchObject([{ id: 'session-123', messageCount: 2 }])
   },
 )
 
@@ -336,13 +337,13 @@ verifies(
   async () => {
     const model = always('yes')
     const agent = agentWith({ model })
-    await agent.send('before')
+    await agent.ask('before')
     expect(brief(await agent.history())).toEqual(['user: before', 'assistant: yes'])
     await agent.clear()
     expect(await agent.history()).toEqual([])
-    await agent.send('after')
+    await agent.ask('after')
     expect(brief(model.requests.at(-1)?.messages ?? [])).toEqual(['user: after'])
     expect(brief(await agent.history())).toEqual(['user: after', 'assistant: yes'])
-    expect(await agent.sessions.search({ text: 'before' })).toMatchObject([{ sessionId: 'default' }])
+    expect(await agent.store.search({ text: 'before' })).toMatchObject([{ sessionId: 'default' }])
   },
 )

@@ -15,7 +15,7 @@ verifies(
   async () => {
     const model = always('yes')
     const agent = agentWith({ model })
-    for (const prompt of ['one', 'two', 'three']) await agent.send(prompt)
+    for (const prompt of ['one', 'two', 'three']) await agent.ask(prompt)
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 5])
     expect(brief(await agent.history()).filter((line) => line.startsWith('user'))).toEqual([
       'user: one',
@@ -30,12 +30,12 @@ verifies(
   'the newest hundred messages are shown, and the older ones are still in the log',
   async () => {
     const agent = agentWith({ model: always('yes') })
-    await using session = await agent.sessions.create({ id: 'long' })
+    await using session = await agent.store.create({ id: 'long' })
     for (let i = 1; i <= 60; i++) {
       await session.appendMessage('user', [text(`question ${i}`)])
       await session.appendMessage('assistant', [text(`answer ${i}`)])
     }
-    await agent.send('last', { sessionId: 'long' })
+    await agent.ask('last', { sessionId: 'long' })
     const shown = brief(await agent.history('long'))
     expect({ length: shown.length, first: shown[0], last: shown.at(-1) }).toEqual({
       length: 100,
@@ -113,12 +113,12 @@ verifies(
   'the store of an agent has its sessions by their ids: whoever opens one sees what was said, and what is said later',
   async () => {
     const agent = agentWith({ model: always('yes') })
-    await agent.send('one', { sessionId: 'a' })
-    await using session = await agent.sessions.open('a')
+    await agent.ask('one', { sessionId: 'a' })
+    await using session = await agent.store.open('a')
     expect(await saidIn(session)).toEqual(['user: one', 'assistant: yes'])
-    await agent.send('two', { sessionId: 'a' })
+    await agent.ask('two', { sessionId: 'a' })
     expect(await saidIn(session)).toHaveLength(4)
-    await expect(agent.sessions.open('nobody')).rejects.toMatchObject({ code: 'session-not-found' })
+    await expect(agent.store.open('nobody')).rejects.toMatchObject({ code: 'session-not-found' })
   },
 )
 
@@ -199,13 +199,13 @@ verifies(
   'whoever changes the messages that they were given changes nothing of the session',
   async () => {
     const agent = agentWith({ model: always('yes') })
-    await agent.send('hello')
+    await agent.ask('hello')
     const history = await agent.history()
     history.pop()
     history.push({ role: 'user', content: [text('forged')] })
     for (const message of history) message.content = [text('forged')]
     expect(brief(await agent.history())).toEqual(['user: hello', 'assistant: yes'])
-    await using session = await agent.sessions.open('default')
+    await using session = await agent.store.open('default')
     const { messages } = await session.getContext()
     messages.length = 0
     expect(await saidIn(session)).toEqual(['user: hello', 'assistant: yes'])

@@ -13,7 +13,7 @@ const looking = (): ScriptBuilder => script().text('I look. ').toolCall('1', 'lo
 async function calledBack(model: ScriptedModel): Promise<string[]> {
   const told: string[] = []
   const agent = agentWith({ model, tools: [look, fail] })
-  await agent.send('go', {
+  await agent.ask('go', {
     onTextDelta: (text) => {
       if (told.at(-1)?.startsWith('says ')) told.push(`${told.pop()}${text}`)
       else told.push(`says ${text}`)
@@ -35,7 +35,7 @@ verifies(
     const heardBefore: string[] = []
     const note = (): number => heardBefore.push(heard)
     const model = scriptedModel(script().text('One ').do(note).text('two ').do(note).text('three.').do(note))
-    await agentWith({ model }).send('count', { onTextDelta: (text) => void (heard += text) })
+    await agentWith({ model }).ask('count', { onTextDelta: (text) => void (heard += text) })
     expect(heardBefore.slice(0, 2)).toEqual(['One ', 'One two '])
     expect(heard).toBe('One two three.')
   },
@@ -51,7 +51,7 @@ verifies(
       return { content: 'a tree' }
     })
     const agent = agentWith({ model: scriptedModel(looking()), tools: [slow] })
-    await agent.send('go', {
+    await agent.ask('go', {
       onToolCall: (call) => steps.push(`call ${JSON.stringify(call)}`),
       onToolResult: () => steps.push('result'),
     })
@@ -102,7 +102,7 @@ verifies(
     const burst = (): never => {
       throw new Error('the screen is gone')
     }
-    expect(await agent.send('go', { onTextDelta: burst, onToolCall: burst, onComplete: burst })).toMatchObject({
+    expect(await agent.ask('go', { onTextDelta: burst, onToolCall: burst, onComplete: burst })).toMatchObject({
       outcome: 'completed',
     })
     expect(await agent.history()).toHaveLength(4)
@@ -128,7 +128,7 @@ verifies(
         .text('done'),
     )
     const agent = agentWith({ model, tools: [count] })
-    await agent.send('count')
+    await agent.ask('count')
     expect(ran).toEqual(['1 {"n":1}', '2 {"n":2}', '3 {"n":3}'])
     expect(model.requests).toHaveLength(3)
   },
@@ -140,7 +140,7 @@ verifies(
   async () => {
     const model = scriptedModel(looking())
     const agent = agentWith({ model, tools: [look] })
-    await agent.send('go')
+    await agent.ask('go')
     const [, , result, last] = await agent.history()
     expect(result).toMatchObject({
       role: 'tool',
@@ -169,7 +169,7 @@ verifies(
     )
     const results: string[] = []
     const agent = agentWith({ model, tools: [look, fail, burst, picky] })
-    const end = await agent.send('go', {
+    const end = await agent.ask('go', {
       onToolResult: ({ isError = false, content }) =>
         results.push(`${isError ? 'failed' : 'ok'}: ${JSON.stringify(content)}`),
     })
@@ -195,7 +195,7 @@ verifies(
     const photograph = toolThat('look', () => ({ content: [{ type: 'text', text: { content: 'A tree:' } }, image] }))
     const model = scriptedModel(looking())
     const agent = agentWith({ model, tools: [photograph] })
-    await agent.send('go')
+    await agent.ask('go')
     const [result] = model.requests[1]?.messages.at(-1)?.content ?? []
     expect(result).toMatchObject({ toolResult: { toolUseId: '1', content: [{ type: 'text' }, image] } })
     expect((await agent.history())[2]?.content).toMatchObject([

@@ -20,7 +20,7 @@ async function systemBlocks(systemPrompt: string): Promise<string[]> {
   onTestFinished(() => provider.close())
   provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['yes'] }] })
   const model = anthropic({ model: 'claude-opus-5', apiKey: 'test', baseUrl: provider.baseUrl('anthropic') })
-  await agentWith({ model, systemPrompt }).send('go')
+  await agentWith({ model, systemPrompt }).ask('go')
   const { body } = await provider.request(1)
   return (body as { system: { text: string }[] }).system.map(({ text }) => text)
 }

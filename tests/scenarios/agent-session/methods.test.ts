@@ -6,7 +6,7 @@ import {
   type AgentSessionOptions,
 } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptedModel } from '@tapetree/agent/testing'
-import { memoryStore } from '@tapetree/session'
+import { memoryStore, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ verifies(
   ['agent-session/2 no-storage-of-its-own', 'agent-session/4.1 config-manager'],
   'the same conversation is kept line by line by whatever store is given, in memory or in files',
   async () => {
-    const types = async (store: AgentSessionOptions['store']): Promise<unknown[]> => {
+    const types = async (store: SessionStore): Promise<unknown[]> => {
       onTestFinished(() => store.close())
       const { agent, events } = await openAgent({ store, script: script().toolCall('a', 'write').step().text('ok') })
       await finish(agent, 'go')

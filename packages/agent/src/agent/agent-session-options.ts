@@ -1,7 +1,7 @@
-import type { Session, SessionStore } from '@tapetree/session'
+import { memoryStore, type ModelReference, type Session, type SessionStore } from '@tapetree/session'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
-import type { ThinkingLevel } from '../models/model.ts'
+import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { GatePolicy } from '../permissions/gate.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Requests } from '../permissions/requests.ts'
@@ -9,37 +9,44 @@ import type { RedactionPolicy, Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { Expansion } from '../prompt/expand.ts'
-import type { ModelSource } from './model-choice.ts'
+import { onlyModel, type ModelSource } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
 
-/** The options of an `AgentSession`. Only a store and models are required. */
+/** A value, or a function that is called each time the value is needed. */
+export type OrFunction<T> = T | (() => T)
+
+/** Options of `AgentSession.open`. Only a model is required. */
 export interface AgentSessionOptions {
-  store: SessionStore
+  /** Default: a new store in memory. */
+  store?: SessionStore
   /** The session to open. Default: a new session. */
   sessionId?: string
-  /**
-   * The host of the session, such as `server` or `terminal`. A host that resumes runs automatically resumes only those
-   * of its own kind.
-   */
+  /** Creates the session `sessionId` if it does not exist. */
+  create?: boolean
+  /** The kind of its host, such as `server` or `terminal`. Automatic recovery resumes only runs of its own kind. */
   owner?: string
-  /** The base of relative paths, absolute. Default: the working directory of the process. */
+  /** Base of relative paths, absolute. Default: the current folder of the process. */
   cwd?: string
-  models: ModelSource
-  /** For a session that has not used a model yet. Default: the first of the choices. */
-  model?: { provider: string; modelId: string }
+  /**
+   * The model of a session that has not used one yet: a model, or the name of one in `models`. Default: the first
+   * choice of `models`.
+   */
+  model?: Model | ModelReference
+  /** All models the session may use. Default: only `model`. */
+  models?: ModelSource
   thinkingLevel?: ThinkingLevel
   /** Makes titles. Without it the title is the beginning of the first prompt. */
   smallModel?: { provider: string; modelId: string }
   /** Replaces a provider that is overloaded, or whose quota is exhausted. */
   fallbackModel?: { provider: string; modelId: string }
-  /** Called before each run. Default: the built-in tools of a coding agent. */
-  tools?: (context: ToolsContext) => readonly Tool[]
+  /** Default: the tools of a coding agent. A function is called before each run. */
+  tools?: readonly Tool[] | ((context: ToolsContext) => readonly Tool[])
   /** False: omits the tool `task`. */
   hasSubagents?: boolean
-  /** Called before each run. */
-  systemPrompt?: () => string
+  /** A function is called before each run. */
+  systemPrompt?: OrFunction<string>
   /** The permission policy. Default: mode `ask`, without rules. */
-  policy?: () => Partial<Omit<GatePolicy, 'mode'>>
+  policy?: OrFunction<Partial<Omit<GatePolicy, 'mode'>>>
   /** Explicitly chosen: recorded in the log, and wins over the mode recorded there when `open` opens the session. */
   mode?: PermissionMode
   /** For a session whose log has no mode. Default: `ask`. */
@@ -47,11 +54,11 @@ export interface AgentSessionOptions {
   /** A recorded mode that is wider is narrowed to this one when the session is opened. */
   maxMode?: PermissionMode
   /** Replaces the permission gate. */
-  gate?: (requests: Requests) => Gate
+  gate?: Gate | ((requests: Requests) => Gate)
   /** What happens to a permission request if no person can answer it. Default: it stays pending. */
   whenUnanswered?: 'wait' | 'deny'
-  /** Called before each run. */
-  settings?: () => Partial<RunSettings>
+  /** A function is called before each run. */
+  settings?: OrFunction<Partial<RunSettings>>
   /** Expands the typed text: skills, templates, commands of extensions. */
   expand?: (typed: string) => Promise<Expansion>
   hooks?: Hooks
@@ -69,4 +76,54 @@ export interface ToolsContext {
   jobs: Jobs
   /** The redaction policy of the session, for tools that write to disk themselves. */
   redaction: RedactionPolicy
+}
+
+/** The options with every value as a function, and a store. */
+export interface ResolvedOptions extends Omit<AgentSessionOptions, 'model'> {
+  store: SessionStore
+  models: ModelSource
+  model?: ModelReference
+  tools?: (context: ToolsContext) => readonly Tool[]
+  systemPrompt?: () => string
+  policy?: () => Partial<Omit<GatePolicy, 'mode'>>
+  gate?: (requests: Requests) => Gate
+  settings?: () => Partial<RunSettings>
+}
+
+export function resolveOptions(options: AgentSessionOptions): ResolvedOptions {
+  const { model, tools, systemPrompt, policy, gate, settings, ...rest } = options
+  return {
+    ...rest,
+    store: options.store ?? memoryStore(),
+    models: modelsOf(options),
+    ...(model && { model: 'modelId' in model ? model : { provider: model.provider, modelId: model.id } }),
+    ...(tools && { tools: toFunction(tools) }),
+    ...(systemPrompt !== undefined && { systemPrompt: toFunction(systemPrompt) }),
+    ...(policy && { policy: toFunction(policy) }),
+    ...(gate && { gate: toFunction(gate) }),
+    ...(settings && { settings: toFunction(settings) }),
+  }
+}
+
+function toFunction<T extends object | string, Context = void>(
+  option: T | ((context: Context) => T),
+): (context: Context) => T {
+  return typeof option === 'function' ? (option as (context: Context) => T) : () => option
+}
+
+function modelsOf({ model, models }: AgentSessionOptions): ModelSource {
+  if (!model || 'modelId' in model) {
+    if (!models) throw new TypeError('A session needs a model. Pass `model`, or `models` to choose from.')
+    return models
+  }
+  const own = onlyModel(model)
+  if (!models) return own
+  const isOwn = (provider: string, modelId: string): boolean => provider === model.provider && modelId === model.id
+  return {
+    open: (provider, modelId) => (isOwn(provider, modelId) ? own : models).open(provider, modelId),
+    choices: async () => {
+      const others = (await models.choices()).filter(({ provider, modelId }) => !isOwn(provider, modelId))
+      return [...(await own.choices()), ...others]
+    },
+  }
 }

@@ -432,7 +432,7 @@ describe('an agent session', () => {
 })
 
 describe('models', () => {
-  const models = (...given: ScriptedModel[]): AgentSessionOptions['models'] => ({
+  const models = (...given: ScriptedModel[]): NonNullable<AgentSessionOptions['models']> => ({
     open: (provider, modelId) => {
       const found = given.find((each) => each.provider === provider && each.id === modelId)
       return found ? Promise.resolve(found) : Promise.reject(new Error(`Set KEY to use ${modelId}.`))
@@ -535,7 +535,7 @@ describe('a title', () => {
     await vi.waitFor(() => expect(agent.session.name).toBe('Mend the leaking tap'))
     const small = scriptedModel(script().text('"Tap repair."'), { id: 'small' })
     const main = scriptedModel(script().text('ok'))
-    const models: AgentSessionOptions['models'] = {
+    const models: NonNullable<AgentSessionOptions['models']> = {
       open: (_, id) => Promise.resolve(id === 'small' ? small : main),
       choices: () => onlyModel(main).choices(),
     }
@@ -546,7 +546,7 @@ describe('a title', () => {
 
   test('that cannot be made does not fail the prompt', async () => {
     const main = scriptedModel(script().text('ok'))
-    const models: AgentSessionOptions['models'] = {
+    const models: NonNullable<AgentSessionOptions['models']> = {
       open: (_, id) => (id === 'small' ? Promise.reject(new Error('no key')) : Promise.resolve(main)),
       choices: () => onlyModel(main).choices(),
     }

@@ -16,7 +16,7 @@ import type { Answered, RequestAnswer } from '../permissions/requests.ts'
 import { RegistryError } from '../models/registry/model-info.ts'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
-import type { AgentSessionOptions } from './agent-session-options.ts'
+import { resolveOptions, type AgentSessionOptions, type ResolvedOptions } from './agent-session-options.ts'
 import { stateOf, OpenSession, type AgentState } from './open-session.ts'
 import { summarizeBranch } from '../summary/branch-summary.ts'
 import { compact, type CompactionOutcome } from '../summary/compaction.ts'
@@ -24,13 +24,15 @@ import { ModelChoice, type MissingModel, type ModelSource } from './model-choice
 import { composeMessage, type PromptImage } from '../prompt/compose-message.ts'
 import { planResume, type ResumePlan } from '../run/resume.ts'
 import type { RunStart } from '../run/run.ts'
-import { defaultRunSettings } from '../run/run-settings.ts'
+import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
 import type { Run } from '../run/run-slot.ts'
 import { executeBash, type BashOptions } from './shell.ts'
 import type { Subagent } from './subagents.ts'
+import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
+import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 import { nameSession } from '../summary/title.ts'
 
-export interface PromptOptions {
+export interface PromptOptions extends Partial<Pick<RunSettings, 'temperature' | 'maxOutputTokens'>> {
   /** False: the typed text is sent unchanged. */
   expandTemplates?: boolean
   images?: readonly PromptImage[]
@@ -55,22 +57,26 @@ export type PromptOutcome =
 
 /** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
 export class AgentSession {
-  readonly #options: AgentSessionOptions
+  readonly #options: ResolvedOptions
   /** An error of a listener must not stop the run. */
   readonly #listeners = new Listeners<AgentEvent>(() => undefined)
   readonly #closing = new AbortController()
   #open: OpenSession
 
-  private constructor(options: AgentSessionOptions, session: Session, choice: ModelChoice) {
+  private constructor(options: ResolvedOptions, session: Session, choice: ModelChoice) {
     this.#options = options
     this.#open = this.#newOpenSession(session, choice)
   }
 
-  static async open(options: AgentSessionOptions): Promise<AgentSession> {
-    const { store, sessionId, cwd = process.cwd() } = options
+  static async open(given: AgentSessionOptions): Promise<AgentSession> {
+    const options = resolveOptions(given)
+    const { store, sessionId, cwd = process.cwd(), create = false } = options
     // A new session is created only when there is a model for it, so that a failed start leaves no empty session behind.
     const choice = sessionId === undefined ? await choiceFor(undefined, options) : undefined
-    const session = sessionId === undefined ? await store.create({ cwd }) : await store.open(sessionId)
+    const session =
+      sessionId === undefined
+        ? await store.create({ cwd })
+        : await store.open(sessionId, create ? { create: { cwd } } : {})
     let agent: AgentSession | undefined
     try {
       agent = new AgentSession(options, session, choice ?? (await choiceFor(session, options)))
@@ -101,7 +107,12 @@ export class AgentSession {
     if ('say' in composed) return { type: 'handled', runId: null, say: composed.say }
     const { text: words, images } = composed
     const content = [text(words), ...images.map(({ block }) => block)]
-    const run = await this.#startUnlessBusy({ type: 'prompt', content, ...(cause && { cause }) })
+    const { temperature, maxOutputTokens } = options
+    const settings = {
+      ...(temperature !== undefined && { temperature }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    }
+    const run = await this.#startUnlessBusy({ type: 'prompt', content, ...(cause && { cause }) }, settings)
     if (run) {
       this.#nameInBackground(words)
       return { type: 'started', runId: run.id, run }
@@ -112,6 +123,30 @@ export class AgentSession {
     const message = await session.submit(words, { delivery, imageIds, ...(cause && { cause }) })
     slot.wake()
     return { type: whenBusy === 'steer' ? 'steered' : 'queued', runId: session.openRun?.runId ?? null, message }
+  }
+
+  /**
+   * Prompts, waits for the end of the run, and resolves with the answer. A run that fails or is aborted resolves, too: see `outcome`.
+   * Rejects if no run starts: during another run with `session-busy`, unless `whenBusy` is `wait`.
+   */
+  ask<Schema extends InputSchema = InputSchema>(
+    text: string,
+    options: AskOptions<Schema> = {},
+  ): Promise<Reply<ToolInput<Schema>>> {
+    return ask(this, text, options)
+  }
+
+  /** Like `ask`, but yields what happens meanwhile; the last event is `end`, with the reply. Leaving the loop aborts the run. */
+  stream<Schema extends InputSchema = InputSchema>(
+    text: string,
+    options: AskOptions<Schema> = {},
+  ): AsyncGenerator<ReplyEvent<ToolInput<Schema>>, void> {
+    return stream(this, text, options)
+  }
+
+  /** Resolves when nothing runs and no queued message is about to be delivered. */
+  async untilIdle(): Promise<void> {
+    await this.#open.slot.untilFree()
   }
 
   /** Delivers the prompt before the next model call. Calls that have not started are skipped. */
@@ -350,14 +385,14 @@ export class AgentSession {
   }
 
   /** Undefined if a run is active. Closes an interrupted run first. */
-  async #startUnlessBusy(start: RunStart): Promise<Run | undefined> {
+  async #startUnlessBusy(start: RunStart, settings: Partial<RunSettings> = {}): Promise<Run | undefined> {
     const { slot, session } = this.#open
     if (slot.isBusy) return undefined
     return slot.alone(async () => {
       if (slot.isBusy) return undefined
       await closeInterruptedRun(session)
       // A queued message may have started one.
-      return slot.isBusy ? undefined : slot.start(start)
+      return slot.isBusy ? undefined : slot.start(start, settings)
     })
   }
 
@@ -374,9 +409,9 @@ export class AgentSession {
   }
 
   #newOpenSession(session: Session, choice: ModelChoice): OpenSession {
-    const openChild = (options: AgentSessionOptions): Promise<AgentSession> => AgentSession.open(options)
-    const deps = { session, choice, options: this.#options, cwd: this.#cwd, observe: this.#tell }
-    return new OpenSession({ ...deps, openChild })
+    const openChild = (options: ResolvedOptions): Promise<AgentSession> => AgentSession.open(options)
+    const parts = { session, choice, options: this.#options, cwd: this.#cwd, observe: this.#tell }
+    return new OpenSession({ ...parts, openChild })
   }
 
   async #keepModel(model: Model, cause?: Cause): Promise<Model> {
@@ -430,7 +465,7 @@ function refuseOpenRun({ id, openRun }: Session): void {
  * choice. If the model of a session with messages is gone, the requested model or else the first usable choice replaces
  * it.
  */
-async function choiceFor(session: Session | undefined, options: AgentSessionOptions): Promise<ModelChoice> {
+async function choiceFor(session: Session | undefined, options: ResolvedOptions): Promise<ModelChoice> {
   const { models: source, model: wanted } = options
   const inForce = await session?.getContext()
   const level = thinkingLevels.find((known) => known === inForce?.thinkingLevel) ?? options.thinkingLevel

@@ -1,4 +1,4 @@
-import type { SessionStore } from '@tapetree/session'
+import type { ModelReference, SessionStore } from '@tapetree/session'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
@@ -285,7 +285,7 @@ async function expand(
 function optionsFrom(
   { values, rules, origins, maxMode }: LoadedSettings,
   home: string,
-): Omit<AgentSessionOptions, 'store' | 'models'> {
+): Omit<AgentSessionOptions, 'store' | 'models' | 'model'> & { model?: ModelReference } {
   const { user, project, trustsProject } = rules
   return {
     ...(values.model !== undefined && { model: splitModel(values.model) }),

@@ -16,7 +16,7 @@ describe('an agent in a few lines', () => {
     const agent = createAgent({ model, tools: [model.tool('look')], systemPrompt: 'Be brief.' })
     agents.push(agent)
     let told = ''
-    await agent.send('What is there?', {
+    await agent.ask('What is there?', {
       onTextDelta: (text) => void (told += text),
       onToolCall: ({ name }) => void (told += ` [${name}]`),
       onToolResult: ({ content }) => void (told += ` = ${JSON.stringify(content)} `),
@@ -32,7 +32,7 @@ describe('an agent in a few lines', () => {
     const agent = createAgent({ model })
     agents.push(agent)
     const errors: string[] = []
-    expect(await agent.send('hi', { onError: ({ message }) => errors.push(message) })).toMatchObject({
+    expect(await agent.ask('hi', { onError: ({ message }) => errors.push(message) })).toMatchObject({
       outcome: 'failed',
     })
     expect(errors).toEqual(['no key'])
@@ -49,28 +49,28 @@ describe('an agent in a few lines', () => {
     )
     const agent = createAgent({ model })
     agents.push(agent)
-    const sent = agent.send('go')
+    const sent = agent.ask('go')
     await asked.promise
     expect(agent.isBusy()).toBe(true)
-    await expect(agent.send('me too')).rejects.toMatchObject({ code: 'session-busy' })
-    await agent.cancel()
+    await expect(agent.ask('me too')).rejects.toMatchObject({ code: 'session-busy' })
+    await agent.abort()
     expect(await sent).toMatchObject({ outcome: 'aborted' })
     expect(agent.isBusy()).toBe(false)
-    await expect(agent.send(' ')).rejects.toMatchObject({ code: 'empty-prompt' })
+    await expect(agent.ask(' ')).rejects.toMatchObject({ code: 'empty-prompt' })
   })
 
   test('starts over, with another prompt, other tools and another model', async () => {
     const first = scriptedModel(script().text('one'))
     const agent = createAgent({ model: first })
     agents.push(agent)
-    await agent.send('hi')
+    await agent.ask('hi')
     await agent.clear()
     expect(await agent.history()).toEqual([])
     const second = scriptedModel(script().text('two'), { id: 'second' })
     agent.setModel(second)
     agent.setSystemPrompt('Other.')
     agent.setTools([second.tool('touch')])
-    await agent.send('hi again', { temperature: 0.2, maxTokens: 100 })
+    await agent.ask('hi again', { temperature: 0.2, maxOutputTokens: 100 })
     expect(second.requests).toMatchObject([
       { system: 'Other.', temperature: 0.2, maxOutputTokens: 100, tools: [{ name: 'touch' }] },
     ])
@@ -80,8 +80,8 @@ describe('an agent in a few lines', () => {
     const model = scriptedModel(script().text('one').step().text('two'))
     const agent = createAgent({ model })
     agents.push(agent)
-    await agent.send('hi', { sessionId: 'a' })
-    await agent.send('ho', { sessionId: 'b' })
+    await agent.ask('hi', { sessionId: 'a' })
+    await agent.ask('ho', { sessionId: 'b' })
     expect(model.requests.map(({ messages }) => messages.length)).toEqual([1, 1])
     expect(await agent.history('a')).toHaveLength(2)
   })
@@ -90,10 +90,10 @@ describe('an agent in a few lines', () => {
     const model = scriptedModel(script().wait(1000), { clock: new FakeClock() })
     const agent = createAgent({ model })
     agents.push(agent)
-    const sent = agent.send('go', { maxTokens: 1 })
+    const sent = agent.ask('go', { maxOutputTokens: 1 })
     expect(agent.isBusy()).toBe(true)
-    await expect(agent.send('me too', { maxTokens: 2 })).rejects.toMatchObject({ code: 'session-busy' })
-    await agent.cancel()
+    await expect(agent.ask('me too', { maxOutputTokens: 2 })).rejects.toMatchObject({ code: 'session-busy' })
+    await agent.abort()
     expect(await sent).toMatchObject({ outcome: 'aborted' })
     expect(model.requests.map(({ maxOutputTokens }) => maxOutputTokens)).not.toContain(2)
     expect(agent.isBusy()).toBe(false)
@@ -101,17 +101,17 @@ describe('an agent in a few lines', () => {
 
   test('keeps its sessions in a store, under the given ids', async () => {
     const model = scriptedModel([], { otherwise: () => script().text('yes') })
-    const agent = createAgent({ model, workingDir: '/project' })
+    const agent = createAgent({ model, cwd: '/project' })
     agents.push(agent)
-    await agent.send('hi', { sessionId: 'session-123' })
-    const made = await agent.sessions.create({ name: 'Mine' })
-    await agent.send('ho', { sessionId: made.id, maxTokens: 0 })
+    await agent.ask('hi', { sessionId: 'session-123' })
+    const made = await agent.store.create({ name: 'Mine' })
+    await agent.ask('ho', { sessionId: made.id, maxOutputTokens: 0 })
     await made.close()
-    const { sessions } = await agent.sessions.list()
+    const { sessions } = await agent.store.list()
     expect(sessions.map(({ id }) => id).toSorted()).toEqual([made.id, 'session-123'].toSorted())
     expect(sessions.find(({ id }) => id === 'session-123')).toMatchObject({ cwd: '/project', messageCount: 2 })
     expect(model.requests.at(-1)).toMatchObject({ maxOutputTokens: 8192, messages: [{ role: 'user' }] })
-    await expect(agent.send('hi', { sessionId: '../up' })).rejects.toMatchObject({ code: 'invalid-id' })
+    await expect(agent.ask('hi', { sessionId: '../up' })).rejects.toMatchObject({ code: 'invalid-id' })
     expect(agent.isBusy('../up')).toBe(false)
   })
 })

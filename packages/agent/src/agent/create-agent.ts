@@ -1,44 +1,55 @@
 import { memoryStore, SessionError, type Message, type SessionStore } from '@tapetree/session'
-import type { RunEnd } from '../run/run-settings.ts'
 import type { Model } from '../models/model.ts'
 import { allowAll, type Tool } from '../tools/tool.ts'
-import { AgentSession, type PromptOutcome } from './agent-session.ts'
-import { fromCallbacks, type StreamCallbacks } from './events.ts'
+import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
+import { AgentSession } from './agent-session.ts'
+import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
-import type { RunSettings } from '../run/run-settings.ts'
+import { replyOf, RunTally, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 
-export interface AgentConfig {
+/** The options of its sessions. Unlike `AgentSession.open`, the default is no tools, and every call is allowed. */
+export interface AgentOptions extends Omit<AgentSessionOptions, 'sessionId' | 'create' | 'model' | 'models'> {
   model: Model
-  tools?: readonly Tool[]
-  systemPrompt?: string
-  workingDir?: string
 }
 
-export interface SendOptions {
-  /** Created if it does not exist. Default: the agent's own session. */
-  sessionId?: string
-  /** Default: that of the model. */
-  temperature?: number
+export interface AgentAskOptions<Schema extends InputSchema = InputSchema> extends AskOptions<Schema> {
+  /** Created if it does not exist. Default: `default`. */
+  sessionId?: string | undefined
   /** Default, also for 0: 8192. */
-  maxTokens?: number
+  maxOutputTokens?: number
 }
 
-/** How many messages `history` returns. None is ever removed. */
+/** Older messages stay in the session. */
 const shownMessages = 100
-const defaultMaxTokens = 8192
+const defaultMaxOutputTokens = 8192
 const ownSession = 'default'
 
-/** An agent in memory that runs its tools without asking. A few lines are enough to use it. */
-export interface Agent {
-  /** Contains its sessions, under the ids used here. */
-  readonly sessions: SessionStore
-  /** Resolves with how the run ended, also if it failed. Rejects if the session is busy or the prompt is empty. */
-  send(prompt: string, options?: SendOptions & StreamCallbacks): Promise<RunEnd>
-  /** The newest 100 messages, as a copy. */
+/** One configuration for any number of sessions, each opened on first use. */
+export interface Agent extends AsyncDisposable {
+  readonly store: SessionStore
+  /**
+   * Resolves with the answer when the run has ended, also if it failed: see `outcome`. Rejects if no run starts: the prompt is empty,
+   * or the session is busy and `whenBusy` is not `wait`.
+   */
+  ask<Schema extends InputSchema = InputSchema>(
+    text: string,
+    options?: AgentAskOptions<Schema>,
+  ): Promise<Reply<ToolInput<Schema>>>
+  /** Like `ask`, but yields what happens meanwhile; the last event is `end`, with the reply. Leaving the loop aborts the run. */
+  stream<Schema extends InputSchema = InputSchema>(
+    text: string,
+    options?: AgentAskOptions<Schema>,
+  ): AsyncGenerator<ReplyEvent<ToolInput<Schema>>, void>
+  /** Resumes a run that was interrupted by the end of its process, and resolves with its reply; undefined if there is none. */
+  resume(sessionId?: string): Promise<Reply | undefined>
+  /** The session itself, for everything that an `AgentSession` can do. The agent closes it. */
+  session(sessionId?: string): Promise<AgentSession>
+  /** A copy of the newest 100 messages. */
   history(sessionId?: string): Promise<Message[]>
-  /** Starts the conversation over. */
+  /** Starts the conversation anew. The old messages stay in the session as a branch. */
   clear(sessionId?: string): Promise<void>
-  cancel(sessionId?: string): Promise<void>
+  abort(sessionId?: string): Promise<void>
+  untilIdle(sessionId?: string): Promise<void>
   isBusy(sessionId?: string): boolean
   setSystemPrompt(prompt: string): void
   setTools(tools: readonly Tool[]): void
@@ -46,39 +57,46 @@ export interface Agent {
   close(): Promise<void>
 }
 
-export function createAgent(config: AgentConfig): Agent {
-  let { model, tools = [], systemPrompt = '' } = config
-  const { workingDir: cwd } = config
-  const store = memoryStore()
+/** Creates an agent in a few lines. Its sessions live in memory unless it is given a `store`. */
+export function createAgent(options: AgentOptions): Agent {
+  let { model, tools = [], systemPrompt = '' } = options
+  const { store = memoryStore(), policy, mode, gate } = options
+  const isJudged = (policy ?? mode ?? gate) !== undefined
   const opened = new Map<string, Promise<AgentSession>>()
-  const settings = new Map<string, Partial<RunSettings>>()
   const used = new Map<string, Model>()
-  /** Prompts in progress by session: each resolves when the run starts, and rejects if it is refused. */
-  const sending = new Map<string, Promise<PromptOutcome>>()
+  /** Aborts the prompts under way, by session. A prompt is under way from the call on. */
+  const asking = new Map<string, Set<AbortController>>()
 
-  return {
-    sessions: store,
-    async send(prompt, { sessionId = ownSession, temperature, maxTokens, ...callbacks } = {}) {
-      if (sending.has(sessionId)) throw new SessionError('session-busy', `Session ${sessionId} is busy with a run.`)
-      const maxOutputTokens = maxTokens || defaultMaxTokens
-      settings.set(sessionId, { maxOutputTokens, ...(temperature !== undefined && { temperature }) })
-      let stop: (() => void) | undefined
-      const starting = open(sessionId).then(async (agent) => {
-        if (used.get(sessionId) !== model) await agent.setModel(model.provider, model.id)
-        used.set(sessionId, model)
-        stop = agent.subscribe(fromCallbacks(callbacks))
-        return agent.prompt(prompt, { whenBusy: 'reject', expandTemplates: false })
-      })
-      sending.set(sessionId, starting)
+  const agent: Agent = {
+    store,
+    async ask(text, { sessionId = ownSession, ...options } = {}) {
+      const asked = begin(sessionId, options)
       try {
-        const outcome = await starting
-        if (outcome.type !== 'started') throw new TypeError('A prompt that is rejected when busy never waits.')
-        return await outcome.run.done
+        return await (await current(sessionId)).ask(text, asked.options)
       } finally {
-        stop?.()
-        sending.delete(sessionId)
+        asked.end()
       }
     },
+    async *stream(text, { sessionId = ownSession, ...options } = {}) {
+      const asked = begin(sessionId, options)
+      try {
+        yield* (await current(sessionId)).stream(text, asked.options)
+      } finally {
+        asked.end()
+      }
+    },
+    async resume(sessionId = ownSession) {
+      const session = await current(sessionId)
+      const tally = new RunTally()
+      const stop = session.subscribe((event) => tally.hear(event))
+      try {
+        const run = await session.resume()
+        return run && (await replyOf(run, tally))
+      } finally {
+        stop()
+      }
+    },
+    session: (sessionId = ownSession) => open(sessionId),
     async history(sessionId = ownSession) {
       const { session } = await open(sessionId)
       const { messages } = await session.getContext()
@@ -87,51 +105,77 @@ export function createAgent(config: AgentConfig): Agent {
     async clear(sessionId = ownSession) {
       await (await open(sessionId)).navigate(null)
     },
-    async cancel(sessionId = ownSession) {
-      // Only a run that has started can be stopped. The caller of `send` gets the error if it did not start.
-      await sending.get(sessionId)?.catch(() => undefined)
+    async abort(sessionId = ownSession) {
+      const asked = asking.get(sessionId)
+      for (const controller of asked ?? []) controller.abort()
       await (await opened.get(sessionId))?.abort()
+      if (asking.get(sessionId) === asked) asking.delete(sessionId)
     },
-    isBusy: (sessionId = ownSession) => sending.has(sessionId),
+    async untilIdle(sessionId = ownSession) {
+      await (await opened.get(sessionId))?.untilIdle()
+    },
+    isBusy: (sessionId = ownSession) => asking.has(sessionId),
     setSystemPrompt: (prompt) => void (systemPrompt = prompt),
     setTools: (given) => void (tools = given),
     setModel: (given) => void (model = given),
     async close() {
-      for (const agent of opened.values()) await (await agent).close()
+      for (const session of opened.values()) await (await session).close()
     },
+    [Symbol.asyncDispose]: () => agent.close(),
+  }
+  return agent
+
+  function begin<Schema extends InputSchema>(
+    sessionId: string,
+    options: AskOptions<Schema>,
+  ): { options: AskOptions<Schema>; end: () => void } {
+    const others = asking.get(sessionId) ?? new Set()
+    if (others.size > 0 && options.whenBusy !== 'wait')
+      throw new SessionError('session-busy', `Session ${sessionId} is busy with a run.`)
+    const controller = new AbortController()
+    asking.set(sessionId, others.add(controller))
+    const { signal: given, maxOutputTokens } = options
+    const signal = given ? AbortSignal.any([given, controller.signal]) : controller.signal
+    return {
+      options: {
+        expandTemplates: false,
+        ...options,
+        maxOutputTokens: maxOutputTokens || defaultMaxOutputTokens,
+        signal,
+      },
+      end: () => {
+        others.delete(controller)
+        if (others.size === 0 && asking.get(sessionId) === others) asking.delete(sessionId)
+      },
+    }
+  }
+
+  /** The session with the model of now. */
+  async function current(sessionId: string): Promise<AgentSession> {
+    const session = await open(sessionId)
+    if (used.get(sessionId) !== model) await session.setModel(model.provider, model.id)
+    used.set(sessionId, model)
+    return session
   }
 
   function open(sessionId: string): Promise<AgentSession> {
     const known = opened.get(sessionId)
     if (known) return known
-    const opening = openSession(sessionId)
+    used.set(sessionId, model)
+    const opening = AgentSession.open({
+      hasSubagents: false,
+      ...options,
+      ...(!isJudged && { gate: allowAll }),
+      store,
+      sessionId,
+      create: true,
+      model: { provider: model.provider, modelId: model.id },
+      models: { open: () => Promise.resolve(model), choices: () => onlyModel(model).choices() },
+      tools: (context) => (typeof tools === 'function' ? tools(context) : tools),
+      systemPrompt: () => (typeof systemPrompt === 'function' ? systemPrompt() : systemPrompt),
+    })
     opened.set(sessionId, opening)
     opening.catch(() => opened.delete(sessionId))
     return opening
   }
-
-  async function openSession(sessionId: string): Promise<AgentSession> {
-    const made = await store.create({ id: sessionId, ...(cwd !== undefined && { cwd }) }).catch(unlessThere)
-    used.set(sessionId, model)
-    try {
-      return await AgentSession.open({
-        store,
-        sessionId,
-        models: { open: () => Promise.resolve(model), choices: () => onlyModel(model).choices() },
-        tools: () => tools,
-        systemPrompt: () => systemPrompt,
-        gate: () => allowAll,
-        hasSubagents: false,
-        settings: () => settings.get(sessionId) ?? {},
-        ...(cwd !== undefined && { cwd }),
-      })
-    } finally {
-      await made?.close()
-    }
-  }
-}
-
-function unlessThere(error: unknown): undefined {
-  if (error instanceof SessionError && error.code === 'session-exists') return undefined
-  throw error
 }

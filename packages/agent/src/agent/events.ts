@@ -34,7 +34,7 @@ export function agentEvents(
   let answerId = ''
   return agent.subscribe((event) => {
     answerId = answerAfter(event, answerId)
-    for (const told of toAgentEvent(event, answerId)) listener({ ...told, sessionId: agent.session.id })
+    for (const told of agentEventsOf(event, answerId)) listener({ ...told, sessionId: agent.session.id })
   })
 }
 
@@ -56,8 +56,8 @@ export function toolEvents(
   })
 }
 
-/** `answerId` is the most recent answer. */
-function toAgentEvent(event: AgentEvent, answerId = ''): AgentViewEvent[] {
+/** `answerId` is the answer that was last heard of. */
+export function agentEventsOf(event: AgentEvent, answerId = ''): AgentViewEvent[] {
   if (event.type === 'delta') {
     return event.kind === 'text' ? [{ type: 'text_delta', messageId: event.item, text: event.text }] : []
   }
@@ -117,10 +117,10 @@ export interface StreamCallbacks {
   onError?: (error: Error) => void
 }
 
-/** Returns a listener for `subscribe` that calls these callbacks. */
+/** A listener for `subscribe` that calls back. */
 export function fromCallbacks(callbacks: StreamCallbacks): (event: AgentEvent) => void {
   return (event) => {
-    for (const told of toAgentEvent(event)) {
+    for (const told of agentEventsOf(event)) {
       switch (told.type) {
         case 'text_delta':
           callbacks.onTextDelta?.(told.text)

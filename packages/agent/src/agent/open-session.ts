@@ -14,7 +14,7 @@ import { SessionSuspended, type Gate, type Answer, type Question, type Tool } fr
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { AgentEvent } from '../run/events.ts'
 import type { RunDeps } from '../run/run-deps.ts'
-import type { AgentSessionOptions } from './agent-session-options.ts'
+import type { ResolvedOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
 import { UserCommands } from './shell.ts'
@@ -25,10 +25,10 @@ import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
 interface OpenSessionDeps {
   /** Opens a subagent. */
-  openChild: (options: AgentSessionOptions) => Promise<Subagent>
+  openChild: (options: ResolvedOptions) => Promise<Subagent>
   session: Session
   choice: ModelChoice
-  options: AgentSessionOptions
+  options: ResolvedOptions
   cwd: string
   observe: (event: AgentEvent) => void
 }
@@ -45,7 +45,7 @@ export class OpenSession {
   /** Bound to this session. */
   readonly hooks: Hooks
   readonly permissionMode: SessionMode
-  readonly #options: AgentSessionOptions
+  readonly #options: ResolvedOptions
   readonly #gate: Gate
   readonly #cwd: string
   readonly #shared: SharedSession
@@ -184,8 +184,8 @@ export class OpenSession {
 
   /** A subagent has the model and settings of its parent, and gets no messages of its parent. */
   #childOptions(
-    child: Required<Pick<AgentSessionOptions, 'sessionId' | 'gate'>> & { tools: () => readonly Tool[] },
-  ): AgentSessionOptions {
+    child: Required<Pick<ResolvedOptions, 'sessionId' | 'gate'>> & { tools: () => readonly Tool[] },
+  ): ResolvedOptions {
     const { environmentChanges: _, expand: __, mode: ___, ...inherited } = this.#options
     const { provider, id: modelId } = this.choice.model
     // Only its parent resumes it.

@@ -136,7 +136,7 @@ describe('an extension that does not load is reported, and the others are loaded
         `export default (api: any) => api.registerTool({
           name: 'a', description: 'c', inputSchema: { type: 'object', required: 'path' }, run() {}
         })`,
-        /The input schema of the tool a cannot be used: #\/required must be a list\./,
+        /The schema of the tool a cannot be used: #\/required must be a list\./,
       ],
       [`process.exit(1)`, /^It could not be loaded: It ended its thread\.$/],
     ]

@@ -6,7 +6,7 @@ import type { AgentEvent } from './events.ts'
 import type { CurrentRun } from './open-run.ts'
 import { run, type RunStart } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import type { RunEnd } from './run-settings.ts'
+import type { RunEnd, RunSettings } from './run-settings.ts'
 
 /** A run whose `run_start` is in the log. */
 export interface Run {
@@ -49,8 +49,8 @@ export class RunSlot {
     return this.#shared.alone(work)
   }
 
-  /** Resolves when `run_start` is durable. Rejects with `session-busy` if the slot is occupied. */
-  async start(start: RunStart): Promise<Run> {
+  /** Resolves when `run_start` is durable. Rejects with `session-busy` if the slot is occupied. `settings` are for this run only. */
+  async start(start: RunStart, settings: Partial<RunSettings> = {}): Promise<Run> {
     const occupant = this.#occupy()
     const { signal } = occupant.controller
     const { promise: begun, resolve } = Promise.withResolvers<string>()
@@ -59,7 +59,9 @@ export class RunSlot {
       // The run begins behind appends that are not durable yet.
       const { appends } = this.#shared
       while (appends.size > 0) await Promise.allSettled(appends)
-      let end = await run(start, this.#deps(), signal, occupant.current)
+      const deps = this.#deps()
+      const ownDeps = { ...deps, settings: { ...deps.settings, ...settings } }
+      let end = await run(start, ownDeps, signal, occupant.current)
       // A message may have arrived after the run looked at the queue, or new settings may release one.
       while (end.outcome === 'completed' && !signal.aborted && this.#hasQueued) {
         const next = run({ type: 'waiting' }, this.#deps(), signal, occupant.current)
@@ -133,6 +135,11 @@ export class RunSlot {
     const { occupant } = this.#shared
     occupant?.controller.abort()
     await occupant?.over
+  }
+
+  /** Resolves when nothing occupies the slot. A queued message that may be delivered occupies it again at once. */
+  async untilFree(): Promise<void> {
+    while (this.#shared.occupant) await this.#shared.occupant.over
   }
 
   /** Stops what this owner has started, and nothing else. This owner starts nothing more. */

@@ -17,7 +17,7 @@ async function resultOf(tool: Tool, input: Record<string, unknown>): Promise<Too
   const model = scriptedModel(script().toolCall('1', tool.name, input).step().text('done'))
   const agent = createAgent({ model, tools: [tool] })
   const results: ToolResultEvent[] = []
-  await agent.send('go', { onToolResult: ({ content, isError }) => void results.push({ content, isError }) })
+  await agent.ask('go', { onToolResult: ({ content, isError }) => void results.push({ content, isError }) })
   await agent.close()
   expect(results).toHaveLength(1)
   return results[0] as ToolResultEvent
@@ -231,10 +231,7 @@ describe('JSON Schema', () => {
 
   test.each([
     [{ type: 'string' }, 'The input schema of the tool tide must be of type object, not "string".'],
-    [
-      { properties: { a: { $ref: '#/$defs/b' } } },
-      'The input schema of the tool tide cannot be used: #/properties/a/$ref',
-    ],
+    [{ properties: { a: { $ref: '#/$defs/b' } } }, 'The schema of the tool tide cannot be used: #/properties/a/$ref'],
   ])('an unusable schema does not define a tool: %j', (schema, message) => {
     expect(() => defineTool({ name: 'tide', description: '', schema, access: () => [], run: never })).toThrow(message)
   })

@@ -86,29 +86,57 @@ export interface ToolInputOptions<Schema extends InputSchema> {
   inputSchema?: JsonSchema | undefined
 }
 
-export interface ToolInputReader<Input> {
-  /** The schema sent to the provider. */
-  inputSchema: ToolDefinition['inputSchema']
-  /** The validated input, or a sentence for the model that explains the problem. */
-  parse: (given: unknown) => { input: Input } | string
+export interface SchemaReader<Value> {
+  /** What the model must fit. */
+  jsonSchema: Record<string, unknown>
+  /** The validated value, or a sentence for the model that explains the problem. */
+  parse: (given: unknown) => { input: Value } | string
+}
+
+interface NamedSchema<Schema> {
+  schema: Schema
+  /** What the schema is of, for errors, such as `the tool read`. */
+  of: string
+  /** What the value is, for the model, such as `The input of read`. */
+  value: string
+  jsonSchema?: JsonSchema | undefined
 }
 
 /** Reads a schema once, when its tool is defined. Throws if it cannot be enforced or sent. */
 export function readToolInput<Schema extends InputSchema>(
   options: ToolInputOptions<Schema>,
-): ToolInputReader<ToolInput<Schema>> {
-  const { name, schema } = options
-  const standard = isStandard(schema) ? schema : fromJsonSchema(name, objectSchema(name, schema))
-  const sent = options.inputSchema ?? (isStandard(schema) ? toJsonSchema(name, schema) : schema)
+): { inputSchema: ToolDefinition['inputSchema']; parse: SchemaReader<ToolInput<Schema>>['parse'] } {
+  const { name, schema, inputSchema } = options
+  const { jsonSchema, parse } = readSchema({
+    schema: isStandard(schema) ? schema : (objectSchema(name, schema) as Schema),
+    of: `the tool ${name}`,
+    value: `The input of ${name}`,
+    jsonSchema: inputSchema,
+  })
+  return { inputSchema: objectSchema(name, jsonSchema), parse }
+}
+
+/** Reads the schema of an answer. Throws if it cannot be enforced or sent. */
+export function readAnswerSchema<Schema extends InputSchema>(schema: Schema): SchemaReader<ToolInput<Schema>> {
+  return readSchema({ schema, of: 'the answer', value: 'The answer' })
+}
+
+function readSchema<Schema extends InputSchema>(named: NamedSchema<Schema>): SchemaReader<ToolInput<Schema>> {
+  const { schema, of, value, jsonSchema } = named
+  const standard = isStandard(schema) ? schema : fromJsonSchema(of, schema)
+  const { $schema: _, ...sent } = (jsonSchema ?? (isStandard(schema) ? toJsonSchema(of, schema) : schema)) as Record<
+    string,
+    unknown
+  >
   return {
-    inputSchema: objectSchema(name, sent),
+    jsonSchema: sent,
     parse: (given) => {
       const result = standard['~standard'].validate(given)
       if ('then' in result) {
         result.catch(() => undefined)
-        throw new TypeError(`The schema of the tool ${name} validates asynchronously, which tools do not support.`)
+        throw new TypeError(`The schema of ${of} validates asynchronously, which is not supported.`)
       }
-      if (result.issues) return `The input of ${name} is not valid. ${z.prettifyError({ issues: result.issues })}`
+      if (result.issues) return `${value} is not valid. ${z.prettifyError({ issues: result.issues })}`
       return { input: result.value as ToolInput<Schema> }
     },
   }
@@ -119,12 +147,12 @@ function isStandard(schema: InputSchema): schema is StandardSchema {
   return '~standard' in schema
 }
 
-function fromJsonSchema(name: string, schema: ToolDefinition['inputSchema']): StandardSchema {
+function fromJsonSchema(of: string, schema: JsonSchema): StandardSchema {
   let check: JsonSchemaCheck
   try {
     check = jsonSchemaCheck(schema)
   } catch (cause) {
-    throw new TypeError(`The input schema of the tool ${name} cannot be used: ${messageOf(cause)}`, { cause })
+    throw new TypeError(`The schema of ${of} cannot be used: ${messageOf(cause)}`, { cause })
   }
   return {
     '~standard': {
@@ -138,7 +166,7 @@ function fromJsonSchema(name: string, schema: ToolDefinition['inputSchema']): St
   }
 }
 
-function toJsonSchema(name: string, schema: StandardSchema): JsonSchema {
+function toJsonSchema(of: string, schema: StandardSchema): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard']
   const hint = 'Pass one as `inputSchema` beside `schema`.'
   try {
@@ -146,18 +174,18 @@ function toJsonSchema(name: string, schema: StandardSchema): JsonSchema {
     // zod 4.0 and 4.1 are not converters themselves.
     if ('_zod' in schema) return z.toJSONSchema(schema as unknown as z.ZodType, { io: 'input' })
   } catch (cause) {
-    throw new TypeError(`The schema of the tool ${name} has no JSON Schema. ${messageOf(cause)} ${hint}`, { cause })
+    throw new TypeError(`The schema of ${of} has no JSON Schema. ${messageOf(cause)} ${hint}`, { cause })
   }
-  throw new TypeError(`The schema of the tool ${name} is of ${vendor}, which provides no JSON Schema. ${hint}`)
+  throw new TypeError(`The schema of ${of} is of ${vendor}, which provides no JSON Schema. ${hint}`)
 }
 
 function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Providers accept only objects at the top, and do not expect `$schema`. */
+/** Providers accept only objects at the top. */
 function objectSchema(name: string, schema: JsonSchema): ToolDefinition['inputSchema'] {
-  const { $schema: _, ...members } = schema as Record<string, unknown>
+  const members = schema as Record<string, unknown>
   if (members['type'] === undefined) return { type: 'object', ...members }
   if (members['type'] !== 'object')
     throw new TypeError(

@@ -103,13 +103,13 @@ export interface ToolOptions<Schema extends InputSchema> {
   readOnly?: boolean
   replay?: Tool['replay']
   deadlineMs?: number
-  /** What the call would touch. */
-  access: (input: ToolInput<Schema>, place: { cwd: string }) => readonly Access[]
+  /** What the call would touch. Default: nothing that is known but the tool itself. */
+  access?: (input: ToolInput<Schema>, place: { cwd: string }) => readonly Access[]
   /** Why the call cannot work, as a sentence for the model. Changes nothing, and reads only the files in `judged`. */
   preflight?: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<string | undefined>
   start?: (input: ToolInput<Schema>, context: ToolContext) => Promise<StartDetails> | StartDetails
   /** `judged` is the result of `access`: if a path now leads elsewhere, this is what was allowed. */
-  run: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Promise<ToolOutput>
+  run: (input: ToolInput<Schema>, context: ToolContext, judged: readonly Access[]) => Returned | Promise<Returned>
   settled?: (start: StartDetails, context: ToolContext) => Promise<void>
   reattach?: (
     input: ToolInput<Schema>,
@@ -118,26 +118,32 @@ export interface ToolOptions<Schema extends InputSchema> {
   ) => Promise<ToolOutput>
 }
 
+/** What `run` may return: a string is the text that the model reads. */
+type Returned = ToolOutput | string
+
 const defaultDeadlineMs = 10 * 60 * 1000
 
 export function defineTool<const Schema extends InputSchema>(options: ToolOptions<Schema>): Tool {
-  const { preflight, start, settled, reattach } = options
+  const { name, readOnly = false, preflight, start, settled, reattach } = options
   const { inputSchema, parse } = readToolInput(options)
   return {
-    name: options.name,
+    name,
     description: options.description,
     inputSchema,
-    readOnly: options.readOnly ?? false,
+    readOnly,
     replay: options.replay ?? 'never',
     deadlineMs: options.deadlineMs ?? defaultDeadlineMs,
     check: (given, place) => {
       const parsed = parse(given)
       if (typeof parsed === 'string') return parsed
       const { input } = parsed
-      const access = options.access(input, place)
+      const access = options.access?.(input, place) ?? [{ type: 'tool', name, readOnly }]
       return {
         access,
-        run: (context) => options.run(input, context, access),
+        run: async (context) => {
+          const returned = await options.run(input, context, access)
+          return typeof returned === 'string' ? { content: returned } : returned
+        },
         ...(preflight && { preflight: (context: ToolContext) => preflight(input, context, access) }),
         ...(start && { start: (context: ToolContext) => start(input, context) }),
         ...(settled && { settled }),

@@ -6,8 +6,10 @@ import { serverOwner } from '../live/driver.ts'
 
 export interface AgentSessionsOptions
   extends
-    Omit<AgentSessionOptions, 'sessionId' | 'cwd'>,
-    Pick<LiveSessionsOptions, 'maxLive' | 'idleMs' | 'observers' | 'onProblem'> {}
+    Omit<AgentSessionOptions, 'store' | 'sessionId' | 'create' | 'cwd'>,
+    Pick<LiveSessionsOptions, 'maxLive' | 'idleMs' | 'observers' | 'onProblem'> {
+  store: SessionStore
+}
 
 /** Sessions run by our own agent, all with the same options, each in its own folder. */
 export function agentSessions({

@@ -115,3 +115,8 @@ export interface MessageError {
 export function text(content: string): TextContent {
   return { type: 'text', text: { content } }
 }
+
+/** The text of a message, without reasoning, images and tool calls. */
+export function textOf({ content }: Pick<Message, 'content'>): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('')
+}

@@ -29,6 +29,8 @@ export interface CreateOptions extends HeaderOptions {
 
 export interface OpenOptions extends ClaimOptions {
   readOnly?: boolean
+  /** Creates the session if it does not exist. */
+  create?: boolean | Omit<CreateOptions, 'id'>
 }
 
 export interface SessionStoreOptions {
@@ -84,7 +86,8 @@ export class SessionStore {
   }
 
   /** Opens for writing. If another process writes the session, it is read-only and `owner` tells which. */
-  async open(sessionId: string, options: OpenOptions = {}): Promise<Session> {
+  async open(sessionId: string, { create, ...options }: OpenOptions = {}): Promise<Session> {
+    if (create) await this.#createIfMissing(sessionId, create === true ? {} : create)
     this.#refuseIfClosed()
     const id = requireId(sessionId, 'session id')
     const path = this.#options.pathOf?.(this.scope, id)
@@ -94,6 +97,14 @@ export class SessionStore {
     const claimed = await this.#open.join(key, () => this.#claim(id, options))
     if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key))
     return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
+  }
+
+  async #createIfMissing(id: string, options: Omit<CreateOptions, 'id'>): Promise<void> {
+    try {
+      await (await this.create({ ...options, id })).close()
+    } catch (error) {
+      if (!(error instanceof SessionError && error.code === 'session-exists')) throw error
+    }
   }
 
   /** Opens a session by its folder or by the path of any `.jsonl` file. */

@@ -147,7 +147,7 @@ describe.each(specifications)('a model of specification %s in a session', (speci
     const model = aiSdkModel(languageModel, { prices: { input: 1, output: 10, cacheRead: 0.1 } })
     const agent = createAgent({ model, tools: [tide], systemPrompt: 'Be brief.' })
     const texts: string[] = []
-    const end = await agent.send('When is high tide?', { onTextDelta: (delta) => void texts.push(delta) })
+    const end = await agent.ask('When is high tide?', { onTextDelta: (delta) => void texts.push(delta) })
     expect(end).toMatchObject({ outcome: 'completed' })
     const history = await agent.history()
     await agent.close()
