@@ -99,8 +99,14 @@ export type { Template } from './resources/templates.ts'
 export { abandonRun } from './run/abandon-run.ts'
 export type { AgentEvent, AgentListener } from './run/events.ts'
 export type { RunDeps } from './run/run-deps.ts'
-export { AgentSession, type PromptOptions, type PromptOutcome } from './agent/agent-session.ts'
-export type { AgentSessionOptions, OrFunction, ToolsContext } from './agent/agent-session-options.ts'
+export { AgentSession } from './agent/agent-session.ts'
+export type {
+  AgentSessionOptions,
+  OrFunction,
+  PromptOptions,
+  PromptOutcome,
+  ToolsContext,
+} from './agent/agent-session-options.ts'
 export type { AgentState } from './agent/open-session.ts'
 export { summarizeBranch } from './summary/branch-summary.ts'
 export { fromCallbacks, type StreamCallbacks } from './agent/events.ts'

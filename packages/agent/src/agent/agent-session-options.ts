@@ -1,4 +1,13 @@
-import { memoryStore, type ModelReference, type Session, type SessionStore } from '@tapetree/session'
+import {
+  memoryStore,
+  type Cause,
+  type ModelReference,
+  type Session,
+  type SessionStore,
+  type WaitingMessage,
+} from '@tapetree/session'
+import type { PromptImage } from '../prompt/compose-message.ts'
+import type { Run } from '../run/run-slot.ts'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
@@ -77,6 +86,29 @@ export interface ToolsContext {
   /** The redaction policy of the session, for tools that write to disk themselves. */
   redaction: RedactionPolicy
 }
+
+export interface PromptOptions extends Partial<Pick<RunSettings, 'temperature' | 'maxOutputTokens'>> {
+  /** False: the typed text is sent unchanged. */
+  expandTemplates?: boolean
+  images?: readonly PromptImage[]
+  /** Hashes of images that are already blobs of the session. */
+  imageIds?: readonly string[]
+  /** What to do during a run. Default: `queue`. */
+  whenBusy?: 'queue' | 'steer' | 'reject'
+  /**
+   * The origin of the prompt, such as `interactive` or the name of an extension. It is the client of the cause if none
+   * is given.
+   */
+  source?: string
+  cause?: Cause
+}
+
+/** The outcome of a prompt. `runId` is the run that it started, or the one it waits for. */
+export type PromptOutcome =
+  | { type: 'started'; runId: string; run: Run }
+  | { type: 'steered' | 'queued'; runId: string | null; message: WaitingMessage }
+  /** It was a command of an extension: nothing was sent to the model. */
+  | { type: 'handled'; runId: null; say: string | undefined }
 
 /** The options with every value as a function, and a store. */
 export interface ResolvedOptions extends Omit<AgentSessionOptions, 'model'> {

@@ -16,12 +16,18 @@ import type { Answered, RequestAnswer } from '../permissions/requests.ts'
 import { RegistryError } from '../models/registry/model-info.ts'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
-import { resolveOptions, type AgentSessionOptions, type ResolvedOptions } from './agent-session-options.ts'
+import {
+  resolveOptions,
+  type AgentSessionOptions,
+  type PromptOptions,
+  type PromptOutcome,
+  type ResolvedOptions,
+} from './agent-session-options.ts'
 import { stateOf, OpenSession, type AgentState } from './open-session.ts'
 import { summarizeBranch } from '../summary/branch-summary.ts'
 import { compact, type CompactionOutcome } from '../summary/compaction.ts'
 import { ModelChoice, type MissingModel, type ModelSource } from './model-choice.ts'
-import { composeMessage, type PromptImage } from '../prompt/compose-message.ts'
+import { composeMessage } from '../prompt/compose-message.ts'
 import { planResume, type ResumePlan } from '../run/resume.ts'
 import type { RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
@@ -31,29 +37,6 @@ import type { Subagent } from './subagents.ts'
 import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
 import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 import { nameSession } from '../summary/title.ts'
-
-export interface PromptOptions extends Partial<Pick<RunSettings, 'temperature' | 'maxOutputTokens'>> {
-  /** False: the typed text is sent unchanged. */
-  expandTemplates?: boolean
-  images?: readonly PromptImage[]
-  /** Hashes of images that are already blobs of the session. */
-  imageIds?: readonly string[]
-  /** What to do during a run. Default: `queue`. */
-  whenBusy?: 'queue' | 'steer' | 'reject'
-  /**
-   * The origin of the prompt, such as `interactive` or the name of an extension. It is the client of the cause if none
-   * is given.
-   */
-  source?: string
-  cause?: Cause
-}
-
-/** The outcome of a prompt. `runId` is the run that it started, or the one it waits for. */
-export type PromptOutcome =
-  | { type: 'started'; runId: string; run: Run }
-  | { type: 'steered' | 'queued'; runId: string | null; message: WaitingMessage }
-  /** It was a command of an extension: nothing was sent to the model. */
-  | { type: 'handled'; runId: null; say: string | undefined }
 
 /** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
 export class AgentSession {

@@ -10,8 +10,8 @@ import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '.
 import { allowAll, defineTool, type Tool } from '../tools/tool.ts'
 import { abandonRun } from '../run/abandon-run.ts'
 import type { AgentEvent } from '../run/events.ts'
-import { AgentSession, type PromptOutcome } from './agent-session.ts'
-import type { AgentSessionOptions } from './agent-session-options.ts'
+import { AgentSession } from './agent-session.ts'
+import type { AgentSessionOptions, PromptOutcome } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
 import type { Run } from '../run/run-slot.ts'
 

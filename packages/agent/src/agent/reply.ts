@@ -4,7 +4,7 @@ import type { AgentEvent, AgentListener } from '../run/events.ts'
 import type { PermissionRequest } from '../permissions/requests.ts'
 import type { Run } from '../run/run-slot.ts'
 import { readAnswerSchema, type InputSchema, type SchemaReader, type ToolInput } from '../tools/tool-input.ts'
-import type { PromptOptions, PromptOutcome } from './agent-session.ts'
+import type { PromptOptions, PromptOutcome } from './agent-session-options.ts'
 import { agentEventsOf, fromCallbacks, type AgentViewEvent, type StreamCallbacks } from './events.ts'
 
 /** How a prompt was answered. */
