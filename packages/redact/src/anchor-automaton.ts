@@ -1,18 +1,18 @@
 /**
- * Finds every place where one of many words of ASCII stands, in one pass over the text and one table lookup for each character
- * (Aho and Corasick, 1975). A state is the longest end of the text so far that some word begins with.
+ * Finds every occurrence of many ASCII words, in one pass over the text and one table lookup for each character (Aho
+ * and Corasick, 1975). A state is the longest suffix of the text so far that is a prefix of some word.
  *
- * The character looked up is the last seven bits of the one in the text, which is quicker than to ask whether there are more: whoever is
- * told of a word looks for himself whether it stands there.
+ * The lookup uses the last seven bits of the character, which is faster than a check for other characters: the caller
+ * must verify that the word really occurs.
  */
 export class AnchorAutomaton<T> {
   /** The state after a character is at `(state << 7) | (character & 127)`; the first state is 0. */
   readonly next: Uint16Array | Uint32Array
-  /** From this state on, they are at the end of a word. */
+  /** From this state on, states are at the end of a word. */
   readonly firstHit: number
-  /** Whether all words are so long that it pays. */
+  /** Whether all words are long enough for skipping to pay off. */
   readonly canSkip: boolean
-  /** How far nothing can begin, by two characters: see `skip`. */
+  /** How far no word can begin, by two characters: see `skip`. */
   readonly #shifts: Uint8Array
   readonly #shortest: number
   readonly #depths: number[]
@@ -23,12 +23,12 @@ export class AnchorAutomaton<T> {
     this.canSkip = this.#shortest >= minSkipLength
     this.#shifts = this.canSkip ? shiftsOf(words, this.#shortest) : new Uint8Array()
     const nodes = link(buildTrie(words))
-    // States with hits go last, so that one comparison tells them.
+    // States with hits go last, so that one comparison finds them.
     const states = [...nodes.filter(({ hits }) => hits.length === 0), ...nodes.filter(({ hits }) => hits.length > 0)]
     for (const [state, node] of states.entries()) node.state = state
     this.next = new (states.length > 65_535 ? Uint32Array : Uint16Array)(states.length << 7)
     for (const { state, fallback, children } of nodes) {
-      // Where no word goes on, it goes on as after the fallback, whose row is complete by now, for it is shorter.
+      // Where no word continues, the row of the fallback applies. It is complete by now, because it is shorter.
       if (fallback) this.next.copyWithin(state << 7, fallback.state << 7, (fallback.state + 1) << 7)
       for (const [code, child] of children) this.next[(state << 7) | code] = child.state
     }
@@ -38,8 +38,8 @@ export class AnchorAutomaton<T> {
   }
 
   /**
-   * The next index at which a word may begin, for the first state: most of the text is never looked at (Wu and Manber, 1994). The last
-   * two characters of a stretch as long as the shortest word tell by how much it can be moved on.
+   * The next index at which a word may begin, for the first state: most of the text is never read (Wu and Manber,
+   * 1994). The last two characters of a window as long as the shortest word determine how far it can move.
    */
   skip(text: string, from: number): number {
     const shifts = this.#shifts
@@ -54,7 +54,7 @@ export class AnchorAutomaton<T> {
     return last - this.#shortest + 1
   }
 
-  /** How many characters at the end of the text a word may begin with. */
+  /** The length of the longest suffix of the text that is a prefix of a word. */
   depthOf(state: number): number {
     return this.#depths[state] ?? 0
   }
@@ -65,7 +65,7 @@ export class AnchorAutomaton<T> {
   }
 }
 
-/** With shorter words there is next to nothing to skip. */
+/** With shorter words there is almost nothing to skip. */
 const minSkipLength = 6
 
 function shiftsOf(words: readonly (readonly [string, unknown])[], shortest: number): Uint8Array {
@@ -90,7 +90,7 @@ interface Node<T> {
   readonly children: Map<number, Node<T>>
   readonly hits: Hit<T>[]
   state: number
-  /** The longest other state that this one ends with. */
+  /** The longest other state that is a suffix of this one. */
   fallback: Node<T> | undefined
 }
 
@@ -110,7 +110,7 @@ function buildTrie<T>(words: readonly (readonly [string, T])[]): Node<T> {
   return root
 }
 
-/** Gives every state its fallback and what ends in it. The states, the shortest first. */
+/** Sets the fallback and the hits of every state. Returns the states, the shortest first. */
 function link<T>(root: Node<T>): Node<T>[] {
   const nodes = [root]
   for (const node of nodes) {

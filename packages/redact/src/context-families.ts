@@ -1,7 +1,7 @@
 import { charactersOf, type NameShape, type SecretFamily } from './family.ts'
 import { isBasicCredentials, isPlaceholder, looksLikePassword, looksRandom } from './value-shape.ts'
 
-// Between a name and its value: a closing quote, a type, what assigns, an opening quote. Quotes may be escaped.
+// Between a name and its value: a closing quote, a type, an assignment, an opening quote. Quotes may be escaped.
 const quote = String.raw`\\{0,3}["'\x60]`
 const space = String.raw`[ \t]{0,16}`
 const assigns = String.raw`(?:${quote})?\]?${space}(?:: ?&?[A-Za-z]{3,6}${space}(?==))?(?:=>|:=|={1,3}|[:,>])${space}`
@@ -16,7 +16,7 @@ const secretNames = anyCase([
 const keyNames = ['_KEY', '_PAT', '_SALT']
 
 let shapes = 0
-/** All have all properties, in this order. */
+/** All objects have all properties, in this order. */
 const newShape = (shape: Partial<NameShape>): NameShape => ({
   index: shapes++,
   hasDots: shape.hasDots ?? false,
@@ -31,7 +31,7 @@ const newShape = (shape: Partial<NameShape>): NameShape => ({
   maxValueLength: shape.maxValueLength,
 })
 
-/** Secrets that are known by what stands before them. */
+/** Secrets that are recognized by the text before them. */
 export const contextFamilies: readonly SecretFamily[] = [
   {
     name: 'url-password',
@@ -117,13 +117,13 @@ export const contextFamilies: readonly SecretFamily[] = [
   {
     name: 'password',
     anchors: passwordNames,
-    // An `&` that begins the next field of a query is no part of it.
+    // An `&` that begins the next field of a query does not belong to it.
     pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$]|&(?![A-Za-z_]{1,20}=)){6,128}`, { isQuoted: false }),
     nameShape: newShape({ isAfterQuoted: true, minValueLength: 6, maxValueLength: 128 }),
     check: (secret) => !/^[A-Za-z_]+[.=:]|\/\//.test(secret) && looksLikePassword(secret),
   },
   {
-    // As in the environment, where every value is meant: a word, too.
+    // As in the environment, where every value counts, even a word.
     name: 'password',
     anchors: ['PASS', 'PWD'],
     pattern:
@@ -152,14 +152,14 @@ export const contextFamilies: readonly SecretFamily[] = [
 ]
 
 function assignment(value: string, { isQuoted }: { isQuoted: boolean }): RegExp {
-  // The name is at the anchor already; which one it is does not matter any more.
+  // The name at the anchor already matched; which one it is no longer matters.
   const lead = String.raw`[A-Za-z0-9_-]{3,32}${assigns}`
   return isQuoted
     ? new RegExp(`(${lead}${quote})(${value})(?=[\\\\"'\x60])`)
     : new RegExp(`(${lead}${opened})(${value})${ends}`)
 }
 
-/** A value of a given shape that is assigned to something with the vendor's name. */
+/** A value of a given shape that is assigned to something with the name of the vendor. */
 function vendorFamily(name: string, names: string[], value: string): SecretFamily[] {
   const anchors = anyCase(names)
   const lead = String.raw`[A-Za-z0-9_.-]{2,60}${assigns}${opened}`
@@ -174,7 +174,7 @@ function vendorFamily(name: string, names: string[], value: string): SecretFamil
   ]
 }
 
-/** `api key` as it is written in code: api_key, API_KEY, apiKey, ApiKey, api-key, apikey. */
+/** `api key` in all spellings of code: api_key, API_KEY, apiKey, ApiKey, api-key, apikey. */
 function anyCase(names: readonly string[]): string[] {
   const forms = names.flatMap((name) => {
     const words = name.split(' ')

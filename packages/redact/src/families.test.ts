@@ -14,7 +14,7 @@ test('there are at least forty families, and a secret of each is planted', () =>
   expect(new Set(secretShapes.map(({ family }) => family))).toEqual(names)
 })
 
-test('at least 99 of 100 secrets of every family are found, wherever they stand', () => {
+test('at least 99 of 100 secrets of every family are found, in any context', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
   const missed = secretShapes.flatMap((shape) => {
@@ -39,7 +39,7 @@ test('at most one line in a thousand of ordinary source code is changed', () => 
   expect(changed.length / lines, changed.slice(0, 20).join('\n')).toBeLessThan(0.001)
 })
 
-describe('passwords as people choose them are found', () => {
+describe('passwords that people choose are found', () => {
   it.each([
     ['DB_PASSWORD=swordfish', 'DB_PASSWORD=[redacted: password]'],
     ['password: "Correct!Horse"', 'password: "[redacted: password]"'],
@@ -51,7 +51,7 @@ describe('passwords as people choose them are found', () => {
   })
 })
 
-describe('what only looks like a secret stays', () => {
+describe('text that only looks like a secret stays', () => {
   it.each([
     'const token = previousToken2;',
     'password: string',

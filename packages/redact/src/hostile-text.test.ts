@@ -5,9 +5,9 @@ import { createRedactor } from './redactor.ts'
 const redactor = createRedactor()
 const size = 100_000
 
-test('time grows with the text and no faster, whatever stands in it', () => {
+test('time grows linearly with the text, whatever it contains', () => {
   const fillers = ['', 'a', '="a1', ' A1b2.', `${'a1'.repeat(40)}.`, '\n']
-  // One text of each kind for each family; each has the family's anchor some thousand times.
+  // One text of each kind for each family; each has the anchor of the family some thousand times.
   const texts = families.flatMap(({ name, anchors: [anchor = ''] }, index) => {
     const filler = fillers[index % fillers.length] ?? ''
     const others = fillers[(index + 3) % fillers.length] ?? ''
@@ -19,7 +19,7 @@ test('time grows with the text and no faster, whatever stands in it', () => {
   expect(slow.map(({ name, text }) => `${name}: ${text.slice(0, 40)}`)).toEqual([])
 })
 
-test('a text made to be slow takes little longer than ordinary text', () => {
+test('a hostile text takes little longer than ordinary text', () => {
   const texts = [
     '-eyJ',
     '-eyJaaaaaaaaa.',
@@ -39,7 +39,7 @@ test('a text made to be slow takes little longer than ordinary text', () => {
   expect(texts.filter((text) => best(repeat(text)) > limit)).toEqual([])
 })
 
-test('what every redactor looks for is held in memory once', () => {
+test('data that all redactors share is held in memory once', () => {
   createRedactor()
   const before = process.memoryUsage().arrayBuffers
   const redactors = Array.from({ length: 20 }, (_, index) =>

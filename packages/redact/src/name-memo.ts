@@ -1,14 +1,15 @@
 import { charactersOf, codeAt, isIn, type CharacterSet, type NameShape } from './family.ts'
 
 /**
- * Rejects anchors inside names without running a pattern. A name such as `tokentokentoken` contains many anchors, and what follows it
- * is the same for all of them: it is looked at once, and each family's pattern runs at most once for it. Without this, a text full of
- * names takes a hundred times as long as ordinary text. Belongs to one text; `moveTo` goes on with the next part of it.
+ * Rejects anchors inside names without running a pattern. A name such as `tokentokentoken` contains many anchors, and
+ * the text after it is the same for all of them: it is examined once, and each family's pattern runs at most once for
+ * it. Without this, a text full of names takes a hundred times as long as ordinary text. Belongs to one text; `moveTo`
+ * continues with its next part.
  */
 export class NameMemo {
   #text = ''
   #isWhole = true
-  /** Where `#text` starts in all of the text. */
+  /** The offset of `#text` in the whole text. */
   #offset = 0
   readonly #plain = new Runs(plainNames)
   readonly #dotted = new Runs(dottedNames)
@@ -16,15 +17,15 @@ export class NameMemo {
   readonly #tokens = new Runs(tokens)
   readonly #values = new Runs(values)
   readonly #joined = new Runs(joined)
-  /** The end of the name that was last looked at, and where its value starts. */
+  /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
   #valueStart: ValueStart = 'none'
-  /** The value that a check rejected last. */
+  /** The last value that a check rejected. */
   #rejectedStart = -1
   #rejectedEnd = -1
   /** For each shape, the end of the last name after which its pattern did not match, plus one. */
   readonly #unmatched = new Uint32Array(maxShapes)
-  /** For each shape, where the run of the last value ends that was rejected, in all of the text, and how many were. */
+  /** For each shape, the end of the run of the last rejected value in the whole text, and how many were rejected. */
   readonly #rejectedEnds = new Float64Array(maxShapes)
   readonly #rejectedCounts = new Uint32Array(maxShapes)
 
@@ -70,7 +71,10 @@ export class NameMemo {
     return this.#isOpen(end) || (end - start <= maxQuoted && isIn(afterQuoted, codeAt(this.#text, end)))
   }
 
-  /** Whether it was found between quotes, consists of characters that are allowed without them, too, and was rejected. */
+  /**
+   * Whether the value was found between quotes, consists of characters that are also allowed without quotes, and was
+   * rejected.
+   */
   #wasRejected(valueStart: number): boolean {
     return valueStart === this.#rejectedStart && this.#values.endOf(valueStart) >= this.#rejectedEnd
   }
@@ -88,7 +92,7 @@ export class NameMemo {
     return this.#valueStart
   }
 
-  /** Where the value starts if one is assigned. The patterns say more exactly what an assignment is. */
+  /** The start of the value if one is assigned. The patterns define an assignment more exactly. */
   #findValue(nameEnd: number): ValueStart {
     const text = this.#text
     const sign = this.#skip(beforeSign, nameEnd, maxBeforeSign)
@@ -97,7 +101,7 @@ export class NameMemo {
     return this.#mayBeType(sign) ? 'unknown' : this.#skip(beforeValue, this.#skip(signs, sign, maxSign), maxBeforeSign)
   }
 
-  /** Whether a type stands before the sign: `token: string = "value"`. */
+  /** Whether a type precedes the sign: `token: string = "value"`. */
   #mayBeType(colon: number): boolean {
     const text = this.#text
     if (text.charAt(colon) !== ':') return false
@@ -113,7 +117,7 @@ export class NameMemo {
     return index
   }
 
-  /** Names and signs can be part of a value, as in `pwd=pwd=pwd=`, so that many values end in the same place. */
+  /** Names and signs can be part of a value, as in `pwd=pwd=pwd=`, so that many values end at the same position. */
   #mayBeValue({ maxLength, maxValueLength, index }: NameShape, start: number): boolean {
     if (maxValueLength === undefined) return true
     if (this.#values.endOf(start) - start > maxLength + maxTypedSign + maxValueLength) return false
@@ -122,12 +126,12 @@ export class NameMemo {
     return this.#rejectedEnds[index] !== this.#offset + this.#joined.endOf(start)
   }
 
-  /** Notes that the pattern ran at this anchor and did not match. */
+  /** Records that the pattern ran at this anchor and did not match. */
   unmatched(shape: NameShape, start: number): void {
     if (!shape.dependsOnAnchor) this.#unmatched[shape.index] = this.#nameEndOf(shape, start) + 1
   }
 
-  /** Notes that the pattern matched at this anchor, and that the family's check rejected the value. */
+  /** Records that the pattern matched at this anchor, and that the check of the family rejected the value. */
   rejected(shape: NameShape, start: number, value: { start: number; end: number }): void {
     const { index } = shape
     this.#unmatched[index] = this.#nameEndOf(shape, start) + 1
@@ -150,7 +154,7 @@ export class NameMemo {
 
 type ValueStart = number | 'none' | 'unknown'
 
-/** Where runs of some characters end; remembers the last one. */
+/** Finds the ends of runs of some characters; remembers the last one. */
 class Runs {
   readonly #characters: RunCharacters
   #text = ''
@@ -187,17 +191,17 @@ interface RunCharacters {
   hasOthers: boolean
 }
 
-/** More than there are families with a name. */
+/** More than the number of families with a name. */
 const maxShapes = 64
 const plainNames = { ascii: charactersOf(/[A-Za-z0-9_-]/), hasOthers: false }
 const dottedNames = { ascii: charactersOf(/[A-Za-z0-9_.-]/), hasOthers: false }
 /** Every value is part of one. */
 const words = { ascii: charactersOf(/[^\s"'`\\]/), hasOthers: true }
-/** Values that are known to be letters, digits and few others. */
+/** Values of letters, digits and a few other characters. */
 const tokens = { ascii: charactersOf(/[A-Za-z0-9+/_.~%!@#$^*=-]/), hasOthers: false }
-/** Values of passwords without quotes. */
+/** Unquoted passwords. */
 const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true }
-/** The same with those of a query: `a=1&b=2`. */
+/** The same including `&` in a query: `a=1&b=2`. */
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
 const beforeSign = charactersOf(/[\\"'`\] \t]/)
 const signs = charactersOf(/[=:,>]/)
@@ -215,5 +219,5 @@ const maxSign = 3
 const maxTypeLength = 6
 /** A type and a sign without spaces: `:string===`. */
 const maxTypedSign = 16
-/** If so many values that end in the same place are no secrets, shorter ones are not looked at. */
+/** If this many values with the same end are not secrets, shorter ones are not examined. */
 const maxRejected = 3

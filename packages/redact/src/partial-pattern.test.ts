@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { families } from './families.ts'
 import { partialPattern } from './partial-pattern.ts'
 
-test('every beginning of a match is a match that reaches the end', () => {
+test('every prefix of a match is a match that reaches the end', () => {
   const pattern = partialPattern(/ab[cd]{2,3}(?:x|yz)?(?!w)\.(?=[e"])/y)
   const match = (text: string): string | undefined => {
     pattern.lastIndex = 0
@@ -24,6 +24,6 @@ test('the patterns of all families have one, with the same groups', () => {
   }
 })
 
-test('what may be repeated without end is refused', () => {
+test('an unbounded repetition is rejected', () => {
   expect(() => partialPattern(/a+/)).toThrow('No partial pattern for a+ at 1')
 })

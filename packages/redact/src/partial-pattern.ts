@@ -1,9 +1,9 @@
 /**
- * The same pattern for text that goes on: it also matches where the text ends before the pattern does. A match that reaches the end of
- * the text is undecided; one that ends before it is what the pattern itself would find, whatever comes.
+ * The same pattern for incomplete text: it also matches if the text ends before the pattern does. A match that reaches
+ * the end of the text is undecided; one that ends before it is final, whatever follows.
  *
- * Every atom `a` becomes `(?:a|$)`: once the end is reached, all that follows is content with it. What a negative look forbids stays
- * as it is, and so does what looks back.
+ * Every atom `a` becomes `(?:a|$)`: after the end of the text, the rest of the pattern matches it. Negative lookarounds
+ * and lookbehinds are unchanged.
  */
 export function partialPattern(pattern: RegExp): RegExp {
   const { source } = pattern

@@ -3,17 +3,17 @@ import { describe, expect, it, test } from 'vitest'
 import { createRedactor, type Redactor } from './redactor.ts'
 import { pick, plant, secretShapes } from './testing/planted-secrets.ts'
 
-// In pieces, so that no scanner takes this file for a key.
+// Assembled from pieces, so that no secret scanner finds a key here.
 const privateKey = ['PRIVATE', 'KEY'].join(' ')
 const redactor = createRedactor({ secrets: { KNOWN: 'some known value, ünïcode' } })
 
-test('a secret of any family is caught wherever it is split', () => {
+test('a secret of any family is found wherever it is split', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
   const differing = secretShapes.flatMap((shape) => {
     const text = `say ${plant(shape, random).text} end`
     const whole = redactor.text(text)
-    // Long keys are many lines of the same.
+    // Long keys are many similar lines.
     const step = Math.ceil(text.length / 250)
     const places = Array.from({ length: Math.floor(text.length / step) }, (_, index) => index * step)
     return places
@@ -23,7 +23,7 @@ test('a secret of any family is caught wherever it is split', () => {
   expect({ seed, differing }).toEqual({ seed, differing: [] })
 })
 
-test('text in random pieces comes out as the whole would', () => {
+test('text in random pieces gives the same result as the whole', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
   const ordinary = [
@@ -47,7 +47,7 @@ test('text in random pieces comes out as the whole would', () => {
   expect({ seed, differing }).toEqual({ seed, differing: [] })
 })
 
-test('looking at what was put off, at whatever moments, lets nothing out too early', () => {
+test('examining deferred text at any moment releases nothing too early', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
   const differing = Array.from({ length: 200 }, () => {
@@ -63,7 +63,7 @@ test('looking at what was put off, at whatever moments, lets nothing out too ear
   expect({ seed, differing }).toEqual({ seed, differing: [] })
 })
 
-test('ordinary text is held back by no more than what a secret may begin with', () => {
+test('ordinary text is held back only as far as a secret may have begun', () => {
   const stream = redactor.stream()
   const pieces = ['The ', 'loop, ', 'tool by too', 'l, ', 'finds g', 'hosts', ' & ', 'gh', 'p_', '1']
   expect(pieces.map((piece) => stream.write(piece))).toEqual([
@@ -76,7 +76,7 @@ describe('a private key', () => {
   const begin = `-----BEGIN ${privateKey}-----\n`
   const line = `${'aB3+'.repeat(16)}\n`
 
-  it('that never ends is held up to a bound', () => {
+  it('that never ends is held up to a limit', () => {
     const stream = redactor.stream()
     let given = stream.write(begin)
     for (let count = 0; count < 1000; count++) given += stream.write(line)
@@ -85,21 +85,21 @@ describe('a private key', () => {
     expect(given + stream.end()).toBe(redactor.text(begin + line.repeat(1000)))
   })
 
-  it('in single characters takes no more than its length in time', () => {
+  it('in single characters takes linear time', () => {
     const text = `${begin}${line.repeat(400)}-----END ${privateKey}-----\nafter`
     const start = process.cpuUsage()
     expect(inPieces([...text])).toBe('[redacted: private-key]\nafter')
     expect(process.cpuUsage(start).user / 1000).toBeLessThan(2000)
   })
 
-  it('that is only spoken of holds nothing back for long', () => {
+  it('that is only mentioned holds nothing back for long', () => {
     const stream = redactor.stream()
     expect(stream.write(`check for "${begin.trim()}"; then { go on,`)).toContain('go on,')
   })
 })
 
 describe('bytes', () => {
-  it('that are no secret come out as they were', () => {
+  it('without secrets are unchanged', () => {
     const random = randomFrom(1)
     const bytes = Uint8Array.from({ length: 5000 }, () => Math.floor(random() * 256))
     const stream = redactor.byteStream()
@@ -108,7 +108,7 @@ describe('bytes', () => {
     expect(redactor.bytes(bytes)).toBe(bytes)
   })
 
-  it('that are a secret are replaced, split inside a character too', () => {
+  it('of a secret are replaced, even if a character is split', () => {
     const bytes = Buffer.from('ö some known value, ünïcode ö')
     for (let place = 0; place <= bytes.length; place++) {
       const stream = redactor.byteStream()
@@ -123,7 +123,7 @@ describe('bytes', () => {
   })
 })
 
-test('a stream may be used for another text when one has ended', () => {
+test('a stream may be reused for another text after its end', () => {
   const stream = redactor.stream()
   stream.write('some known')
   expect(stream.end()).toBe('some known')

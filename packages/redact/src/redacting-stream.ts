@@ -2,17 +2,17 @@ import { maxLookBehind } from './family.ts'
 import { NameMemo } from './name-memo.ts'
 import type { Scanner } from './scanner.ts'
 
-/** Text that comes in pieces. What is given out, put together, is what redacting the whole would give. */
+/** Text that arrives in pieces. The outputs together equal the redacted whole. */
 export interface RedactingStream {
-  /** Takes a piece and gives what is decided by now: everything but what a secret may have begun with. */
+  /** Takes a piece and returns the decided text: everything except a possible start of a secret. */
   write(piece: string): string
-  /** For when nothing comes for a while: what is decided by now. What a secret may have begun with stays held. */
+  /** For pauses in the input: returns the decided text. A possible start of a secret stays held back. */
   catchUp(): string
-  /** The rest; the stream may be used again for another text. */
+  /** The rest; the stream may be reused for another text. */
   end(): string
 }
 
-/** One stage after the other. */
+/** Applies one stage after the other. */
 export class TextStream implements RedactingStream {
   readonly #stages: readonly Stage[]
 
@@ -33,18 +33,21 @@ export class TextStream implements RedactingStream {
   }
 }
 
-/** Holds back at most as much as the longest secret: some 33,000 characters inside a private key, next to nothing elsewhere. */
+/**
+ * Holds back at most the length of the longest secret: about 33,000 characters inside a private key, almost nothing
+ * elsewhere.
+ */
 class Stage implements RedactingStream {
   readonly #scanner: Scanner
-  /** What is looked back at, and from `#from` on what is held. */
+  /** The lookbehind text, and from `#from` on the held text. */
   #text = ''
   #from = 0
   /** Where in `#text` the last secret ended, or a negative number. */
   #afterSecret = -1
-  /** How much of the text came before `#text`. */
+  /** The length of the text before `#text`. */
   #offset = 0
   readonly #names = new NameMemo()
-  /** Not looked at yet, while much is held: looking at the same text for every little piece would take its square in time. */
+  /** Deferred while much text is held: examining the same text for every small piece would take quadratic time. */
   #waiting = ''
 
   constructor(scanner: Scanner) {
@@ -97,7 +100,7 @@ export interface RedactingByteStream {
   end(): Uint8Array
 }
 
-/** Every byte that is not part of a secret comes out as it was, text or not. */
+/** Every byte outside of a secret is unchanged, text or not. */
 export class ByteStream implements RedactingByteStream {
   readonly #text: TextStream
 
@@ -106,7 +109,7 @@ export class ByteStream implements RedactingByteStream {
   }
 
   write(piece: Uint8Array): Uint8Array {
-    // Every byte as one character: what secrets are made of is the same in ASCII and UTF-8.
+    // Every byte as one character: the characters of secrets are the same in ASCII and UTF-8.
     const { buffer, byteOffset, byteLength } = piece
     return Buffer.from(this.#text.write(Buffer.from(buffer, byteOffset, byteLength).toString('latin1')), 'latin1')
   }

@@ -1,27 +1,27 @@
 import { hash } from 'node:crypto'
 
-/** What is secret beyond what is known by its shape, and what is not secret although it looks so. */
+/** Secrets that are not recognized by their shape, and allowed values that look like secrets. */
 export interface RedactionPolicy {
-  /** Values that are replaced wherever they stand, by name: the keys of the providers in use, secrets of the environment. */
+  /** Values by name that are replaced everywhere: the keys of the providers in use, secrets of the environment. */
   secrets?: Readonly<Record<string, string>>
   /**
-   * What the user lets pass: the name of a secret or of a variable in text, or `sha256:` and the hash of a value in hex. A value that
-   * is allowed by name is allowed wherever it stands.
+   * Values that the user allows: the name of a secret or of a variable in text, or `sha256:` and the hash of a value in
+   * hex. A value that is allowed by name is allowed everywhere.
    */
   allow?: readonly string[]
 }
 
-/** How a value is named in `allow` without being written there. */
+/** The entry for a value in `allow` that does not contain the value. */
 export function allowanceOf(value: string): string {
   return `sha256:${hash('sha256', value)}`
 }
 
-/** Shorter values are words and numbers that stand everywhere. */
+/** Shorter values are common words and numbers. */
 export const minLength = 8
 
 /**
- * The variables of an environment whose names say that their values are secret. Values that are paths, plain words or numbers are not,
- * whatever their names say.
+ * The variables of an environment whose names mark them as secret. Values that are paths, plain words or numbers are
+ * excluded, whatever their names.
  */
 export function secretsOf(environment: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const secrets: Record<string, string> = {}
@@ -41,7 +41,7 @@ function isSecretValue(value: string): boolean {
   return value.length >= minLength && !/^(?:[\d.]+|[a-z]+|true|false|(?:\.{0,2}|~)\/.*|[A-Za-z]:\\.*)$/i.test(value)
 }
 
-/** The ways in which a value is written into text: as it is, in JSON, in a URL, in bytes, and in base64 of something around it. */
+/** The encodings of a value in text: plain, in JSON, in a URL, in bytes, and in base64 of surrounding text. */
 export function formsOf(value: string): string[] {
   if (value.length < minLength) return []
   const bytes = Buffer.from(value)
@@ -56,7 +56,7 @@ export function formsOf(value: string): string[] {
   return [...new Set([...asText, ...encoded, ...asUrl])]
 }
 
-/** The characters of base64 that depend on the value alone when so many bytes stand before it. */
+/** The base64 characters that depend only on the value if this many bytes precede it. */
 function encodedAt(bytes: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64')
   const start = Math.ceil((offset * 8) / 6)

@@ -9,7 +9,7 @@ const redactor = createRedactor()
 const token = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`
 const random = 'Zk3v9QpL7xWm2RtY8sBn4'
 
-test('all that is said in a message is redacted', () => {
+test('all text in a message is redacted', () => {
   const message: Message = {
     role: 'assistant',
     content: [
@@ -57,7 +57,7 @@ test('all that is said in a message is redacted', () => {
   })
 })
 
-describe('what belongs to a provider stays', () => {
+describe('provider data stays', () => {
   it.each([
     { reasoning: { text: '', signature: token } },
     { text: { content: 'a', providerMetadata: { google: { thoughtSignature: token } } } },
@@ -70,19 +70,19 @@ describe('what belongs to a provider stays', () => {
     expect(redactor.json(value)).toBe(value)
   })
 
-  it('but a picture that is found by its address is text', () => {
+  it('but the URL of an image is text', () => {
     const source = { type: 'url', mediaType: 'image/png', data: `https://x/?k=${token}` }
     expect(redactor.json(source)).toEqual({ ...source, data: 'https://x/?k=[redacted: github-token]' })
   })
 
-  it('and a sentence is no signature', () => {
+  it('and a sentence is not a signature', () => {
     expect(redactor.json({ signature: `signed with ${token}` })).toEqual({
       signature: 'signed with [redacted: github-token]',
     })
   })
 })
 
-test('a value is known by its key', () => {
+test('a value is recognized by its key', () => {
   expect(redactor.json({ password: 'hunter2!x', client_secret: random, name: random, count: 3, none: null })).toEqual({
     password: '[redacted: password]',
     client_secret: '[redacted: secret]',
@@ -106,30 +106,30 @@ test('a value without secrets is the same object', () => {
   expect(redactor.json(value)).toBe(value)
 })
 
-// In pieces, so that no scanner takes this file for a key.
+// Assembled from pieces, so that no secret scanner finds a key here.
 const privateKey = ['PRIVATE', 'KEY'].join(' ')
 
 const githubToken = `ghp_${'a1B2c3D4e5F6'.repeat(3)}`
 const password = ['Tr0ub4dor', '3'].join('&')
 
-test('a secret is replaced by a marker that says what it was', () => {
+test('a secret is replaced by a marker with its kind', () => {
   expect(redactor.text(`export GITHUB_TOKEN=${githubToken} # mine`)).toBe(
     'export GITHUB_TOKEN=[redacted: github-token] # mine',
   )
 })
 
-test('of a secret that is known by its place, the place stays', () => {
+test('if a secret is recognized by its context, the context stays', () => {
   expect(redactor.text(`db: postgres://app:${password}@db:5432/app\npassword: "${password}"`)).toBe(
     'db: postgres://app:[redacted: url-password]@db:5432/app\npassword: "[redacted: password]"',
   )
 })
 
-test('text without secrets is given back as it is', () => {
+test('text without secrets is returned unchanged', () => {
   const text = 'nothing here, ünïcödé 🙂 \ud800 included'
   expect(redactor.text(text)).toBe(text)
 })
 
-test('redacting twice changes nothing, however secrets stand together', () => {
+test('redacting twice changes nothing, however secrets are combined', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
   const joints = ['', '', ' ', '\n', '=', ': ', '"', '-', '_', 'token=', 'password: ', '://a:', '@', '[redacted: ', ']']
@@ -143,24 +143,24 @@ test('redacting twice changes nothing, however secrets stand together', () => {
   expect({ seed, changed }).toEqual({ seed, changed: [] })
 })
 
-describe('a key that was cut off', () => {
+describe('a truncated key', () => {
   const lines = Array.from({ length: 6 }, (_, index) => `MIIE${String(index).repeat(4)}${'aB3+'.repeat(14)}`)
   const begin = `-----BEGIN RSA ${privateKey}-----`
   const end = `-----END RSA ${privateKey}-----`
 
-  it('is redacted as far as it goes', () => {
+  it('is redacted up to its end', () => {
     expect(redactor.text(`$ head key.pem\n${begin}\n${lines.join('\n')}\n$ echo done`)).toBe(
       '$ head key.pem\n[redacted: private-key]\n$ echo done',
     )
   })
 
-  it('does not take the next one with it', () => {
+  it('does not include the next one', () => {
     expect(redactor.text(`${begin}\n${lines.join('\n')}\n${end}\nand\n${begin}\n${lines.join('\n')}\n${end}\n`)).toBe(
       '[redacted: private-key]\nand\n[redacted: private-key]\n',
     )
   })
 
-  it('is none where only its first line is spoken of', () => {
+  it('is ignored if only its first line is mentioned', () => {
     const text = `if (pem.startsWith('${begin}')) return parse(pem.slice(27))`
     expect(redactor.text(text)).toBe(text)
   })
@@ -176,7 +176,7 @@ describe('a key that was cut off', () => {
   })
 })
 
-describe('a value that is known', () => {
+describe('a known value', () => {
   const value = 'plain words + "quotes" & ümlaut'
   const knowing = createRedactor({ secrets: { MY_SECRET: value } })
 
@@ -196,18 +196,18 @@ describe('a value that is known', () => {
     expect(decoded).not.toContain('words')
   })
 
-  it('is not looked for where it is a word', () => {
+  it('is ignored if it is a common word', () => {
     const short = createRedactor({ secrets: { SHORT: 'main', MARKER: 'redacted: github' } })
     expect(short.text(`main ${githubToken}`)).toBe('main [redacted: github-token]')
   })
 
-  it('is the longer one where one begins with another', () => {
+  it('is the longer one if one begins with another', () => {
     const both = createRedactor({ secrets: { ONE: 'first-value', TWO: 'first-value-and-more' } })
     expect(both.text('first-value-and-more, first-value')).toBe('[redacted: TWO], [redacted: ONE]')
   })
 })
 
-test('the environment gives the values whose names say that they are secret', () => {
+test('the environment contributes the values whose names mark them as secret', () => {
   expect(
     secretsOf({
       API_KEY: 'abc-123-def',
@@ -219,8 +219,8 @@ test('the environment gives the values whose names say that they are secret', ()
   ).toEqual({ API_KEY: 'abc-123-def' })
 })
 
-describe('what the user allows stays', () => {
-  it('by the name of a known value, wherever it stands', () => {
+describe('allowed values stay', () => {
+  it('by the name of a known value, in any context', () => {
     const allowing = createRedactor({ secrets: { GITHUB_TOKEN: githubToken }, allow: ['GITHUB_TOKEN'] })
     expect(allowing.text(`it is ${githubToken}`)).toBe(`it is ${githubToken}`)
   })

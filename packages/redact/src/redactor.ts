@@ -2,12 +2,12 @@ import { ByteStream, TextStream, type RedactingByteStream, type RedactingStream 
 import { secretsOf, type RedactionPolicy } from './redaction-policy.ts'
 import { scannersFor, type Scanner } from './scanner.ts'
 
-/** The one step between what was said and what is kept. */
+/** Removes secrets from content before it is stored. */
 export interface Redactor {
-  /** What it was made from, to make the same in another process. */
+  /** Its policy, to create the same redactor in another process. */
   readonly policy: RedactionPolicy
   text(text: string): string
-  /** The same value with its strings redacted; what belongs to a provider, pictures, hashes and ids stay as they are. */
+  /** The same value with its strings redacted; provider data, images, hashes and ids stay unchanged. */
   json<T>(value: T): T
   bytes(bytes: Uint8Array): Uint8Array
   /** For text that arrives in pieces. */
@@ -34,14 +34,14 @@ function redactBytes(bytes: Uint8Array, scanners: readonly Scanner[]): Uint8Arra
   return redacted === text ? bytes : Buffer.from(redacted, 'latin1')
 }
 
-/** What is secret where nobody says more: what our own environment calls so. */
+/** The default policy: the secrets of our own environment. */
 export function defaultPolicy(): RedactionPolicy {
   return { secrets: secretsOf(process.env) }
 }
 
 /**
- * The value with all its strings redacted, keys included. What must come back as it was stays: what belongs to a provider, ids, hashes
- * and pictures. The same object is given back where nothing changed.
+ * The value with all its strings redacted, including keys. Provider data, ids, hashes and images must stay unchanged.
+ * Returns the same object if nothing changed.
  */
 function redactJson<T>(value: T, scanners: readonly Scanner[]): T {
   return redactValue(value, { scanners, key: '' }) as T
@@ -49,7 +49,7 @@ function redactJson<T>(value: T, scanners: readonly Scanner[]): T {
 
 interface Place {
   scanners: readonly Scanner[]
-  /** What the value is called, for a secret may be known by its name. */
+  /** The name of the value, because a secret may be recognized by its name. */
   key: string
 }
 
@@ -75,7 +75,7 @@ function redactObject(object: Record<string, unknown>, scanners: readonly Scanne
 }
 
 function redactString(text: string, { scanners, key }: Place): string {
-  // As it would stand in the text of the JSON, where a secret is known by the name before it.
+  // As in the text of the JSON, where a secret is recognized by the name before it.
   if (key !== '' && text.length <= maxNamedLength && isOneWord(text)) {
     const lead = `${key}: "`
     const named = redactText(`${lead}${text}"`, scanners)
@@ -97,18 +97,18 @@ const opaqueKeys = new Set([
   ...['parentId', 'parent_id', 'sha256'],
 ])
 
-/** What a provider signed or encrypted, and what things are found by. Only a value of the kind that it must be is taken for it. */
+/** Data that a provider signed or encrypted, and identifiers. Only a value of the expected type counts. */
 function isOpaque(key: string, value: unknown): boolean {
   return opaqueKeys.has(key) && (typeof value !== 'string' || !/\s/.test(value))
 }
 
-/** `{ type: 'base64', mediaType, data }`, also as providers and MCP servers spell it. */
+/** `{ type: 'base64', mediaType, data }`, also in the spelling of providers and MCP servers. */
 function isPicture(object: Record<string, unknown>): boolean {
   const mediaType = object['mediaType'] ?? object['media_type'] ?? object['mimeType']
   return typeof object['data'] === 'string' && typeof mediaType === 'string' && object['type'] !== 'url'
 }
 
-/** Two keys that have become the same are both kept. */
+/** Two keys that become equal are both kept. */
 function fromEntries(entries: readonly [string, unknown][]): Record<string, unknown> {
   const object: Record<string, unknown> = {}
   for (const [key, value] of entries) {
@@ -119,7 +119,7 @@ function fromEntries(entries: readonly [string, unknown][]): Record<string, unkn
   return object
 }
 
-/** The text with every secret replaced by a marker such as `[redacted: github-token]`. Redacting twice changes nothing. */
+/** Replaces every secret by a marker such as `[redacted: github-token]`. Redacting twice changes nothing. */
 function redactText(text: string, scanners: readonly Scanner[]): string {
   return scanners.reduce((before, scanner) => {
     const { output } = scanner.scan({
@@ -129,7 +129,7 @@ function redactText(text: string, scanners: readonly Scanner[]): string {
       afterSecret: -1,
       isWhole: true,
     })
-    // Where nothing was found, the same string is not held twice.
+    // If nothing was found, the same string is not held twice.
     return output === before ? before : output
   }, text)
 }

@@ -13,22 +13,22 @@ import { NameMemo } from './name-memo.ts'
 import { formsOf, minLength, allowanceOf, type RedactionPolicy } from './redaction-policy.ts'
 import { partialPattern } from './partial-pattern.ts'
 
-/** Where a scan stands in a text. */
+/** The position of a scan in a text. */
 export interface ScanPosition {
   text: string
-  /** How much of the whole text came before `text`. */
+  /** The length of the text before `text`. */
   offset: number
-  /** Where to begin; up to `maxLookBehind` characters that stand before it are looked at, too. */
+  /** Where to begin; up to `maxLookBehind` characters before it are also read. */
   from: number
-  /** Where the last secret ended, or a negative number if there was none near. */
+  /** Where the last secret ended, or a negative number if there was none nearby. */
   afterSecret: number
-  /** False while more text may come. */
+  /** False while more text may follow. */
   isWhole: boolean
-  /** The same object for all parts of a text that comes in pieces. */
+  /** The same object for all parts of a text that arrives in pieces. */
   names?: NameMemo
 }
 
-/** What is decided: everything before `end` is in `output`. */
+/** The decided text: everything before `end` is in `output`. */
 export interface Scanned {
   output: string
   end: number
@@ -36,14 +36,14 @@ export interface Scanned {
   afterSecret: number
 }
 
-/** What may stand at an anchor. */
+/** What may be at an anchor. */
 type Candidate =
   | FamilyCandidate
   | { type: 'value'; name: string; value: string }
-  /** What was redacted before stays as it is, so that redacting twice changes nothing. */
+  /** Existing markers stay, so that redacting twice changes nothing. */
   | { type: 'marker' }
 
-/** A family as the scanner asks about it. All have all properties, for objects of many different forms are slow to ask. */
+/** A family for the scanner. All objects have all properties, because access to objects of many shapes is slow. */
 interface FamilyCandidate {
   type: 'family'
   name: string
@@ -60,7 +60,7 @@ type RunBefore = NonNullable<SecretFamily['maxRunBefore']>
 
 type Finding = { start: number; end: number; replacement: string | undefined }
 
-/** Replaces secrets by markers, from left to right: at each anchor, the first candidate that fits wins. */
+/** Replaces secrets by markers, from left to right: at each anchor, the first matching candidate wins. */
 export class Scanner {
   readonly #automaton: AnchorAutomaton<Candidate>
   readonly #marker: MarkerPatterns
@@ -171,12 +171,14 @@ export class Scanner {
 
 interface Place {
   text: string
-  /** Where the anchor ends. */
+  /** The end of the anchor. */
   end: number
   afterSecret: number
   isWhole: boolean
   names: NameMemo
-  /** For characters that a family may not stand far behind: how many of them stand before the last anchor, and where they end. */
+  /**
+   * For families with a limit on preceding characters: how many of them precede the last anchor, and where they end.
+   */
   runs: Map<CharacterSet, { start: number; length: number; end: number }>
 }
 
@@ -198,15 +200,12 @@ const familyCandidates = families.map(
   }),
 )
 
-/** What a user lets pass. */
+/** Values that the user allows. */
 interface Allowances {
   allow(secret: string, name: () => string | undefined): boolean
 }
 
-/**
- * The scanners that a text goes through, one after the other. What is known by its value goes first: a pattern might see only a part
- * of it.
- */
+/** The scanners for a text, in order. Known values go first: a pattern might match only a part of one. */
 export function scannersFor({ secrets = {}, allow = [] }: RedactionPolicy): readonly Scanner[] {
   const allowed = new Set(allow)
   const allowedValues = new Set(
@@ -227,7 +226,7 @@ export function scannersFor({ secrets = {}, allow = [] }: RedactionPolicy): read
   const values = known
     .flatMap(([name, value]) => formsOf(value).map((form) => ({ name, form })))
     .filter(({ form }) => !names.some((name) => markerOf(name).includes(form)))
-    // One that begins with another comes before it: their anchors end in the same place.
+    // A value that begins with another one comes before it: their anchors end at the same position.
     .sort((left, right) => right.form.length - left.form.length)
     .map(({ name, form }) => [form.slice(0, minLength), { type: 'value', name, value: form }] as const)
   const knownValues = values.length > 0 ? [new AnchorAutomaton<Candidate>([markerAnchor, ...values])] : []
@@ -236,7 +235,7 @@ export function scannersFor({ secrets = {}, allow = [] }: RedactionPolicy): read
 
 let sharedShapes: AnchorAutomaton<Candidate> | undefined
 
-/** Built once for the process: it takes some milliseconds and a megabyte, and is the same for every policy. */
+/** Built once per process: it takes some milliseconds and a megabyte, and is the same for every policy. */
 function shapeAutomaton(): AnchorAutomaton<Candidate> {
   sharedShapes ??= new AnchorAutomaton<Candidate>([
     markerAnchor,
@@ -262,7 +261,7 @@ function matchAt(pattern: RegExp, text: string, start: number): RegExpExecArray 
   return pattern.exec(text)
 }
 
-/** What it is by its own shape, where only its place gave it away. */
+/** The kind by its own shape, if only its context revealed it. */
 function kindOf(secret: string, family: FamilyCandidate): string {
   if (!family.hasLead) return family.name
   for (const { anchor, candidate } of shapesByStart.get(secret.slice(0, 2)) ?? []) {
@@ -272,7 +271,7 @@ function kindOf(secret: string, family: FamilyCandidate): string {
   return family.name
 }
 
-/** What is known by its own shape, by the first two characters of its anchor. */
+/** Families with their own shape, by the first two characters of their anchors. */
 const shapesByStart = Map.groupBy(
   familyCandidates.flatMap((candidate, index) =>
     candidate.hasLead ? [] : anchorsOf(index).map((anchor) => ({ anchor, candidate })),
@@ -284,7 +283,7 @@ function anchorsOf(index: number): readonly string[] {
   return families[index]?.anchors ?? []
 }
 
-/** The name of the variable that has an anchor in it. */
+/** The name of the variable that contains an anchor. */
 function nameAround(text: string, anchor: number): string {
   const [before] = /[\w.-]*$/.exec(text.slice(Math.max(0, anchor - maxLookBehind), anchor)) ?? ['']
   const [after] = /^[\w.-]*/.exec(text.slice(anchor, anchor + maxLookBehind)) ?? ['']
@@ -292,8 +291,8 @@ function nameAround(text: string, anchor: number): string {
 }
 
 /**
- * More than the allowed number of characters stand before, not counting those of a secret, or something else than is asked for follows
- * them. What was counted for the last anchor is not counted again: `-eyJ-eyJ-eyJ` has one at every fourth character.
+ * Whether too many of the characters precede the anchor, not counting those of a secret, or other text follows them
+ * than required. The count for the last anchor is reused: `-eyJ-eyJ-eyJ` has one at every fourth character.
  */
 function isRunWrong({ characters, length, isFollowedBy }: RunBefore, start: number, place: Place): boolean {
   const { text, afterSecret, isWhole, runs } = place
@@ -321,7 +320,7 @@ const letters = charactersOf(/[a-z]/i)
 const colorDigits = charactersOf(/[\d;]/)
 const [backslash, percent, dash, bracket, escape] = [0x5c, 0x25, 0x2d, 0x5b, 0x1b]
 
-/** A letter or digit stands before, unless it ends an escape: of a string, a URL or a terminal's colour. */
+/** Whether a letter or digit precedes it, unless that ends an escape: of a string, a URL or a terminal color. */
 function isInWord(text: string, start: number): boolean {
   if (start === 0) return false
   const before = codeAt(text, start - 1)

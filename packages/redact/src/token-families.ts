@@ -2,8 +2,8 @@ import { charactersOf, type SecretFamily } from './family.ts'
 import { hasTokenHeader } from './value-shape.ts'
 
 /**
- * Secrets that are known by their own shape, wherever they stand. An anchor with a word inside that is itself one, such as `secret`,
- * ends before that word does: what is found first wins.
+ * Secrets that are recognized by their own shape, in any context. An anchor that contains another anchor as a word,
+ * such as `secret`, ends before that word does: the first match wins.
  */
 export const tokenFamilies: readonly SecretFamily[] = [
   {
@@ -42,7 +42,7 @@ export const tokenFamilies: readonly SecretFamily[] = [
     anchors: ['sk-proj-', 'sk-svcacct-', 'sk-admin-', 'sk-None-'],
     pattern: /sk-[A-Za-z]{4,7}-[A-Za-z0-9_-]{20,255}/,
   },
-  // The first keys of OpenAI, and the keys of the many who followed.
+  // The first keys of OpenAI, and the keys of many compatible hosts.
   { name: 'openai-style-key', anchors: ['sk-'], pattern: /sk-[A-Za-z0-9]{32,64}(?![[A-Za-z0-9-])/, startsWord: true },
   { name: 'google-api-key', anchors: ['AIza'], pattern: /AIza[A-Za-z0-9_-]{35}(?![[A-Za-z0-9])/ },
   { name: 'google-auth-key', anchors: ['AQ.Ab'], pattern: /AQ\.Ab[A-Za-z0-9_-]{35,120}/, startsWord: true },
@@ -122,19 +122,19 @@ export const tokenFamilies: readonly SecretFamily[] = [
     check: (secret) => secret.length >= 40,
   },
   {
-    // Three characters and a digit stand before it.
+    // Three characters and a digit precede it.
     name: 'azure-client-secret',
     anchors: ['Q~'],
     pattern: /(?<=[A-Za-z0-9_.~-]{3}\d)Q~[A-Za-z0-9_.~-]{31,34}(?![[A-Za-z0-9_.~-])/,
   },
   {
-    // The number of the bot, which is no secret, stands before it.
+    // The id of the bot, which is not secret, precedes it.
     name: 'telegram-bot-token',
     anchors: [':AA'],
     pattern: /((?<=\d{8,10}):)(AA[A-Za-z0-9_-]{33})(?![[A-Za-z0-9_-])/,
   },
   {
-    // The number of the user, which is no secret, stands before it.
+    // The id of the user, which is not secret, precedes it.
     name: 'discord-bot-token',
     anchors: ['.G', '.X', '.Y', '.Z'],
     pattern: /((?<=[MNO][A-Za-z0-9_-]{22,27})\.)([GXYZ][A-Za-z0-9_-]{5}\.[A-Za-z0-9_-]{27,40})(?![[A-Za-z0-9_-])/,
@@ -213,7 +213,7 @@ export const tokenFamilies: readonly SecretFamily[] = [
     pattern: /hv[sbr]\.[A-Za-z0-9_-]{24,300}/,
     startsWord: true,
   },
-  // Fourteen characters that name the token stand before it.
+  // Fourteen characters that name the token precede it.
   { name: 'terraform-token', anchors: ['.atlasv1.'], pattern: /\.atlasv1\.[A-Za-z0-9_-]{60,80}/ },
   { name: 'pulumi-token', anchors: ['pul-'], pattern: /pul-[a-f0-9]{40}(?![[A-Za-z0-9])/, startsWord: true },
   {

@@ -1,12 +1,12 @@
 import { AnchorAutomaton } from './anchor-automaton.ts'
 import { charactersOf, codeAt, isIn } from './family.ts'
 
-/** What tells a random value from a word, a name in code, a path or a placeholder. */
+/** Distinguishes a random value from a word, a name in code, a path or a placeholder. */
 
-/** Keys as programs make them: letters and digits without rhythm. */
+/** Generated keys: random letters and digits. */
 export function looksRandom(value: string): boolean {
   if (value.length < 16) return false
-  // Several families ask about the same value, one after the other.
+  // Several families check the same value in succession.
   if (value !== lastAsked.value) {
     lastAsked = { value, isRandom: isRandom(value, measure(value)) && !isPlaceholder(value) }
   }
@@ -22,13 +22,16 @@ function isRandom(value: string, { digits, changes, letters, distinct }: Measure
   return wordLetters(value) * 3 <= letters * 2
 }
 
-/** Passwords as people choose them: not a word, a name in code, a path, a type or a sentence. What is cheapest to ask comes first. */
+/**
+ * Passwords that people choose: not a word, a name in code, a path, a type or a sentence. The cheapest checks come
+ * first.
+ */
 export function looksLikePassword(value: string): boolean {
   const measured = measure(value)
   return isPasswordMix(value, measured) && !isPlaceholder(value) && isPassword(value, measured)
 }
 
-/** Whether there is enough in it for a password, whatever its order. */
+/** Whether it has enough variety for a password, in any order. */
 function isPasswordMix(value: string, { digits, capitals, letters, symbols, distinct }: Measure): boolean {
   if (letters === 0 || distinct < 5) return false
   return digits > 0 || (symbols > 0 && value.length >= 8 && capitals > 0 && capitals < letters)
@@ -38,7 +41,7 @@ function isPassword(value: string, measured: Measure): boolean {
   const { digits, letters, symbols } = measured
   if (/^0x[\da-f]+$/i.test(value) || value.includes('://')) return false
   if (symbols > 0 && /[()[\]{}<>|*^?]|::|\/\/|\.\.|=>|&&/.test(value)) {
-    // Symbols of code are no sign of a password, unless the rest has no words.
+    // Symbols of code do not indicate a password, unless the rest has no words.
     return digits > 0 && wordLetters(value) * 2 <= letters && /\d[A-Za-z]|[A-Za-z]\d/.test(value)
   }
   if (symbols > 0) return !/^[#@/.$:%~]/.test(value)
@@ -49,7 +52,7 @@ function isPassword(value: string, measured: Measure): boolean {
   )
 }
 
-/** Text that stands for a value: a word such as `example`, or what a template or a shell fills in. */
+/** A placeholder for a value: a word such as `example`, or the syntax of a template or a shell. */
 export function isPlaceholder(value: string): boolean {
   const { next, firstHit } = placeholders
   let state = 0
@@ -67,7 +70,7 @@ export function isPlaceholder(value: string): boolean {
   return false
 }
 
-/** In lower case; with a pattern if the word alone does not say it. */
+/** In lower case; with a pattern if the word alone is ambiguous. */
 const placeholders = new AnchorAutomaton<RegExp | undefined>([
   ...['example', 'placeholder', 'your', 'redacted', 'dummy', 'insert', 'xxxx', '***', '...', '<', '${', '$('].map(
     asWord,
@@ -83,7 +86,7 @@ function asWord(word: string): [string, undefined] {
   return [word, undefined]
 }
 
-/** Characters of ASCII in lower case. */
+/** ASCII characters in lower case. */
 const folded = Uint8Array.from({ length: 128 }, (_, code) => String.fromCharCode(code).toLowerCase().charCodeAt(0))
 
 /** Base64 of `user:password`. */
@@ -91,7 +94,7 @@ export function isBasicCredentials(value: string): boolean {
   return /^[\x20-\x7e]*[\x21-\x7e]:[\x20-\x7e]+$/.test(Buffer.from(value, 'base64').toString('latin1'))
 }
 
-/** The first part of a JSON web token is an object that names an algorithm. */
+/** The first part of a JSON web token is an object with an algorithm. */
 export function hasTokenHeader(token: string): boolean {
   const header = Buffer.from(token.slice(0, token.indexOf('.')), 'base64url').toString('latin1')
   return header.startsWith('{"') && header.includes('"alg"')
@@ -101,9 +104,9 @@ interface Measure {
   letters: number
   capitals: number
   digits: number
-  /** Neither letter, digit, nor what joins words. */
+  /** Neither letters, digits, nor word separators. */
   symbols: number
-  /** How often a character is of another class than the one before. */
+  /** How often a character has another class than the previous one. */
   changes: number
   distinct: number
 }
@@ -140,11 +143,11 @@ function measure(value: string): Measure {
   return result
 }
 
-/** Which characters of ASCII occurred; used again for every value. */
+/** The ASCII characters that occurred; reused for every value. */
 const seen = new Uint8Array(128)
 const [symbol, digit, lower, upper, joint] = [0, 1, 2, 3, 4]
 
-/** The kind of each character of ASCII. */
+/** The kind of each ASCII character. */
 const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
   if (/\d/.test(character)) return digit
@@ -154,8 +157,8 @@ const kinds = Uint8Array.from({ length: 128 }, (_, code) => {
 })
 
 /**
- * Letters that stand in what could be words: four or more together with a vowel and a consonant, as words have them. A word is in
- * small letters, of which the first may be a capital, or all in capitals.
+ * Letters in possible words: four or more together with a vowel and a consonant. A word is in lower case, with an
+ * optional capital, or all in capitals.
  */
 function wordLetters(value: string): number {
   let count = 0

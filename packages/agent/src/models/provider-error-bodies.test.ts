@@ -1316,7 +1316,7 @@ const doubted: (FailureBody & { kinds: ModelErrorKind[]; reason: string })[] = [
     status: 200,
     body: 'event: error\ndata: {"type":"error","code":"ERR_SOMETHING","message":"Something went wrong","param":null,"sequence_number":1}\n\n',
     kinds: ['overloaded', 'network', 'unknown'],
-    reason: 'An example of the documentation. Nobody has seen this code.',
+    reason: 'An example of the documentation. This code has not been observed.',
   },
   {
     host: 'lmstudio',

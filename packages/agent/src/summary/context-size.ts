@@ -78,12 +78,12 @@ export function entryTokens(entry: Entry): number {
 }
 
 /** The tokens of a text that is a message by itself. */
-export function spokenTokens(words: string): number {
-  return messageTokens + textTokens(words)
+export function spokenTokens(text: string): number {
+  return messageTokens + textTokens(text)
 }
 
-export function textTokens(words: string): number {
-  return estimateTokenCount(words)
+export function textTokens(text: string): number {
+  return estimateTokenCount(text)
 }
 
 function systemTokens(system: System): number {

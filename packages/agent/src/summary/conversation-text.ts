@@ -8,8 +8,8 @@ const maxInputLength = 1000
 export function conversationText(entries: readonly Entry[]): string[] {
   const names = new Map<string, string>()
   return entries.flatMap((entry) => {
-    const words = textOfEntry(entry, names).trim()
-    return words === '' ? [] : [words]
+    const text = textOfEntry(entry, names).trim()
+    return text === '' ? [] : [text]
   })
 }
 
@@ -21,7 +21,7 @@ function textOfEntry(entry: Entry, names: Map<string, string>): string {
   if (message.bashExecution) return textOfCommand(message.bashExecution)
   return message.content
     .map((block) => textOfBlock(block, message, names))
-    .filter((words) => words !== '')
+    .filter((text) => text !== '')
     .join('\n')
 }
 
@@ -60,16 +60,16 @@ const speakers: Record<Message['role'], string> = {
 }
 
 function textOfCall({ name, input, partialInput }: ToolUse): string {
-  const words = partialInput ?? JSON.stringify(input)
-  const isLong = words.length > maxInputLength
-  return `[Assistant calls ${name}]\n${isLong ? `${beginning(words, maxInputLength)} …` : words}`
+  const text = partialInput ?? JSON.stringify(input)
+  const isLong = text.length > maxInputLength
+  return `[Assistant calls ${name}]\n${isLong ? `${beginning(text, maxInputLength)} …` : text}`
 }
 
 function textOfResult({ toolUseId, isError, content }: ToolResult, names: Map<string, string>): string {
-  const words = typeof content === 'string' ? content : content.map(textInResult).join('\n')
+  const text = typeof content === 'string' ? content : content.map(textInResult).join('\n')
   const name = names.get(toolUseId)
   const what = name === undefined ? 'an earlier call' : name
-  return `[${isError ? 'Failed result' : 'Result'} of ${what}]\n${shortened(words, maxResultLength)}`
+  return `[${isError ? 'Failed result' : 'Result'} of ${what}]\n${shortened(text, maxResultLength)}`
 }
 
 function textInResult(block: Content): string {
@@ -81,14 +81,14 @@ function textOfImage({ image }: Content & { type: 'image' }): string {
   return `(an image, ${image.source.mediaType})`
 }
 
-function shortened(words: string, maxLength: number): string {
-  if (words.length <= maxLength) return words
-  const start = beginning(words, Math.ceil(maxLength * 0.6))
-  const end = words.slice(start.length - maxLength).replace(/^[\uDC00-\uDFFF]/, '')
-  return `${start}\n… (${words.length - start.length - end.length} characters left out) …\n${end}`
+function shortened(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  const start = beginning(text, Math.ceil(maxLength * 0.6))
+  const end = text.slice(start.length - maxLength).replace(/^[\uDC00-\uDFFF]/, '')
+  return `${start}\n… (${text.length - start.length - end.length} characters left out) …\n${end}`
 }
 
 /** Never cuts a character in half. */
-export function beginning(words: string, length: number): string {
-  return words.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
+export function beginning(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')
 }

@@ -99,7 +99,7 @@ function start(
 }
 
 interface Part {
-  words: string
+  text: string
   tokens: number
   rest: readonly string[]
 }
@@ -114,25 +114,25 @@ function takePart(pieces: readonly string[], maxTokens: number): Part {
     tokens += added
     count++
   }
-  if (count > 0) return { words: pieces.slice(0, count).join('\n\n'), tokens, rest: pieces.slice(count) }
+  if (count > 0) return { text: pieces.slice(0, count).join('\n\n'), tokens, rest: pieces.slice(count) }
   const [first = '', ...rest] = pieces
-  const words = fittingBeginning(first, maxTokens)
-  const left = first.slice(words.length)
-  return { words, tokens: textTokens(words), rest: left === '' ? rest : [left, ...rest] }
+  const text = fittingBeginning(first, maxTokens)
+  const left = first.slice(text.length)
+  return { text, tokens: textTokens(text), rest: left === '' ? rest : [left, ...rest] }
 }
 
-function fittingBeginning(words: string, maxTokens: number): string {
-  let fitting = words
+function fittingBeginning(text: string, maxTokens: number): string {
+  let fitting = text
   for (let tokens = textTokens(fitting); tokens > maxTokens; tokens = textTokens(fitting)) {
     fitting = beginning(fitting, Math.floor(Math.min(0.9, maxTokens / tokens) * fitting.length))
   }
   return fitting
 }
 
-function promptOf({ words, rest }: Part, { previous, instructions = '' }: PartRequest): string {
+function promptOf({ text, rest }: Part, { previous, instructions = '' }: PartRequest): string {
   const parts = [
     previous === '' ? '' : tagged('previous-summary', previous),
-    tagged('conversation', words),
+    tagged('conversation', text),
     instructions === '' ? '' : `The user asks for this in particular:\n${instructions}`,
     rest.length === 0 ? '' : 'The conversation goes on after this part; you will be given the rest next.',
     'Write the summary now.',
@@ -141,6 +141,6 @@ function promptOf({ words, rest }: Part, { previous, instructions = '' }: PartRe
 }
 
 /** Text that looks like its own closing tag would escape from it. */
-function tagged(tag: string, words: string): string {
-  return `<${tag}>\n${words.replaceAll(/<\/(conversation|previous-summary)/gi, String.raw`<\/$1`)}\n</${tag}>`
+function tagged(tag: string, text: string): string {
+  return `<${tag}>\n${text.replaceAll(/<\/(conversation|previous-summary)/gi, String.raw`<\/$1`)}\n</${tag}>`
 }

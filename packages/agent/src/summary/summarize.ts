@@ -30,12 +30,12 @@ export async function summarize({ model, signal, onFailed, ...request }: Summary
   const messages = [{ role: 'user' as const, content: [text(prompt)] }]
   const call = model.prepare({ system, tools: [], messages, thinkingLevel: 'off', maxOutputTokens })
   const { reference } = call
-  let words = ''
+  let answer = ''
   let usage: Usage | undefined
   let finish: FinishReason | undefined
   try {
     for await (const part of call.stream(signal)) {
-      if (part.type === 'text_delta') words += part.text
+      if (part.type === 'text_delta') answer += part.text
       else if (part.type === 'usage') usage = part.usage
       else if (part.type === 'finish') finish = part.reason
     }
@@ -43,7 +43,7 @@ export async function summarize({ model, signal, onFailed, ...request }: Summary
     if (usage) await onFailed?.({ usage: withCost(usage, model), reference })
     throw error
   }
-  const said = words.trim()
+  const said = answer.trim()
   return {
     text:
       finish === 'length' && said !== '' ? `${said}\n\n(The summary was cut off here at its maximum length.)` : said,

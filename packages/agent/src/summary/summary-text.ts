@@ -19,9 +19,9 @@ export function joinSummary({ history, unfinished, files }: SummaryParts): strin
 
 /** Splits a summary into its parts, so that the next one can extend it. */
 export function splitSummary(summary: string): SummaryParts {
-  const { words, files } = parseFiles(summary)
-  const at = words.lastIndexOf(unfinishedHeading)
-  if (at === -1) return { history: words, unfinished: '', files }
-  const unfinished = words.slice(at + unfinishedHeading.length).trim()
-  return { history: words.slice(0, at).trimEnd(), unfinished, files }
+  const { text, files } = parseFiles(summary)
+  const at = text.lastIndexOf(unfinishedHeading)
+  if (at === -1) return { history: text, unfinished: '', files }
+  const unfinished = text.slice(at + unfinishedHeading.length).trim()
+  return { history: text.slice(0, at).trimEnd(), unfinished, files }
 }

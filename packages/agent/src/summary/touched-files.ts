@@ -36,10 +36,10 @@ export function filesText({ read, changed }: TouchedFiles): string {
 }
 
 /** Separates a summary from the lists at its end. */
-export function parseFiles(summary: string): { words: string; files: TouchedFiles } {
-  const { words: withoutChanged, paths: changed } = parseList(summary, 'files-changed')
-  const { words, paths: read } = parseList(withoutChanged, 'files-read')
-  return { words, files: { read, changed } }
+export function parseFiles(summary: string): { text: string; files: TouchedFiles } {
+  const { text: withoutChanged, paths: changed } = parseList(summary, 'files-changed')
+  const { text, paths: read } = parseList(withoutChanged, 'files-read')
+  return { text, files: { read, changed } }
 }
 
 const fileTools = new Set(['read', 'write', 'edit'])
@@ -76,10 +76,10 @@ function listText(tag: string, paths: readonly string[]): string {
   return paths.length === 0 ? '' : `<${tag}>\n${paths.join('\n')}\n</${tag}>`
 }
 
-function parseList(words: string, tag: string): { words: string; paths: string[] } {
-  const start = words.lastIndexOf(`<${tag}>\n`)
+function parseList(text: string, tag: string): { text: string; paths: string[] } {
+  const start = text.lastIndexOf(`<${tag}>\n`)
   const end = `\n</${tag}>`
-  if (start === -1 || !words.endsWith(end)) return { words, paths: [] }
-  const paths = words.slice(start + tag.length + 3, -end.length).split('\n')
-  return { words: words.slice(0, start).trimEnd(), paths }
+  if (start === -1 || !text.endsWith(end)) return { text, paths: [] }
+  const paths = text.slice(start + tag.length + 3, -end.length).split('\n')
+  return { text: text.slice(0, start).trimEnd(), paths }
 }

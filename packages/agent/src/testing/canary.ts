@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** Every canary has it inside. In pieces here, so that no file of ours holds it. */
+/** Part of every canary. Assembled from pieces, so that no file of ours contains it. */
 export const canaryMark = ['cAnarY', 'Bq7Xw2'].join('')
 
-/** A key to plant where it must not come out again: when all tests are over, no file that they left may hold one. */
+/** A key to plant in tests that must not leak it: after all tests, no remaining file may contain one. */
 export function canary(): string {
   return `ghp_${canaryMark}${randomBytes(12).toString('hex')}`
 }

@@ -5,7 +5,7 @@ interface Waiter {
   wake: () => void
 }
 
-/** A clock that moves only when it is told to. */
+/** A clock that moves only by hand. */
 export class FakeClock implements Clock {
   #now: number
   readonly #waiters = new Set<Waiter>()
@@ -19,7 +19,7 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
-  /** How long each of those who wait still has to, the shortest first. */
+  /** The remaining time of each waiter, the shortest first. */
   get waits(): number[] {
     return [...this.#waiters].map(({ at }) => at - this.#now).sort((left, right) => left - right)
   }
@@ -47,7 +47,7 @@ export class FakeClock implements Clock {
     })
   }
 
-  /** Resolves when somebody waits, and says for how long. */
+  /** Resolves when a caller waits, with the time it waits. */
   async waited(): Promise<number> {
     while (this.#waiters.size === 0) await new Promise<void>((resolve) => this.#onWait.push(resolve))
     return this.waits[0] as number
@@ -62,7 +62,7 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Waits until somebody waits, then goes on to where the first of them wakes; says how long that was. */
+  /** Waits until a caller waits, then advances to the first wake-up; returns how long that was. */
   async skip(): Promise<number> {
     const ms = await this.waited()
     this.advance(ms)

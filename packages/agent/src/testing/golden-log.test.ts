@@ -27,7 +27,7 @@ async function playOnce(): Promise<string[]> {
 }
 
 describe('a golden log', () => {
-  test('is the same each time, with a line for each line and its members in their order', async () => {
+  test('is the same each time, with one line for each line and its members in order', async () => {
     const golden = await playOnce()
     expect(golden).toEqual(await playOnce())
     const at = '"timestamp":"2026-01-01T00:00:00.000Z"'

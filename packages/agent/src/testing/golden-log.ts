@@ -1,13 +1,13 @@
 import type { Session } from '@tapetree/session'
 
 export interface GoldenLogOptions {
-  /** What a folder of this machine is called instead, by its path. */
+  /** Replacements for folders of this machine, by path. */
   folders?: Readonly<Record<string, string>>
 }
 
 /**
- * The log of a session, line by line, as it would be wherever and whenever the same thing happens: ids become short names in
- * the order they appear, and what belongs to this machine or to the file (`seq`, `crc`) goes. Times are those of the store's clock.
+ * The log of a session, line by line, independent of machine and time: ids become short names in the order in which
+ * they appear, and values of this machine or file (`seq`, `crc`) are removed. Times are those of the store's clock.
  */
 export async function goldenLog(session: Session, { folders = {} }: GoldenLogOptions = {}): Promise<string[]> {
   const names = new StableNames(folders)
@@ -22,14 +22,14 @@ export async function goldenLog(session: Session, { folders = {} }: GoldenLogOpt
 
 type Members = Record<string, unknown>
 
-/** Members that differ from machine to machine, by the type of their line. `request` may be on any. */
+/** Members that differ between machines, by the type of their line. `request` may be on any. */
 const strange: Record<string, Members> = {
   writer: { host: '<host>', process: '<process>' },
   tool_start: { host: '<host>', boot_id: '<boot id>' },
   request: { sha256: '<sha256>' },
 }
 
-/** What an id is called, by the member that it first stands in; the id of a line is called after the line. */
+/** The name of an id, by the member in which it first occurs; the id of a line is named after the line. */
 const kinds: Record<string, string> = {
   run_id: 'run',
   resumes: 'run',
@@ -38,7 +38,7 @@ const kinds: Record<string, string> = {
   submission_id: 'q',
 }
 
-/** Of lines, runs and requests; of waiting messages; of commands. */
+/** Of lines, runs and requests; of queued messages; of commands. */
 const idPattern = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(q)-\d+-[0-9a-f]{8}|(job)-[0-9a-f]{12})\b/g
 
 class StableNames {
@@ -47,7 +47,7 @@ class StableNames {
   readonly #counts = new Map<string, number>()
 
   constructor(folders: Readonly<Record<string, string>>) {
-    // A folder inside another one has a name of its own.
+    // A nested folder has its own name.
     this.#folders = Object.entries(folders).sort(([left], [right]) => right.length - left.length)
   }
 
@@ -56,7 +56,7 @@ class StableNames {
     this.#inText(id, type === 'message' ? 'm' : type)
     settle(line[type], strange[type])
     settle(line['request'], strange['request'])
-    // The inbox asks no clock but the machine's.
+    // The inbox uses only the clock of the machine.
     settle(line['submission'], { queued_at: timestamp })
     return this.#inValue(line, type) as Members
   }
@@ -84,7 +84,7 @@ class StableNames {
   }
 }
 
-/** Members that are not there stay away. */
+/** Missing members stay missing. */
 function settle(payload: unknown, fixed: Members = {}): void {
   const members = payload as Members | undefined
   for (const name in fixed) if (members?.[name] !== undefined) members[name] = fixed[name]

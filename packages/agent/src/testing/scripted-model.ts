@@ -14,7 +14,7 @@ import {
 } from '../models/model.ts'
 import { defineTool, type Tool, type ToolOutput } from '../tools/tool.ts'
 
-/** What a scripted model does next. */
+/** The next action of a scripted model. */
 export type ScriptEvent =
   | { type: 'text_delta'; text: string }
   | { type: 'reasoning_start' }
@@ -23,14 +23,14 @@ export type ScriptEvent =
   | { type: 'tool_input_start'; callId: string; name: string }
   | { type: 'tool_input_delta'; text: string }
   | { type: 'tool_call'; callId: string; name: string; input: string }
-  /** What the scripted tool answers to that call. */
+  /** The answer of the scripted tool to that call. */
   | { type: 'tool_result'; callId: string; output: ToolOutput }
   | { type: 'usage'; usage: Usage }
   | { type: 'error'; error: Error }
   /** The user stops the run at this point. */
   | { type: 'cancel' }
   | { type: 'wait'; ms: number }
-  /** Whatever a test wants to happen or to wait for at this point. */
+  /** Arbitrary work of a test at this point. */
   | { type: 'do'; work: () => unknown }
   | { type: 'finish'; reason: FinishReason }
   /** The next model call begins here. */
@@ -60,7 +60,7 @@ export class ScriptBuilder {
     return this.#add({ type: 'reasoning_end', ...(signature !== undefined && { signature }) })
   }
 
-  /** The call is announced and its input has not come. */
+  /** The call is announced without its input. */
   toolStart(callId: string, name: string): this {
     return this.#add({ type: 'tool_input_start', callId, name })
   }
@@ -69,7 +69,7 @@ export class ScriptBuilder {
     return this.#add({ type: 'tool_input_delta', text })
   }
 
-  /** A whole call. A string is sent as it is, JSON or not. */
+  /** A complete call. A string is sent unchanged, JSON or not. */
   toolCall(callId: string, name: string, input: Record<string, unknown> | string = {}): this {
     return this.#add({
       type: 'tool_call',
@@ -130,14 +130,14 @@ export interface ScriptedModelOptions {
   id?: string
   limits?: ModelLimits
   clock?: Clock
-  /** What `cancel` does; usually the abort of the run's controller. */
+  /** The effect of `cancel`; usually aborts the controller of the run. */
   onCancel?: () => void
   costOf?: (usage: Usage) => number
-  /** Answers a call that the script has no steps for; without it such a call is an error of the test. */
+  /** Answers a call without steps in the script; without it such a call is an error of the test. */
   otherwise?: (request: ModelRequest) => ScriptEvent[] | ScriptBuilder
 }
 
-/** A model that says what its script says. It remembers every request. */
+/** A model that follows its script and records every request. */
 export class ScriptedModel implements Model {
   readonly provider: string
   readonly id: string
@@ -157,7 +157,7 @@ export class ScriptedModel implements Model {
     for (const event of this.#steps.flat()) this.#noteResult(event)
   }
 
-  /** Steps that have not been asked for. */
+  /** Steps that have not been used. */
   get stepsLeft(): number {
     return this.#steps.length
   }
@@ -174,7 +174,7 @@ export class ScriptedModel implements Model {
     }
   }
 
-  /** A tool by this name that answers as the script's `toolResult` says, or with "ok". */
+  /** A tool with this name that answers with the `toolResult` of the script, or with "ok". */
   tool(name: string, options: Partial<Pick<Tool, 'readOnly' | 'replay'>> = {}): Tool {
     return defineTool({
       name,
@@ -237,7 +237,7 @@ function stepsOf(events: ScriptEvent[] | ScriptBuilder): ScriptEvent[][] {
   return steps
 }
 
-/** Numbers the content blocks: text that follows text belongs to the same one. */
+/** Numbers the content blocks: adjacent text belongs to the same block. */
 class PartNumbers {
   #next = 0
   #open: { type: 'text' | 'reasoning' | 'call'; part: number } | undefined

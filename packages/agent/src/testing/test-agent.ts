@@ -17,7 +17,7 @@ export interface TestAgentOptions<C extends Clock> {
   gate?: (requests: Requests) => Gate
   clock?: C
   cwd?: string
-  /** Without one the session lives in memory. */
+  /** Default: a session in memory. */
   store?: SessionStore
   /** An existing session of that store. */
   sessionId?: string
@@ -31,7 +31,7 @@ export class TestAgent<C extends Clock = FakeClock> {
   readonly clock: C
   readonly events: LiveEvent[] = []
   readonly deps: RunDeps
-  /** Of the run that is going on. */
+  /** Of the current run. */
   controller = new AbortController()
 
   static async open<C extends Clock = FakeClock>(options: TestAgentOptions<C>): Promise<TestAgent<C>> {
@@ -71,7 +71,7 @@ export class TestAgent<C extends Clock = FakeClock> {
     this.controller.abort()
   }
 
-  /** What the path to the leaf says, a line for each message, as in `assistant: fine [bash a]`. */
+  /** The messages on the path to the leaf, one line each, as in `assistant: fine [bash a]`. */
   async path(): Promise<string[]> {
     const path = await this.session.getContextPath()
     return path.flatMap((entry) =>

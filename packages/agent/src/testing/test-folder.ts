@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
-/** A folder for one test, gone when the test is over. */
+/** A folder for one test, removed after the test. */
 export class TestFolder implements AsyncDisposable {
   /** Without symbolic links. */
   readonly path: string

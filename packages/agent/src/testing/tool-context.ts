@@ -8,7 +8,7 @@ export interface TestContext extends ToolContext {
   readonly blobs: Map<string, Uint8Array>
   readonly questions: Question[]
   readonly observed: string[]
-  /** What happened, in its order: `blob 5d41…`, `record file_write`. */
+  /** What happened, in order: `blob 5d41…`, `record file_write`. */
   readonly steps: string[]
 }
 
@@ -17,7 +17,7 @@ export interface TestContextOptions extends Partial<ToolContext> {
   answer?: Answer
 }
 
-/** What a tool sees of a session, and afterwards what it did there. */
+/** The context of a tool in a session, and a record of what it did there. */
 export function testContext({ answer, ...given }: TestContextOptions): TestContext {
   const records: RecordDraft[] = []
   const blobs = new Map<string, Uint8Array>()
@@ -60,7 +60,7 @@ export function testContext({ answer, ...given }: TestContextOptions): TestConte
   }
 }
 
-/** Checks and runs a call as the loop does, without a gate. An input that is not valid is an error like any other. */
+/** Checks and runs a call like the loop, without a gate. An invalid input is an error like any other. */
 export async function callTool(tool: Tool, input: unknown, context: ToolContext): Promise<ToolOutput> {
   const checked = tool.check(input, context)
   return typeof checked === 'string' ? { content: checked, isError: true } : checked.run(context)

@@ -1,13 +1,13 @@
-/** Secrets of every family, made up from what their makers say about their form, and texts to plant them in. */
+/** Secrets of every family, generated from the published formats, and texts to plant them in. */
 
-/** Stands in a text for the secret. */
+/** The placeholder of the secret in a text. */
 const here = '<here>'
 
 export interface SecretShape {
   family: string
-  /** `<hex:32>` stands for 32 random characters of a kind; what is between `{` and `}` is the secret, or all where there are none. */
+  /** `<hex:32>` is 32 random characters of a kind; the secret is between `{` and `}`, or everything without them. */
   shape: string
-  /** Where it is known only by what stands around it: those lines. */
+  /** The lines around a secret that is recognized only by its context. */
   contexts?: readonly string[]
 }
 
@@ -254,7 +254,7 @@ export const secretShapes: readonly SecretShape[] = [
   { family: 'secret', shape: '<base64:43>=', contexts: [...assignments('JWT_SECRET'), ...assignments('MASTER_KEY')] },
 ]
 
-/** Where a secret that is known by its own shape may stand. */
+/** Contexts for a secret that is recognized by its own shape. */
 const anywhere: readonly string[] = [
   ...assignments('SERVICE_VALUE'),
   here,
@@ -284,11 +284,11 @@ const alphabets: Record<string, string> = {
 export interface PlantedSecret {
   family: string
   text: string
-  /** What must not be found in the text any more. */
+  /** The text that must not remain. */
   secret: string
 }
 
-/** One secret of the shape, in one of the contexts it may stand in. */
+/** One secret of the shape, in one of its contexts. */
 export function plant({ family, shape, contexts = anywhere }: SecretShape, random: () => number): PlantedSecret {
   const made = fill(shape, random)
   const secret = /\{([^]*)\}/.exec(made)?.[1] ?? made

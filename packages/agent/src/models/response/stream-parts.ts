@@ -233,11 +233,10 @@ export interface Ending {
 export function finishOf(ending: Ending): FinishReason {
   const { provider, reason, usage, limits } = ending
   const failure = failureOf(reason)
-  if (failure)
-    throw new ModelError(failure.kind, `${provider} ${failure.words}${reason.raw ? ` (${reason.raw})` : ''}.`)
+  if (failure) throw new ModelError(failure.kind, `${provider} ${failure.text}${reason.raw ? ` (${reason.raw})` : ''}.`)
   if (isSilentOverflow(ending)) {
-    const words = `${provider} took ${usage.inputTokens} tokens for a window of ${limits.contextTokens}`
-    throw new ModelError('context-overflow', `${words}: it did not read all of them.`)
+    const text = `${provider} took ${usage.inputTokens} tokens for a window of ${limits.contextTokens}`
+    throw new ModelError('context-overflow', `${text}: it did not read all of them.`)
   }
   switch (reason.unified) {
     case 'stop':
@@ -256,11 +255,11 @@ export function finishOf(ending: Ending): FinishReason {
 function failureOf({
   unified,
   raw = '',
-}: LanguageModelV4FinishReason): { kind: ModelErrorKind; words: string } | undefined {
-  if (unified === 'content-filter') return { kind: 'refused', words: 'refused to answer' }
-  if (unified === 'interrupted') return { kind: 'network', words: 'ended the answer before it was complete' }
+}: LanguageModelV4FinishReason): { kind: ModelErrorKind; text: string } | undefined {
+  if (unified === 'content-filter') return { kind: 'refused', text: 'refused to answer' }
+  if (unified === 'interrupted') return { kind: 'network', text: 'ended the answer before it was complete' }
   const kind = failedEndings.get(raw.toLowerCase()) ?? (unified === 'error' ? 'overloaded' : undefined)
-  return kind && { kind, words: 'ended the answer with an error' }
+  return kind && { kind, text: 'ended the answer with an error' }
 }
 
 /** Finish reasons that stand for errors; a retry may succeed. */

@@ -12,7 +12,7 @@ import {
   type RuleTable,
 } from './request-rule.ts'
 
-/** What the Messages API of Anthropic demands. */
+/** The rules of the Messages API of Anthropic. */
 export const anthropicRules = {
   'max-tokens': {
     demand: '`max_tokens` must be a positive integer.',
@@ -285,7 +285,7 @@ export const anthropicRules = {
 
 const namePattern = /^[a-zA-Z0-9_-]{1,128}$/
 
-/** Models up to 4.5: they continue a final assistant message and do not know adaptive thinking. */
+/** Models up to 4.5: they continue a final assistant message and do not support adaptive thinking. */
 const takesPrefill = /claude-(?:instant|2|3|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
 
 function messagesOf(body: Json): Placed[] {
@@ -329,7 +329,7 @@ function toolsOf(body: Json): Placed[] {
   return placed(body['tools'], 'tools')
 }
 
-/** Tools that the client defines; those of the provider have a type and no schema. */
+/** Tools that the client defines; provider tools have a type and no schema. */
 function ownToolsOf(body: Json): Placed[] {
   return toolsOf(body).filter(({ value }) => value['type'] === undefined || value['type'] === 'custom')
 }
@@ -344,7 +344,7 @@ function resultsOf(message: Placed | undefined): Placed[] {
   return blocksOf(message).filter(({ value }) => value['type'] === 'tool_result')
 }
 
-/** Whether a user message says something beside the results of calls: a new turn begins. */
+/** Whether a user message has more than results of calls: then a new turn begins. */
 function isPrompt(message: Placed): boolean {
   return message.value['role'] === 'user' && blocksOf(message).some(({ value }) => value['type'] !== 'tool_result')
 }

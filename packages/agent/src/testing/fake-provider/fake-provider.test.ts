@@ -23,7 +23,7 @@ const bodies: Record<FakeApi, Record<string, unknown>> = {
 }
 
 describe('FakeProvider', () => {
-  test('takes its steps one after the other, and then asks the function', async () => {
+  test('takes its steps one after the other, and then calls the function', async () => {
     provider.script(say('one'), say('two'))
     provider.script(({ body }) => say(`you said ${String(body['say'])}`))
     const answers = []
@@ -36,13 +36,13 @@ describe('FakeProvider', () => {
     ])
   })
 
-  test('says so when it has no step left', async () => {
+  test('reports that no step is left', async () => {
     const response = await post('anthropic', {})
     expect(response.status).toBe(400)
     expect(await response.text()).toContain('The fake provider has no step for request 1.')
   })
 
-  test('says so when a function of the script throws', async () => {
+  test('reports that a function of the script throws', async () => {
     provider.script(() => {
       throw new Error('my mistake')
     })
@@ -57,14 +57,14 @@ describe('FakeProvider', () => {
       provider.fetch(url(api), { method: 'POST', body: JSON.stringify(bodies[api]), ...(signal && { signal }) })
     const chunks = ['data: a', 'b\n\n', 'c'].map((chunk) => Buffer.from(chunk))
 
-    test.each(Object.keys(paths) as FakeApi[])('answers %s as it does by a socket', async (api) => {
+    test.each(Object.keys(paths) as FakeApi[])('answers %s as through a socket', async (api) => {
       provider.script(say('one'), say('one'))
       const bySocket = await (await post(api, {})).text()
       const withoutSocket = await (await send(api)).text()
       expect(withoutSocket.replaceAll(/fake[-_]\d/g, '')).toBe(bySocket.replaceAll(/fake[-_]\d/g, ''))
     })
 
-    test('gives the chunks of a script as they are, and ends or breaks as it says', async () => {
+    test('sends the chunks of a script unchanged, and ends or breaks as the script says', async () => {
       provider.script({ type: 'bytes', chunks }, { type: 'bytes', chunks, ending: 'cut' })
       const read: string[] = []
       for await (const chunk of (await send('openai')).body ?? []) read.push(Buffer.from(chunk).toString())
@@ -77,7 +77,7 @@ describe('FakeProvider', () => {
       expect(provider.connections).toBe(0)
     })
 
-    test('an abort and the end of the provider break an answer that hangs', async () => {
+    test('an abort and closing the provider break a hanging answer', async () => {
       provider.script({ type: 'hang' }, { type: 'bytes', chunks, ending: 'hang' }, { type: 'hang' })
       const controller = new AbortController()
       const waiting = send('openai', controller.signal)
@@ -98,11 +98,11 @@ describe('FakeProvider', () => {
     })
   })
 
-  test('has nothing at other paths', async () => {
+  test('answers 404 at other paths', async () => {
     expect((await fetch(`${provider.url}/v1/models`)).status).toBe(404)
   })
 
-  test('keeps each request as it came', async () => {
+  test('records each request as received', async () => {
     provider.script(say('ok'))
     await (await post('anthropic', { model: 'claude' })).text()
     const [request] = provider.requests
@@ -131,7 +131,7 @@ describe('FakeProvider', () => {
       'chat.completion.chunk chat.completion.chunk chat.completion.chunk chat.completion.chunk [DONE]',
     ],
     ['google', 'candidates candidates'],
-  ] as const)('speaks the format of %s, the same in every run', async (api, events) => {
+  ] as const)('uses the format of %s, the same in every run', async (api, events) => {
     await using other = await startFakeProvider()
     const answer: FakeAnswer = { type: 'answer', content: [{ type: 'reasoning', chunks: ['hm'], signature: 'sig' }] }
     provider.script(answer)
@@ -143,7 +143,7 @@ describe('FakeProvider', () => {
     expect(again).toBe(said)
   })
 
-  test('rejects a request that breaks a rule, in the error format of the provider, and keeps the step for the next', async () => {
+  test('rejects a request that breaks a rule, in the error format of the provider, and keeps the step for the next request', async () => {
     provider.script(say('ok'))
     const rejected = await post('anthropic', { messages: [] })
     expect([rejected.status, await rejected.json()]).toEqual([
@@ -161,7 +161,7 @@ describe('FakeProvider', () => {
     expect(await (await post('anthropic', {})).text()).toContain('ok')
   })
 
-  test('answers a request that breaks a rule if it is not strict, and still says which rule', async () => {
+  test('answers a request that breaks a rule if it is not strict, and still reports the rule', async () => {
     await using lenient = await startFakeProvider({ strict: false })
     lenient.script(say('ok'))
     expect((await post('openai', { input: [] }, lenient)).status).toBe(200)
@@ -173,7 +173,7 @@ describe('FakeProvider', () => {
     ['deepseek', { reasoning_content: 'hm' }],
     ['openrouter', { reasoning: 'hm', reasoning_details: [{ type: 'reasoning.text', text: 'hm', index: 0 }] }],
     ['mistral', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] }],
-  ] as const)('streams reasoning as %s does', async (host, delta) => {
+  ] as const)('streams reasoning like %s', async (host, delta) => {
     provider.script({ type: 'answer', content: [{ type: 'reasoning', chunks: ['hm'] }] })
     const url = `${provider.baseUrl('openaiCompatible', { host })}/chat/completions`
     const answer = await fetch(url, { method: 'POST', body: JSON.stringify(bodies.openaiCompatible) })
@@ -181,12 +181,12 @@ describe('FakeProvider', () => {
     expect(provider.requests[0]?.host).toBe(host)
   })
 
-  test('has nothing at a host that it does not know', async () => {
+  test('answers 404 for an unknown host', async () => {
     const url = `${provider.url}/elsewhere/v1/chat/completions`
     expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(404)
   })
 
-  test('stops at a gate until it is released, with all that came before it sent', async () => {
+  test('stops at a gate until it is released, after sending everything before it', async () => {
     provider.script({
       type: 'answer',
       content: [
@@ -215,7 +215,7 @@ describe('FakeProvider', () => {
     await expect(broken.text()).rejects.toThrow('terminated')
   })
 
-  test('closes while an answer hangs', async () => {
+  test('closes during a hanging answer', async () => {
     provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['a'] }], ending: { type: 'hang' } })
     const response = await post('anthropic', {})
     await provider.idle(1)
@@ -236,7 +236,7 @@ function post(api: FakeApi, more: Record<string, unknown>, to = provider): Promi
   return fetch(`${to.baseUrl(api)}${paths[api]}`, { method: 'POST', headers, body })
 }
 
-/** The kind of each event, or its first member where the format has no kinds. */
+/** The kind of each event, or its first member if the format has no kinds. */
 function eventsIn(body: string): string[] {
   return [...body.matchAll(/^data: (.+)$/gm)].map(([, data]) => {
     if (data === '[DONE]') return data

@@ -18,12 +18,12 @@ import { HttpReply, MemoryReply, type Reply } from './reply.ts'
 import { brokenRules, type BrokenRule } from './request-rule.ts'
 import { wholeAnswer, type FrameWriter, type SpokenContent, type WireFormat } from './wire-format.ts'
 
-/** A request as it came in. */
+/** A received request. */
 export interface FakeRequest {
   /** Counted from 1. */
   number: number
   api: string
-  /** The compatible host that the request was sent to, if its base URL names one. */
+  /** The compatible host of the request, if its base URL names one. */
   host: string | undefined
   model: string
   /** The rules of the provider that the request breaks. */
@@ -32,7 +32,7 @@ export interface FakeRequest {
   headers: IncomingHttpHeaders
   body: Record<string, unknown>
   bytes: Uint8Array
-  /** Resolves when the connection or the answer is over, and says whether the client took it to its end. */
+  /** Resolves when the connection or the answer has ended, with whether the client read all of it. */
   closed: Promise<'complete' | 'cut'>
 }
 
@@ -42,16 +42,19 @@ const formats = { anthropic: anthropicMessages, openai: openaiResponses, google:
 export type FakeApi = keyof typeof formats
 
 export interface FakeProviderOptions {
-  /** A free port if absent. */
+  /** Default: a free port. */
   port?: number
   /**
-   * Whether requests that the real provider would reject are answered with 400 and the broken rule: true if absent. A rejected
-   * request takes no step of the script.
+   * Whether requests that the real provider would reject are answered with 400 and the broken rule. Default: true. A
+   * rejected request takes no step of the script.
    */
   strict?: boolean
 }
 
-/** A provider that follows a script: a real HTTP server on this machine, with the wire formats and the rules of four APIs. */
+/**
+ * A provider that follows a script: a real HTTP server on this machine, with the wire formats and the rules of several
+ * APIs.
+ */
 export async function startFakeProvider(options: FakeProviderOptions = {}): Promise<FakeProvider> {
   const { port = 0, strict = true } = options
   const server = createServer()
@@ -86,7 +89,10 @@ export class FakeProvider implements AsyncDisposable {
     })
   }
 
-  /** Reaches this provider without a socket, for tests with very many requests. The client reads exactly the chunks of the script. */
+  /**
+   * Calls this provider without a socket, for tests with very many requests. The client reads exactly the chunks of the
+   * script.
+   */
   readonly fetch: typeof globalThis.fetch = (input, init) => {
     const url = input instanceof Request ? input.url : String(input)
     const sent = input instanceof Request ? input : init
@@ -100,14 +106,14 @@ export class FakeProvider implements AsyncDisposable {
   }
 
   /**
-   * What a provider package has to be given as `baseURL`. With a host, `openaiCompatible` has the rules of that host and streams
-   * reasoning as it does.
+   * The `baseURL` for a provider package. With a host, `openaiCompatible` has the rules of that host and streams
+   * reasoning like it.
    */
   baseUrl(api: FakeApi, { host }: { host?: FakeHost } = {}): string {
     return `${this.url}${host === undefined ? '' : `/${host}`}${formats[api].basePath}`
   }
 
-  /** Steps for the requests to come, one each, or a function that makes them once the steps are used up. */
+  /** Steps for the next requests, one each, or a function that creates them after the steps are used up. */
   script(...steps: FakeStep[] | [FakeResponder]): void {
     for (const step of steps) {
       if (typeof step === 'function') this.#responder = step
@@ -115,23 +121,23 @@ export class FakeProvider implements AsyncDisposable {
     }
   }
 
-  /** Lets all go on that wait at this gate, now and later. */
+  /** Opens this gate, for current and later waiters. */
   release(gate: string): void {
     this.#gate(gate).open()
   }
 
-  /** Resolves with the request of this number, counted from 1, when it has come in. */
+  /** Resolves with the request with this number, counted from 1, when it has arrived. */
   async request(number: number): Promise<FakeRequest> {
     while (this.requests.length < number) await new Promise<void>((resolve) => this.#onRequest.push(resolve))
     return this.requests[number - 1]!
   }
 
-  /** How many connections clients have made. */
+  /** The number of connections of clients. */
   get connections(): number {
     return this.#connections
   }
 
-  /** Resolves when everything was written that the step for this request has to say; the stream may hang from then on. */
+  /** Resolves when everything of the step for this request was written; the stream may hang from then on. */
   async idle(number: number): Promise<void> {
     await this.#idleGate(number).opened
   }
@@ -167,14 +173,14 @@ export class FakeProvider implements AsyncDisposable {
     try {
       const bytes = await incoming.bytes
       if (!format)
-        return await sendJson(reply, { status: 404, body: wrong(`The fake provider has nothing at ${path}.`) })
+        return await sendJson(reply, { status: 404, body: wrong(`The fake provider has no endpoint ${path}.`) })
       const request = this.#take({ format, path, bytes, headers: incoming.headers, closed: reply.closed })
       const [broken] = this.#isStrict ? request.broken : []
       const step = broken ? rejection(broken) : await this.#next(request)
       await this.#answer(step, { format, request, reply })
       this.#idleGate(request.number).open()
     } catch (error) {
-      // A client that goes away is what many tests are about. Anything else is a mistake in a script, and must be seen.
+      // Many tests are about clients that disconnect. Any other error is a mistake in a script and must be visible.
       if (reply.isAbandoned || this.#closing.signal.aborted) return
       if (reply.hasBegun) await reply.breakOff()
       else await sendJson(reply, { status: 400, body: wrong(`The fake provider failed: ${String(error)}`) })
@@ -267,7 +273,7 @@ interface Exchange {
   reply: Reply
 }
 
-/** A request, before its body was read. */
+/** A request before its body was read. */
 interface Incoming {
   url: string
   headers: IncomingHttpHeaders
@@ -292,7 +298,7 @@ interface Speech {
   frames: FrameWriter
   content: SpokenContent
   index: number
-  /** It is broken off, and not closed. */
+  /** It was broken off, not closed. */
   isOpen: boolean
   paceMs: number
 }

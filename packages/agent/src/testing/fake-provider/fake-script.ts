@@ -6,23 +6,23 @@ export interface FakeAnswer {
   type: 'answer'
   content: FakeContent[]
   usage?: FakeUsage
-  /** `tool-calls` if there are calls, else `stop`, if absent. */
+  /** Default: `tool-calls` if there are calls, else `stop`. */
   finish?: FakeFinish
-  /** How the stream ends. All but `complete` end it in the middle of the last content. */
+  /** How the stream ends. All but `complete` end it during the last content. */
   ending?: FakeEnding
-  /** Waits this long, in real time, before each chunk. */
+  /** A real delay before each chunk. */
   paceMs?: number
 }
 
 export type FakeContent =
   | { type: 'text'; chunks: string[] }
-  /** `signature` is whatever the format has to prove reasoning by: a signature, or encrypted content. */
+  /** `signature` is the proof of reasoning in the format: a signature, or encrypted content. */
   | { type: 'reasoning'; chunks: string[]; signature?: string }
-  /** The chunks together should be the JSON of the input, and need not be. */
+  /** The chunks together should be the JSON of the input, but need not be. */
   | { type: 'tool_call'; id: string; name: string; chunks: string[] }
-  /** Signs of life without content. */
+  /** Keep-alive events without content. */
   | { type: 'keep_alive'; count: number }
-  /** Stops until `release(gate)` is called, with what came before it sent. */
+  /** Stops until `release(gate)` is called, after sending everything before it. */
   | { type: 'wait'; gate: string }
 
 export type FakeFinish = 'stop' | 'tool-calls' | 'length' | 'content-filter'
@@ -31,16 +31,16 @@ export type FakeEnding =
   | { type: 'complete' }
   /** The connection breaks. */
   | { type: 'cut' }
-  /** The stream ends in good order, but too early. */
+  /** The stream ends cleanly, but too early. */
   | { type: 'eof' }
-  /** Nothing more comes. */
+  /** Nothing more is sent. */
   | { type: 'hang' }
-  /** An error as an event of the stream; with no content it is the first event. */
+  /** An error as an event of the stream; without content it is the first event. */
   | { type: 'error'; error: FakeErrorKind; message?: string }
-  /** An event that is no JSON. */
+  /** An event that is not JSON. */
   | { type: 'malformed' }
 
-/** Tokens. `input` counts all of it, cached or not. */
+/** Tokens. `input` counts all of them, cached or not. */
 export interface FakeUsage {
   input: number
   output: number
@@ -49,25 +49,25 @@ export interface FakeUsage {
   reasoning?: number
 }
 
-/** A request that is answered with an error. Each wire format knows the status and the words of its provider. */
+/** A request that is answered with an error. Each wire format has the status and text of its provider. */
 export interface FakeFailure {
   type: 'failure'
   error: FakeErrorKind
-  /** In place of the usual ones. */
+  /** Overrides the usual status. */
   status?: number
   message?: string
   retryAfter?: { seconds: number } | { ms: number } | { date: Date }
 }
 
-/** A response that is sent exactly as given, chunk by chunk: for what the other steps cannot express. */
+/** A response that is sent exactly as given, chunk by chunk, for what the other steps cannot express. */
 export interface FakeBytes {
   type: 'bytes'
   chunks: readonly Uint8Array[]
-  /** 200 if absent. */
+  /** Default: 200. */
   status?: number
-  /** `content-type: text/event-stream` if absent. */
+  /** Default: `content-type: text/event-stream`. */
   headers?: Record<string, string>
-  /** `complete` if absent. `cut` breaks the connection after the last chunk, `hang` leaves it open. */
+  /** Default: `complete`. `cut` breaks the connection after the last chunk, `hang` leaves it open. */
   ending?: 'complete' | 'cut' | 'hang'
 }
 

@@ -12,7 +12,7 @@ import {
   type RuleTable,
 } from './request-rule.ts'
 
-/** What the Gemini API of Google demands. */
+/** The rules of the Gemini API of Google. */
 export const geminiRules = {
   'contents-not-empty': {
     demand: '`contents` must not be empty.',
@@ -162,7 +162,7 @@ const dataKinds = [
   'toolResponse',
 ]
 
-/** The keywords of an OpenAPI schema that `parameters` may have; `parametersJsonSchema` takes any JSON Schema. */
+/** The keywords of an OpenAPI schema that `parameters` may have; `parametersJsonSchema` accepts any JSON Schema. */
 const schemaKeywords = new Set(
   (
     'type format title description nullable enum maxItems minItems properties required minProperties maxProperties ' +
@@ -205,7 +205,7 @@ function responsesIn(content: Placed | undefined): Placed[] {
   return partsOf(content).filter(({ value }) => value['functionResponse'] !== undefined)
 }
 
-/** Each call and the response at its place. */
+/** Each call with its response. */
 function pairs(body: Json): { at: string; call: Json; response: Json }[] {
   const contents = contentsOf(body)
   return contents.flatMap((content, place) => {
@@ -225,7 +225,7 @@ function pairs(body: Json): { at: string; call: Json; response: Json }[] {
 }
 
 function declarationsOf(body: Json): Placed[] {
-  // The API takes a single tool as well as a list of them.
+  // The API accepts a single tool or a list of them.
   return placed([body['tools'] ?? []].flat(), 'tools').flatMap(({ at, value }) =>
     placed(value['functionDeclarations'], `${at}.functionDeclarations`),
   )

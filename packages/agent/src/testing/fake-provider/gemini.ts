@@ -23,7 +23,7 @@ class GeminiFrames implements FrameWriter {
   readonly #answer: WholeAnswer
   readonly #inputs = new Map<number, string>()
   #chunks = 0
-  /** What was thought last, until a call takes it along: Gemini signs the first call that follows from a thought. */
+  /** The last thought, until a call takes it: Gemini signs the first call that follows a thought. */
   #signature: string | undefined
 
   constructor(answer: WholeAnswer) {

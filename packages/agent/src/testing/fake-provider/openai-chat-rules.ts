@@ -13,7 +13,7 @@ import {
   type RuleTable,
 } from './request-rule.ts'
 
-/** A host of Chat Completions that the fake provider can imitate. */
+/** A Chat Completions host that the fake provider can imitate. */
 export type FakeHost = ChatHostId
 
 export function chatHost(id: string | undefined): Host | undefined {
@@ -21,7 +21,7 @@ export function chatHost(id: string | undefined): Host | undefined {
   return host?.api === 'openai-compatible' ? host : undefined
 }
 
-/** What servers of Chat Completions demand, and some of them in particular. */
+/** The rules of Chat Completions servers, and of some hosts in particular. */
 export const openaiChatRules = {
   'messages-not-empty': {
     demand: '`messages` must not be empty.',
@@ -222,7 +222,7 @@ function functionOf({ value }: Placed): Json {
   return asObject(value['function'])
 }
 
-/** The ids of the calls that the tool messages directly after this place answer. */
+/** The ids of the calls that the tool messages directly after this index answer. */
 function resultsAfter(messages: readonly Placed[], place: number): ReadonlySet<unknown> {
   const answered = new Set<unknown>()
   for (let next = place + 1; messages[next]?.value['role'] === 'tool'; next += 1) {

@@ -41,7 +41,7 @@ function errorsOf(host: string | undefined): Partial<Record<FakeErrorKind, HostE
 
 const chatErrors: typeof openaiErrors = {
   ...openaiErrors,
-  // As vLLM and many more put it.
+  // The text of vLLM and many others.
   'context-overflow': {
     ...openaiErrors['context-overflow'],
     code: null,
@@ -108,7 +108,7 @@ class ChatFrames implements FrameWriter {
         return { reasoning: text, reasoning_details: [{ type: 'reasoning.text', text, index: 0 }] }
       case 'thinking-parts':
         return { content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] }
-      // Reasoning that is not sent back is not streamed apart either.
+      // Reasoning that is not sent back is not streamed separately either.
       case 'none':
       case 'blocks':
         return { content: text }

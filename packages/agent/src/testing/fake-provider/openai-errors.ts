@@ -4,12 +4,12 @@ interface OpenaiError {
   status: number
   type: string
   code: string | null
-  /** What a response that fails in the stream is given for a code. */
+  /** The code of a response that fails in the stream. */
   streamCode: string
   words: string
 }
 
-/** What OpenAI says, and those who copy it. */
+/** The errors of OpenAI and of compatible hosts. */
 export const openaiErrors: Record<FakeErrorKind, OpenaiError> = {
   'rate-limited': {
     status: 429,

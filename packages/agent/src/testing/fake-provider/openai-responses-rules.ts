@@ -11,7 +11,7 @@ import {
   type RuleTable,
 } from './request-rule.ts'
 
-/** What the Responses API of OpenAI demands. */
+/** The rules of the Responses API of OpenAI. */
 export const openaiResponsesRules = {
   'input-not-empty': {
     demand: '`input` must have at least one item.',

@@ -24,7 +24,7 @@ export const openaiResponses: WireFormat = {
   errorFrame,
 }
 
-/** A response that fails says so as a whole; its codes are fewer than those of HTTP. */
+/** A failed response reports the error as a whole; it has fewer codes than HTTP. */
 function errorFrame(kind: FakeErrorKind, message?: string): string {
   const { streamCode, words } = openaiErrors[kind]
   return sseFrame(

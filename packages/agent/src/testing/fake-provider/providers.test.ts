@@ -21,7 +21,7 @@ afterEach(async () => {
 interface Subject {
   name: FakeApi
   make: (options?: Partial<ProviderOptions>) => Model
-  /** The answer of `thoughtful` as it goes back to the provider. */
+  /** The answer of `thoughtful` as it is sent back to the provider. */
   sentBack: unknown
   pickSentBack: (body: any) => unknown
   /** The results of its two calls. */
@@ -135,7 +135,7 @@ const subjects: Subject[] = [
 describe.each(subjects)('a model of $name', (subject) => {
   const { make } = subject
 
-  test('streams text, and says how it ended and what it took', async () => {
+  test('streams text, the finish reason and the usage', async () => {
     provider.script({
       ...say('Hel', 'lo'),
       usage: { input: 100, output: 20, cacheRead: 60, cacheWrite: 10, reasoning: 7 },
@@ -158,7 +158,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     ])
   })
 
-  test('numbers blocks in the order they began, and a call has one number for its input and itself', async () => {
+  test('numbers blocks in the order in which they began, and a call has one number for its input and itself', async () => {
     provider.script(thoughtful)
     const parts = await answer(make())
     expect(messageOf(make(), parts).content.map(({ type }) => type)).toEqual([
@@ -176,7 +176,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(parts.at(-1)).toEqual({ type: 'finish', reason: 'tool-calls' })
   })
 
-  test('sends reasoning back as it was signed, and the calls with it', async () => {
+  test('sends signed reasoning back unchanged, and the calls with it', async () => {
     provider.script(thoughtful, say('Done.'))
     const model = make()
     const answered = messageOf(model, await answer(model))
@@ -184,7 +184,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(subject.pickSentBack(provider.requests[1]?.body)).toEqual(subject.sentBack)
   })
 
-  test('sends the results of parallel calls together, in their order, with what failed', async () => {
+  test('sends the results of parallel calls together, in order, with failures', async () => {
     provider.script(thoughtful, say('Done.'))
     const model = make()
     const answered = messageOf(model, await answer(model))
@@ -192,7 +192,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(subject.pickResults(provider.requests[1]?.body)).toEqual(subject.results)
   })
 
-  test('sends what another model thought neither as reasoning nor as metadata', async () => {
+  test('sends the reasoning of another model neither as reasoning nor as metadata', async () => {
     provider.script(say('Done.'))
     const foreign: Message = {
       role: 'assistant',
@@ -220,7 +220,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(rawBody()).toContain(dot)
   })
 
-  test('leaves images out where the model takes none, and says so', async () => {
+  test('omits images if the model does not support them, with a note', async () => {
     provider.script(say('I cannot see.'))
     await answer(make({ limits: { hasImages: false } }), {
       messages: [{ role: 'user', content: [text('What?'), image] }],
@@ -229,19 +229,19 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(rawBody()).toContain('An image (image/png) was left out')
   })
 
-  test('tells length from a natural end', async () => {
+  test('distinguishes length from a natural end', async () => {
     provider.script({ ...say('And then'), finish: 'length' })
     expect((await answer(make())).at(-1)).toEqual({ type: 'finish', reason: 'length' })
   })
 
-  test('a filtered answer is refused, after what was said', async () => {
+  test('a filtered answer is `refused`, after its text', async () => {
     provider.script({ ...say('Well,'), finish: 'content-filter' })
     const { parts, error } = await failure(make())
     expect(deltas(parts)).toEqual(['text 0: Well,'])
     expect(error.kind).toBe('refused')
   })
 
-  test('tells how a request was not understood, and does not take a word for a time-out', async () => {
+  test('reports an invalid request, and does not mistake a word for a timeout', async () => {
     provider.script({ type: 'failure', error: 'invalid-request' })
     const { error } = await failure(make())
     expect(error).toMatchObject({ kind: 'invalid-request', status: 400, retryAfterMs: undefined })
@@ -265,22 +265,22 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect((await failure(make({ clock }))).error).toMatchObject({ kind: 'rate-limited', retryAfterMs: 20_000 })
   })
 
-  test('a quota that is used up is no limit that passes', async () => {
+  test('an exhausted quota is not a transient limit', async () => {
     provider.script({ type: 'failure', error: 'quota' })
     expect((await failure(make())).error.kind).toBe('quota')
   })
 
-  test.each([500, 502, 503, 504, 529])('HTTP %i is the provider not being able to', async (status) => {
+  test.each([500, 502, 503, 504, 529])('HTTP %i means that the provider is overloaded', async (status) => {
     provider.script({ type: 'failure', error: 'server-error', status })
     expect((await failure(make())).error).toMatchObject({ kind: 'overloaded', status })
   })
 
-  test('HTTP 400 "prompt is too long" in the words of the provider', async () => {
+  test('HTTP 400 "prompt is too long" in the text of the provider', async () => {
     provider.script({ type: 'failure', error: 'context-overflow' })
     expect((await failure(make())).error).toMatchObject({ kind: 'context-overflow', status: 400 })
   })
 
-  test('a key that is not accepted', async () => {
+  test('a rejected key', async () => {
     provider.script({ type: 'failure', error: 'auth' })
     expect((await failure(make())).error.kind).toBe('auth')
   })
@@ -300,7 +300,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(error.message).toMatch(/overloaded/i)
   })
 
-  test('a context that is found too long in the stream', async () => {
+  test('a context overflow in the stream', async () => {
     provider.script({ ...say('Half'), ending: { type: 'error', error: 'context-overflow' } })
     expect((await failure(make())).error.kind).toBe('context-overflow')
   })
@@ -323,19 +323,19 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(error.kind).toBe('network')
   })
 
-  test('an answer of which nothing came', async () => {
+  test('an answer without any event', async () => {
     provider.script({ type: 'answer', content: [], ending: { type: 'eof' } })
     expect((await failure(make())).error.kind).toBe('network')
   })
 
-  test('an event that is no JSON, in the middle and as the first', async () => {
+  test('an event that is not JSON, in the middle and as the first', async () => {
     provider.script({ ...say('Half'), ending: { type: 'malformed' } })
     provider.script({ type: 'answer', content: [], ending: { type: 'malformed' } })
     expect((await failure(make())).error.kind).toBe('network')
     expect((await failure(make())).error.kind).toBe('network')
   })
 
-  test('a connection that is closed before an answer, and one that nobody takes', async () => {
+  test('a connection that is closed before an answer, and one that is refused', async () => {
     provider.script({ type: 'cut' })
     expect((await failure(make())).error).toMatchObject({ kind: 'network', status: undefined })
     const gone = make()
@@ -371,7 +371,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(await closed).toBe('cut')
   })
 
-  test('a signal that is aborted already sends nothing', async () => {
+  test('an already aborted signal sends nothing', async () => {
     const reason = new Error('too late')
     await expect(answer(make(), {}, AbortSignal.abort(reason))).rejects.toBe(reason)
     expect(provider.requests).toEqual([])
@@ -386,7 +386,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(await provider.requests[0]?.closed).toBe('cut')
   })
 
-  test('a whole answer leaves the connection to requests after it', async () => {
+  test('a complete answer leaves the connection open for later requests', async () => {
     for (let count = 0; count < 4; count += 1) {
       provider.script(say('ok'))
       await answer(make())
@@ -407,7 +407,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(await closed).toBe('cut')
   })
 
-  test('signs of life are not content: they do not put off the end', async () => {
+  test('keep-alive events are not content: they do not extend the limit', async () => {
     const clock = new FakeClock()
     provider.script({ type: 'answer', content: [wait, { type: 'keep_alive', count: 20 }], ending: { type: 'hang' } })
     const failing = failure(make({ clock }))
@@ -443,7 +443,7 @@ describe.each(subjects)('a model of $name', (subject) => {
     expect(second.reference).toEqual(first.reference)
   })
 
-  test('the bytes of a conversation begin with those of the shorter one, as a cache needs it', async () => {
+  test('the bytes of a conversation begin with those of the shorter one, as a cache requires', async () => {
     provider.script(say('a'), say('b'))
     await collect(make().prepare(conversation()))
     const longer = conversation()
@@ -454,7 +454,7 @@ describe.each(subjects)('a model of $name', (subject) => {
 })
 
 test.each(['anthropic', 'openai', 'google'] as const)(
-  'without an API key %s fails at once and asks nobody',
+  'without an API key %s fails at once and sends nothing',
   async (name) => {
     const { make } = subjects.find((subject) => subject.name === name)!
     for (const variable of ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY']) {
@@ -468,7 +468,7 @@ test.each(['anthropic', 'openai', 'google'] as const)(
 )
 
 describe('traps of the provider packages', () => {
-  test('trap 1: OpenAI is never asked to store anything, so reasoning goes back encrypted and whole', async () => {
+  test('trap 1: OpenAI never stores anything, so reasoning is sent back encrypted and complete', async () => {
     provider.script(thoughtful, say('Done.'))
     const model = openai({ ...connection('openai'), model: 'gpt-5.5', promptCacheKey: 'session-1' })
     const answered = messageOf(model, await answer(model))
@@ -483,7 +483,7 @@ describe('traps of the provider packages', () => {
     }
   })
 
-  test('trap 1: a model of OpenAI that does not think is not asked for encrypted reasoning, which it refuses', async () => {
+  test('trap 1: a model of OpenAI without reasoning gets no request for encrypted reasoning, which it would reject', async () => {
     provider.script(say('Hi.'))
     await answer(openai({ ...connection('openai'), model: 'gpt-4.1' }))
     expect(provider.requests[0]?.body).toMatchObject({ store: false })
@@ -514,7 +514,7 @@ describe('traps of the provider packages', () => {
     expect(rawBody()).toContain(JSON.stringify(expected).replace('DOT', dot))
   })
 
-  test('a tool result of several texts and images is one answer to a model before Gemini 3', async () => {
+  test('a tool result with several texts and images is one answer to a model before Gemini 3', async () => {
     provider.script(say('ok'))
     const model = google({ ...connection('google'), model: 'gemini-2.5-pro' })
     await answer(model, {
@@ -524,7 +524,7 @@ describe('traps of the provider packages', () => {
     expect(rawBody()).toContain('one\\ntwo')
   })
 
-  test('trap 3: the context answers a call that has no result, so nothing unanswered is sent', async () => {
+  test('trap 3: the context answers a call without a result, so nothing unanswered is sent', async () => {
     provider.script(say('ok'))
     const model = anthropic({ ...connection('anthropic'), model: 'claude-opus-5' })
     const path = [user('go'), assistantCall(model), user('never mind')].map(
@@ -543,7 +543,7 @@ describe('traps of the provider packages', () => {
   })
 
   test.each(['anthropic', 'openai', 'openaiCompatible'] as const)(
-    'trap 4: a call of %s whose JSON is cut off arrives as it is',
+    'trap 4: a call of %s with incomplete JSON arrives unchanged',
     async (name) => {
       const cutOff = { type: 'tool_call', id: 'call_a', name: 'read', chunks: ['{"path": "a', 'bc'] } as const
       provider.script({ type: 'answer', content: [{ ...cutOff, chunks: [...cutOff.chunks] }], finish: 'tool-calls' })
@@ -556,7 +556,7 @@ describe('traps of the provider packages', () => {
     },
   )
 
-  test('trap 4: Google does not let such a call out, and another try may go well', async () => {
+  test('trap 4: Google does not deliver such a call, and a retry may succeed', async () => {
     provider.script({
       type: 'answer',
       content: [{ type: 'tool_call', id: 'a', name: 'read', chunks: ['{"path": "a'] }],
@@ -566,7 +566,7 @@ describe('traps of the provider packages', () => {
     expect(error.message).toContain('MALFORMED_FUNCTION_CALL')
   })
 
-  test('a call without any input is one with an empty object', async () => {
+  test('a call without input has an empty object', async () => {
     for (const subject of subjects) {
       provider.script({ type: 'answer', content: [{ type: 'tool_call', id: 'call_a', name: 'ls', chunks: [] }] })
       const call = (await answer(subject.make())).find(({ type }) => type === 'tool_call')
@@ -574,7 +574,7 @@ describe('traps of the provider packages', () => {
     }
   })
 
-  test('reasoning that is encrypted and says nothing goes back as well', async () => {
+  test('encrypted reasoning without text is sent back too', async () => {
     provider.script({
       type: 'answer',
       content: [{ type: 'reasoning', chunks: [], signature: 'ZW5j' }, ...say('Hi.').content],
@@ -589,8 +589,8 @@ describe('traps of the provider packages', () => {
   })
 })
 
-describe('marks for the cache of Anthropic', () => {
-  test('stand on the system prompt, the last tool, the last message and where the request before this one ended', async () => {
+describe('cache markers of Anthropic', () => {
+  test('are on the system prompt, the last tool, the last message and the end of the previous request', async () => {
     provider.script(say('ok'))
     const model = anthropic({ ...connection('anthropic'), model: 'claude-opus-5' })
     const messages = [user('one'), assistantText('two'), user('three'), assistantCall(model), result('call_a', 'A')]
@@ -602,7 +602,7 @@ describe('marks for the cache of Anthropic', () => {
     expect(marks).toEqual(['Be brief.', 'write', 'three', 'call_a'])
   })
 
-  test('are four at most, however the request looks', async () => {
+  test('are at most four, whatever the request', async () => {
     const model = anthropic({ ...connection('anthropic'), model: 'claude-opus-5' })
     for (const messages of [
       [user('one')],
@@ -615,7 +615,7 @@ describe('marks for the cache of Anthropic', () => {
     }
   })
 
-  test('are for Anthropic alone', async () => {
+  test('are for Anthropic only', async () => {
     for (const { name, make } of subjects.filter((subject) => subject.name !== 'anthropic')) {
       provider.script(say('ok'))
       await answer(make())
@@ -649,7 +649,7 @@ describe('thinking levels', () => {
     ['openai', 'gpt-4.1', 'reasoning'],
     ['google', 'gemini-2.0-flash', 'thinkingConfig'],
     ['openaiCompatible', 'qwen3', 'reasoning'],
-  ] as const)('%s %s is told nothing about thinking when it is off', async (name, model, word) => {
+  ] as const)('%s %s gets no thinking parameter when it is off', async (name, model, word) => {
     provider.script(say('ok'))
     await answer(subjects.find((subject) => subject.name === name)!.make({ model }), { thinkingLevel: 'off' })
     expect(rawBody()).not.toContain(word)
@@ -780,7 +780,7 @@ function wireMessages(body: Record<string, unknown>): unknown[] {
   return (body['messages'] ?? body['input'] ?? body['contents']) as unknown[]
 }
 
-/** Marks wander along with the end of a conversation; a cache does not count them. */
+/** Cache markers move as the conversation grows; a cache ignores them. */
 function withoutMarks(message: unknown): unknown {
   return JSON.parse(JSON.stringify(message, (key, value: unknown) => (key === 'cache_control' ? undefined : value)))
 }

@@ -2,20 +2,20 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-/** The answer to one request, while it is written. */
+/** The answer to one request while it is written. */
 export interface Reply {
-  /** Resolves when it is over, and says whether the client took it to its end. */
+  /** Resolves when it has ended, with whether the client read all of it. */
   readonly closed: Promise<'complete' | 'cut'>
   readonly hasBegun: boolean
-  /** The client went away. */
+  /** The client has disconnected. */
   readonly isAbandoned: boolean
   begin(status: number, headers: Record<string, string>): void
-  /** Waits for a slow reader; throws if the client went away. */
+  /** Waits for a slow reader; throws if the client has disconnected. */
   write(frame: string | Uint8Array): Promise<void>
-  /** As `write`, and what is written later arrives later. */
+  /** Like `write`, but later chunks arrive separately. */
   writeApart(chunk: Uint8Array): Promise<void>
   end(): void
-  /** Breaks the connection when everything that was written has left. */
+  /** Breaks the connection when everything written has been sent. */
   breakOff(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export class HttpReply implements Reply {
   }
 
   async write(frame: string | Uint8Array): Promise<void> {
-    if (this.#response.destroyed) throw new Error('The client went away.')
+    if (this.#response.destroyed) throw new Error('The client has disconnected.')
     if (!this.#response.write(frame)) await this.#drained()
   }
 
@@ -72,17 +72,17 @@ export class HttpReply implements Reply {
   }
 }
 
-/** An answer that reaches its reader without a socket, in exactly the chunks that are written. */
+/** An answer that reaches its reader without a socket, in exactly the written chunks. */
 export class MemoryReply implements Reply {
   readonly closed: Promise<'complete' | 'cut'>
-  /** What `fetch` returns. It rejects if the connection breaks, or is aborted, before the answer begins. */
+  /** The result of `fetch`. Rejects if the connection breaks, or is aborted, before the answer begins. */
   readonly response: Promise<Response>
   readonly #signal: AbortSignal | undefined
   readonly #close: (how: 'complete' | 'cut') => void
   readonly #resolve: (response: Response) => void
   readonly #reject: (reason: unknown) => void
   #body: ReadableStreamDefaultController<Uint8Array> | undefined
-  /** The reader asks for the next chunk. */
+  /** The reader requests the next chunk. */
   #wanted = Promise.withResolvers<void>()
   hasBegun = false
   isAbandoned = false
@@ -101,7 +101,7 @@ export class MemoryReply implements Reply {
   }
 
   begin(status: number, headers: Record<string, string>): void {
-    if (this.isAbandoned) throw new Error('The client went away.')
+    if (this.isAbandoned) throw new Error('The client has disconnected.')
     this.hasBegun = true
     const body = new ReadableStream<Uint8Array>(
       {
@@ -116,7 +116,7 @@ export class MemoryReply implements Reply {
 
   async write(frame: string | Uint8Array): Promise<void> {
     await this.#wanted.promise
-    if (this.isAbandoned) throw new Error('The client went away.')
+    if (this.isAbandoned) throw new Error('The client has disconnected.')
     const chunk = typeof frame === 'string' ? new TextEncoder().encode(frame) : frame
     if (chunk.length === 0) return
     this.#wanted = Promise.withResolvers<void>()

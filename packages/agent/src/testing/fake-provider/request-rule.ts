@@ -1,4 +1,4 @@
-/** A request, as the rules of its format check it. */
+/** A request for the rules of its format. */
 export interface CheckedRequest {
   body: Json
   model: string
@@ -6,11 +6,11 @@ export interface CheckedRequest {
   host: string | undefined
 }
 
-/** Something that a provider demands of every request. */
+/** A rule of a provider for every request. */
 interface RequestRule {
-  /** What the provider demands, in one sentence. */
+  /** The rule, in one sentence. */
   demand: string
-  /** Returns the path of the first member that breaks the rule, or undefined if the request keeps it. */
+  /** Returns the path of the first member that breaks the rule, or undefined if the request complies. */
   violation: (request: CheckedRequest) => string | undefined
 }
 
@@ -39,7 +39,7 @@ export interface Placed {
   value: Json
 }
 
-/** The objects of a list with their paths. Anything that is not a list is empty. */
+/** The objects of a list with their paths. Empty if it is not a list. */
 export function placed(list: unknown, at: string): Placed[] {
   return Array.isArray(list) ? list.map((value, index) => ({ at: `${at}.${index}`, value: asObject(value) })) : []
 }
@@ -51,7 +51,7 @@ export function firstAt<Item extends { at: string }>(
   return items.find(isBroken)?.at
 }
 
-/** The first path that `find` gives. */
+/** The first path that `find` returns. */
 export function firstOf(
   items: Placed[],
   find: (item: Placed, place: number) => string | undefined,
@@ -63,7 +63,7 @@ export function firstOf(
   return undefined
 }
 
-/** The path of the first item whose key an earlier item has as well. */
+/** The path of the first item with the same key as an earlier item. */
 export function firstRepeated<Item extends { at: string }>(
   items: readonly Item[],
   keyOf: (item: Item) => unknown,

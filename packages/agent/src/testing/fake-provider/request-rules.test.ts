@@ -8,7 +8,7 @@ import type { openaiResponsesRules } from './openai-responses-rules.ts'
 
 type Json = Record<string, unknown>
 
-/** A request that breaks a rule, and one that differs in little and keeps it. */
+/** A request that breaks a rule, and a similar one that complies. */
 interface Pair {
   breaks: Json
   keeps: Json
@@ -595,7 +595,7 @@ describe.each([
     const { status, body } = await post(api, pair, pair.breaks)
     expect(provider.requests.at(-1)?.broken.map((each) => each.rule)).toContain(rule)
     expect([status, body]).toEqual([400, expect.stringMatching(/\(rule [\w-]+\)/)])
-    // Whoever reads the answer must not take the words of the rule for a quota or an overflow.
+    // The text of the rule must not be classified as a quota or an overflow.
     const error = { statusCode: status, responseBody: body }
     expect(toModelError(error, { provider: api, now: 0 }).kind).toBe('invalid-request')
   })

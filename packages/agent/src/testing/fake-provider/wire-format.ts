@@ -1,17 +1,17 @@
 import type { FakeAnswer, FakeContent, FakeErrorKind, FakeFinish, FakeUsage } from './fake-script.ts'
 import type { RuleTable } from './request-rule.ts'
 
-/** How one provider speaks HTTP. Frames are written as they are, one after the other. */
+/** The HTTP format of one provider. Frames are written unchanged, one after the other. */
 export interface WireFormat {
-  /** As `Model.api` has it. */
+  /** Equals `Model.api`. */
   api: string
-  /** What a provider package has to be given as the base of its URLs. */
+  /** The path of the base URL for a provider package. */
   basePath: string
-  /** Reads the path of a request; undefined if another format serves it. */
+  /** Parses the path of a request; undefined if another format serves it. */
   route(path: string): Route | undefined
-  /** What the real provider demands of a request. */
+  /** The rules of the real provider for a request. */
   rules: RuleTable
-  /** A piece of an answer. Pieces of one kind of content come open, chunks, close. */
+  /** Creates the frames of an answer. The frames of one content are: open, chunks, close. */
   frames(answer: WholeAnswer): FrameWriter
   keepAlive: string
   error(
@@ -23,7 +23,7 @@ export interface WireFormat {
 }
 
 interface Route {
-  /** The compatible host that the base URL names. */
+  /** The compatible host in the base URL. */
   host?: string
   /** The model, if the path names it and not the body. */
   model?: string
@@ -69,5 +69,5 @@ export function sseFrame(data: unknown, event?: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`
 }
 
-/** Seconds since 1970, in every answer: nothing here depends on when it runs. */
+/** Seconds since 1970, constant in every answer. */
 export const created = 1_767_225_600

@@ -49,7 +49,7 @@ function afterXargs(words: readonly Word[], input: Output): Word[] | string {
   const added = usable(input, call)
   if (marks.length === 0) return [...command, { pieces: [pieceOf(added)], isSeveral: true }]
   const [mark] = marks
-  if (marks.length > 1 || !mark) return 'where it inserts its input is unknown'
+  if (marks.length > 1 || !mark) return 'the position of its input is unknown'
   return command.map((word) => withInput(word, mark, added))
 }
 
