@@ -62,11 +62,11 @@ function infoOf(known: KnownModel, provider: ModelProvider): ModelInfo {
   }
 }
 
-/** Prices as they are published, offline: those of our own table where they are newer, else those of genai-prices. */
+/** Published prices, offline: those of our table if they are newer, else those of genai-prices. */
 export interface CataloguePrices {
-  /** Some change at a date, some with the time of day. */
+  /** Some prices change at a date, some with the time of day. */
   pricesOf(provider: ModelProvider, modelId: string, date: Date): ModelPrices | undefined
-  /** Undefined where no model has this very name. */
+  /** Undefined if no model has exactly this name. */
   publishedModel(provider: ModelProvider, modelId: string): { contextWindow?: number } | undefined
 }
 
@@ -78,7 +78,7 @@ export async function loadCataloguePrices(): Promise<CataloguePrices> {
   }
 }
 
-/** Those of genai-prices alone. The table is large, so it is read only when somebody asks. */
+/** The prices of genai-prices alone. The table is large, so it is loaded on demand. */
 export async function loadPublishedPrices(): Promise<CataloguePrices> {
   const { calcPrice } = await import('@pydantic/genai-prices')
   return {
@@ -88,7 +88,7 @@ export async function loadPublishedPrices(): Promise<CataloguePrices> {
     },
     publishedModel: (provider, modelId) => {
       const model = lookUp(calcPrice, provider, modelId, new Date())?.model
-      // Models are found there by how their names begin too: so would be a slip of the pen.
+      // The library also matches models by prefix, which would accept a typo.
       if (model?.id !== modelId) return undefined
       return model.context_window === undefined ? {} : { contextWindow: model.context_window }
     },
@@ -105,7 +105,7 @@ function lookUp(look: Look, { pricesId }: ModelProvider, modelId: string, timest
   return pricesId === undefined ? null : look({}, modelId, { providerId: pricesId, timestamp })
 }
 
-/** Each kind of token may have marks of its own there; here the marks are those of all of them together. */
+/** Each kind of token may have its own tiers there; here the tiers are those of all kinds together. */
 function fromPublished(price: ModelPrice): ModelPrices | undefined {
   const marks = Object.values(price).flatMap((each) => (typeof each === 'object' ? each.tiers : []))
   const base = at(price, -1)
