@@ -1,4 +1,4 @@
-import { checksum } from '@tapetree/session'
+import { checksum, entryTypes, recordTypes } from '@tapetree/session'
 import type { Chance } from './chance.ts'
 import { nastyNames, nastyNumbers, nastyValue, rawNumber, withRawNumbers } from './nasty.ts'
 
@@ -79,41 +79,7 @@ const changes = [
   changeSeq,
 ]
 
-const types = [
-  ...[
-    'session',
-    'message',
-    'system',
-    'model_change',
-    'thinking_level',
-    'thinking_level_change',
-    'compaction',
-    'custom',
-  ],
-  ...[
-    'branch_summary',
-    'label',
-    'session_info',
-    'writer',
-    'leaf',
-    'submission',
-    'run_start',
-    'run_end',
-    'attempt',
-    'gap',
-  ],
-  ...[
-    'permission_request',
-    'permission_result',
-    'plan',
-    'usage',
-    'error',
-    'damage',
-    'session_end',
-    'unknown',
-    'brand_new',
-  ],
-]
+const types = ['session', ...Object.keys(entryTypes), ...Object.keys(recordTypes), 'thinking_level_change', 'brand_new']
 
 function parse(text: string): Holder | undefined {
   try {

@@ -8,27 +8,28 @@ export {
 } from './view/context.ts'
 export { chooseCutPoint, findCutPoints, type CutChoice, type CutKind, type CutPoint } from './view/cut-points.ts'
 export { fromDisk, toDisk } from './line/codec.ts'
-export type {
-  BranchSummaryEntry,
-  Cause,
-  CompactionEntry,
-  CustomEntry,
-  Entry,
-  GapEntry,
-  Header,
-  LabelEntry,
-  MessageEntry,
-  MovedValue,
-  ModelChangeEntry,
-  ModelReference,
-  NodeEntry,
-  NoteEntry,
-  RequestReference,
-  SessionInfoEntry,
-  SystemEntry,
-  ThinkingLevelEntry,
-  ToolDefinition,
-  UnknownEntry,
+export {
+  entryTypes,
+  type BranchSummaryEntry,
+  type Cause,
+  type CompactionEntry,
+  type CustomEntry,
+  type Entry,
+  type GapEntry,
+  type Header,
+  type LabelEntry,
+  type MessageEntry,
+  type MovedValue,
+  type ModelChangeEntry,
+  type ModelReference,
+  type NodeEntry,
+  type NoteEntry,
+  type RequestReference,
+  type SessionInfoEntry,
+  type SystemEntry,
+  type ThinkingLevelEntry,
+  type ToolDefinition,
+  type UnknownEntry,
 } from './line/entry.ts'
 export { SessionError, type SessionErrorCode } from './errors.ts'
 export type { PlaybackEvent, PlaybackEventOf, PlaybackEventType } from './view/event.ts'
@@ -36,6 +37,7 @@ export { isId, newId, newSubmissionId } from './line/ids.ts'
 export type { InboxHold, WaitingMessage } from './state/inbox.ts'
 export {
   currentFormat,
+  lineKind,
   maxNesting,
   maxReadLineBytes,
   maxWrittenLineBytes,
@@ -63,6 +65,7 @@ export {
   type WritableLog,
 } from './log/log-store.ts'
 export {
+  messageRoles,
   text,
   textOf,
   type BashExecution,
@@ -85,29 +88,30 @@ export {
 export { Player, type PlayerClock, type PlayerPosition, type PlayOptions } from './view/player.ts'
 export { Queue } from './store/queue.ts'
 export type { QueuedMessage, QueueFile } from './state/inbox.ts'
-export type {
-  AttemptRecord,
-  DamageRecord,
-  Delivery,
-  ErrorRecord,
-  FileReadRecord,
-  FileWriteRecord,
-  LeafRecord,
-  PermissionOption,
-  PermissionRequestRecord,
-  PermissionResultRecord,
-  PlanRecord,
-  RunEndRecord,
-  RunOutcome,
-  RunStartRecord,
-  SessionEndRecord,
-  SessionRecord,
-  SubmissionChange,
-  SubmissionRecord,
-  ToolStartRecord,
-  UnknownRecord,
-  UsageRecord,
-  WriterRecord,
+export {
+  recordTypes,
+  type AttemptRecord,
+  type DamageRecord,
+  type Delivery,
+  type ErrorRecord,
+  type FileReadRecord,
+  type FileWriteRecord,
+  type LeafRecord,
+  type PermissionOption,
+  type PermissionRequestRecord,
+  type PermissionResultRecord,
+  type PlanRecord,
+  type RunEndRecord,
+  type RunOutcome,
+  type RunStartRecord,
+  type SessionEndRecord,
+  type SessionRecord,
+  type SubmissionChange,
+  type SubmissionRecord,
+  type ToolStartRecord,
+  type UnknownRecord,
+  type UsageRecord,
+  type WriterRecord,
 } from './line/record.ts'
 export { checksum, sealLine, type SealedLine } from './line/seal-line.ts'
 export type { Redaction } from './log/session-writer.ts'

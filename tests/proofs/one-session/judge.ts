@@ -1,4 +1,4 @@
-import type { Line } from '@tapetree/session'
+import { lineKind, type Line } from '@tapetree/session'
 import type { Evidence, Stop } from './evidence.ts'
 
 /** What is wrong with a session whose history is over and whose messages have all been let go. Empty if nothing is. */
@@ -110,7 +110,7 @@ function nothingIsBesideThePath(lines: readonly Line[]): string[] {
   let leaf: string | null = null
   for (const line of lines) {
     if (line.type === 'leaf') leaf = line.leaf.targetId
-    if (!('parentId' in line) || line.type === 'label' || line.type === 'session_info') continue
+    if (!('parentId' in line) || lineKind(line.type) === 'note') continue
     // It goes back by itself.
     if (line.type !== 'branch_summary' && line.parentId !== leaf) {
       problems.push(`line ${line.seq} (${line.type}) does not follow the leaf`)

@@ -18,23 +18,42 @@ export function redactionOf(redactor: Redactor): Redaction {
   }
 }
 
-/** Written by us, or made by the model and looked up again unchanged. */
-const asTheyAre = new Set<Draft['type']>([
-  ...(['writer', 'leaf', 'run_start', 'run_end', 'tool_start', 'permission_request', 'permission_mode'] as const),
-  ...([
-    'file_read',
-    'file_write',
-    'usage',
-    'damage',
-    'session_end',
-    'system',
-    'model_change',
-    'thinking_level',
-  ] as const),
-])
+/** Whether lines of a type are redacted. */
+const isRedacted: Record<Draft['type'], boolean> = {
+  message: true,
+  attempt: true,
+  compaction: true,
+  branch_summary: true,
+  custom: true,
+  label: true,
+  session_info: true,
+  gap: true,
+  unknown: true,
+  submission: true,
+  permission_result: true,
+  plan: true,
+  error: true,
+  unknown_record: true,
+  // We write these, or the model made them and they must be found again unchanged.
+  system: false,
+  model_change: false,
+  thinking_level: false,
+  writer: false,
+  leaf: false,
+  run_start: false,
+  run_end: false,
+  tool_start: false,
+  permission_request: false,
+  permission_mode: false,
+  file_read: false,
+  file_write: false,
+  usage: false,
+  damage: false,
+  session_end: false,
+}
 
 function redactDraft<D extends Draft>(draft: D, redactor: Redactor): D {
-  if (asTheyAre.has(draft.type)) return draft
+  if (!isRedacted[draft.type]) return draft
   if (draft.type === 'message') return { ...draft, message: redactMessage(draft.message, redactor) }
   if (draft.type === 'attempt') {
     const { attempt } = draft

@@ -1,4 +1,4 @@
-import type { Content, Message } from '@tapetree/session'
+import { messageRoles, type Content, type Message } from '@tapetree/session'
 import { z } from 'zod'
 import type { CommandResult, HookName, HookResults } from './extension.ts'
 import { ExtensionFailure } from './extension-failure.ts'
@@ -47,10 +47,11 @@ const imageSource = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('blob'), mediaType: z.string(), sha256: z.string(), size: z.number() }),
 ])
 
-const roles = ['user', 'assistant', 'tool', 'bashExecution', 'custom', 'branchSummary', 'compactionSummary'] as const
-
 /** Other members stay unchanged. */
-const message = z.looseObject({ role: z.enum(roles), content: z.array(content) }) as unknown as z.ZodType<Message>
+const message = z.looseObject({
+  role: z.enum(messageRoles),
+  content: z.array(content),
+}) as unknown as z.ZodType<Message>
 
 /** A tool may return only text and images. */
 const shown = content.refine(({ type }) => type === 'text' || type === 'image', 'only text and images can be given')

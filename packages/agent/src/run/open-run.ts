@@ -1,4 +1,5 @@
 import {
+  lineKind,
   newId,
   type Cause,
   type CommittedLine,
@@ -25,8 +26,6 @@ interface OpenRunOptions {
   /** Calls that are in the log and have not run yet. */
   callsToRun?: number
 }
-
-const entryTypes = new Set<string>(['message', 'system', 'model_change', 'thinking_level', 'compaction', 'custom'])
 
 /**
  * The state of one run, from before its first line until after `run_end`. It has its own head, so that its entries follow each other,
@@ -81,7 +80,7 @@ export class OpenRun {
     const { session } = this.deps
     const context = { ...(request && { request }), ...(cause && { cause }) }
     if (draft.type === 'message') this.#countMessage(draft)
-    if (!entryTypes.has(draft.type)) {
+    if (lineKind(draft.type) !== 'node') {
       await session.append(draft, context)
       return
     }

@@ -1,4 +1,4 @@
-import type { TreeNode } from '@tapetree/session'
+import { lineKind, type TreeNode } from '@tapetree/session'
 
 /** A part of the tree without branch points. */
 export interface Segment {
@@ -36,7 +36,7 @@ export function segmentsOf(roots: readonly TreeNode[], leafId: string | null): S
 
 /** Notes hang beside the path, except in imported files, in which entries may follow them. */
 function isShown({ entry, children }: TreeNode): boolean {
-  return (entry.type !== 'label' && entry.type !== 'session_info') || children.length > 0
+  return lineKind(entry.type) !== 'note' || children.length > 0
 }
 
 function pathTo(roots: readonly TreeNode[], leafId: string | null): Set<TreeNode> {

@@ -3,6 +3,7 @@ import {
   toDisk,
   type DiskLine,
   type Header,
+  type SessionRecord,
   type SessionSnapshot,
   type SnapshotFold,
   type SnapshotInput,
@@ -127,7 +128,7 @@ const members = {
   error: 'error',
   plan: 'plan',
   usage: 'usage',
-} as const
+} as const satisfies Partial<Record<SessionRecord['type'], string>>
 
 export type PayloadType = keyof typeof members
 

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent'
 import { closeCodes } from '@tapetree/client'
-import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
+import { SessionError, type CreateOptions, type Line, type SessionStore } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { SessionDriver } from './driver.ts'
@@ -273,7 +273,7 @@ export class LiveSessions {
 const maxAttempts = 3
 
 /** Line types that change the list row of a session. */
-const listed = new Set([
+const listed: ReadonlySet<string> = new Set<Line['type']>([
   'message',
   'session_info',
   'run_start',

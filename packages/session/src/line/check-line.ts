@@ -1,8 +1,8 @@
 import { isObject } from './codec.ts'
-import type { Header } from './entry.ts'
+import type { Header, NodeEntry } from './entry.ts'
 import { SessionError } from '../errors.ts'
 import type { EntryDraft, Line, RecordDraft } from './line.ts'
-import { text, type Content, type Message, type MessageRole } from './message.ts'
+import { messageRoles, text, type Content, type Message } from './message.ts'
 import type { UnknownRecord } from './record.ts'
 
 /**
@@ -31,25 +31,18 @@ type Shape = Record<string, Check>
 const isText = (value: unknown): value is string => typeof value === 'string'
 const isNumber: Check = (value) => typeof value === 'number'
 const isTextOrNull: Check = (value) => value === null || isText(value)
-const isOneOf = (names: string[]): Check => {
+const isOneOf = (names: readonly string[]): Check => {
   return (value) => isText(value) && names.includes(value)
 }
-const roles = [
-  'user',
-  'assistant',
-  'tool',
-  'bashExecution',
-  'custom',
-  'branchSummary',
-  'compactionSummary',
-] satisfies MessageRole[]
-const isRole = isOneOf(roles)
+const isRole = isOneOf(messageRoles)
 const isListOf = (shape: Shape): Check => {
   return (value) => Array.isArray(value) && value.every((item) => hasShape(item, shape))
 }
 
 /** Only members that callers destructure; the others pass through unchecked. */
-const payloads: Partial<Record<Line['type'], Shape>> = {
+const payloads: Record<Line['type'], Shape | undefined> = {
+  session: undefined,
+  message: undefined,
   system: { prompt: isText, tools: isListOf({ name: isText }) },
   model_change: { provider: isText, modelId: isText },
   thinking_level: { thinkingLevel: isText },
@@ -59,9 +52,13 @@ const payloads: Partial<Record<Line['type'], Shape>> = {
   label: { targetId: isText },
   session_info: { name: isText },
   gap: { reason: isText },
+  unknown: undefined,
+  writer: undefined,
   leaf: { targetId: isTextOrNull },
+  submission: undefined,
   run_start: { runId: isText },
   run_end: { runId: isText, outcome: isText },
+  attempt: undefined,
   tool_start: { callId: isText, name: isText },
   permission_request: {
     requestId: isText,
@@ -78,6 +75,7 @@ const payloads: Partial<Record<Line['type'], Shape>> = {
   error: { message: isText },
   damage: { throughSeq: isNumber },
   session_end: { reason: isText },
+  unknown_record: undefined,
 }
 
 function hasShape(value: unknown, shape: Shape): boolean {
@@ -94,7 +92,7 @@ function unreadable(line: Exclude<Line, Header>): Line {
   // An unreadable note must not become the leaf.
   if (line.type === 'label') return { ...line, label: { targetId: '' } }
   if (line.type === 'session_info') return { ...line, sessionInfo: { name: '' } }
-  const { id, parentId, timestamp, seq } = line
+  const { id, parentId, timestamp, seq }: NodeEntry = line
   return { type: 'unknown', id, parentId, timestamp, seq, unknown: { type: line.type, line: { ...line } } }
 }
 
@@ -175,7 +173,8 @@ export function checkDraft<T extends EntryDraft | RecordDraft>(draft: T): T {
 function draftedMessage(message: Message): Message {
   if (!isObject(message)) throw invalid(`A message is an object with role and content, not ${shown(message)}.`)
   const { role, bashExecution } = message
-  if (!isRole(role)) throw invalid(`${shown(role)} is not a role of a message. The roles are ${roles.join(', ')}.`)
+  if (!isRole(role))
+    throw invalid(`${shown(role)} is not a role of a message. The roles are ${messageRoles.join(', ')}.`)
   if (bashExecution !== undefined && !hasShape(bashExecution, { command: isText, output: isText })) {
     throw invalid(`bashExecution of a message needs command and output: ${shown(bashExecution)}.`)
   }

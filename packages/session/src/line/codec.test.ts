@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { fromDisk, payloadOf, toDisk } from './codec.ts'
-import type { DiskLine } from './line.ts'
+import { entryTypes } from './entry.ts'
+import { lineKind, type DiskLine } from './line.ts'
+import { recordTypes } from './record.ts'
 
 type Plain = Record<string, unknown>
 
@@ -185,6 +187,7 @@ const entries: Example[] = [
   },
   { type: 'label', name: 'label', disk: { target_id: 't', label: 'l' }, api: { targetId: 't', label: 'l' } },
   { type: 'session_info', name: 'sessionInfo', disk: { name: 'n' }, api: { name: 'n' } },
+  { type: 'gap', name: 'gap', disk: { reason: 'r' }, api: { reason: 'r' } },
 ]
 
 const records: Example[] = [
@@ -349,6 +352,23 @@ const apiContext = {
   cause: { cmd: 'c', client: 'w' },
   request: { sha256: 's', adapter: 'a', adapterVersion: '1', params: { maxTokens: 1, top_p: 2 }, leafId: null },
 }
+
+test('every entry type and record type has an example here', () => {
+  const undecoded = new Set(['unknown', 'unknown_record'])
+  const types = [...Object.keys(entryTypes), ...Object.keys(recordTypes)].filter((type) => !undecoded.has(type))
+  expect(new Set([...entries, ...records].map(({ type }) => type))).toEqual(new Set(types))
+})
+
+test('a type that is not in the tables has no kind', () => {
+  expect(['label', 'leaf', 'session', 'brand_new', 'constructor', '__proto__'].map(lineKind)).toEqual([
+    'note',
+    'record',
+    'header',
+    undefined,
+    undefined,
+    undefined,
+  ])
+})
 
 describe.each([
   ['entry', entries, { parent_id: 'p-1' }, { parentId: 'p-1' }],

@@ -142,3 +142,18 @@ export type NodeEntry =
 export type NoteEntry = LabelEntry | SessionInfoEntry
 
 export type Entry = NodeEntry | NoteEntry
+
+/** Every entry type. A placeholder stands for a line that cannot be read; it is never appended. */
+export const entryTypes = {
+  message: 'node',
+  system: 'node',
+  model_change: 'node',
+  thinking_level: 'node',
+  compaction: 'node',
+  branch_summary: 'node',
+  custom: 'node',
+  label: 'note',
+  session_info: 'note',
+  gap: 'placeholder',
+  unknown: 'placeholder',
+} as const satisfies Record<NodeEntry['type'], 'node' | 'placeholder'> & Record<NoteEntry['type'], 'note'>

@@ -78,12 +78,10 @@ function payloadsOfCodec(): Map<string, string[]> {
   }
   visitSource('codec.ts', {
     VariableDeclarator: ({ id, init }) => {
-      if (id.type === 'Identifier' && init) shapes.set(id.name, init)
-    },
-    CallExpression: ({ callee, arguments: [table] }) => {
-      const isTable = callee.type === 'MemberExpression' && sourceName(callee.object) === 'Object'
-      if (!isTable || !table) return
-      for (const [type, value] of keysOf(table)) payloads.set(type, membersIn(value))
+      if (id.type !== 'Identifier' || !init) return
+      shapes.set(id.name, init)
+      if (id.name !== 'payloadShapes') return
+      for (const [type, value] of keysOf(init)) payloads.set(type, membersIn(value))
     },
   })
   return payloads

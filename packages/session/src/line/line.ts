@@ -1,5 +1,5 @@
-import type { Entry, Header, NodeEntry, NoteEntry } from './entry.ts'
-import type { SessionRecord } from './record.ts'
+import { entryTypes, type Entry, type Header, type NodeEntry, type NoteEntry } from './entry.ts'
+import { recordTypes, type SessionRecord } from './record.ts'
 
 /** One line of a log, as the API shows it. */
 export type Line = Header | Entry | SessionRecord
@@ -40,10 +40,21 @@ export const maxWrittenLineBytes = 192 * 1024
 export const maxReadLineBytes = 16 * 1024 * 1024
 export const maxNesting = 64
 
-const notes = new Set(['label', 'session_info'])
+type LineKind = 'header' | (typeof entryTypes)[Entry['type']] | (typeof recordTypes)[SessionRecord['type']]
+
+const kinds = new Map<string, LineKind>([
+  ['session', 'header'],
+  ...Object.entries(entryTypes),
+  ...Object.entries(recordTypes),
+])
+
+/** The kind of a line type; undefined if this build does not know the type. */
+export function lineKind(type: string): LineKind | undefined {
+  return kinds.get(type)
+}
 
 export function isNote(line: Pick<DiskLine, 'type'>): boolean {
-  return notes.has(line.type)
+  return lineKind(line.type) === 'note'
 }
 
 /** Entries have a parent or null; records have no such member. */

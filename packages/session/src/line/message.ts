@@ -1,13 +1,16 @@
 /** The message payload and its content blocks. */
 
-export type MessageRole =
-  | 'user'
-  | 'assistant'
-  | 'tool'
-  | 'bashExecution'
-  | 'custom'
-  | 'branchSummary'
-  | 'compactionSummary'
+export const messageRoles = [
+  'user',
+  'assistant',
+  'tool',
+  'bashExecution',
+  'custom',
+  'branchSummary',
+  'compactionSummary',
+] as const
+
+export type MessageRole = (typeof messageRoles)[number]
 
 export interface Message {
   role: MessageRole

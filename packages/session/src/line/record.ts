@@ -198,3 +198,25 @@ export interface UnknownRecord extends LineBase {
   type: 'unknown_record'
   unknownRecord: { type: string; line: Record<string, unknown> }
 }
+
+/** Every record type. A placeholder stands for a line that cannot be read; it is never appended. */
+export const recordTypes = {
+  writer: 'record',
+  leaf: 'record',
+  submission: 'record',
+  run_start: 'record',
+  run_end: 'record',
+  attempt: 'record',
+  tool_start: 'record',
+  permission_request: 'record',
+  permission_result: 'record',
+  permission_mode: 'record',
+  plan: 'record',
+  file_read: 'record',
+  file_write: 'record',
+  usage: 'record',
+  error: 'record',
+  damage: 'record',
+  session_end: 'record',
+  unknown_record: 'placeholder',
+} as const satisfies Record<SessionRecord['type'], 'record' | 'placeholder'>

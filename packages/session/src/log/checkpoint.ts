@@ -1,4 +1,4 @@
-import type { DiskLine } from '../line/line.ts'
+import { isNote, type DiskLine } from '../line/line.ts'
 import type { ReadableLog } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
 import { checksum } from '../line/seal-line.ts'
@@ -192,8 +192,7 @@ function saveNode(node: Node): SavedNode {
 }
 
 function restoreNode([id, seq, type, at, size, firstKeptId]: SavedNode, inForce: InForce): Node {
-  const isNote = type === 'label' || type === 'session_info'
-  const node: Node = { id, seq, type, at, size, parent: 'unread', isNote, inForce }
+  const node: Node = { id, seq, type, at, size, parent: 'unread', isNote: isNote({ type }), inForce }
   return firstKeptId === undefined ? node : { ...node, firstKeptId }
 }
 

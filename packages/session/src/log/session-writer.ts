@@ -10,6 +10,7 @@ import {
   currentFormat,
   isEntry,
   isNote,
+  lineKind,
   maxNesting,
   nextPosition,
   type DiskLine,
@@ -117,7 +118,8 @@ export class SessionWriter {
 
   #lineOf(draft: EntryDraft | RecordDraft, context: AppendContext): DiskLine {
     const id = draft.id === undefined ? newId() : requireId(draft.id, 'entry id')
-    const hasParent = entryTypes.has(draft.type)
+    const kind = lineKind(draft.type)
+    const hasParent = kind === 'node' || kind === 'note'
     const parentId = context.parentId === undefined ? this.#plannedLeaf : context.parentId
     return toDisk(draft, {
       id,
@@ -231,18 +233,6 @@ export class SessionWriter {
 }
 
 const noContext: AppendContext = {}
-
-const entryTypes = new Set<string>([
-  'message',
-  'system',
-  'model_change',
-  'thinking_level',
-  'compaction',
-  'branch_summary',
-  'custom',
-  'label',
-  'session_info',
-])
 
 function asStorageError(error: unknown): SessionError {
   if (error instanceof SessionError) return error

@@ -1,8 +1,9 @@
 import { isObject, payloadOf, textOr } from '../line/codec.ts'
 import { isId } from '../line/ids.ts'
 import { Inbox } from './inbox.ts'
-import { currentFormat, isEntry, isNote, type DiskLine, type Position } from '../line/line.ts'
+import { currentFormat, isEntry, isNote, lineKind, type DiskLine, type Position } from '../line/line.ts'
 import type { SalvagedHead } from '../line/parse-line.ts'
+import type { SessionRecord } from '../line/record.ts'
 import { RecentFacts } from './recent-facts.ts'
 import { Totals } from './totals.ts'
 import { labelOf, nothingInForce, Tree, UnreadError, type Node } from './tree.ts'
@@ -128,7 +129,7 @@ export class SessionState {
     }
     this.leaf = node
     this.totals.count(line)
-    if (line['critical'] === true && !knownEntries.has(line.type)) this.#needNewer(`entries of type ${line.type}`)
+    if (line['critical'] === true && lineKind(node.type) !== 'node') this.#needNewer(`entries of type ${line.type}`)
     if (line.type !== 'message') return
     const message = payloadOf(line)
     if (typeof message['submission_id'] === 'string') this.inbox.delivered(message['submission_id'])
@@ -147,8 +148,13 @@ export class SessionState {
   }
 
   #applyRecord(line: DiskLine, placed: Placed): void {
+    const { type } = line
+    if (!isRecordType(type)) {
+      if (line['critical'] === true) this.#needNewer(`records of type ${type}`)
+      return
+    }
     const payload = payloadOf(line)
-    switch (line.type) {
+    switch (type) {
       case 'session':
         if (placed.seq === 1) this.header = line
         else this.report({ ...placed, count: 0, reason: 'a second header' })
@@ -190,8 +196,15 @@ export class SessionState {
       case 'session_end':
         this.ended = textOr(payload['reason'], '')
         return
+      case 'attempt':
+      case 'tool_start':
+      case 'plan':
+      case 'file_read':
+      case 'file_write':
+      case 'error':
+        return
       default:
-        if (line['critical'] === true && !knownRecords.has(line.type)) this.#needNewer(`records of type ${line.type}`)
+        return type satisfies never
     }
   }
 
@@ -261,42 +274,13 @@ export class SessionState {
 /** Limits memory for a file with millions of bad lines. */
 const maxListedDamage = 1000
 
-const knownEntries = new Set([
-  'message',
-  'system',
-  'model_change',
-  'thinking_level',
-  'thinking_level_change',
-  'compaction',
-  'branch_summary',
-  'custom',
-  'label',
-  'session_info',
-])
-
-const knownRecords = new Set([
-  'session',
-  'writer',
-  'leaf',
-  'submission',
-  'run_start',
-  'run_end',
-  'attempt',
-  'tool_start',
-  'permission_request',
-  'permission_result',
-  'permission_mode',
-  'plan',
-  'file_read',
-  'file_write',
-  'usage',
-  'error',
-  'damage',
-  'session_end',
-])
+function isRecordType(type: string): type is 'session' | Exclude<SessionRecord['type'], 'unknown_record'> {
+  const kind = lineKind(type)
+  return kind === 'record' || kind === 'header'
+}
 
 function isRecordHead(head: SalvagedHead): boolean {
-  return head.type !== undefined && head.parentId === undefined && knownRecords.has(head.type)
+  return head.type !== undefined && head.parentId === undefined && isRecordType(head.type)
 }
 
 /** The most recent client commands, so that a resent command is answered and not repeated. */

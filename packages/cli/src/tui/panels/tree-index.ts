@@ -1,4 +1,4 @@
-import type { Entry, SessionInfo, TreeNode } from '@tapetree/session'
+import { lineKind, type Entry, type SessionInfo, type TreeNode } from '@tapetree/session'
 import { describeEntry } from '../../text/describe-entry.ts'
 
 /** A row of the tree. Deeper rows belong to a side branch of the row above. */
@@ -89,7 +89,7 @@ function entriesAmong(nodes: readonly TreeNode[]): TreeNode[] {
 }
 
 function isNote({ entry }: TreeNode): boolean {
-  return entry.type === 'label' || entry.type === 'session_info'
+  return lineKind(entry.type) === 'note'
 }
 
 function entryRow(

@@ -82,8 +82,11 @@ function previewOf(entry: Entry): string {
       return cut(entry.sessionInfo.name)
     case 'gap':
       return entry.gap.reason
-    default:
+    case 'system':
+    case 'unknown':
       return ''
+    default:
+      return entry satisfies never
   }
 }
 
