@@ -16,16 +16,16 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** One sentence for each code, for the documentation and the man page. */
-export const exitCodeMeanings: readonly { code: ExitCode; meaning: string }[] = [
-  { code: exitCodes.ok, meaning: 'The command succeeded.' },
-  { code: exitCodes.runFailed, meaning: 'The run failed, or the answer does not match what was requested.' },
-  { code: exitCodes.usage, meaning: 'The command line is invalid.' },
-  { code: exitCodes.configuration, meaning: 'A setting, or a file that it names, is invalid.' },
-  { code: exitCodes.noModel, meaning: 'Credentials are missing, or the model does not exist.' },
-  { code: exitCodes.notFound, meaning: 'The session, entry or file does not exist.' },
-  { code: exitCodes.ownedElsewhere, meaning: 'Another process owns the session and cannot be reached.' },
-  { code: exitCodes.damaged, meaning: 'A log is damaged.' },
-  { code: exitCodes.limitReached, meaning: 'A limit on turns, cost or time was reached.' },
-  { code: exitCodes.permissionNeeded, meaning: 'A permission is required and no user can grant it.' },
-  { code: exitCodes.interrupted, meaning: 'The command was interrupted.' },
-]
+export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
+  [exitCodes.ok]: 'The command succeeded.',
+  [exitCodes.runFailed]: 'The run failed, or the answer does not match what was requested.',
+  [exitCodes.usage]: 'The command line is invalid.',
+  [exitCodes.configuration]: 'A setting, or a file that it names, is invalid.',
+  [exitCodes.noModel]: 'Credentials are missing, or the model does not exist.',
+  [exitCodes.notFound]: 'The session, entry or file does not exist.',
+  [exitCodes.ownedElsewhere]: 'Another process owns the session and cannot be reached.',
+  [exitCodes.damaged]: 'A log is damaged.',
+  [exitCodes.limitReached]: 'A limit on turns, cost or time was reached.',
+  [exitCodes.permissionNeeded]: 'A permission is required and no user can grant it.',
+  [exitCodes.interrupted]: 'The command was interrupted.',
+}

@@ -65,7 +65,7 @@ function fromSystem(error: Error, code: string | undefined): Failure {
   })
 }
 
-const sessionCodes: Partial<Record<SessionErrorCode, ExitCode>> = {
+const sessionCodes: Record<SessionErrorCode, ExitCode> = {
   'session-not-found': exitCodes.notFound,
   'entry-not-found': exitCodes.notFound,
   'message-not-found': exitCodes.notFound,
@@ -76,6 +76,13 @@ const sessionCodes: Partial<Record<SessionErrorCode, ExitCode>> = {
   'blob-missing': exitCodes.damaged,
   'invalid-pack': exitCodes.damaged,
   'invalid-id': exitCodes.usage,
+  'session-exists': exitCodes.runFailed,
+  'session-busy': exitCodes.runFailed,
+  'session-closed': exitCodes.runFailed,
+  'storage-failed': exitCodes.runFailed,
+  'invalid-entry': exitCodes.runFailed,
+  'not-in-context': exitCodes.runFailed,
+  'queue-empty': exitCodes.runFailed,
 }
 
 const sessionNext: Partial<Record<SessionErrorCode, readonly string[]>> = {
@@ -85,7 +92,7 @@ const sessionNext: Partial<Record<SessionErrorCode, readonly string[]>> = {
 }
 
 function fromSession(error: SessionError): Failure {
-  return new Failure(sessionCodes[error.code] ?? exitCodes.runFailed, error.message, {
+  return new Failure(sessionCodes[error.code], error.message, {
     type: error.code,
     next: sessionNext[error.code] ?? [],
     cause: error,

@@ -18,7 +18,7 @@ export function manPage(commands: readonly CommandSpec[]): string {
       .filter((spec) => spec !== chat)
       .flatMap((spec) => [`.SS ${escaped(commandName(spec))}`, `${escaped(summaryOf(spec))}.`, ...body(spec)]),
     '.SH EXIT STATUS',
-    ...exitCodeMeanings.flatMap(({ code, meaning }) => tagged(String(code), meaning)),
+    ...Object.entries(exitCodeMeanings).flatMap(([code, meaning]) => tagged(code, meaning)),
     '.SH ENVIRONMENT',
     ...environment.flatMap(([name, text]) => tagged(name, text)),
     '.SH FILES',

@@ -24,10 +24,7 @@ export function exitCodesPage(): string {
     [
       '# Exit codes',
       'Every [command](commands.md) ends with one of these codes. A code never changes its meaning.',
-      table(
-        ['Code', 'Meaning'],
-        exitCodeMeanings.map(({ code, meaning }) => [String(code), meaning]),
-      ),
+      table(['Code', 'Meaning'], Object.entries(exitCodeMeanings)),
       'An error on standard error says what failed, why, and which command to try next. Under `--json` it is one line ' +
         'of JSON:',
       `\`\`\`json\n${exampleError}\n\`\`\``,
