@@ -12,10 +12,12 @@ export {
   pairedSchema,
   pairingBegunSchema,
   pairSchema,
+  roles,
   signInSchema,
   tokenCreatedSchema,
   tokenInfoSchema,
   tokenListSchema,
+  type Role,
   type TokenInfo,
 } from './protocol/access.ts'
 export {

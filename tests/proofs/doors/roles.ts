@@ -1,7 +1,15 @@
 import { AgentSession, onlyModel } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { checkCommand, operationNames, type Ack, type Operation } from '@tapetree/client'
-import { AgentDriver, LiveSessions, startServer, TokenStore, type LiveSession, type Role } from '@tapetree/server'
+import {
+  AgentDriver,
+  LiveSessions,
+  roles,
+  startServer,
+  TokenStore,
+  type LiveSession,
+  type Role,
+} from '@tapetree/server'
 import { memoryStore, type Session } from '@tapetree/session'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -113,7 +121,7 @@ export async function tryRoles({ folder, random, complain }: PartContext): Promi
   const server = await startServer({ tenants: new Map([['default', sessions]]), tokens })
   let commands = 0
   try {
-    for (const role of ['view', 'queue', 'approve', 'drive'] as const) {
+    for (const role of roles) {
       const { token } = await tokens.create({ tenant: 'default', role })
       for (const situation of situations) {
         for (const op of operationNames) await tryOperation({ role, token, situation, op })

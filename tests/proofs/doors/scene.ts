@@ -1,6 +1,14 @@
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { scriptedModel } from '@tapetree/agent/testing'
-import { AgentDriver, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
+import {
+  AgentDriver,
+  LiveSessions,
+  roles,
+  startServer,
+  TokenStore,
+  type Role,
+  type RunningServer,
+} from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -144,16 +152,12 @@ export class Scene {
 
 async function makeBearers(tokens: TokenStore): Promise<Map<string, string>> {
   const bearers = new Map<string, string>()
-  const add = async (
-    kind: TokenKind | `lesser role ${string}`,
-    tenant: string,
-    role: 'view' | 'queue' | 'approve' | 'drive',
-  ): Promise<string> => {
+  const add = async (kind: TokenKind | `lesser role ${string}`, tenant: string, role: Role): Promise<string> => {
     const made = await tokens.create({ tenant, role, ...(kind === 'expired' && { expiresAt: Date.now() - 1 }) })
     bearers.set(kind, made.token)
     return made.record.id
   }
-  for (const role of ['view', 'queue', 'approve'] as const) await add(`lesser role ${role}`, watched, role)
+  for (const role of roles.slice(0, -1)) await add(`lesser role ${role}`, watched, role)
   await add(allGood.token, watched, 'drive')
   await add('expired', watched, 'drive')
   await add('other tenant', other, 'drive')

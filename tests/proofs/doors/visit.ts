@@ -1,4 +1,4 @@
-import type { RouteAccess, Role } from '@tapetree/server'
+import { roles, type RouteAccess, type Role } from '@tapetree/server'
 
 /** One way in, from the router's own inventory. */
 export interface Way {
@@ -84,8 +84,7 @@ type ContentTypeKind = (typeof contentTypeKinds)[number]
 export const allGood: Visit = { token: 'good', host: 'good', origin: 'absent', contentType: 'declared' }
 
 export function lesserRole(access: RouteAccess): Role | undefined {
-  const order: Role[] = ['view', 'queue', 'approve', 'drive']
-  return access === 'anyone' ? undefined : order[order.indexOf(access) - 1]
+  return access === 'anyone' ? undefined : roles[roles.indexOf(access) - 1]
 }
 
 export function changesSomething({ method, isWebSocket }: Way): boolean {

@@ -1,6 +1,10 @@
 import { z } from 'zod'
 
-const role = z.enum(['view', 'queue', 'approve', 'drive'])
+/** Roles of tokens, each including the previous ones: watch, queue messages, answer requests, drive. */
+export const roles = ['view', 'queue', 'approve', 'drive'] as const
+export type Role = (typeof roles)[number]
+
+const role = z.enum(roles)
 const time = z.iso.datetime()
 const name = z.string().min(1).max(200)
 

@@ -3,12 +3,19 @@ import { onlyModel, type Expansion } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { memoryStore, type DiskLine, type Session } from '@tapetree/session'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RawData, WebSocket } from 'ws'
 import { agentSessions } from '../drivers/agent-sessions.ts'
 import { askingGate } from '../http/testing/asking-gate.ts'
 import { TestServer } from '../testing/running-server.ts'
-import { operationAccess } from './operation-roles.ts'
+import { operationAccess, roles } from './operation-roles.ts'
+
+test('the guide has a row for each role, from the least rights to the most', () => {
+  const page = readFileSync(new URL('../../../../docs/guides/run-a-server.md', import.meta.url), 'utf8')
+  const table = page.slice(page.indexOf('\n## Tokens and roles'), page.indexOf('A `drive` client manages tokens'))
+  expect(Array.from(table.matchAll(/^\| `(\w+)` +\|/gm), ([, role]) => role)).toEqual(roles)
+})
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,9 +1,7 @@
-import { checkCommand, type Arguments, type Operation } from '@tapetree/client'
+import { checkCommand, roles, type Arguments, type Operation, type Role } from '@tapetree/client'
 import { RequestProblem } from '../util/problem-error.ts'
 
-/** Roles of tokens, each including the previous ones: watch, queue messages, answer requests, drive. */
-export const roles = ['view', 'queue', 'approve', 'drive'] as const
-export type Role = (typeof roles)[number]
+export { roles, type Role }
 
 export function mayDo(has: Role, needs: Role): boolean {
   return roles.indexOf(has) >= roles.indexOf(needs)
