@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { hosts } from '../packages/agent/src/models/hosts.ts'
 import { catalogueProviders, loadPublishedPrices } from '../packages/agent/src/models/registry/catalogue.ts'
 
 const source = '@earendil-works/pi-ai@1.5.0'
@@ -13,28 +14,20 @@ const target = 'packages/agent/src/models/known-models.ts'
 interface ProviderChoice {
   id: string
   /** The ids to take; all that are no special case if absent. */
-  only?: RegExp
+  only: RegExp | undefined
   /** Where the thinking level is said as `reasoning_effort`, only what can be said so counts. */
   isCompatible: boolean
 }
 
-const providers: ProviderChoice[] = [
-  { id: 'anthropic', isCompatible: false },
-  { id: 'openai', isCompatible: false },
-  { id: 'google', isCompatible: false },
-  { id: 'xai', isCompatible: true },
-  { id: 'deepseek', isCompatible: true },
-  { id: 'mistral', only: /^(?:devstral|mistral|codestral|magistral).*-(?:latest|3\.5|4)$/, isCompatible: true },
-  { id: 'moonshotai', isCompatible: true },
-  { id: 'zai', isCompatible: true },
-  { id: 'groq', isCompatible: true },
-  { id: 'cerebras', isCompatible: true },
-  {
-    id: 'openrouter',
-    only: /^(?:anthropic\/claude-(?:fable-5\.1|(?:opus|sonnet|haiku)-5\.5)|openai\/gpt-6\.?\d?-(?:sol|terra|luna|astra)|google\/gemini-(?:3\.8-flash|4-argon)|deepseek\/deepseek-v4(?:\.1-flash|-pro)|qwen\/qwen3(?:-coder|-coder-next|\.8-flash)|moonshotai\/kimi-k3(?:\.1-pro)?|z-ai\/glm-5\.3(?:-flash)?|x-ai\/grok-4\.7|meta\/muse-spark-1\.3|minimax\/minimax-m3\.1-flash|mistralai\/mistral-large-4-0)$/,
-    isCompatible: true,
-  },
-]
+const only: Readonly<Record<string, RegExp>> = {
+  mistral: /^(?:devstral|mistral|codestral|magistral).*-(?:latest|3\.5|4)$/,
+  openrouter:
+    /^(?:anthropic\/claude-(?:fable-5\.1|(?:opus|sonnet|haiku)-5\.5)|openai\/gpt-6\.?\d?-(?:sol|terra|luna|astra)|google\/gemini-(?:3\.8-flash|4-argon)|deepseek\/deepseek-v4(?:\.1-flash|-pro)|qwen\/qwen3(?:-coder|-coder-next|\.8-flash)|moonshotai\/kimi-k3(?:\.1-pro)?|z-ai\/glm-5\.3(?:-flash)?|x-ai\/grok-4\.7|meta\/muse-spark-1\.3|minimax\/minimax-m3\.1-flash|mistralai\/mistral-large-4-0)$/,
+}
+
+const providers: ProviderChoice[] = hosts
+  .filter(({ defaultModel }) => defaultModel !== undefined)
+  .map(({ id, api }) => ({ id, only: only[id], isCompatible: api === 'openai-compatible' }))
 
 /** Snapshots of a day are found by the name they begin with; the others are no models for a coding agent. */
 const specialCases =

@@ -1,5 +1,6 @@
 /** The provider package for the host. */
-export type ProviderApi = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+export const providerApis = ['openai-compatible', 'openai', 'anthropic', 'google'] as const
+export type ProviderApi = (typeof providerApis)[number]
 
 /**
  * The facts about one provider or compatible host. Registry, settings, key check, adapter, fake provider and docs read

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { providerApis } from '../models/hosts.ts'
 import { thinkingLevels } from '../models/model.ts'
 import { permissionModes } from '../permissions/modes.ts'
 import { ruleSchema, type Effect } from '../permissions/rules.ts'
@@ -213,7 +214,7 @@ const providers = z.record(
   z.strictObject({
     name: z.string().min(1).max(200).exactOptional(),
     /** Its wire format. */
-    api: z.enum(['openai-compatible', 'openai', 'anthropic', 'google']).exactOptional(),
+    api: z.enum(providerApis).exactOptional(),
     baseUrl: z.url({ protocol: /^https?$/ }).exactOptional(),
     keyVariable: z
       .string()

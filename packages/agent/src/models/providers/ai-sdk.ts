@@ -1,6 +1,7 @@
 import type { LanguageModelV4, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import type { Clock } from '@tapetree/session/util/wait'
 import { adaptedModel } from './ai-sdk-model.ts'
+import type { ProviderApi } from '../hosts.ts'
 import type { IdleLimits } from '../idle-timeout.ts'
 import { knownLimits } from '../known-limits.ts'
 import { asLanguageModelV4 } from '../language-model-v4.ts'
@@ -97,7 +98,7 @@ export function aiSdkModel(model: AiSdkLanguageModel, facts: AiSdkModelFacts = {
 }
 
 /** The format of the answers that a package reads. Excludes the Converse API of Bedrock. */
-export type AiSdkFormat = 'anthropic' | 'openai' | 'google' | 'openai-compatible'
+export type AiSdkFormat = ProviderApi
 
 /**
  * A `fetch` for the options of a provider package. It skips and counts content that the package does not know and would

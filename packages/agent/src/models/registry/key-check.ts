@@ -1,3 +1,4 @@
+import type { ProviderApi } from '../hosts.ts'
 import type { ModelProvider } from './catalogue.ts'
 import { limitedText } from './limited-json.ts'
 
@@ -46,9 +47,14 @@ function urlBelow(baseUrl: string, path: string): string {
 
 function keyHeaders({ api }: ModelProvider, key: string | undefined): Record<string, string> {
   const version: Record<string, string> = api === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {}
-  if (key === undefined) return version
-  if (api === 'anthropic') return { ...version, 'x-api-key': key }
-  return api === 'google' ? { 'x-goog-api-key': key } : { authorization: `Bearer ${key}` }
+  return key === undefined ? version : { ...version, ...keyHeader[api](key) }
+}
+
+const keyHeader: Record<ProviderApi, (key: string) => Record<string, string>> = {
+  anthropic: (key) => ({ 'x-api-key': key }),
+  google: (key) => ({ 'x-goog-api-key': key }),
+  openai: (key) => ({ authorization: `Bearer ${key}` }),
+  'openai-compatible': (key) => ({ authorization: `Bearer ${key}` }),
 }
 
 /** Google answers 400 to an invalid key. */
