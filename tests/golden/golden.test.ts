@@ -46,23 +46,25 @@ for (const group of groups) {
   })
 }
 
-test('the session of everything plays back as all twelve event types', async () => {
+const playbackEventTypes = {
+  agent_message: true,
+  agent_thought: true,
+  error: true,
+  file_read: true,
+  file_write: true,
+  permission: true,
+  plan: true,
+  session_end: true,
+  session_start: true,
+  tool_call: true,
+  tool_call_update: true,
+  user_prompt: true,
+} satisfies Record<PlaybackEventType, true>
+
+test('the session of everything plays back as every event type', async () => {
   await using session = await openGolden('everything')
-  const types = (await session.play()).events().map(({ type }) => type)
-  expect([...new Set(types)].sort()).toEqual([
-    'agent_message',
-    'agent_thought',
-    'error',
-    'file_read',
-    'file_write',
-    'permission',
-    'plan',
-    'session_end',
-    'session_start',
-    'tool_call',
-    'tool_call_update',
-    'user_prompt',
-  ] satisfies PlaybackEventType[])
+  const played = (await session.play()).events().map(({ type }) => type)
+  expect([...new Set(played)].sort()).toEqual(Object.keys(playbackEventTypes))
 })
 
 test('every committed log is played', () => {

@@ -111,7 +111,7 @@ test('the settings page matches the schema; UPDATE_SETTINGS_PAGE=1 regenerates i
 })
 
 test('every tool has a row in the guide, which says whether it is read-only and what happens after a crash', () => {
-  const guide = sectionOf(pageAt('guides/tools.md'), 'The twelve')
+  const guide = sectionOf(pageAt('guides/tools.md'), 'Built-in tools')
   const words = { safe: 'is run again', reattach: 'is reattached', never: 'is not run again' }
   const told = Array.from(guide.matchAll(/^\| `([a-z_]+)` +\|.+\| (yes|no) +\| ([a-z ]+?) +\|$/gm), ([, ...row]) =>
     row.join(', '),
