@@ -40,7 +40,7 @@ export const maxWrittenLineBytes = 192 * 1024
 export const maxReadLineBytes = 16 * 1024 * 1024
 export const maxNesting = 64
 
-type LineKind = 'header' | (typeof entryTypes)[Entry['type']] | (typeof recordTypes)[SessionRecord['type']]
+type LineKind = 'header' | (typeof entryTypes)[keyof typeof entryTypes] | (typeof recordTypes)[keyof typeof recordTypes]
 
 const kinds = new Map<string, LineKind>([
   ['session', 'header'],
