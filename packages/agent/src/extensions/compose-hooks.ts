@@ -1,6 +1,7 @@
 import { settledWithin } from '@tapetree/session/util/deadline'
 import type { HookEvents, HookName, HookResults } from './extension.ts'
-import { ExtensionFailure, messageOf } from './extension-failure.ts'
+import { messageOf } from '../util/message-of.ts'
+import { ExtensionFailure } from './extension-failure.ts'
 import { readResult } from './handler-results.ts'
 import type { Hooks, HookSession } from '../run/hooks.ts'
 import type { LoadedExtension } from './loaded-extension.ts'

@@ -22,7 +22,3 @@ export type FailureKind =
   | 'wrong-value'
   /** It was switched off, or never started. */
   | 'off'
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}

@@ -1,5 +1,5 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { messageOf } from './extension-failure.ts'
+import { messageOf } from '../util/message-of.ts'
 import { Registrations } from './registrations.ts'
 import { loadOnlyTrusted } from './trusted-modules.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './runner.ts'

@@ -1,6 +1,8 @@
+import { snakeCase } from '@tapetree/session/util/json'
 import { fromDisk, toDisk, type Content, type Message, type MessageEntry } from '@tapetree/session'
 import type { HookEvents, HookName } from './extension.ts'
-import { ExtensionFailure, messageOf } from './extension-failure.ts'
+import { messageOf } from '../util/message-of.ts'
+import { ExtensionFailure } from './extension-failure.ts'
 
 /** An event as a command reads it: names in snake_case, messages as in the log. */
 export function eventJson(hook: HookName, event: unknown): Record<string, unknown> {
@@ -89,8 +91,4 @@ function readMessage(written: unknown): Message {
 
 function readContent(written: unknown[]): Content[] {
   return readMessage({ role: 'user', content: written }).content
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { ExtensionFailure, messageOf } from './extension-failure.ts'
+import { messageOf } from '../util/message-of.ts'
+import { ExtensionFailure } from './extension-failure.ts'
 import type {
   AnswerRequest,
   Invocation,

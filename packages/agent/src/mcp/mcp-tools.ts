@@ -1,3 +1,4 @@
+import { isObject } from '@tapetree/session/util/json'
 import { createHash } from 'node:crypto'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { CallResult } from './connection.ts'
@@ -66,8 +67,4 @@ export function toolNames(server: string, tools: readonly { name: string }[]): s
     taken.add(marked)
     return marked
   })
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

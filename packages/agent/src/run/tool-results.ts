@@ -1,3 +1,4 @@
+import { isObject } from '@tapetree/session/util/json'
 import { text, type Content, type ToolUse } from '@tapetree/session'
 import type { ToolOutput } from '../tools/tool.ts'
 import type { OpenRun } from './open-run.ts'
@@ -86,8 +87,4 @@ function fitting(blocks: Content[]): Content[] {
   const shown = images.slice(0, maxBlocks - 2)
   const leftOut = images.length - shown.length
   return [text(said.join('\n')), ...shown, ...(leftOut > 0 ? [text(resultText.leftOut(leftOut))] : [])]
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

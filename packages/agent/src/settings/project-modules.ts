@@ -4,7 +4,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isInside } from '../util/is-inside.ts'
 import { readBounded } from './config-files.ts'
-import { sha256Of, type ProjectContent, type ProjectFile } from './project.ts'
+import { sha256Of } from '../util/request-hash.ts'
+import type { ProjectContent, ProjectFile } from './project.ts'
 
 /** The code that extensions of a project import, as bytes that were read once. */
 export interface ProjectModules {

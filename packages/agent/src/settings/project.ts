@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { sha256Of } from '../util/request-hash.ts'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import { isInside } from '../util/is-inside.ts'
@@ -64,10 +64,6 @@ export async function readProject(root: string, cwd: string = root): Promise<Pro
   }
   files.sort((left, right) => (left.path < right.path ? -1 : 1))
   return { root: realRoot, folders, files, instructions, leftOut: reader.leftOut, isComplete: reader.isComplete }
-}
-
-export function sha256Of(content: Uint8Array | string): string {
-  return createHash('sha256').update(content).digest('hex')
 }
 
 function foldersBetween(root: string, cwd: string): string[] {

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readBounded, writePrivateFile } from './config-files.ts'
-import { sha256Of } from './project.ts'
+import { sha256Of } from '../util/request-hash.ts'
 
 const hashes = z.record(z.string(), z.string())
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../util/message-of.ts'
 import type { ToolDefinition } from '@tapetree/session'
 import { z } from 'zod'
 import { jsonSchemaCheck, type Issue, type JsonSchemaCheck } from './json-schema-check.ts'
@@ -177,10 +178,6 @@ function toJsonSchema(of: string, schema: StandardSchema): JsonSchema {
     throw new TypeError(`The schema of ${of} has no JSON Schema. ${messageOf(cause)} ${hint}`, { cause })
   }
   throw new TypeError(`The schema of ${of} is of ${vendor}, which provides no JSON Schema. ${hint}`)
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
 }
 
 /** Providers accept only objects at the top. */

@@ -1,12 +1,18 @@
+import { isObject } from '@tapetree/session/util/json'
 import { createHash } from 'node:crypto'
 
 /** The same for equal values, whatever the order of their members. */
 export function hashOf(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex')
+  return sha256Of(canonicalJson(value))
+}
+
+/** In hex. */
+export function sha256Of(content: Uint8Array | string): string {
+  return createHash('sha256').update(content).digest('hex')
 }
 
 function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => (isPlainObject(member) ? sortMembers(member) : member))
+  return JSON.stringify(value, (_, member: unknown) => (isObject(member) ? sortMembers(member) : member))
 }
 
 function sortMembers(value: Record<string, unknown>): Record<string, unknown> {
@@ -15,8 +21,4 @@ function sortMembers(value: Record<string, unknown>): Record<string, unknown> {
   const sorted: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const name of names.sort()) sorted[name] = value[name]
   return sorted
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

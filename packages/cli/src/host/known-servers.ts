@@ -1,3 +1,4 @@
+import { parseJson } from '@tapetree/session/util/json'
 import { withFileLock } from '@tapetree/session/stores/file'
 import { replaceFile } from '@tapetree/session/util/replace-file'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
@@ -67,13 +68,5 @@ export class KnownServers {
       const servers = change(await this.list())
       if (servers) await replaceFile(this.#file, `${JSON.stringify({ version: 1, servers }, null, 2)}\n`)
     })
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // not a list of servers: the schema rejects it
   }
 }

@@ -1,3 +1,4 @@
+import { snakeCase } from '@tapetree/session/util/json'
 /** Characters that JSON does not escape and that can follow an escape in a terminal or change the text direction. */
 const dangerous = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/g
 
@@ -21,8 +22,4 @@ export function snakeNames(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [snakeCase(name), foreign.has(name) ? member : snakeNames(member)]),
   )
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '@tapetree/session/util/json'
 import { systemClock, type Clock } from '@tapetree/agent'
 import { FileLockedError, withFileLock } from '@tapetree/session/stores/file'
 import { Listeners } from '@tapetree/session/util/listeners'
@@ -238,15 +239,6 @@ function parseTokens(file: string, text: string): StoredToken[] {
   const parsed = tokenFileSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data.tokens
   throw new Error(`${file} is not a valid token file: ${z.prettifyError(parsed.error)}. Repair or remove it.`)
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Invalid JSON: the schema reports it.
-    return undefined
-  }
 }
 
 function absent(error: NodeJS.ErrnoException): undefined {

@@ -1,4 +1,4 @@
-import { isObject } from './codec.ts'
+import { isObject } from '../util/json.ts'
 import type { Header, NodeEntry } from './entry.ts'
 import { SessionError } from '../errors.ts'
 import type { EntryDraft, Line, RecordDraft } from './line.ts'

@@ -1,3 +1,4 @@
+import { isObject, snakeCase } from '../util/json.ts'
 import type { Line, DiskLine } from './line.ts'
 
 /**
@@ -80,10 +81,6 @@ function shape(members: Record<string, Shape | true>): Shape {
   return tables
 }
 
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
-
 function rename(source: Plain, tables: Shape, direction: Direction): Plain {
   const table = tables[direction]
   const result: Plain = {}
@@ -107,10 +104,6 @@ function renameInside(value: unknown, inner: Shape, direction: Direction): unkno
 function define(target: Plain, name: string, value: unknown): void {
   if (name !== '__proto__') target[name] = value
   else Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
-}
-
-export function isObject(value: unknown): value is Plain {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const usageShape = shape({

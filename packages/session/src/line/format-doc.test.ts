@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseSync, Visitor, type ESTree } from 'rolldown/utils'
+import { snakeCase } from '../util/json.ts'
 import { parseLine } from './parse-line.ts'
 
 const page = readFileSync(new URL('../../../../docs/reference/session-format.md', import.meta.url), 'utf8')
@@ -61,10 +62,6 @@ function sectionsOf(text: string): Map<string, string> {
 
 function rowsOf(text: string): string[] {
   return Array.from(text.matchAll(/^\| `([a-z0-9_]+)` +\|/gm), ([, name = '']) => name)
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 /** The codec's tables are private, so this reads them from its source: by type, the members of the payload on disk. */

@@ -1,4 +1,4 @@
-import { isObject } from './codec.ts'
+import { isObject } from '../util/json.ts'
 import type { MovedValue } from './entry.ts'
 import { maxWrittenLineBytes, type DiskLine } from './line.ts'
 import type { BlobReference } from './message.ts'

@@ -1,4 +1,5 @@
-import { isObject, payloadOf, textOr } from './codec.ts'
+import { payloadOf, textOr } from './codec.ts'
+import { isObject } from '../util/json.ts'
 import type { DiskLine } from './line.ts'
 
 /** The searchable text of a line; empty if it has none. */

@@ -1,7 +1,7 @@
 import { crc32 } from '#crc32'
 import { checksum } from './seal-line.ts'
 import { isId } from './ids.ts'
-import { isObject } from './codec.ts'
+import { isObject } from '../util/json.ts'
 import { maxNesting, maxReadLineBytes, type DiskLine } from './line.ts'
 
 export type ParsedLine =

@@ -1,5 +1,6 @@
 import { checkLine } from '../line/check-line.ts'
-import { fromDisk, isObject, payloadOf, textOr } from '../line/codec.ts'
+import { fromDisk, payloadOf, textOr } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import type { DiskLine } from '../line/line.ts'
 
 /** A record in its disk form, with its seq. */

@@ -1,4 +1,5 @@
-import { isObject, payloadOf, textOr } from '../line/codec.ts'
+import { payloadOf, textOr } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import { isId } from '../line/ids.ts'
 import { Inbox } from './inbox.ts'
 import { currentFormat, isEntry, isNote, lineKind, type DiskLine, type Position } from '../line/line.ts'

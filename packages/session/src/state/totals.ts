@@ -1,4 +1,5 @@
-import { isObject, payloadOf } from '../line/codec.ts'
+import { payloadOf } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import type { DiskLine } from '../line/line.ts'
 
 const usageNames = [

@@ -1,4 +1,5 @@
-import { isObject, payloadOf } from '../line/codec.ts'
+import { payloadOf } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import { isNote, type DiskLine, type Position } from '../line/line.ts'
 
 /** A node of the tree: the position of its line, without the content. */

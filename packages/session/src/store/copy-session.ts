@@ -1,4 +1,5 @@
-import { isObject, toDisk } from '../line/codec.ts'
+import { toDisk } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import { blobsOf } from '../line/large-values.ts'
 import { newId } from '../line/ids.ts'
 import type { DiskLine } from '../line/line.ts'

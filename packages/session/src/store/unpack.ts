@@ -1,5 +1,5 @@
 import { ByteSource } from '../util/byte-source.ts'
-import { isObject } from '../line/codec.ts'
+import { isObject, parseJson } from '../util/json.ts'
 import { copyOfLine, nearestReadable } from './copy-session.ts'
 import { SessionError } from '../errors.ts'
 import { newId } from '../line/ids.ts'
@@ -106,7 +106,7 @@ class NewIds {
 
 async function readPackLine(source: ByteSource): Promise<Record<string, unknown>> {
   const line = await source.line(maxPackLineBytes)
-  const parsed = line && parseJson(line)
+  const parsed = line && parseObject(line)
   if (!parsed) throw invalid('a line of it cannot be read')
   return parsed
 }
@@ -114,17 +114,13 @@ async function readPackLine(source: ByteSource): Promise<Record<string, unknown>
 /** Parses the closing line; unlike log lines it has no id. */
 function endOf(bytes: Uint8Array): Record<string, unknown> | undefined {
   if (bytes.length > maxPackLineBytes) return undefined
-  const parsed = parseJson(bytes)
+  const parsed = parseObject(bytes)
   return parsed?.['type'] === 'end' && parsed['id'] === undefined ? parsed : undefined
 }
 
-function parseJson(bytes: Uint8Array): Record<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(decoder.decode(bytes))
-    return isObject(parsed) ? parsed : undefined
-  } catch {
-    return undefined // the caller reports what it expected
-  }
+function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+  const parsed = parseJson(decoder.decode(bytes))
+  return isObject(parsed) ? parsed : undefined
 }
 
 const decoder = new TextDecoder()

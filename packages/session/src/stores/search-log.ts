@@ -1,4 +1,4 @@
-import { isObject } from '../line/codec.ts'
+import { isObject } from '../util/json.ts'
 import type { ReadableLog } from '../log/log-store.ts'
 import { textOfLine } from '../line/message-text.ts'
 import { replay } from '../log/replay.ts'

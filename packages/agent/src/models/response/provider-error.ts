@@ -1,3 +1,4 @@
+import { parseJson } from '@tapetree/session/util/json'
 import { classifyError, type ErrorFacts } from './classify-error.ts'
 import { ModelError, type ModelErrorKind } from '../model.ts'
 
@@ -25,7 +26,7 @@ interface Facts extends ErrorFacts {
 
 function factsOf(error: unknown): Facts {
   const thrown = asRecord(error)
-  const body = asRecord(thrown['data'] ?? parseJson(thrown['responseBody']))
+  const body = asRecord(thrown['data'] ?? parseJson(textOf(thrown['responseBody']) ?? ''))
   const status = statusOf(thrown) ?? statusOf(asRecord(body['error']))
   const isTransport = isTransportError(thrown, status)
   const message = wordsIn(body) ?? (isTransport ? deepestMessage(thrown) : textOf(thrown['message'])) ?? ''
@@ -126,15 +127,6 @@ const happened: Record<ModelErrorKind, string> = {
 /** Some servers repeat the key that they received. */
 function withoutKeys(text: string): string {
   return text.replace(/\b(?:sk|pk|gsk|xai|key|AIza|Bearer)[-_ ]?[A-Za-z0-9_*-]{12,}/g, '[key]')
-}
-
-function parseJson(body: unknown): unknown {
-  if (typeof body !== 'string') return undefined
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined // HTML or nothing: only the status is known
-  }
 }
 
 function lowerCaseNames(headers: Record<PropertyKey, unknown>): Record<string, string | undefined> {

@@ -1,3 +1,5 @@
+import { isObject } from '@tapetree/session/util/json'
+
 /** A request for the rules of its format. */
 export interface CheckedRequest {
   body: Json
@@ -78,9 +80,7 @@ export function firstRepeated<Item extends { at: string }>(
   })
 }
 
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export { isObject }
 
 export function asObject(value: unknown): Json {
   return isObject(value) ? value : {}

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { sha256Of } from '../../util/request-hash.ts'
 import { constants, type Stats } from 'node:fs'
 import { access, lstat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
@@ -128,10 +129,6 @@ async function confirmUnchanged(folder: HeldFolder, path: string, before: FileBe
 
 async function keep(bytes: Uint8Array | undefined, context: ToolContext): Promise<void> {
   if (bytes && bytes.length <= maxKeptBytes) await context.putBlob(bytes)
-}
-
-function sha256Of(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
 }
 
 async function sha256OfFile(file: FileHandle, signal: AbortSignal): Promise<string> {

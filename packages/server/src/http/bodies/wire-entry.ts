@@ -1,3 +1,4 @@
+import { snakeCase } from '@tapetree/session/util/json'
 import { toDisk, type Entry, type Line, type Message } from '@tapetree/session'
 
 /** An entry with the names of the log. */
@@ -25,8 +26,4 @@ export function toWire(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [snakeCase(name), foreign.has(name) ? member : toWire(member)]),
   )
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

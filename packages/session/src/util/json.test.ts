@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { isObject, parseJson, snakeCase } from './json.ts'
+
+test('only objects with members are objects', () => {
+  expect([{}, Object.create(null), [], null, 'text', undefined].map(isObject)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ])
+})
+
+test('text that is not JSON parses as undefined', () => {
+  expect(['{"a":1}', 'null', '', '{'].map(parseJson)).toEqual([{ a: 1 }, null, undefined, undefined])
+})
+
+test('names of members are converted to snake case', () => {
+  expect(['firstKeptEntryId', 'sha256Before', 'id'].map(snakeCase)).toEqual([
+    'first_kept_entry_id',
+    'sha256_before',
+    'id',
+  ])
+})
