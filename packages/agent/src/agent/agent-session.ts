@@ -6,7 +6,6 @@ import {
   type Cause,
   type ModelReference,
   type Session,
-  type WaitingMessage,
 } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { Hooks } from '../run/hooks.ts'
