@@ -1,5 +1,6 @@
 // What the agent may do, what it must ask for, and what it may never do.
-import { AgentSession, type Rule } from '@tapetree/agent'
+import { AgentSession } from '@tapetree/agent'
+import type { Rule } from '@tapetree/agent/permissions'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
 // Two subagents at once, each with its own session. They ask for permission in the session of their parent.
-import { AgentSession, type ModelRequest } from '@tapetree/agent'
+import { AgentSession } from '@tapetree/agent'
+import type { ModelRequest } from '@tapetree/agent/models'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,7 @@
 // A complete embedding: a person with settings, a repository that asks to be trusted, models by name, a template, a skill, a command
 // of the user's own. Only the provider is scripted, and even that one speaks its wire format over HTTP.
-import { openCodingAgent, parseShellInput, type AgentSession, type CodingAgent } from '@tapetree/agent'
+import { openCodingAgent, type AgentSession, type CodingAgent } from '@tapetree/agent'
+import { parseShellInput } from '@tapetree/agent/run'
 import { startFakeProvider, type FakeAnswer } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'

@@ -1,5 +1,6 @@
 // The server whose sessions stream: agents, drafts, logs, sockets.
-import type { Model, ModelPart } from '@tapetree/agent'
+import type { Model } from '@tapetree/agent'
+import type { ModelPart } from '@tapetree/agent/models'
 import { answerParent } from '../wire/answer-parent.ts'
 import { startProduct, type ProductAddress } from '../wire/product.ts'
 import { measureLoop } from './measure-loop.ts'

@@ -1,4 +1,6 @@
-import { systemClock, type LiveEvent, type Model, type ModelPart } from '@tapetree/agent'
+import type { LiveEvent, Model } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { ModelPart } from '@tapetree/agent/models'
 import { anthropic } from '@tapetree/agent/models/anthropic'
 import { TestAgent } from '@tapetree/agent/testing'
 import { text, type SessionStore } from '@tapetree/session'

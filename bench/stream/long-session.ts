@@ -1,6 +1,7 @@
 // A fresh process with --expose-gc: one long session, and how large the heap is after a collection at some of its turns.
 import { setImmediate } from 'node:timers/promises'
-import { systemClock, type LiveEvent, type Tool } from '@tapetree/agent'
+import type { LiveEvent, Tool } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
 import { script, ScriptedModel, TestAgent, type ScriptBuilder } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 

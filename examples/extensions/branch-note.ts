@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 /** Tells the model with each request which branch is checked out. Nothing of it is kept in the session. */
 const branchNote: Extension = (api) => {

@@ -1,5 +1,6 @@
 import { memoryStore, type Content } from '@tapetree/session'
-import { AgentSession, allTools, ExtensionHost, onlyModel, allowAll, type ExtensionProblem } from '@tapetree/agent'
+import { AgentSession, allTools, onlyModel, allowAll } from '@tapetree/agent'
+import { ExtensionHost, type ExtensionProblem } from '@tapetree/agent/extensions'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 /** What a summary of a long session must not lose; and a word at the start of each run on how to say it. */
 const keepDecisions: Extension = (api) => {

@@ -1,5 +1,5 @@
 import { relative, resolve } from 'node:path'
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 /** Nobody writes here, whatever the permissions say. */
 const protectedPaths = ['.env', 'secrets', 'package-lock.json']

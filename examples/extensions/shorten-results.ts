@@ -1,4 +1,4 @@
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 const maxLines = 200
 

@@ -1,4 +1,4 @@
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 /** `/todo buy salt` notes something in the session, where the model does not see it; `/todo` alone asks the agent to do it all. */
 const todoCommand: Extension = (api) => {

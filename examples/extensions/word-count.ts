@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Extension } from '@tapetree/agent'
+import type { Extension } from '@tapetree/agent/extensions'
 
 /** A tool of one's own. It says what it touches, so reading a file of the project needs no question. */
 const wordCount: Extension = (api) => {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { bashTool, Jobs, type Model } from '@tapetree/agent'
+import type { Model } from '@tapetree/agent'
+import { bashTool, Jobs } from '@tapetree/agent/tools'
 import { anthropic } from '@tapetree/agent/models/anthropic'
 import { openaiCompatible } from '@tapetree/agent/models/openai-compatible'
 import { script, TestAgent, type ScriptedModel } from '@tapetree/agent/testing'

@@ -1,4 +1,4 @@
-import type { ModelPart } from '@tapetree/agent'
+import type { ModelPart } from '@tapetree/agent/models'
 import { script, ScriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { describe, expect, test } from 'vitest'
 

@@ -1,7 +1,9 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { planResume, type Gate, type PermissionResult, type Requests, type ResumePlan } from '@tapetree/agent'
+import type { Gate } from '@tapetree/agent'
+import { planResume, type ResumePlan } from '@tapetree/agent/run'
+import type { PermissionResult, Requests } from '@tapetree/agent/permissions'
 import {
   FakeClock,
   goldenLog,

@@ -1,15 +1,31 @@
 // The pages of the API are written by hand. These tests fail if a public name is missing there.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import * as api from './index.ts'
+import * as extensions from './extensions.ts'
+import * as core from './index.ts'
+import * as mcp from './mcp.ts'
+import * as permissions from './permissions/index.ts'
+import * as settings from './settings.ts'
 import * as testing from './testing/index.ts'
+import * as tools from './tools.ts'
+
+const api = { ...core, ...extensions, ...mcp, ...permissions, ...settings, ...tools }
+const entries = [
+  'index.ts',
+  'run.ts',
+  'models.ts',
+  'tools.ts',
+  'settings.ts',
+  'extensions.ts',
+  'mcp.ts',
+  'permissions/index.ts',
+]
 
 const page = pageAt('reference/agent-api.md')
 
 test('every name that can be imported is on the page', () => {
   const sources = [
-    'index.ts',
-    'permissions/index.ts',
+    ...entries,
     'testing/index.ts',
     ...['ai-sdk', 'anthropic', 'google', 'openai', 'openai-compatible'].map(
       (provider) => `models/providers/${provider}.ts`,
@@ -18,6 +34,13 @@ test('every name that can be imported is on the page', () => {
   const names = sources.flatMap((source) => exportsOf(sourceAt(source)))
   expect(names).toContain('run')
   expect(names.filter((name) => !isNamed(name))).toEqual([])
+})
+
+test('no entry point has 60 names or more, and no name stands in two of them', () => {
+  const names = entries.map((entry) => exportsOf(sourceAt(entry)))
+  expect(names.map((each) => each.length).filter((count) => count >= 60)).toEqual([])
+  const all = names.flat()
+  expect(all.filter((name, place) => all.indexOf(name) !== place)).toEqual([])
 })
 
 test('every method and property of the classes is on the page or in the guide to tests', () => {

@@ -1,5 +1,6 @@
 // A server that shuts down while an agent works, and the one started after it.
-import { onlyModel, allowAll, systemClock } from '@tapetree/agent'
+import { onlyModel, allowAll } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { fromDisk, type DiskLine } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'

@@ -1,4 +1,5 @@
-import { abandonRun, askUserTool } from '@tapetree/agent'
+import { abandonRun } from '@tapetree/agent/run'
+import { askUserTool } from '@tapetree/agent/tools'
 import { script } from '@tapetree/agent/testing'
 import type { Line } from '@tapetree/session'
 import { askingGate } from '../asking-gate.ts'

@@ -1,4 +1,4 @@
-import { askUserTool, bashTool, editTool, Jobs, readTool, todoWriteTool, writeTool } from '@tapetree/agent'
+import { askUserTool, bashTool, editTool, Jobs, readTool, todoWriteTool, writeTool } from '@tapetree/agent/tools'
 import { script } from '@tapetree/agent/testing'
 import type { ScenarioGroup } from '../scenario.ts'
 import { isQuestionAbout } from '../stage.ts'

@@ -1,4 +1,4 @@
-import type { Limits } from '@tapetree/agent'
+import type { Limits } from '@tapetree/agent/run'
 import { script } from '@tapetree/agent/testing'
 import type { Scenario, ScenarioGroup } from '../scenario.ts'
 import { tool } from '../tool.ts'

@@ -1,4 +1,4 @@
-import { defaultRetry } from '@tapetree/agent'
+import { defaultRetry } from '@tapetree/agent/run'
 import { script, type ScriptBuilder } from '@tapetree/agent/testing'
 import type { ScenarioGroup } from '../scenario.ts'
 

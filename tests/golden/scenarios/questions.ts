@@ -1,4 +1,4 @@
-import { askUserTool } from '@tapetree/agent'
+import { askUserTool } from '@tapetree/agent/tools'
 import { script } from '@tapetree/agent/testing'
 import { askingGate } from '../asking-gate.ts'
 import type { ScenarioGroup } from '../scenario.ts'

@@ -1,4 +1,4 @@
-import type { SteerPolicy } from '@tapetree/agent'
+import type { SteerPolicy } from '@tapetree/agent/run'
 import { script } from '@tapetree/agent/testing'
 import type { Scenario, ScenarioGroup } from '../scenario.ts'
 import { isAnswer } from '../stage.ts'

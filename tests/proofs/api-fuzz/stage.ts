@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { script } from '@tapetree/agent/testing'
 import { nodeFilePort, openFileStore, type FilePort } from '@tapetree/session/stores/file'
 import { randomBytes } from 'node:crypto'

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { buildSystemPrompt, type Resources } from '@tapetree/agent'
+import { buildSystemPrompt } from '@tapetree/agent/run'
+import type { Resources } from '@tapetree/agent/settings'
 import type { Visited } from './visit.ts'
 
 /** What the child saw, and in which folder. */

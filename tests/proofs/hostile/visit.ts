@@ -1,4 +1,4 @@
-import type { LoadedSettings, ProjectTrust, Resources } from '@tapetree/agent'
+import type { LoadedSettings, ProjectTrust, Resources } from '@tapetree/agent/settings'
 
 /** What the child is to do in one repository, and where. All paths are absolute. */
 export interface Visit {

@@ -6,7 +6,10 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { memoryStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { allTools, buildSystemPrompt, openCodingAgent, RegistryError, systemKeyring } from '@tapetree/agent'
+import { allTools, openCodingAgent } from '@tapetree/agent'
+import { buildSystemPrompt } from '@tapetree/agent/run'
+import { RegistryError } from '@tapetree/agent/models'
+import { systemKeyring } from '@tapetree/agent/settings'
 import { startFakeProvider, type FakeAnswer } from '@tapetree/agent/testing'
 
 const [what, home = ''] = process.argv.slice(2)
@@ -82,7 +85,7 @@ function calls(inputs: Record<string, unknown>): FakeAnswer {
   return { type: 'answer', content }
 }
 
-const extension = `import type { Extension } from '@tapetree/agent'
+const extension = `import type { Extension } from '@tapetree/agent/extensions'
 const shout: Extension = (api) => {
   api.registerTool({
     name: 'shout',

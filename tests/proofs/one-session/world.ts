@@ -1,18 +1,17 @@
 import { appendFileSync } from 'node:fs'
 import {
   AgentSession,
-  createRedactor,
-  defaultRunSettings,
   defineTool,
   onlyModel,
   allowAll,
   type AgentSessionOptions,
-  type Clock,
   type Gate,
-  type ModelRequest,
-  type Requests,
   type Tool,
 } from '@tapetree/agent'
+import { defaultRunSettings, type Clock } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
+import type { Requests } from '@tapetree/agent/permissions'
+import { createRedactor } from '@tapetree/agent/settings'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { defaultPolicy } from '../../../packages/redact/src/redactor.ts'
 import type { SessionStore } from '@tapetree/session'

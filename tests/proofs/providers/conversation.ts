@@ -1,5 +1,6 @@
 import { tmpdir } from 'node:os'
-import { AgentSession, defineTool, allowAll, systemClock, type Clock, type Tool } from '@tapetree/agent'
+import { AgentSession, defineTool, allowAll, type Tool } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { FakeBytes, FakeProvider, FakeRequest, FakeStep } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { z } from 'zod'

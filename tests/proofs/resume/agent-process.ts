@@ -1,7 +1,10 @@
 // An agent in a process of its own, made to be killed: it takes one task from its parent, begins a run or resumes the one it
 // finds, and says what it has promised as soon as it has.
-import { bashTool, Jobs, planResume, systemClock } from '@tapetree/agent'
-import type { LiveEvent, ModelRequest, RunStart } from '@tapetree/agent'
+import { planResume, systemClock } from '@tapetree/agent/run'
+import { bashTool, Jobs } from '@tapetree/agent/tools'
+import type { LiveEvent } from '@tapetree/agent'
+import type { RunStart } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
 import { script, scriptedModel, TestAgent, type ScriptBuilder } from '@tapetree/agent/testing'
 import { text, type Message } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'

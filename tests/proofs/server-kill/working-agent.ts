@@ -1,12 +1,7 @@
-import {
-  bashTool,
-  Jobs,
-  onlyModel,
-  allowAll,
-  systemClock,
-  type AgentSessionOptions,
-  type ModelRequest,
-} from '@tapetree/agent'
+import { onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
+import { bashTool, Jobs } from '@tapetree/agent/tools'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import type { Message } from '@tapetree/session'
 

@@ -1,6 +1,9 @@
 // An agent with two subagents in a process of its own, made to be killed: it takes one task from its parent, begins a run or resumes the
 // one it finds, and says what it has promised as soon as it has.
-import { AgentSession, bashTool, onlyModel, allowAll, systemClock, type ModelRequest } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
+import { bashTool } from '@tapetree/agent/tools'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import type { Message } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'

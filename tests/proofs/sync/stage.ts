@@ -1,15 +1,8 @@
 import { appendFileSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  AgentSession,
-  defaultCompaction,
-  onlyModel,
-  PermissionGate,
-  type AgentSessionOptions,
-  type Clock,
-  type Gate,
-  type Requests,
-} from '@tapetree/agent'
+import { AgentSession, onlyModel, type AgentSessionOptions, type Gate } from '@tapetree/agent'
+import { defaultCompaction, type Clock } from '@tapetree/agent/run'
+import { PermissionGate, type Requests } from '@tapetree/agent/permissions'
 import { newId, sealLine, type SessionStore } from '@tapetree/session'
 import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
 import { defaultTenant, TokenStore } from '../../../packages/server/src/auth/token-store.ts'

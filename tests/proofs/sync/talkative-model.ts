@@ -1,5 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { systemClock, defineTool, type ModelRequest, type Tool } from '@tapetree/agent'
+import { defineTool, type Tool } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
 import { z } from 'zod'
 

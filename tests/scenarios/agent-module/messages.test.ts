@@ -1,4 +1,4 @@
-import { createModelRegistry } from '@tapetree/agent'
+import { createModelRegistry } from '@tapetree/agent/models'
 import { anthropic } from '@tapetree/agent/models/anthropic'
 import {
   script,

@@ -1,4 +1,5 @@
-import { allTools, buildSystemPrompt } from '@tapetree/agent'
+import { allTools } from '@tapetree/agent'
+import { buildSystemPrompt } from '@tapetree/agent/run'
 import { anthropic } from '@tapetree/agent/models/anthropic'
 import { startFakeProvider } from '@tapetree/agent/testing'
 import { expect, onTestFinished } from 'vitest'

@@ -1,4 +1,5 @@
-import { AgentSession, expandPrompt, onlyModel, allowAll, type RunEnd } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type RunEnd } from '@tapetree/agent'
+import { expandPrompt } from '@tapetree/agent/run'
 import { script, scriptedModel, type ScriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { readFileSync } from 'node:fs'

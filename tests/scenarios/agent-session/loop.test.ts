@@ -1,4 +1,5 @@
-import { allTools, defineTool, Jobs, toolEvents, type Tool } from '@tapetree/agent'
+import { allTools, defineTool, toolEvents, type Tool } from '@tapetree/agent'
+import { Jobs } from '@tapetree/agent/tools'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,7 @@
-import {
-  createModelRegistry,
-  expandPrompt,
-  loadResources,
-  registryModels,
-  type AgentSessionOptions,
-} from '@tapetree/agent'
+import type { AgentSessionOptions } from '@tapetree/agent'
+import { expandPrompt } from '@tapetree/agent/run'
+import { createModelRegistry, registryModels } from '@tapetree/agent/models'
+import { loadResources } from '@tapetree/agent/settings'
 import { script, scriptedModel, type ScriptedModel } from '@tapetree/agent/testing'
 import { memoryStore, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'

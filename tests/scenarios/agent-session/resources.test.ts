@@ -1,12 +1,7 @@
-import {
-  allTools,
-  expandPrompt,
-  ExtensionHost,
-  loadResources,
-  openCodingAgent,
-  type Extension,
-  type Resources,
-} from '@tapetree/agent'
+import { allTools, openCodingAgent } from '@tapetree/agent'
+import { expandPrompt } from '@tapetree/agent/run'
+import { loadResources, type Resources } from '@tapetree/agent/settings'
+import { ExtensionHost, type Extension } from '@tapetree/agent/extensions'
 import { script } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { mkdirSync, writeFileSync } from 'node:fs'

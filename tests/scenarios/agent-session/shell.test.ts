@@ -1,4 +1,4 @@
-import { parseShellInput } from '@tapetree/agent'
+import { parseShellInput } from '@tapetree/agent/run'
 import { script } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { expect, onTestFinished } from 'vitest'

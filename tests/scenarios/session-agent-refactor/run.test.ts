@@ -1,4 +1,5 @@
-import { fromCallbacks, run, type AgentSessionOptions } from '@tapetree/agent'
+import { fromCallbacks, type AgentSessionOptions } from '@tapetree/agent'
+import { run } from '@tapetree/agent/run'
 import { script, scriptedModel, TestAgent } from '@tapetree/agent/testing'
 import { memoryStore, text } from '@tapetree/session'
 import { expect, vi } from 'vitest'

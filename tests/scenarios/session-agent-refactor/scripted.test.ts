@@ -1,4 +1,4 @@
-import type { ModelPart } from '@tapetree/agent'
+import type { ModelPart } from '@tapetree/agent/models'
 import {
   goldenLog,
   script,

@@ -1,4 +1,4 @@
-import { loadSettings } from '@tapetree/agent'
+import { loadSettings } from '@tapetree/agent/settings'
 import { script } from '@tapetree/agent/testing'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

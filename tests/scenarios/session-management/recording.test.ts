@@ -1,4 +1,5 @@
-import { AgentSession, onlyModel, allowAll, Requests } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+import { Requests } from '@tapetree/agent/permissions'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { text, type PlaybackEvent, type PlaybackEventType, type Session } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'

@@ -367,7 +367,7 @@ describe('a trusted project is loaded as it was when the user was asked', () => 
   test('TypeScript, CommonJS, JSON and packages of the repository work in extensions', async () => {
     const { open, problems } = await place({
       '.tapetree/settings.json': JSON.stringify({ extensions: ['ext.ts'] }),
-      '.tapetree/ext.ts': `import type { Extension } from '@tapetree/agent'
+      '.tapetree/ext.ts': `import type { Extension } from '@tapetree/agent/extensions'
         import { name } from './typed.ts'
         import old from '../lib/old.cjs'
         import data from '../lib/data.json' with { type: 'json' }

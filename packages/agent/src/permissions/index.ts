@@ -2,6 +2,13 @@
 export { PermissionGate, type GatePolicy, type PermissionGateOptions } from './gate.ts'
 export { judgeCall } from './judge-call.ts'
 export { judgeCommand } from './judge-command.ts'
-export { permissionModes, toolsFor, type PermissionMode } from './modes.ts'
+export { exitPlanTool, permissionModes, toolsFor, type PermissionMode } from './modes.ts'
 export type { Judgement, Policy } from './policy.ts'
 export { noRules, ruleSchema, type Effect, type Rule, type RuleLayers } from './rules.ts'
+export {
+  Requests,
+  type Answered,
+  type PermissionRequest,
+  type PermissionResult,
+  type RequestAnswer,
+} from './requests.ts'

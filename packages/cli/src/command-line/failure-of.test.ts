@@ -1,4 +1,5 @@
-import { RegistryError, SettingsError } from '@tapetree/agent'
+import { RegistryError } from '@tapetree/agent/models'
+import { SettingsError } from '@tapetree/agent/settings'
 import { ProblemError } from '@tapetree/client'
 import { RequestProblem } from '@tapetree/server'
 import { SessionError } from '@tapetree/session'

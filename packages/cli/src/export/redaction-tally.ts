@@ -1,4 +1,4 @@
-import type { Redactor } from '@tapetree/agent'
+import type { Redactor } from '@tapetree/agent/settings'
 import { counted } from '../text/amounts.ts'
 
 /** Matches markers in JSON; inside a text their quotes would be escaped. */

@@ -2,7 +2,7 @@ import type { ModelReference, Session, SessionStore, TreeNode } from '@tapetree/
 import type { OfferedModel, SessionSource } from '../session-source.ts'
 import { changeSession } from './claim-or-attach.ts'
 import type { SessionHost } from './session-host.ts'
-import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/agent'
+import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/agent/models'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { opendir } from 'node:fs/promises'

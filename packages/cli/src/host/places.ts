@@ -1,4 +1,4 @@
-import { configFolder } from '@tapetree/agent'
+import { configFolder } from '@tapetree/agent/settings'
 import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { Io } from '../command-line/io.ts'

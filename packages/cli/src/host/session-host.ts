@@ -1,10 +1,5 @@
-import {
-  systemKeyring,
-  type AgentProblem,
-  type CodingAgentOptions,
-  type Keyring,
-  type SettingsInput,
-} from '@tapetree/agent'
+import type { AgentProblem, CodingAgentOptions } from '@tapetree/agent'
+import { systemKeyring, type Keyring, type SettingsInput } from '@tapetree/agent/settings'
 import { ProblemError, RestClient, type ServerAddress } from '@tapetree/client'
 import {
   createCodingSession,

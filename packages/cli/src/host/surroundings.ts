@@ -1,6 +1,6 @@
+import { createModelRegistry, type ModelRegistry } from '@tapetree/agent/models'
 import {
   configFolder,
-  createModelRegistry,
   Credentials,
   findProjectRoot,
   inspectProject,
@@ -9,10 +9,9 @@ import {
   trustOf,
   TrustStore,
   type LoadedSettings,
-  type ModelRegistry,
   type ProjectTrust,
   type SettingsInput,
-} from '@tapetree/agent'
+} from '@tapetree/agent/settings'
 import type { Io } from '../command-line/io.ts'
 
 /** The environment of sessions in a folder. */

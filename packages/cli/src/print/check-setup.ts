@@ -1,4 +1,6 @@
-import { allTools, registryModels, type LoadedSettings, type ModelRegistry, type SettingsInput } from '@tapetree/agent'
+import { allTools } from '@tapetree/agent'
+import { registryModels, type ModelRegistry } from '@tapetree/agent/models'
+import type { LoadedSettings, SettingsInput } from '@tapetree/agent/settings'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'

@@ -1,4 +1,4 @@
-import { ruleSchema } from '@tapetree/agent'
+import { ruleSchema } from '@tapetree/agent/permissions'
 import { isQuestion, type SessionHandle } from '@tapetree/client'
 import type { PermissionRequest } from '@tapetree/session'
 import { ruleText } from './run-options.ts'

@@ -1,4 +1,5 @@
-import { permissionModes, ruleSchema, thinkingLevels } from '@tapetree/agent'
+import { thinkingLevels } from '@tapetree/agent/models'
+import { permissionModes, ruleSchema } from '@tapetree/agent/permissions'
 import { describe, expect, test } from 'vitest'
 import { runCommands } from '../commands/table/run.ts'
 import { parse } from '../command-line/parse.ts'

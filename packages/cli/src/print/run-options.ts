@@ -1,11 +1,6 @@
-import {
-  ruleSchema,
-  type PermissionMode,
-  type SettingsInput,
-  type ThinkingLevel,
-  type Effect,
-  type Rule,
-} from '@tapetree/agent'
+import type { ThinkingLevel } from '@tapetree/agent'
+import { ruleSchema, type PermissionMode, type Effect, type Rule } from '@tapetree/agent/permissions'
+import type { SettingsInput } from '@tapetree/agent/settings'
 import { flag, listOption, textOption, numberOption, type Invocation } from '../command-line/command.ts'
 import { usageFailure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'

@@ -1,4 +1,4 @@
-import { referenceOf } from '@tapetree/agent'
+import { referenceOf } from '@tapetree/agent/models'
 import { harmlessLine } from '../text/harmless.ts'
 import { openStore } from '../host/open-store.ts'
 import { surroundingsOf } from '../host/surroundings.ts'

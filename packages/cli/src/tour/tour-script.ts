@@ -1,4 +1,6 @@
-import { systemClock, type Model, type ModelRequest, type AgentEvent } from '@tapetree/agent'
+import type { Model, AgentEvent } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { ModelRequest } from '@tapetree/agent/models'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 
 export const tourPrompt = 'Write a program that greets, and test it.'

@@ -1,5 +1,6 @@
 import { operationNames, type Ack } from '@tapetree/client'
-import { onlyModel, type Expansion } from '@tapetree/agent'
+import { onlyModel } from '@tapetree/agent'
+import type { Expansion } from '@tapetree/agent/run'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { memoryStore, type DiskLine, type Session } from '@tapetree/session'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { createHash, randomBytes } from 'node:crypto'
 import type { NewToken, TokenRecord, TokenStore } from './token-store.ts'
 

@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import type { Admitted } from './gatekeeper.ts'
 import type { TokenStore } from './token-store.ts'
 

@@ -1,5 +1,5 @@
 import { parseJson } from '@tapetree/session/util/json'
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { FileLockedError, withFileLock } from '@tapetree/session/stores/file'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { replaceFile } from '@tapetree/session/util/replace-file'

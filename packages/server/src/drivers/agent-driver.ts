@@ -1,4 +1,5 @@
-import { abandonRun, type AgentEvent, type AgentSession } from '@tapetree/agent'
+import type { AgentEvent, AgentSession } from '@tapetree/agent'
+import { abandonRun } from '@tapetree/agent/run'
 import type { Arguments, Command } from '@tapetree/client'
 import {
   SessionError,

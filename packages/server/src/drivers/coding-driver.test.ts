@@ -1,4 +1,4 @@
-import { grantTrust, inspectProject, TrustStore } from '@tapetree/agent'
+import { grantTrust, inspectProject, TrustStore } from '@tapetree/agent/settings'
 import { FakeClock, startFakeProvider, type FakeAnswer, type FakeProvider } from '@tapetree/agent/testing'
 import { memoryStore, type SessionStore } from '@tapetree/session'
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'

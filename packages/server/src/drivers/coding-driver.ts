@@ -1,4 +1,5 @@
-import { openCodingAgent, RegistryError, type CodingAgent, type CodingAgentOptions } from '@tapetree/agent'
+import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from '@tapetree/agent'
+import { RegistryError } from '@tapetree/agent/models'
 import { SessionError, type SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
 import { AgentDriver } from './agent-driver.ts'

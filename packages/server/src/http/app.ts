@@ -6,7 +6,10 @@ import { HTTPException } from 'hono/http-exception'
 import { problemOf, RequestProblem } from '../util/problem-error.ts'
 import type { MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import type { Clock, ListedModel, LoadedSettings, Model } from '@tapetree/agent'
+import type { Model } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
+import type { ListedModel } from '@tapetree/agent/models'
+import type { LoadedSettings } from '@tapetree/agent/settings'
 
 /** Data of the routes besides sessions, by tenant. */
 export interface ApiParts {

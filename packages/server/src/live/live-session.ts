@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import {
   checkCommand,
   closeCodes,

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { closeCodes } from '@tapetree/client'
 import { SessionError, type CreateOptions, type Line, type SessionStore } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'

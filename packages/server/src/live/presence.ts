@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import { limits, type WireStateValues } from '@tapetree/client'
 import type { Client } from './connection.ts'
 

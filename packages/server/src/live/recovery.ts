@@ -1,4 +1,4 @@
-import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent'
+import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent/run'
 import {
   fromDisk,
   newId,

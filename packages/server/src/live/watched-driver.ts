@@ -1,4 +1,4 @@
-import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent'
+import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent/run'
 import type { WireStateValues } from '@tapetree/client'
 import { SessionError, type LogLine, type Owner, type Session, type SessionStore } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'

@@ -1,4 +1,6 @@
-import { AgentSession, onlyModel, allowAll, systemClock, type Gate, type Requests } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type Gate } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
+import type { Requests } from '@tapetree/agent/permissions'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { ProblemError, readFrame, RemoteSession, type SessionChange, type SessionHandle } from '@tapetree/client'
 import { memoryStore, type Transcript } from '@tapetree/session'

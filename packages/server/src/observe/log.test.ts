@@ -1,4 +1,4 @@
-import { createRedactor } from '@tapetree/agent'
+import { createRedactor } from '@tapetree/agent/settings'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createLog, type Log } from './log.ts'

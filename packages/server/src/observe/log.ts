@@ -1,4 +1,4 @@
-import { createRedactor, secretsOf, type Redactor } from '@tapetree/agent'
+import { createRedactor, secretsOf, type Redactor } from '@tapetree/agent/settings'
 import { pino, type DestinationStream, type Logger } from 'pino'
 
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>

@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { storageReason } from '../live/state-values.ts'
 

@@ -1,4 +1,5 @@
-import { AgentSession, onlyModel, allowAll, systemClock, type Clock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore } from '@tapetree/session'
 import { AgentDriver } from '../drivers/agent-driver.ts'

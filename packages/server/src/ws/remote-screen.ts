@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { closeCodes, limits, subprotocol, type Problem } from '@tapetree/client'
 import { isId } from '@tapetree/session'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'

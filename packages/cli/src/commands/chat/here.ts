@@ -20,17 +20,16 @@ import {
 } from './session.ts'
 import { ChatProblems } from './problems.ts'
 import { lookOf, showChat } from './screen.ts'
+import { registryModels, RegistryError } from '@tapetree/agent/models'
 import {
   configFolder,
   findProjectRoot,
   inspectProject,
   settleTrust,
   TrustStore,
-  registryModels,
-  RegistryError,
   type LoadedSettings,
   type ProjectTrust,
-} from '@tapetree/agent'
+} from '@tapetree/agent/settings'
 import { harmlessLine, harmless } from '../../text/harmless.ts'
 import type { OpenedSession } from '../../session-source.ts'
 

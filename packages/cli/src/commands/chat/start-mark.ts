@@ -1,4 +1,4 @@
-import type { LoadedSettings, ProjectTrust } from '@tapetree/agent'
+import type { LoadedSettings, ProjectTrust } from '@tapetree/agent/settings'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Io } from '../../command-line/io.ts'

@@ -21,14 +21,10 @@ import { paged } from '../../sessions/paged.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
 import { snakeNames } from '../../text/json-text.ts'
-import {
-  checkRequest,
-  createModelRegistry,
-  loadSettings,
-  RegistryError,
-  type Model,
-  type RequestCheck,
-} from '@tapetree/agent'
+import type { Model } from '@tapetree/agent'
+import { checkRequest, type RequestCheck } from '@tapetree/agent/run'
+import { createModelRegistry, RegistryError } from '@tapetree/agent/models'
+import { loadSettings } from '@tapetree/agent/settings'
 import { counted } from '../../text/amounts.ts'
 import { segmentsOf } from '../../sessions/segments.ts'
 

@@ -17,7 +17,7 @@ import { htmlExport } from '../../export/html-export.ts'
 import { markdownExport } from '../../export/markdown-export.ts'
 import { redactedPack } from '../../export/redacted-pack.ts'
 import { randomBytes } from 'node:crypto'
-import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent'
+import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent/settings'
 
 /** Writes the whole export to a temporary file first: the user confirms exactly what the final file contains. */
 export async function runSessionsExport(invocation: Invocation, io: Io): Promise<ExitCode> {

@@ -7,14 +7,8 @@ import { surroundingsOf } from '../../host/surroundings.ts'
 import { write, printJson } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
-import {
-  createRedactor,
-  describeSettings,
-  secretsOf,
-  type LoadedSettings,
-  type Origin,
-  type Rule,
-} from '@tapetree/agent'
+import type { Rule } from '@tapetree/agent/permissions'
+import { createRedactor, describeSettings, secretsOf, type LoadedSettings, type Origin } from '@tapetree/agent/settings'
 
 /** The exit code is 3 if the settings have a problem, so that a script can tell. */
 export const configShow: CommandRun = async (invocation, { stdout, stderr, ...io }) => {

@@ -15,7 +15,7 @@ import {
   type Check,
 } from '../../setup/doctor-checks.ts'
 import { snakeNames } from '../../text/json-text.ts'
-import { referenceOf } from '@tapetree/agent'
+import { referenceOf } from '@tapetree/agent/models'
 import { keyHelp } from '../../command-line/failure-of.ts'
 
 /** Runs all checks, fixes what it may if requested, and repeats the checks that it fixed. */

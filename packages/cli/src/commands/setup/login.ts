@@ -1,4 +1,4 @@
-import { createModelRegistry } from '@tapetree/agent'
+import { createModelRegistry } from '@tapetree/agent/models'
 import { flag, type CommandRun } from '../../command-line/command.ts'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'

@@ -1,4 +1,5 @@
-import { configFolder, describeChange, McpServers, PinFile, type McpServerState } from '@tapetree/agent'
+import { configFolder } from '@tapetree/agent/settings'
+import { describeChange, McpServers, PinFile, type McpServerState } from '@tapetree/agent/mcp'
 import { flag, type CommandRun } from '../../command-line/command.ts'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'

@@ -1,4 +1,4 @@
-import { referenceOf, type ListedModel } from '@tapetree/agent'
+import { referenceOf, type ListedModel } from '@tapetree/agent/models'
 import { flag, textOption, type CommandRun } from '../../command-line/command.ts'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import {
   beginPairingSchema,
   callerSchema,

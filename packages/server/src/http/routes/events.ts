@@ -1,5 +1,5 @@
 import { eventPageSchema, eventQuerySchema, streamQuerySchema, type AttachRequest, type Cursor } from '@tapetree/client'
-import { systemClock, type Clock } from '@tapetree/agent'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import { newId, type Session, type LogLine } from '@tapetree/session'
 import type { Context } from 'hono'
 import { z } from 'zod'

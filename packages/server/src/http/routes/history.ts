@@ -22,7 +22,8 @@ import { readSession, entryParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
 import { toWire, entryOnWire, messageOnWire } from '../bodies/wire-entry.ts'
 import { endOf } from './events.ts'
-import { systemClock, checkRequest, type Clock, type Model, type RequestCheck } from '@tapetree/agent'
+import type { Model } from '@tapetree/agent'
+import { systemClock, checkRequest, type Clock, type RequestCheck } from '@tapetree/agent/run'
 
 type HistoryParts = Pick<ApiParts, 'openModel' | 'closing' | 'clock'>
 

@@ -1,4 +1,4 @@
-import { systemClock } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
 import { SessionError } from '@tapetree/session'
 import type { SessionFeedEvent } from '@tapetree/client'
 import { z } from 'zod'

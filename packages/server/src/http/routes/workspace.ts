@@ -10,7 +10,8 @@ import {
   slashCommandListSchema,
   type ModelList,
 } from '@tapetree/client'
-import type { ListedModel, LoadedSettings, Origin } from '@tapetree/agent'
+import type { ListedModel } from '@tapetree/agent/models'
+import type { LoadedSettings, Origin } from '@tapetree/agent/settings'
 import type { ApiParts, Routes } from '../app.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { folderInside, completeFiles, listFolders } from '../bodies/list-files.ts'

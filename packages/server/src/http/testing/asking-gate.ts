@@ -1,4 +1,5 @@
-import type { Gate, Requests } from '@tapetree/agent'
+import type { Gate } from '@tapetree/agent'
+import type { Requests } from '@tapetree/agent/permissions'
 import type { PermissionOption } from '@tapetree/session'
 
 const options: PermissionOption[] = [

@@ -1,4 +1,5 @@
-import { AgentSession, onlyModel, allowAll, type AgentSessionOptions, type Clock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
+import type { Clock } from '@tapetree/agent/run'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModelOptions } from '@tapetree/agent/testing'
 import { memoryStore, type SessionStore } from '@tapetree/session'
 import type { MiddlewareHandler } from 'hono'

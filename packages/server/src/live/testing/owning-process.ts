@@ -1,5 +1,6 @@
 // A process that owns a session, as a terminal does: it runs its parent's orders one after another.
-import { AgentSession, onlyModel, allowAll, systemClock } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+import { systemClock } from '@tapetree/agent/run'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
 

@@ -1,0 +1,34 @@
+/** Models by name: the registry of providers, and what a model is asked and answers. */
+export {
+  thinkingLevels,
+  type FinishReason,
+  type ModelCall,
+  type ModelLimits,
+  type ModelPart,
+  type ModelRequest,
+  type ProviderMetadata,
+} from './models/model.ts'
+export type { ModelPrices } from './models/model-prices.ts'
+export type { ModelProvider, ProviderApi } from './models/registry/catalogue.ts'
+export {
+  cycleModels,
+  type CycleOutcome,
+  referenceOf,
+  type KeyState,
+  type ListedModel,
+  type ModelInfo,
+  RegistryError,
+  type RegistryErrorCode,
+} from './models/registry/model-info.ts'
+export type { KeyCheck } from './models/registry/key-check.ts'
+export { localServers, type FoundServer, type LocalServer } from './models/registry/local-servers.ts'
+export {
+  createModelRegistry,
+  type ModelRegistry,
+  type ModelRegistryOptions,
+  type OpenedModel,
+  type OpenModelOptions,
+  type CredentialSource,
+} from './models/registry/model-registry.ts'
+export type { ProviderAddition } from './models/registry/provider-additions.ts'
+export { registryModels, type RegistryModelsOptions } from './agent/model-choice.ts'
