@@ -47,6 +47,10 @@ export class BytesStore implements LogStore {
     throw new Error('A store of bytes is only read.')
   }
 
+  async erase(): Promise<void> {
+    throw new Error('A store of bytes is only read.')
+  }
+
   async close(): Promise<void> {}
 }
 

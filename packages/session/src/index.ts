@@ -115,7 +115,7 @@ export {
 } from './line/record.ts'
 export { checksum, sealLine, type SealedLine } from './line/seal-line.ts'
 export type { Redaction } from './log/session-writer.ts'
-export { Session, type AppendedMessage, type SessionTotals } from './store/session.ts'
+export { Session, type AppendedMessage, type Erased, type SessionTotals } from './store/session.ts'
 export type { SubmitOptions } from './store/session-inbox.ts'
 export type {
   SearchHit,

@@ -167,6 +167,10 @@ export class DyingDisk implements LogStore {
     throw notHere()
   }
 
+  async erase(): Promise<void> {
+    throw notHere()
+  }
+
   async close(): Promise<void> {}
 }
 

@@ -30,6 +30,11 @@ export interface LogStore {
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
   /** Moves a session to the archive, the trash or back. Rejects with `session-owned` while it has a writer. */
   move(scope: Scope, sessionId: string, place: Place): Promise<void>
+  /**
+   * Deletes a session for good, in any place: its lines, blobs and whatever was derived from them. Rejects with
+   * `session-owned` while it has a writer. An interrupted erase leaves no session behind that could be opened.
+   */
+  erase(scope: Scope, sessionId: string): Promise<void>
   /** Writes, syncs and removes a small probe. Rejects if the storage takes no writes, for example on a full disk. */
   check?(scope: Scope): Promise<void>
   close(): Promise<void>

@@ -65,6 +65,11 @@ export class RestrictedLogs implements LogStore {
     await this.#logs.move(scope, sessionId, place)
   }
 
+  async erase(scope: Scope, sessionId: string): Promise<void> {
+    if ((await this.placeOf(scope, sessionId)) === undefined) throw notFound(sessionId)
+    await this.#logs.erase(scope, sessionId)
+  }
+
   async check(scope: Scope): Promise<void> {
     await this.#logs.check?.(scope)
   }

@@ -16,6 +16,8 @@ export interface HeldSession {
   taken: SessionInboxParts['taken']
   /** Pending changes to the queued messages, by the id of their line. */
   planned: SessionInboxParts['planned']
+  /** Set once the session is closed for all of its handles, for example because it is being erased. */
+  isClosed?: true
 }
 
 export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }
@@ -55,9 +57,17 @@ export class OpenSessions {
     }
   }
 
-  async leave(key: string): Promise<void> {
+  async leave(key: string, session: HeldSession): Promise<void> {
     const entry = this.#entries.get(key)
-    if (entry && --entry.users <= 0) await this.#close(key, entry)
+    // A closed session left the list, and a new one may have its id.
+    if (!entry || session.isClosed) return
+    if (--entry.users <= 0) await this.#close(key, entry)
+  }
+
+  /** Closes a session even if it has users; their handles reject from then on. */
+  async end(key: string): Promise<void> {
+    const entry = this.#entries.get(key)
+    if (entry) await this.#close(key, entry)
   }
 
   async closeAll(): Promise<void> {
@@ -74,6 +84,7 @@ export class OpenSessions {
 async function closeSession(entry: Entry): Promise<void> {
   const session = await entry.session
   if (session.type === 'owned') return
+  session.isClosed = true
   await session.writer.close()
   await session.log.close()
 }

@@ -15,7 +15,7 @@ import { OpenSessions, type ClaimedSession, type HeldSession } from './open-sess
 import { packSession } from './pack.ts'
 import { Queue } from './queue.ts'
 import { RestrictedLogs, type IsVisible } from '../log/restricted-logs.ts'
-import { Session, type SessionParts } from './session.ts'
+import { Session, type Erased, type SessionParts } from './session.ts'
 import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../state/session-info.ts'
 import { SessionMaker, type HeaderOptions } from './session-maker.ts'
 import { SessionReader } from '../log/session-reader.ts'
@@ -93,9 +93,9 @@ export class SessionStore {
     const path = this.#options.pathOf?.(this.scope, id)
     const place = { id, ...(path !== undefined && { path }) }
     if (options.readOnly) return this.#openReadable(place, await this.#port.open(this.scope, id))
-    const key = `${this.scope.tenant}/${id}`
+    const key = this.#keyOf(id)
     const claimed = await this.#open.join(key, () => this.#claim(id, options))
-    if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key))
+    if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key, claimed))
     return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
   }
 
@@ -171,6 +171,20 @@ export class SessionStore {
     await this.#port.move(this.scope, requireId(sessionId, 'session id'), 'active')
   }
 
+  /**
+   * Deletes a session for good, from any place: its log and blobs, and everything derived from them. Handles of
+   * this process are closed first; rejects with `session-owned` if another process writes the session. Copies are
+   * kept and returned. If the process dies, the next erase, or the next use of the store, finishes the deletion.
+   */
+  async erase(sessionId: string): Promise<Erased> {
+    this.#refuseIfClosed()
+    const id = requireId(sessionId, 'session id')
+    const forks = await this.#copiesOf(id)
+    await this.#open.end(this.#keyOf(id))
+    await this.#port.erase(this.scope, id)
+    return { forks }
+  }
+
   /** A session with its blobs as one stream of bytes. */
   async *pack(sessionId: string): AsyncIterable<Uint8Array> {
     const log = await this.#port.open(this.scope, requireId(sessionId, 'session id'))
@@ -209,6 +223,29 @@ export class SessionStore {
 
   #refuseIfClosed(): void {
     if (this.#open.isClosed) throw new SessionError('session-closed', 'The session store is closed.')
+  }
+
+  #keyOf(sessionId: string): string {
+    return `${this.scope.tenant}/${sessionId}`
+  }
+
+  /** The sessions that were made from one, directly or through another copy, in all places. */
+  async #copiesOf(sessionId: string): Promise<string[]> {
+    const rows: SessionInfo[] = []
+    for (const place of ['active', 'archive', 'trash'] as const) {
+      rows.push(...(await this.#port.list(this.scope, { place, limit: Infinity })).sessions)
+    }
+    const children = Map.groupBy(rows, (row) => row.parentSession)
+    const copies = new Set<string>()
+    const collect = (parent: string): void => {
+      for (const { id } of children.get(parent) ?? []) {
+        if (id === sessionId || copies.has(id)) continue
+        copies.add(id)
+        collect(id)
+      }
+    }
+    collect(sessionId)
+    return [...copies]
   }
 
   async #withStopped(row: SessionInfo, { place = 'active' }: SessionQuery): Promise<SessionInfo> {
@@ -278,7 +315,7 @@ export class SessionStore {
   #session({ isLoose, ...place }: SessionPlace, parts: Pick<SessionParts, 'reader' | 'held' | 'release'>): Session {
     const id = (isLoose && parts.reader.state.header?.id) || place.id
     const copy: SessionParts['copy'] = (source) => this.#maker.copy(parts.reader, { from: id, ...source })
-    return new Session({ ...place, id, ...parts, copy })
+    return new Session({ ...place, id, ...parts, copy, ...(!isLoose && { erase: () => this.erase(id) }) })
   }
 }
 

@@ -42,6 +42,16 @@ export interface SessionParts {
   copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
   /** Releases the opened session. */
   release: () => Promise<void>
+  /** Absent if the log lies outside a store. */
+  erase?: () => Promise<Erased>
+}
+
+export interface Erased {
+  /**
+   * The sessions that were made from the erased one and still contain copies of its entries: forks, imports of its
+   * packs, and the sessions of its subagents.
+   */
+  forks: string[]
 }
 
 type PermissionRequest = PermissionRequestRecord['permissionRequest']
@@ -454,6 +464,20 @@ export class Session {
     await this.#held?.writer.saveDerived()
   }
 
+  /**
+   * Deletes the session for good and closes it, with all other handles of this process. Returns the sessions that
+   * still contain copies of its entries. See `SessionStore.erase`.
+   */
+  async erase(): Promise<Erased> {
+    const { erase } = this.#parts
+    if (!erase) {
+      throw new SessionError('session-not-found', `Session ${this.id} is not in the store. Delete its file instead.`)
+    }
+    const erased = await erase()
+    await this.close()
+    return erased
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -474,7 +498,9 @@ export class Session {
   }
 
   #writableSession(): HeldSession {
-    if (this.#isClosed) throw new SessionError('session-closed', `Session ${this.id} is closed.`)
+    if (this.#isClosed || this.#held?.isClosed) {
+      throw new SessionError('session-closed', `Session ${this.id} is closed.`)
+    }
     const { newer } = this.#reader.state
     if (newer !== undefined) throw new SessionError('newer-format', newer)
     if (this.#held) return this.#held

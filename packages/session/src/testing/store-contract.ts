@@ -32,7 +32,7 @@ export function testSessionStore({ test, open }: ContractRunner): void {
         await given.close()
       }
     })
-  for (const part of [appending, branching, reading, lists, inbox, ownership, scopes, blobs, copies]) part(it)
+  for (const part of [appending, branching, reading, lists, erasing, inbox, ownership, scopes, blobs, copies]) part(it)
 }
 
 type It = (title: string, body: (given: StoreUnderTest) => Promise<void>) => void
@@ -312,6 +312,89 @@ function lists(it: It): void {
     await using session = await store.create({ id: 'chosen' })
     await rejects(store.create({ id: session.id }), 'session-exists')
     await rejects(store.create({ id: 'a/b' }), 'invalid-id')
+  })
+}
+
+function erasing(it: It): void {
+  it('an erased session is gone from every place, and its id is free', async ({ store, reopen }) => {
+    for (const leave of ['close', 'archive', 'delete'] as const) {
+      const session = await store.create({ id: 'chosen', name: 'Erase me' })
+      await user(session, 'forget this')
+      await session.putBlob(new Uint8Array([1, 2, 3]))
+      assert.equal((await store.search({ text: 'forget' })).length, 1)
+      await session.close()
+      if (leave !== 'close') await store[leave](session.id)
+      assert.deepEqual(await store.erase(session.id), { forks: [] })
+      for (const each of [store, await reopen()]) {
+        await rejects(each.open(session.id), 'session-not-found')
+        await rejects(each.restore(session.id), 'session-not-found')
+        await rejects(each.erase(session.id), 'session-not-found')
+        for (const place of ['active', 'archive', 'trash'] as const) {
+          assert.deepEqual((await each.list({ place })).sessions, [])
+        }
+        assert.deepEqual(await each.search({ text: 'forget' }), [])
+      }
+    }
+    await using again = await store.create({ id: 'chosen' })
+    assert.deepEqual(await said(again), [])
+  })
+
+  it('erasing an open session closes its handles, and they write nothing more', async ({ store }) => {
+    const session = await store.create()
+    const other = await store.open(session.id)
+    await user(session, 'one')
+    await session.erase()
+    await rejects(user(session, 'two'), 'session-closed')
+    await rejects(user(other, 'two'), 'session-closed')
+    await rejects(other.putBlob(new Uint8Array([1])), 'session-closed')
+    await rejects(store.open(session.id), 'session-not-found')
+    const again = await store.create({ id: session.id })
+    await other.close()
+    await user(again, 'three')
+    assert.deepEqual(await said(again), ['user: three'])
+    await again.close()
+  })
+
+  it('a session that another process writes is not erased', async ({ store, reopen }) => {
+    await using session = await store.create()
+    await user(session, 'mine')
+    await rejects((await reopen()).erase(session.id), 'session-owned')
+    await user(session, 'still mine')
+    assert.deepEqual(await said(session), ['user: mine', 'user: still mine'])
+  })
+
+  it('erasing lists the copies of a session in all places, and keeps them', async ({ store }) => {
+    const session = await store.create()
+    const blob = await session.putBlob(new Uint8Array([4, 5, 6]))
+    const source = { type: 'blob' as const, mediaType: 'image/png', ...blob }
+    await session.appendMessage('user', [{ type: 'image', image: { source } }, text('shared')])
+    const fork = await store.forkFrom(session.id)
+    const second = await store.forkFrom(fork.id)
+    const imported = await store.unpack(store.pack(session.id))
+    await (await store.create({ parentSession: 'another' })).close()
+    await second.close()
+    await imported.close()
+    await store.archive(second.id)
+    await store.delete(imported.id)
+    const { forks } = await session.erase()
+    assert.deepEqual(forks.toSorted(), [fork.id, second.id, imported.id].toSorted())
+    assert.deepEqual(await fork.getBlob(blob.sha256), new Uint8Array([4, 5, 6]))
+    await fork.close()
+    await store.restore(second.id)
+    await using again = await store.open(second.id)
+    assert.equal((await again.getContext()).messages.length, 1)
+  })
+
+  it('a store erases only the sessions that it contains', async ({ store }) => {
+    const session = await store.create({ cwd: '/home/someone/hidden' })
+    await session.close()
+    await rejects(store.erase('missing'), 'session-not-found')
+    await rejects(store.erase('../escape'), 'invalid-id')
+    await rejects(store.withScope({ tenant: 'other' }).erase(session.id), 'session-not-found')
+    await rejects(store.restrictedTo(() => false).erase(session.id), 'session-not-found')
+    await (await store.open(session.id)).close()
+    await store.restrictedTo((cwd) => cwd === '/home/someone/hidden').erase(session.id)
+    await rejects(store.open(session.id), 'session-not-found')
   })
 }
 

@@ -47,6 +47,9 @@ export class FileLogStore implements LogStore {
   readonly #lock: (path: string) => Promise<LockAttempt>
   readonly #index: ListIndex
   readonly #folders: DurableFolders
+  #recovered: Promise<void> | undefined
+  /** Hidden sessions whose erase has not resolved yet. Erasing them again finishes, or confirms that they are gone. */
+  readonly #unconfirmed = new Set<string>()
 
   constructor(options: FileStoreOptions) {
     this.#root = resolve(options.folder)
@@ -58,6 +61,7 @@ export class FileLogStore implements LogStore {
 
   /** Creates under a hidden name and renames, so that a session exists completely or not at all. */
   async create(scope: Scope, sessionId: string, header: SealedLine): Promise<void> {
+    await this.#recover()
     const folder = this.folderOf(scope, sessionId, 'active')
     if (await this.placeOf(scope, sessionId)) throw alreadyThere(sessionId)
     const parent = dirname(folder)
@@ -82,7 +86,7 @@ export class FileLogStore implements LogStore {
 
   async discard(scope: Scope, sessionId: string): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
-    const temporary = hiddenName(dirname(folder))
+    const temporary = join(dirname(folder), unfinishedFolder, `${discardedPrefix}${randomBytes(6).toString('hex')}`)
     // Hidden in one step, if possible.
     const gone = await this.#port.rename(folder, temporary).then(
       () => temporary,
@@ -101,6 +105,7 @@ export class FileLogStore implements LogStore {
   }
 
   async claim(scope: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
+    await this.#recover()
     const paths = this.#find(scope, sessionId)
     try {
       // The process that created or moved it may have died before syncing the folder.
@@ -130,10 +135,12 @@ export class FileLogStore implements LogStore {
   }
 
   async list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
+    await this.#recover()
     return this.#index.list(this.#source(scope, query.place ?? 'active'), query)
   }
 
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
+    await this.#recover()
     return this.#index.search(this.#source(scope, 'active'), query)
   }
 
@@ -160,6 +167,97 @@ export class FileLogStore implements LogStore {
     } finally {
       if (lock.type === 'locked') lock.lock.release()
     }
+  }
+
+  /**
+   * Hides the session in one step: renames its folder into `.erasing`. Then deletes the index, and last the folder,
+   * so that after a crash the folder tells what is left to do.
+   */
+  async erase(scope: Scope, sessionId: string): Promise<void> {
+    await this.#recover()
+    const place = await this.placeOf(scope, sessionId)
+    const doomed = await this.#lockErasures()
+    try {
+      if (place) doomed.push(await this.#hide(scope, sessionId, place))
+      else if (!this.#unconfirmed.has(erasureKey(scope, sessionId))) throw notFound(sessionId)
+      await this.#finishErasures(doomed)
+      this.#unconfirmed.delete(erasureKey(scope, sessionId))
+    } catch (error) {
+      if (error instanceof SessionError) throw error
+      throw storageError(`Could not erase session ${sessionId} completely; try again`, error)
+    } finally {
+      for (const { release } of doomed) release()
+    }
+  }
+
+  async #hide(scope: Scope, sessionId: string, place: Place): Promise<Erasure> {
+    const folder = this.folderOf(scope, sessionId, place)
+    const lock = await this.#lock(join(folder, 'lock'))
+    if (lock.type === 'held')
+      throw new SessionError('session-owned', `Session ${sessionId} is open and cannot be erased. Close it first.`)
+    const release = (): void => (lock.type === 'locked' ? lock.lock.release() : undefined)
+    try {
+      // Discarded copies of this session that a dead process did not remove.
+      removeUnfinished(this.#port, join(this.#placeFolder(scope, 'active'), unfinishedFolder))
+      const hidden = this.#erasurePath(scope, sessionId)
+      await this.#folders.make(dirname(hidden))
+      await this.#port.rename(folder, hidden)
+      this.#unconfirmed.add(erasureKey(scope, sessionId))
+      await this.#port.syncFolder(dirname(hidden))
+      await this.#port.syncFolder(dirname(folder))
+      return { folder: hidden, release }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Locks the erasures that a dead process left behind. Those of other processes are left to them. */
+  async #lockErasures(): Promise<Erasure[]> {
+    const doomed: Erasure[] = []
+    for (const name of this.#erasures()) {
+      const folder = join(this.#root, erasingFolder, name)
+      const lock = await this.#lock(join(folder, 'lock'))
+      if (lock.type === 'held') continue
+      this.#unconfirmed.add(name.slice(0, name.lastIndexOf(erasureSeparator)))
+      doomed.push({ folder, release: () => (lock.type === 'locked' ? lock.lock.release() : undefined) })
+    }
+    return doomed
+  }
+
+  async #finishErasures(doomed: readonly Erasure[]): Promise<void> {
+    if (doomed.length > 0) {
+      await this.#index.purge()
+      await this.#port.syncFolder(this.#root)
+    }
+    for (const { folder } of doomed) this.#port.remove(folder)
+    await this.#port.syncFolder(join(this.#root, erasingFolder))
+  }
+
+  #erasures(): string[] {
+    return this.#port.names(join(this.#root, erasingFolder))
+  }
+
+  #erasurePath(scope: Scope, sessionId: string): string {
+    const name = [erasureKey(scope, sessionId), randomBytes(6).toString('hex')].join(erasureSeparator)
+    return join(this.#root, erasingFolder, name)
+  }
+
+  /**
+   * Finishes what a dead process left, once for each store. A failure is not reported here: the sessions are hidden
+   * already, and the next erase reports it.
+   */
+  #recover(): Promise<void> {
+    this.#recovered ??= (async (): Promise<void> => {
+      if (this.#erasures().length === 0) return
+      const doomed = await this.#lockErasures()
+      try {
+        await this.#finishErasures(doomed)
+      } finally {
+        for (const { release } of doomed) release()
+      }
+    })().catch(() => undefined)
+    return this.#recovered
   }
 
   /** An earlier attempt may have moved a session and then failed to sync. */
@@ -289,15 +387,31 @@ interface Hold {
   release: () => void
 }
 
+/** A session that is being erased. */
+interface Erasure {
+  folder: string
+  release: () => void
+}
+
+/** Erased and discarded sessions, until nothing of them is left. */
+const erasingFolder = '.erasing'
+/** Not part of any id. */
+const erasureSeparator = '~'
+
+function erasureKey({ tenant }: Scope, sessionId: string): string {
+  return [tenant, sessionId].join(erasureSeparator)
+}
+
 const places: readonly Place[] = ['active', 'archive', 'trash']
 
-/** For incomplete and discarded sessions. */
 /** Hidden path of a session while it is created; the name includes the creation time. */
 function hiddenName(folder: string): string {
   return join(folder, unfinishedFolder, `${Date.now().toString(36)}-${randomBytes(6).toString('hex')}`)
 }
 
 const unfinishedFolder = '.new'
+/** Not part of a creation time. */
+const discardedPrefix = '~'
 /** More than one page, so that a disk with room for only a few bytes counts as full. */
 const probeBytes = 16 * 1024
 /** Creating a session takes a moment; older leftovers belong to a process that died. */
@@ -306,7 +420,7 @@ const unfinishedPatienceMs = 60 * 60 * 1000
 function removeUnfinished(port: FilePort, folder: string): void {
   for (const name of port.names(folder)) {
     const since = Number.parseInt(name, 36)
-    if (since < Date.now() - unfinishedPatienceMs) port.remove(join(folder, name))
+    if (name.startsWith(discardedPrefix) || since < Date.now() - unfinishedPatienceMs) port.remove(join(folder, name))
   }
 }
 

@@ -96,6 +96,14 @@ export class MemoryLogStore implements LogStore {
     session.place = place
   }
 
+  async erase(scope: Scope, sessionId: string): Promise<void> {
+    const session = this.#sessionsOf(scope).get(sessionId)
+    if (!session) throw notFound(sessionId)
+    if (session.owner !== undefined)
+      throw new SessionError('session-owned', `Session ${sessionId} is open. Close it first.`)
+    this.#sessionsOf(scope).delete(sessionId)
+  }
+
   async close(): Promise<void> {}
 
   #sessionsOf(scope: Scope): Map<string, StoredSession> {

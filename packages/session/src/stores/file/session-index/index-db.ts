@@ -1,5 +1,5 @@
-import { closeSync, existsSync, lstatSync, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, lstatSync, openSync, readdirSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { crc32 } from '#crc32'
 import { guarded, IndexConnection } from './index-connection.ts'
@@ -11,6 +11,17 @@ import { indexedPrefixes } from './search-text.ts'
 export function indexFileIn(root: string): string {
   return join(root, `index-${schemaNumber}.sqlite`)
 }
+
+/** The index files of other builds in the folder of an index, with their companion files. */
+export function otherIndexFiles(file: string): string[] {
+  const folder = dirname(file)
+  const isOther = (name: string): boolean => indexName.test(name) && !name.startsWith(basename(file))
+  return readdirSync(folder)
+    .filter(isOther)
+    .map((name) => join(folder, name))
+}
+
+const indexName = /^index-\d+\.sqlite(-journal|-wal|-shm)?$/
 
 /** What the index stores about one log, and the state of the file for which it is valid. */
 export interface Row {
@@ -39,11 +50,13 @@ export interface Addition {
  * and documents only tell where to look.
  */
 export class IndexDb {
+  readonly #file: string
   readonly #connection: IndexConnection
   readonly #terms: IndexTerms
   readonly #documents: IndexDocuments
 
-  private constructor(connection: IndexConnection) {
+  private constructor(file: string, connection: IndexConnection) {
+    this.#file = file
     this.#connection = connection
     this.#terms = new IndexTerms(connection)
     this.#documents = new IndexDocuments(connection, this.#terms)
@@ -54,7 +67,7 @@ export class IndexDb {
       // SQLite gives its companion files the mode of this one.
       if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
       requireFiles(file)
-      return new IndexDb(IndexConnection.open(file, prepareSchema))
+      return new IndexDb(file, IndexConnection.open(file, prepareSchema))
     })
   }
 
@@ -62,6 +75,21 @@ export class IndexDb {
   static remove(file: string): void {
     guarded(() => {
       for (const ending of endings) rmSync(`${file}${ending}`, { force: true, recursive: true })
+    })
+  }
+
+  /**
+   * Deletes the file while no other connection is inside a transaction, and returns its list rows by folder. A
+   * later transaction of another connection fails, because its file has moved, and leaves no journal behind. The
+   * connection is closed. Deleting beats cleaning: it needs no journal, which would contain the text again.
+   */
+  takeAway(): Map<string, Row[]> {
+    return guarded(() => {
+      this.#connection.exec('BEGIN EXCLUSIVE')
+      const rows = this.#listRows()
+      IndexDb.remove(this.#file)
+      this.#connection.close()
+      return rows
     })
   }
 
@@ -105,9 +133,10 @@ export class IndexDb {
     return guarded(() => this.#rowsWhere('source = ? AND id = ?', source, id).get(id))
   }
 
-  saveRows(source: number, rows: readonly Row[]): void {
+  /** Skips logs that are gone: checked in the transaction, so that an erased one never returns. */
+  saveRows(source: number, rows: readonly Row[], isThere: (row: Row) => boolean = () => true): void {
     this.#transaction(() => {
-      for (const row of rows) this.#saveRow(source, row)
+      for (const row of rows) if (isThere(row)) this.#saveRow(source, row)
     })
   }
 
@@ -131,11 +160,11 @@ export class IndexDb {
     })
   }
 
-  /** All or nothing. Skips logs that another process updated in the meantime. */
-  addDocuments(source: number, additions: readonly Addition[]): void {
+  /** All or nothing. Skips logs that another process updated in the meantime, and logs that are gone, like `saveRows`. */
+  addDocuments(source: number, additions: readonly Addition[], isThere: (row: Row) => boolean = () => true): void {
     this.#transaction(() => {
       for (const { row, known, isContinued, documents } of additions) {
-        if (this.row(source, row.id)?.value !== known) continue
+        if (this.row(source, row.id)?.value !== known || !isThere(row)) continue
         if (!isContinued) this.#documents.retire(source, row.id)
         this.#documents.add(source, row.id, documents)
         this.#saveRow(source, row)
@@ -164,6 +193,13 @@ export class IndexDb {
   /** Positions of entries that may match, most recently indexed first. */
   candidates(source: number, expression: string, below: number): Iterable<Candidate> {
     return this.#documents.candidates(source, expression, below)
+  }
+
+  #listRows(): Map<string, Row[]> {
+    const sources = this.#connection.all(`SELECT number, folder FROM source WHERE kind = 'list'`) as [number, string][]
+    return new Map(
+      sources.map(([number, folder]) => [folder, [...this.#rowsWhere('source = ?', number).values()]] as const),
+    )
   }
 
   #rowsWhere(condition: string, ...values: SQLInputValue[]): Map<string, Row> {

@@ -1,6 +1,8 @@
-import { dirname, relative, sep } from 'node:path'
+import { existsSync, rmSync } from 'node:fs'
+import { dirname, relative, resolve, sep } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { IndexError } from './index-connection.ts'
-import { IndexDb } from './index-db.ts'
+import { IndexDb, otherIndexFiles, type Row } from './index-db.ts'
 import type { Slices } from './slices.ts'
 
 /** The rows of one source in the index. */
@@ -44,8 +46,44 @@ export class IndexFile {
     return work(undefined)
   }
 
+  /**
+   * Deletes the index, and those of other builds. Returns its list rows by folder; none if it was broken. Rejects
+   * with an `IndexError` if other processes keep using it.
+   */
+  async remove(): Promise<Map<string, Row[]>> {
+    const until = Date.now() + removalPatienceMs
+    for (;;) {
+      try {
+        return this.#remove()
+      } catch (error) {
+        if (!(error instanceof IndexError && error.isBusy) || Date.now() > until) throw error
+        await delay(removalRetryMs)
+      }
+    }
+  }
+
   close(): void {
     this.#db?.close()
+  }
+
+  #remove(): Map<string, Row[]> {
+    for (const other of otherIndexFiles(this.#path)) rmSync(other, { force: true })
+    if (!existsSync(this.#path)) {
+      IndexDb.remove(this.#path)
+      return new Map()
+    }
+    try {
+      const db = this.#open()
+      const rows = db.takeAway()
+      this.#db = undefined
+      return new Map([...rows].map(([name, each]) => [resolve(dirname(this.#path), name), each]))
+    } catch (error) {
+      if (!(error instanceof IndexError) || error.isBusy) throw error
+      this.#db?.close()
+      this.#db = undefined
+      IndexDb.remove(this.#path)
+      return new Map()
+    }
   }
 
   #open(): IndexDb {
@@ -76,6 +114,10 @@ export class IndexFile {
   }
 }
 
-export function* chunksOf(ids: readonly string[]): Iterable<string[]> {
-  for (let from = 0; from < ids.length; from += maxPendingRows) yield ids.slice(from, from + maxPendingRows)
+export function* chunksOf<T>(items: readonly T[]): Iterable<T[]> {
+  for (let from = 0; from < items.length; from += maxPendingRows) yield items.slice(from, from + maxPendingRows)
 }
+
+/** How long `remove` waits for transactions of other processes. */
+const removalPatienceMs = 10_000
+const removalRetryMs = 20

@@ -6,7 +6,7 @@ import { pageOf } from '../../list-page.ts'
 import { IndexError } from './index-connection.ts'
 import type { Row } from './index-db.ts'
 import { chunksOf, maxPendingRows, type IndexFile, type Part } from './index-file.ts'
-import { statLog, walk, walkStep } from './index-walk.ts'
+import { isPresentIn, statLog, walk, walkStep } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
 import { readInSlices, withLog } from './read-log.ts'
 import { readRow, rowOf, smallLogBytes, valueOf } from './read-row.ts'
@@ -38,7 +38,7 @@ export class IndexRows {
       if (row.size > smallLogBytes && valueOf(row).info.estimated) estimates.push(row.id)
     }
     const { changed, vanished } = await walk(source.folder, { part, slices: this.#slices, visit: offer })
-    const saving = new Saving(part)
+    const saving = new Saving(part, isPresentIn(source.folder))
     for (const ids of chunksOf(vanished)) {
       saving.drop(ids)
       await this.#slices.pause()
@@ -79,7 +79,7 @@ export class IndexRows {
       readInSlices(log, { reading: new Reading(state), from: 0, slices: this.#slices }),
     )
     await this.#file.use({ folder: source.folder, kind: 'list' }, async (part) => {
-      part?.db.saveRows(part.source, [rowOf(file, state)])
+      part?.db.saveRows(part.source, [rowOf(file, state)], isPresentIn(source.folder))
     })
   }
 }
@@ -115,10 +115,12 @@ class PageBuilder {
 /** Writes rows in batches. If another process holds the index, writes nothing: the next list reads those logs again. */
 class Saving {
   #part: Part | undefined
+  readonly #isThere: (row: Row) => boolean
   #rows: Row[] = []
 
-  constructor(part: Part | undefined) {
+  constructor(part: Part | undefined, isThere: (row: Row) => boolean) {
     this.#part = part
+    this.#isThere = isThere
   }
 
   drop(ids: readonly string[]): void {
@@ -133,7 +135,7 @@ class Saving {
   flush(): void {
     const rows = this.#rows
     this.#rows = []
-    if (rows.length > 0) this.#write(({ db, source }) => db.saveRows(source, rows))
+    if (rows.length > 0) this.#write(({ db, source }) => db.saveRows(source, rows, this.#isThere))
   }
 
   #write(work: (part: Part) => void): void {

@@ -5,7 +5,7 @@ import { IndexError } from './index-connection.ts'
 import type { Addition, IndexDb, Row } from './index-db.ts'
 import type { Document } from './index-documents.ts'
 import { chunksOf, maxPendingRows, type Part } from './index-file.ts'
-import { compare, statOf, walk, type ChangedLog, type Comparison, type LogStat } from './index-walk.ts'
+import { compare, isPresentIn, statOf, walk, type ChangedLog, type Comparison, type LogStat } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
 import { msOf } from './newest-hits.ts'
 import { readInSlices, stillHas, withLog } from './read-log.ts'
@@ -28,9 +28,12 @@ export class IndexTexts {
     const unindexed = new Map(changed.map(({ file }) => [file.id, file]))
     if (!part) return unindexed
     changed.sort((left, right) => left.file.mtimeMs - right.file.mtimeMs)
-    const adding = new Adding(part, (file) => {
-      unindexed.delete(file.id)
-      files.set(file.id, file)
+    const adding = new Adding(part, {
+      isThere: isPresentIn(source.folder),
+      onDone: (file) => {
+        unindexed.delete(file.id)
+        files.set(file.id, file)
+      },
     })
     try {
       for (const ids of chunksOf(vanished)) {
@@ -142,18 +145,23 @@ interface Mark {
   sealed: boolean
 }
 
+interface AddingOptions {
+  isThere: (row: Row) => boolean
+  onDone: (file: LogStat) => void
+}
+
 /** Writes documents in batches, and reports the logs that are complete. */
 class Adding {
   readonly #part: Part
-  readonly #onDone: (file: LogStat) => void
+  readonly #options: AddingOptions
   #additions: Addition[] = []
   #termCount = 0
   /** Documents were written since the last merge. */
   isUntidy = false
 
-  constructor(part: Part, onDone: (file: LogStat) => void) {
+  constructor(part: Part, options: AddingOptions) {
     this.#part = part
-    this.#onDone = onDone
+    this.#options = options
   }
 
   add(addition: Addition, termCount: number): void {
@@ -167,9 +175,9 @@ class Adding {
     this.#additions = []
     this.#termCount = 0
     if (additions.length === 0) return
-    this.#part.db.addDocuments(this.#part.source, additions)
+    this.#part.db.addDocuments(this.#part.source, additions, this.#options.isThere)
     this.isUntidy = true
-    for (const { row } of additions) if (row.size >= 0) this.#onDone(statOf(row))
+    for (const { row } of additions) if (row.size >= 0) this.#options.onDone(statOf(row))
   }
 
   tidy(): void {

@@ -86,6 +86,11 @@ export function statLog(folder: string, id: string): LogStat | undefined {
   }
 }
 
+/** Whether a row is about a log that is still in the folder. */
+export function isPresentIn(folder: string): (row: Row) => boolean {
+  return ({ id, inode }) => statLog(folder, id)?.inode === inode
+}
+
 export function statOf({ id, inode, size, mtimeMs }: Row): LogStat {
   return { id, inode, size, mtimeMs }
 }

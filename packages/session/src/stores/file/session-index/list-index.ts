@@ -12,5 +12,7 @@ export interface IndexSource {
 export interface ListIndex {
   list(source: IndexSource, query: SessionQuery): Promise<SessionPage>
   search(source: IndexSource, query: SearchQuery): Promise<SearchHit[]>
+  /** Removes every trace of sessions that no longer exist. Rejects if that is not possible now. */
+  purge(): Promise<void>
   close(): void
 }

@@ -27,6 +27,7 @@ export function scanIndex(port: FilePort): ListIndex {
       }
       return newestHits(hits, query)
     },
+    purge: async () => undefined,
     close: () => undefined,
   }
 }

@@ -1,8 +1,9 @@
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../../state/session-info.ts'
-import { IndexFile } from './index-file.ts'
+import { chunksOf, IndexFile } from './index-file.ts'
 import { IndexRows } from './index-rows.ts'
 import { IndexSearch } from './index-search.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
+import { isPresentIn } from './index-walk.ts'
 import { Slices } from './slices.ts'
 
 export interface SessionIndexOptions {
@@ -37,6 +38,20 @@ export class SessionIndex implements ListIndex {
 
   async search(source: IndexSource, query: SearchQuery): Promise<SearchHit[]> {
     return this.#search.search(source, query)
+  }
+
+  async purge(): Promise<void> {
+    const rows = await this.#file.remove()
+    // Texts are indexed again by the next search; reading all logs again for a list would take too long.
+    for (const [folder, known] of rows) {
+      const kept = known.filter(isPresentIn(folder))
+      await this.#file.use({ folder, kind: 'list' }, async (part) => {
+        for (const some of chunksOf(kept)) {
+          part?.db.saveRows(part.source, some, isPresentIn(folder))
+          await this.#slices.pause()
+        }
+      })
+    }
   }
 
   /** Running work stops at its next pause. */
