@@ -73,6 +73,12 @@ describe('a request', () => {
     expect(seen[0]?.request).toBe('DELETE /base/api/sessions/s1/queue/q-1')
   })
 
+  test('deletes a session for good, and returns its forks', async () => {
+    const [rest, seen] = await client(200, { id: 's1', forks: ['s2'] })
+    expect(await rest.eraseSession('s1')).toEqual({ id: 's1', forks: ['s2'] })
+    expect(seen[0]?.request).toBe('DELETE /base/api/sessions/s1?erase=true')
+  })
+
   test('never leaves its path, whatever the id', async () => {
     const [rest, seen] = await client(200, { messages: [], count: 0 })
     await rest.queue('../../x?y#z')

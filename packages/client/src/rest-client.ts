@@ -3,6 +3,7 @@ import { localProblem, ProblemError } from './problem-error.ts'
 import { problemSchema, type Problem } from './protocol/frames.ts'
 import {
   acceptedSchema,
+  erasedSessionSchema,
   eventPageSchema,
   imageStoredSchema,
   modelListSchema,
@@ -17,6 +18,7 @@ import {
   type cancelSchema,
   type compactSchema,
   type createSessionSchema,
+  type ErasedSession,
   type EventPage,
   type eventQuerySchema,
   type forkSchema,
@@ -89,6 +91,11 @@ export class RestClient {
   /** Moves the session to the trash. */
   async deleteSession(id: string, options?: ChangeOptions): Promise<void> {
     await this.#send('DELETE', `sessions/${part(id)}`, z.unknown(), undefined, options)
+  }
+
+  /** Deletes the session for good, from any place. Returns the sessions that still contain copies of its entries. */
+  async eraseSession(id: string, options?: ChangeOptions): Promise<ErasedSession> {
+    return this.#send('DELETE', `sessions/${part(id)}?erase=true`, erasedSessionSchema, undefined, options)
   }
 
   async fork(id: string, body: z.input<typeof forkSchema> = {}, options?: ChangeOptions): Promise<SessionSummary> {

@@ -16,7 +16,7 @@ export interface ChatOptions {
   notices?: readonly Notice[]
   /** Called once when the chat is ready, with a function that reports problems outside the conversation, a sentence each. */
   remarks?: (tell: (text: string) => void) => void
-  /** The history file, one JSON string per line. */
+  /** The history file, one JSON value per line. */
   historyFile?: string
   /** The command of the user's editor, from `VISUAL` or `EDITOR`. */
   editor?: string

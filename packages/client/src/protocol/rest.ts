@@ -72,6 +72,16 @@ export const createSessionSchema = z.strictObject({
   prompt: prompt.shape.text.optional(),
 })
 
+/** With `erase=true` the session is deleted for good; otherwise it goes to the trash. */
+export const deleteSessionQuerySchema = z.object({ erase: z.enum(['true', 'false']).optional() })
+
+export const erasedSessionSchema = z.object({
+  id: z.string(),
+  /** Sessions that still contain copies of its entries. */
+  forks: z.array(z.string()),
+})
+export type ErasedSession = z.infer<typeof erasedSessionSchema>
+
 /** A JSON merge patch. */
 export const patchSessionSchema = z.strictObject({
   /** Null removes it. */

@@ -98,6 +98,16 @@ describe('a job', () => {
   })
 })
 
+test('all running commands of a session can be stopped', async () => {
+  const done = await ended('true')
+  const running = [await start('sleep 600'), await start('sleep 601')]
+  await jobs.keep(running[0]!)
+  await jobs.stopAll(session)
+  for (const command of running) expect(await command.state()).toMatchObject({ type: 'ended' })
+  expect(await done.state()).toMatchObject({ type: 'ended' })
+  await jobs.stopAll(join(session, 'missing'))
+})
+
 describe('the sweep', () => {
   test('removes what a crash left, and nothing that is still needed', async () => {
     const ago = (command: { spool: string }, hours: number): void => {

@@ -79,6 +79,18 @@ export class Jobs {
     }
   }
 
+  /** Stops every running command of a session, for example before the session is erased. */
+  async stopAll(localFolder: string): Promise<void> {
+    const root = join(localFolder, 'spool')
+    const ids = (await readdir(root).catch(() => [])).filter((id) => idPattern.test(id))
+    await Promise.all(
+      ids.map(async (id) => {
+        const command = attach(join(root, id))
+        if ((await command.state()).type === 'running') await command.stop()
+      }),
+    )
+  }
+
   /** Ends the jobs of a session without a local folder, because they could not be found again. */
   async close(): Promise<void> {
     const root = await this.#temporary

@@ -1,5 +1,8 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { assistant, call, toolResult, user } from '@tapetree/session/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { placesOf } from '../../host/places.ts'
 import { SessionHome } from '../../testing/session-home.ts'
 
 let home: SessionHome
@@ -121,10 +124,47 @@ test('a session is archived, deleted and restored', async () => {
   expect((await home.run(['sessions', 'restore', id])).code).toBe(5)
 })
 
+test('a session is deleted for good from any place, with its prompts, and its forks are listed', async () => {
+  const history = join(placesOf({ home: home.root, env: home.env }).state, 'history.jsonl')
+  for (const verb of ['archive', 'delete', undefined]) {
+    const id = await home.session((session) => user(session, 'my tangerine42 secret'))
+    const fork = String((await home.json('sessions', 'fork', id, '--at', '3'))['id'])
+    await mkdir(dirname(history), { recursive: true })
+    const prompts = [
+      'my tangerine42 secret',
+      { text: '/template tangerine42', session: id },
+      'other',
+      { text: 'x', session: 'y' },
+    ]
+    await writeFile(history, prompts.map((prompt) => `${JSON.stringify(prompt)}\n`).join(''))
+    if (verb) await home.run(['sessions', verb, id])
+    const refused = await home.run(['sessions', 'delete', id, '--forever'])
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('--forever requires --yes')])
+    expect(await home.json('sessions', 'delete', id, '--forever', '--yes')).toEqual({ id, erased: true, forks: [fork] })
+    expect((await home.run(['sessions', 'delete', id, '--forever', '--yes'])).code).toBe(5)
+    const { err } = await home.run(['sessions', 'delete', fork, '--forever', '--yes'])
+    expect(err).toBe(`Deleted session ${fork} for good.\n`)
+    expect(await readFile(history, 'utf8')).toBe('"other"\n{"text":"x","session":"y"}\n')
+    for (const path of await readdir(home.root, { recursive: true, withFileTypes: true })) {
+      if (path.isFile()) expect(await readFile(join(path.parentPath, path.name), 'utf8')).not.toContain('tangerine42')
+    }
+  }
+})
+
+test('deleting a session for good asks on a terminal', async () => {
+  const id = await home.session((session) => user(session, 'hello'))
+  const no = await home.run(['sessions', 'delete', id, '--forever'], { stdin: 'n\n', isTTY: true })
+  expect([no.code, no.err]).toEqual([0, expect.stringContaining('It cannot be restored. [y/N] Nothing was deleted.')])
+  expect(await home.json('sessions', 'list')).toMatchObject({ sessions: [{ id }] })
+  expect((await home.run(['sessions', 'delete', id, '--forever'], { stdin: 'y\n', isTTY: true })).code).toBe(0)
+  expect(await home.json('sessions', 'list')).toMatchObject({ sessions: [] })
+})
+
 test('a session that is open elsewhere is not moved, and is changed only if its owner answers', async () => {
   await using session = await home.store.create({ cwd: home.cwd })
   for (const args of [
     ['delete', session.id],
+    ['delete', session.id, '--forever', '--yes'],
     ['rename', session.id, 'x'],
   ]) {
     const { code, err } = await home.run(['sessions', ...args])

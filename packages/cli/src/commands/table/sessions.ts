@@ -99,9 +99,18 @@ export const sessionCommands: readonly CommandSpec[] = [
   },
   {
     path: ['sessions', 'delete'],
-    summary: 'move a session to the trash',
-    description: 'Keeps all files on disk. Fails if the session is open in another process.',
+    summary: 'move a session to the trash, or delete it for good',
+    description:
+      'Keeps all files on disk, unless --forever is given. Fails if the session is open in another process.\n\nWith ' +
+      '--forever, deletes the session from any place, also from the archive and the trash, together with its prompts ' +
+      'in the history of the composer, and lists the sessions that contain copies of it. On a terminal, asks first; ' +
+      'otherwise --yes is required.',
     positionals: [session],
+    options: [
+      { name: 'forever', description: 'delete it for good; it cannot be restored' },
+      { name: 'yes', short: 'y', description: 'do not ask before deleting for good' },
+    ],
+    examples: [{ command: 'tapetree sessions delete 019a --forever', says: 'Deletes the session and its files.' }],
     load: async () => (await import('../sessions/change.ts')).runSessionsDelete,
   },
   {

@@ -37,10 +37,10 @@ export class Sender {
 
   readonly send = (text: string, way: Way = 'enter'): void => {
     if (text.trim() === '') return
-    const { remarks, history, composer } = this.#options
+    const { remarks, history, composer, session } = this.#options
     remarks.clear()
     composer.remember?.([text])
-    remarks.watch(history.add(text))
+    remarks.watch(history.add(text, session.handle?.sessionId))
     remarks.watch(this.#send(text, way))
   }
 

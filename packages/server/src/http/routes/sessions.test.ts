@@ -44,6 +44,26 @@ describe('a session', () => {
     expect((await api.get(path)).status).toBe(200)
   })
 
+  test('is deleted for good from any place while it runs, and its forks are listed', async () => {
+    const go = Promise.withResolvers<void>()
+    const api = start({ script: script().do(() => go.promise) })
+    const path = await api.session({ prompt: 'go' })
+    const id = path.split('/').at(-1)
+    const { id: fork } = await body<{ id: string }>(api.post(`${path}/fork`, {}))
+    expect((await api.delete(`${path}?erase=perhaps`)).status).toBe(422)
+    const erased = api.delete(`${path}?erase=true`)
+    go.resolve()
+    expect(await body(erased)).toEqual({ id, forks: [fork] })
+    expect((await api.get(path)).status).toBe(404)
+    expect((await api.post(`${path}/restore`)).status).toBe(404)
+    expect((await api.delete(`${path}?erase=true`)).status).toBe(404)
+    expect((await api.delete(`/api/sessions/${fork}`)).status).toBe(204)
+    expect(await body(api.delete(`/api/sessions/${fork}?erase=true`))).toEqual({ id: fork, forks: [] })
+    for (const place of ['active', 'archive', 'trash']) {
+      expect(await body(api.get(`/api/sessions?place=${place}`))).toEqual({ sessions: [] })
+    }
+  })
+
   test('is archived and restored, but not while it runs', async () => {
     const go = Promise.withResolvers<void>()
     const api = start({

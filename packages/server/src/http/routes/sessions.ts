@@ -1,5 +1,7 @@
 import {
   createSessionSchema,
+  deleteSessionQuerySchema,
+  erasedSessionSchema,
   forkSchema,
   patchSessionSchema,
   promptResultSchema,
@@ -7,14 +9,17 @@ import {
   sessionPageSchema,
   sessionQuerySchema,
   type Arguments,
+  type ErasedSession,
   type Operation,
   type PromptResult,
 } from '@tapetree/client'
+import { Jobs } from '@tapetree/agent'
 import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
+import type { LiveSessions } from '../../live/live-sessions.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
@@ -126,13 +131,17 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}',
-      summary: 'Move a session to the trash, and stop its run',
-      request: { params: sessionParameter },
-      responses: { 204: { description: 'It is in the trash.' } },
+      summary: 'Move a session to the trash, or delete it for good, and stop its run',
+      request: { params: sessionParameter, query: deleteSessionQuerySchema },
+      responses: {
+        200: json(erasedSessionSchema, 'It is deleted for good. Its forks still contain copies.'),
+        204: { description: 'It is in the trash.' },
+      },
     },
     async (context) => {
       const { id } = context.req.valid('param')
       const sessions = context.get('sessions')
+      if (context.req.valid('query').erase === 'true') return context.json(await eraseSession(sessions, id), 200)
       // Only existing sessions are released, and only active ones are moved.
       await readSession(sessions, id, () => undefined)
       await sessions.release(id)
@@ -339,4 +348,19 @@ async function performIfMatch(
       if (!(error instanceof RequestProblem && error.problem.type === 'head-moved')) throw error
     }
   }
+}
+
+/** Works in any place. Background commands of the session are stopped, unless another process writes it. */
+async function eraseSession(sessions: LiveSessions, id: string): Promise<ErasedSession> {
+  await sessions.release(id)
+  await using session = await sessions.store.open(id).catch(unlessNotFound)
+  if (session?.localFolder !== undefined && !session.owner) await new Jobs().stopAll(session.localFolder)
+  const { forks } = await sessions.store.erase(id)
+  sessions.changed(id)
+  return { id, forks }
+}
+
+function unlessNotFound(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'session-not-found') return undefined
+  throw error
 }
