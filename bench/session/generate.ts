@@ -20,11 +20,22 @@ export function writeCompactedSession(
   return { bytes: log.close() }
 }
 
+/** Writes the log of a session that was never compacted: its context is all of it. About 70 MB for 100,000 messages. */
+export function writePlainSession(folder: string, session: { id: string; messages: number }): { bytes: number } {
+  mkdirSync(join(folder, session.id), { recursive: true })
+  const log = new LineWriter(join(folder, session.id, 'events.jsonl'))
+  log.line({ type: 'session', id: session.id, timestamp, version: 1, cwd: '/home/someone/project' })
+  log.line({ type: 'writer', id: newId(), timestamp, writer: { term: 1, host: 'h', process: '1', format: 1 } })
+  for (let index = 0; index < session.messages; index++) log.entry('message', message(index, shortWords))
+  return { bytes: log.close() }
+}
+
 const timestamp = '2026-11-01T12:00:00.000Z'
 /** About 1 KB on disk, as an ordinary entry is. */
-const words = 'Some words of a conversation about code, with a path like src/index.ts and a number. '.repeat(9)
+const longWords = 'Some words of a conversation about code, with a path like src/index.ts and a number. '.repeat(9)
+const shortWords = longWords.slice(0, 450)
 
-function message(index: number): Record<string, unknown> {
+function message(index: number, words = longWords): Record<string, unknown> {
   const role = index % 2 === 0 ? 'user' : 'assistant'
   return { role, content: [{ type: 'text', text: { content: `${index}: ${words}` } }] }
 }

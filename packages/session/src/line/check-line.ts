@@ -15,7 +15,8 @@ export function checkLine(line: Line): Line {
   if (!isText(dated.id)) return unreadableRecord({ ...dated, id: '' })
   if (dated.type === 'message') {
     if (!isRole(dated.message.role)) return unreadable(dated)
-    return { ...dated, message: checkMessage(dated.message) }
+    const message = checkMessage(dated.message)
+    return message === dated.message ? dated : { ...dated, message }
   }
   if (dated.type === 'attempt') {
     if (!isText(dated.attempt.item)) return unreadable(dated)
@@ -101,9 +102,13 @@ function unreadableRecord(line: Exclude<Line, Header>): UnknownRecord {
   return { type: 'unknown_record', id, timestamp, seq, unknownRecord: { type: line.type, line: { ...line } } }
 }
 
+/** Returns the message itself if nothing is wrong with it: a context has many. */
 function checkMessage(message: Message): Message {
+  const content = checkContent(message.content)
+  const isPlain = message.bashExecution === undefined && !('bashExecution' in message)
+  if (isPlain && content === message.content && checkError(message) === message) return message
   const { bashExecution, ...rest } = checkError(message)
-  const checked = { ...rest, content: checkContent(message.content) }
+  const checked = { ...rest, content }
   return hasShape(bashExecution, { command: isText, output: isText })
     ? ({ ...checked, bashExecution } as Message)
     : checked
@@ -115,43 +120,51 @@ function checkError<T extends { error?: unknown }>(holder: T): T {
   return rest as T
 }
 
+/** Returns the list itself if all of its blocks are readable. */
 function checkContent(content: unknown): Content[] {
-  return Array.isArray(content) ? content.flatMap(checkBlock) : []
+  if (!Array.isArray(content)) return []
+  const isWhole = content.every((block) => checkBlock(block) === block)
+  if (isWhole) return content as Content[]
+  return content.map(checkBlock).filter((block) => block !== undefined)
 }
 
-function checkBlock(block: unknown): Content[] {
-  if (!isObject(block)) return []
+/** Returns the block itself if it is readable as it is; undefined if it is not readable. */
+function checkBlock(block: unknown): Content | undefined {
+  if (!isObject(block)) return undefined
   switch (block['type']) {
-    case 'text':
-      return hasShape(block['text'], { content: isText }) ? [block as unknown as Content] : []
+    case 'text': {
+      const { text: payload } = block
+      return isObject(payload) && isText(payload['content']) ? (block as unknown as Content) : undefined
+    }
     case 'reasoning':
-      return hasShape(block['reasoning'], { text: isText }) ? [block as unknown as Content] : []
+      return hasShape(block['reasoning'], { text: isText }) ? (block as unknown as Content) : undefined
     case 'image':
-      return hasShape(block['image'], { source: isObject }) ? [block as unknown as Content] : []
+      return hasShape(block['image'], { source: isObject }) ? (block as unknown as Content) : undefined
     case 'tool_use':
       return checkToolUse(block)
     case 'tool_result':
       return checkToolResult(block)
     default:
-      return []
+      return undefined
   }
 }
 
-function checkToolUse(block: Record<string, unknown>): Content[] {
+function checkToolUse(block: Record<string, unknown>): Content | undefined {
   const { toolUse } = block as { toolUse?: unknown }
-  if (!hasShape(toolUse, { id: isText, name: isText })) return []
+  if (!hasShape(toolUse, { id: isText, name: isText })) return undefined
   const checked = block as unknown as Content & { type: 'tool_use' }
-  if (isObject(checked.toolUse.input)) return [checked]
-  return [{ ...checked, toolUse: { ...checked.toolUse, input: {} } }]
+  if (isObject(checked.toolUse.input)) return checked
+  return { ...checked, toolUse: { ...checked.toolUse, input: {} } }
 }
 
-function checkToolResult(block: Record<string, unknown>): Content[] {
+function checkToolResult(block: Record<string, unknown>): Content | undefined {
   const { toolResult } = block as { toolResult?: unknown }
-  if (!hasShape(toolResult, { toolUseId: isText })) return []
+  if (!hasShape(toolResult, { toolUseId: isText })) return undefined
   const checked = block as unknown as Content & { type: 'tool_result' }
   const { content } = checked.toolResult
-  if (isText(content)) return [checked]
-  return [{ ...checked, toolResult: { ...checked.toolResult, content: checkContent(content) } }]
+  if (isText(content)) return checked
+  const blocks = checkContent(content)
+  return blocks === content ? checked : { ...checked, toolResult: { ...checked.toolResult, content: blocks } }
 }
 
 /**

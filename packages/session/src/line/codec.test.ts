@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { fromDisk, payloadOf, toDisk } from './codec.ts'
+import { randomFrom } from '../testing/random-from.ts'
+import { randomLog } from '../testing/random-log.ts'
+import { fromDisk, fromParsed, payloadOf, toDisk } from './codec.ts'
 import { entryTypes } from './entry.ts'
 import { lineKind, type DiskLine } from './line.ts'
 import { recordTypes } from './record.ts'
@@ -536,3 +538,21 @@ function rewritten(line: ReturnType<typeof fromDisk>): string {
   const draft = line as unknown as { type: string; [member: string]: unknown }
   return JSON.stringify(toDisk(draft, { id: line.id, timestamp: line.timestamp, parentId }))
 }
+
+test('a line that is given away decodes like one that is copied, for random logs and all kinds of content', () => {
+  const seed = Math.floor(Math.random() * 2 ** 32)
+  const random = randomFrom(seed)
+  const lines = Array.from({ length: 50 }, () => randomLog(random, { lines: 40 })).flat()
+  const message = {
+    type: 'message',
+    id: 'm',
+    parent_id: null,
+    crc: '0',
+    message: { role: 'toolResult', content: diskContent },
+  }
+  for (const text of [...lines, JSON.stringify(message)]) {
+    const stored = JSON.parse(text) as DiskLine
+    const copied = fromDisk(structuredClone(stored), 7)
+    expect({ seed, line: fromParsed(stored, 7) }).toEqual({ seed, line: copied })
+  }
+})

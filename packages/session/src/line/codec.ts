@@ -6,18 +6,39 @@ import type { Line, DiskLine } from './line.ts'
  * input, custom data, provider metadata and members of a newer version pass through unchanged.
  */
 export function fromDisk(stored: DiskLine, seq: number): Line {
+  return decode(stored, seq, rename)
+}
+
+/** Like `fromDisk`, for a line that nothing else holds: what needs no renaming is not copied. */
+export function fromParsed(stored: DiskLine, seq: number): Line {
+  return decode(stored, seq, renameChanged)
+}
+
+function decode(stored: DiskLine, seq: number, renamePart: Rename): Line {
   const disk = withKnownName(stored)
   const { type } = disk
   const payload = payloads.get(type)
   if (!payload) return unknownLine(disk, seq)
-  const line = rename(disk, payload.line, 'api')
-  delete line['crc']
+  const line = decodeMembers(disk, payload.line, renamePart)
   line['seq'] = seq
   if (type === 'session') return line as unknown as Line
   const isNested = isObject(disk[payload.disk])
   if (!isNested) line[payload.api] = rename(flatPayload(disk, payload, line), payload.shape, 'api')
-  fixRole(line[payload.api] as Plain)
+  fixRole(line, payload.api)
   return line as unknown as Line
+}
+
+/** The members of a line, without `crc`. Deleting it afterwards would make every later access slow. */
+function decodeMembers(disk: DiskLine, { api: table }: Shape, renamePart: Rename): Plain {
+  const line: Plain = {}
+  for (const name of Object.keys(disk)) {
+    if (name === 'crc') continue
+    const value = disk[name]
+    const field = table.get(name)
+    if (!field) define(line, name, value)
+    else line[field.to] = field.shape ? renameInside(value, field.shape, { direction: 'api', renamePart }) : value
+  }
+  return line
 }
 
 /** Members that the writer adds to a draft. */
@@ -50,7 +71,8 @@ export function toDisk(draft: { type: string; [member: string]: unknown }, ident
 function addMember(disk: DiskLine, name: string, value: unknown): void {
   const field = baseShape.disk.get(name)
   if (!field) define(disk, name, value)
-  else disk[field.to] = field.shape ? renameInside(value, field.shape, 'disk') : value
+  else
+    disk[field.to] = field.shape ? renameInside(value, field.shape, { direction: 'disk', renamePart: rename }) : value
 }
 
 const identifying = new Set(['seq', 'type', 'id', 'parentId', 'timestamp', 'crc'])
@@ -88,16 +110,43 @@ function rename(source: Plain, tables: Shape, direction: Direction): Plain {
     const value = source[name]
     const field = table.get(name)
     if (!field) define(result, name, value)
-    else result[field.to] = field.shape ? renameInside(value, field.shape, direction) : value
+    else result[field.to] = field.shape ? renameInside(value, field.shape, { direction, renamePart: rename }) : value
   }
   return result
 }
 
-function renameInside(value: unknown, inner: Shape, direction: Direction): unknown {
-  if (Array.isArray(value)) {
-    return value.map((item) => (isObject(item) ? rename(item, inner, direction) : item))
+/** Returns the source itself if none of its names changes. */
+function renameChanged(source: Plain, tables: Shape, direction: Direction): Plain {
+  const table = tables[direction]
+  for (const name of Object.keys(source)) {
+    const field = table.get(name)
+    if (field === undefined) continue
+    const { to, shape: inner } = field
+    const value = source[name]
+    const isSame =
+      to === name &&
+      (inner === undefined || renameInside(value, inner, { direction, renamePart: renameChanged }) === value)
+    if (!isSame) return rename(source, tables, direction)
   }
-  return isObject(value) ? rename(value, inner, direction) : value
+  return source
+}
+
+type Rename = (source: Plain, tables: Shape, direction: Direction) => Plain
+
+interface InsideOptions {
+  direction: Direction
+  renamePart: Rename
+}
+
+function renameInside(value: unknown, inner: Shape, { direction, renamePart }: InsideOptions): unknown {
+  if (!Array.isArray(value)) return isObject(value) ? renamePart(value, inner, direction) : value
+  if (
+    renamePart === renameChanged &&
+    value.every((item) => !isObject(item) || renameChanged(item, inner, direction) === item)
+  ) {
+    return value
+  }
+  return value.map((item: unknown) => (isObject(item) ? renamePart(item, inner, direction) : item))
 }
 
 /** `__proto__` in a parsed line is a plain member; assigning it would change the prototype instead. */
@@ -315,8 +364,9 @@ function flatPayload(disk: DiskLine, payload: Payload, line: Plain): Plain {
 }
 
 /** Older files call the role of a result `toolResult`. */
-function fixRole(payload: Plain): void {
-  if (payload['role'] === 'toolResult') payload['role'] = 'tool'
+function fixRole(line: Plain, name: string): void {
+  const payload = line[name] as Plain
+  if (payload['role'] === 'toolResult') line[name] = { ...payload, role: 'tool' }
 }
 
 function unknownLine(disk: DiskLine, seq: number): Line {

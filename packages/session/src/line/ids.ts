@@ -1,10 +1,19 @@
 import { SessionError } from '../errors.ts'
 
-/** Every id that becomes part of a path or a key matches this. */
-const idPattern = /^[A-Za-z0-9_-]{1,64}$/
-
+/**
+ * Every id that becomes part of a path or a key consists of 1 to 64 letters, digits, `-` and `_`. Not a regular
+ * expression: every line that is read has two ids.
+ */
 export function isId(value: unknown): value is string {
-  return typeof value === 'string' && idPattern.test(value)
+  if (typeof value !== 'string' || value.length === 0 || value.length > maxIdLength) return false
+  for (let index = 0; index < value.length; index++) if (idCharacters[value.charCodeAt(index)] !== 1) return false
+  return true
+}
+
+const maxIdLength = 64
+const idCharacters = new Uint8Array(128)
+for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-') {
+  idCharacters[character.charCodeAt(0)] = 1
 }
 
 export function requireId(value: unknown, what: string): string {

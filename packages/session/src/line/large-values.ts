@@ -29,6 +29,10 @@ export async function moveLargeValues(line: DiskLine, blobs: BlobWriter): Promis
   return result
 }
 
+export function hasMovedValues(line: DiskLine): boolean {
+  return Array.isArray(line['blobs'])
+}
+
 /** Puts the moved strings back. Images stay references and are read when they are sent. */
 export async function restoreLargeValues(line: DiskLine, blobs: BlobReader): Promise<DiskLine> {
   const moved = line['blobs']

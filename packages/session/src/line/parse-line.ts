@@ -110,14 +110,16 @@ export function hasSeal(line: Uint8Array): boolean {
 function sealOf(line: Uint8Array): number {
   let value = 0
   for (let index = line.length - 10; index < line.length - 2; index++) {
-    const digit = hexDigits.get(line[index] ?? 0)
-    if (digit === undefined) return -1
+    const digit = hexDigits[line[index] as number] as number
+    if (digit === notADigit) return -1
     value = value * 16 + digit
   }
   return value
 }
 
-const hexDigits = new Map(Array.from('0123456789abcdef', (digit, value) => [digit.charCodeAt(0), value]))
+const notADigit = 0xff
+const hexDigits = new Uint8Array(256).fill(notADigit)
+for (const [value, digit] of [...'0123456789abcdef'].entries()) hexDigits[digit.charCodeAt(0)] = value
 
 function damaged(line: Uint8Array, reason: string): ParsedLine {
   return { type: 'damaged', reason, head: salvageHead(line) }

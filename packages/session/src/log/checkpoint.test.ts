@@ -66,6 +66,17 @@ describe('a quick open', () => {
     expect(reader.state.tree.isWhole).toBe(false)
   })
 
+  test('without a checkpoint, messages that opening has parsed give the same context as lines that are read again', async () => {
+    const seed = Math.floor(Math.random() * 2 ** 32)
+    const random = randomFrom(seed)
+    for (let index = 0; index < 100; index++) {
+      const lines = randomLog(random, { lines: 5 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0.05 : 0 })
+      const parsed = await SessionReader.open(new TextLog(lines))
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      expect({ seed, index, ...(await whatItSays(parsed)) }).toEqual({ seed, index, ...(await whatItSays(whole)) })
+    }
+  })
+
   test('equals a full read if a compaction keeps from a lost line', async () => {
     const random = randomFrom(1920355143)
     const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: 0.05 })

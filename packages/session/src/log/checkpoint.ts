@@ -3,7 +3,7 @@ import type { ReadableLog } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
 import { checksum } from '../line/seal-line.ts'
 import { SessionState, type Damage, type OpenRun, type Placed } from '../state/session-state.ts'
-import { contextPathTo, nothingInForce, type InForce, type Node } from '../state/tree.ts'
+import { contextPathTo, nothingInForce, withOwnInForce, type InForce, type Node } from '../state/tree.ts'
 
 /**
  * Writes the fold at one line, for a quick open. Derived data: if anything is wrong with it, the log is read
@@ -175,12 +175,16 @@ function restore(body: Body, older: Nodes | undefined): SessionState {
   const first = older ?? body
   const above = restoreInForce(first.above)
   let parent: Node | null = null
-  for (const saved of [...(older?.nodes ?? []), ...body.nodes]) {
-    parent = state.tree.insert({
-      ...restoreNode(saved, parent?.inForce ?? above),
-      parent: parent ?? (first.isRooted ? null : 'unread'),
-    })
+  const topParent = first.isRooted ? null : 'unread'
+  const nodes: Node[] = []
+  for (const part of [older?.nodes ?? [], body.nodes]) {
+    for (const saved of part) {
+      const inForce: InForce = parent?.inForce ?? above
+      parent = withOwnInForce(restoreNode(saved, { parent: parent ?? topParent, inForce }))
+      nodes.push(parent)
+    }
   }
+  state.tree.restore(nodes)
   state.leaf = parent
   return state
 }
@@ -191,8 +195,11 @@ function saveNode(node: Node): SavedNode {
   return saved
 }
 
-function restoreNode([id, seq, type, at, size, firstKeptId]: SavedNode, inForce: InForce): Node {
-  const node: Node = { id, seq, type, at, size, parent: 'unread', isNote: isNote({ type }), inForce }
+function restoreNode(
+  [id, seq, type, at, size, firstKeptId]: SavedNode,
+  { parent, inForce }: Pick<Node, 'parent' | 'inForce'>,
+): Node {
+  const node: Node = { id, seq, type, at, size, parent, isNote: isNote({ type }), inForce }
   return firstKeptId === undefined ? node : { ...node, firstKeptId }
 }
 
@@ -207,7 +214,8 @@ function saveInForce(inForce: InForce): SavedInForce {
 }
 
 function restoreInForce(saved: SavedInForce): InForce {
-  const read = (node: SavedNode | null): Node | null => node && restoreNode(node, nothingInForce)
+  const read = (node: SavedNode | null): Node | null =>
+    node && restoreNode(node, { parent: 'unread', inForce: nothingInForce })
   return {
     system: read(saved.system),
     model: read(saved.model),

@@ -1,14 +1,21 @@
 import { readCheckpoint } from './checkpoint.ts'
 import { checkLine } from '../line/check-line.ts'
-import { fromDisk } from '../line/codec.ts'
+import { fromParsed } from '../line/codec.ts'
+import type { DiskLine } from '../line/line.ts'
 import type { Entry } from '../line/entry.ts'
 import { SessionError } from '../errors.ts'
-import { restoreLargeValues } from '../line/large-values.ts'
+import { hasMovedValues, restoreLargeValues } from '../line/large-values.ts'
 import type { ReadableLog } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
-import { replay } from './replay.ts'
+import { replay, type Watch } from './replay.ts'
 import { SessionState } from '../state/session-state.ts'
 import { isGap, UnreadError, type Node } from '../state/tree.ts'
+
+interface ReaderStart {
+  state: SessionState
+  isBrief: boolean
+  parsed?: ParsedMessages
+}
 
 /** The folded state of one log. Reads the lines of nodes on demand. */
 export class SessionReader {
@@ -17,11 +24,14 @@ export class SessionReader {
   /** Only the first part of the checkpoint has been read. */
   #isBrief: boolean
   #cache = new EntryCache()
+  /** Released by the first read of more than one entry, which is a context or a screen. */
+  #parsed: ParsedMessages | undefined
 
-  private constructor(log: ReadableLog, { state, isBrief }: { state: SessionState; isBrief: boolean }) {
+  private constructor(log: ReadableLog, { state, isBrief, parsed }: ReaderStart) {
     this.log = log
     this.state = state
     this.#isBrief = isBrief
+    this.#parsed = parsed
   }
 
   /**
@@ -31,8 +41,11 @@ export class SessionReader {
   static async open(log: ReadableLog, options: { whole?: boolean; isBrief?: boolean } = {}): Promise<SessionReader> {
     const brief = options.isBrief && !options.whole ? await quickState(log, { isBrief: true }) : undefined
     if (brief) return new SessionReader(log, { state: brief, isBrief: true })
-    const state = options.whole ? undefined : await quickState(log)
-    return new SessionReader(log, { state: state ?? (await wholeState(log)), isBrief: false })
+    if (options.whole) return new SessionReader(log, { state: await wholeState(log), isBrief: false })
+    const quick = await quickState(log)
+    if (quick) return new SessionReader(log, { state: quick, isBrief: false })
+    const parsed = new ParsedMessages()
+    return new SessionReader(log, { state: await wholeState(log, parsed.watch), isBrief: false, parsed })
   }
 
   /** Applies lines written since the last read, for a session that another process writes. */
@@ -116,33 +129,52 @@ export class SessionReader {
 
   /** The entries of these nodes, with their large values restored. */
   async entriesOf(nodes: readonly Node[]): Promise<Entry[]> {
-    const found = new Map<Node, Entry>()
-    for (const node of nodes) {
-      const entry = isGap(node) ? gapEntry(node) : this.#cache.get(node)
-      if (entry) found.set(node, entry)
+    const entries: (Entry | undefined)[] = nodes.map((node) => (isGap(node) ? gapEntry(node) : this.#cache.get(node)))
+    const cachedFrom = firstToCache(nodes)
+    const parsed = this.#parsed
+    if (nodes.length > 1) this.#parsed = undefined
+    const missing: number[] = []
+    const keep = (index: number, entry: Entry): void => {
+      entries[index] = entry
+      const node = nodes[index] as Node
+      if (index >= cachedFrom) this.#cache.put(node, entry)
     }
-    const missing = nodes.filter((node) => !found.has(node))
-    const lines = await this.log.readAt(missing)
-    for (const [index, node] of missing.entries()) {
-      const entry = await this.#decode(node, lines[index] ?? new Uint8Array())
-      found.set(node, entry)
-      this.#cache.put(node, entry)
+    for (let index = 0; index < entries.length; index++) {
+      if (entries[index] !== undefined) continue
+      const node = nodes[index] as Node
+      const line = parsed?.get(node.seq)
+      if (line && !hasMovedValues(line)) keep(index, checkLine(fromParsed(line, node.seq)) as Entry)
+      else missing.push(index)
     }
-    return nodes.map((node) => found.get(node) as Entry)
+    for (let from = 0; from < missing.length; from += maxReadNodes) {
+      const some = missing.slice(from, from + maxReadNodes)
+      const lines = await this.log.readAt(some.map((index) => nodes[index] as Node))
+      for (let place = 0; place < some.length; place++) {
+        const index = some[place] as number
+        const node = nodes[index] as Node
+        const decoded = this.#decode(node, lines[place] ?? new Uint8Array())
+        // A promise for each line would take as long as decoding it.
+        keep(index, decoded instanceof Promise ? await decoded : decoded)
+      }
+    }
+    return entries as Entry[]
   }
 
   /** Empties the cache after a compaction: entries before it are rarely needed again. */
   forgetEntries(): void {
     this.#cache = new EntryCache()
+    this.#parsed = undefined
   }
 
-  async #decode(node: Node, bytes: Uint8Array): Promise<Entry> {
+  #decode(node: Node, bytes: Uint8Array): Entry | Promise<Entry> {
     const parsed = parseLine(bytes)
     if (parsed.type === 'damaged') {
       if (!this.state.tree.isWhole) throw new UnreadError(`Entry ${node.id} cannot be read any more`)
       return gapEntry(node)
     }
-    return checkLine(fromDisk(await restoreLargeValues(parsed.line, this.log), node.seq)) as Entry
+    const { line } = parsed
+    if (!hasMovedValues(line)) return checkLine(fromParsed(line, node.seq)) as Entry
+    return restoreLargeValues(line, this.log).then((whole) => checkLine(fromParsed(whole, node.seq)) as Entry)
   }
 }
 
@@ -162,15 +194,25 @@ export async function quickState(
   }
 }
 
-async function wholeState(log: ReadableLog): Promise<SessionState> {
+async function wholeState(log: ReadableLog, watch?: Watch): Promise<SessionState> {
   const state = new SessionState({ isWhole: true })
-  await replay(log, state, { from: 0 })
+  await replay(log, state, { from: 0, ...(watch && { watch }) })
   return state
 }
 
 function gapEntry(node: Node): Entry {
   const parentId = node.parent === null || node.parent === 'unread' ? null : node.parent.id
   return { type: 'gap', id: node.id, parentId, seq: node.seq, timestamp: '', gap: { reason: 'this line was lost' } }
+}
+
+/** The entries before this index would be evicted again by those after it. */
+function firstToCache(nodes: readonly Node[]): number {
+  let size = 0
+  for (let index = nodes.length - 1; index >= 0; index--) {
+    size += (nodes[index] as Node).size
+    if (size > maxHeldBytes) return index + 1
+  }
+  return 0
 }
 
 /** Caches the most recently used entries, so that the next turn does not reread its context. Bounded by line size. */
@@ -200,4 +242,39 @@ class EntryCache {
   }
 }
 
+/** The messages that opening has parsed, in the order of their seq. */
+class ParsedMessages {
+  #seqs: number[] = []
+  #lines: DiskLine[] = []
+  #size = 0
+
+  /** Keeps nothing of a log with more messages than the limit; they are read again. */
+  readonly watch: Watch = ({ line, seq, size }) => {
+    if (line.type !== 'message' || this.#size > maxParsedBytes) return
+    this.#size += size
+    if (this.#size > maxParsedBytes) {
+      this.#seqs = []
+      this.#lines = []
+    } else {
+      this.#seqs.push(seq)
+      this.#lines.push(line)
+    }
+  }
+
+  get(seq: number): DiskLine | undefined {
+    let low = 0
+    let high = this.#seqs.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#seqs[middle] as number) < seq) low = middle + 1
+      else high = middle
+    }
+    return this.#seqs[low] === seq ? this.#lines[low] : undefined
+  }
+}
+
+/** How many lines are read at once; their bytes are freed when they are decoded. */
+const maxReadNodes = 4096
+/** Parsing a line again takes longer than all else that a context needs. */
+const maxParsedBytes = 96 * 1024 * 1024
 const maxHeldBytes = 32 * 1024 * 1024

@@ -30,7 +30,11 @@ export class UnreadError extends Error {}
 
 /** All nodes that were read, by id. A parent is resolved when its child is added, so cycles are impossible. */
 export class Tree {
-  readonly #nodes = new Map<string, Node>()
+  readonly #byId = new Map<string, Node>()
+  /** Newer nodes that are not in the map yet: reading a log and building its context need no lookup. */
+  #unlisted: Node[] = []
+  /** Ids mostly rise. One above all others is new, which is quicker to see than looking it up. */
+  #greatestId = ''
   /** Nodes whose id was reused by a later line. */
   readonly #replaced: Node[] = []
   #hasTwins = false
@@ -42,8 +46,30 @@ export class Tree {
     this.isWhole = options.isWhole
   }
 
+  /** The nodes by id. */
+  get #nodes(): Map<string, Node> {
+    if (this.#unlisted.length === 0) return this.#byId
+    for (const node of this.#unlisted) this.#byId.set(node.id, node)
+    this.#unlisted = []
+    return this.#byId
+  }
+
   get size(): number {
     return this.#nodes.size
+  }
+
+  /** Fills an empty tree with nodes that have different ids, oldest first. */
+  restore(nodes: readonly Node[]): void {
+    for (const node of nodes) this.#noteId(node.id)
+    this.#unlisted = [...nodes]
+    this.#newest = nodes.at(-1) ?? null
+  }
+
+  /** True if no node can have this id yet. */
+  #noteId(id: string): boolean {
+    if (id <= this.#greatestId) return false
+    this.#greatestId = id
+    return true
   }
 
   /** The last node in the log, notes included. */
@@ -94,27 +120,39 @@ export class Tree {
 
   /** Adds a node whose `inForce` is still its parent's. */
   insert(draft: Node): Node {
-    const node = draft as { -readonly [K in keyof Node]: Node[K] }
-    if (node.type === 'system') node.inForce = { ...node.inForce, system: node }
-    else if (node.type === 'model_change') node.inForce = { ...node.inForce, model: node }
-    else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
-    else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
+    const node = withOwnInForce(draft)
+    this.#newest = node
+    if (this.#noteId(node.id)) {
+      this.#unlisted.push(node)
+      return node
+    }
     // A repeated id replaces the first node, at its own place in the log; children of the first keep it.
-    const first = this.#nodes.get(node.id)
+    const nodes = this.#nodes
+    const first = nodes.get(node.id)
     if (first) {
       this.#hasTwins = true
-      this.#nodes.delete(node.id)
+      nodes.delete(node.id)
       if (!isGap(first)) this.#replaced.push(first)
     }
-    this.#nodes.set(node.id, node)
-    this.#newest = node
+    nodes.set(node.id, node)
     return node
   }
 
   /** A second id for a node: an unknown parent that was resolved to a gap. */
   alias(id: string, node: Node): void {
+    this.#noteId(id)
     this.#nodes.set(id, node)
   }
+}
+
+/** Makes a node, whose `inForce` is still its parent's, the one in force itself if it sets something. */
+export function withOwnInForce(draft: Node): Node {
+  const node = draft as { -readonly [K in keyof Node]: Node[K] }
+  if (node.type === 'system') node.inForce = { ...node.inForce, system: node }
+  else if (node.type === 'model_change') node.inForce = { ...node.inForce, model: node }
+  else if (node.type === 'thinking_level') node.inForce = { ...node.inForce, thinking: node }
+  else if (node.type === 'compaction') node.inForce = { ...node.inForce, compaction: node }
+  return node
 }
 
 /** Whether the node stands for a lost line. A stored line may have the type `gap` too, but it has a size. */

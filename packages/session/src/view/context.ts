@@ -92,28 +92,46 @@ interface Turn {
   results: (ContextMessage | undefined)[]
 }
 
+function isToolBlock({ type }: Content): boolean {
+  return type === 'tool_use' || type === 'tool_result'
+}
+
 /** Moves every result directly behind its assistant message; messages in between follow them. */
 function pairResults(spoken: readonly ContextMessage[], repairs: string[]): ContextMessage[] {
-  const turns: Turn[] = []
+  const turns: (Turn | ContextMessage)[] = []
   const open = new Map<string, { turn: Turn; index: number }>()
   for (const each of spoken) {
-    const results = resultsOf(each.message)
+    const { message } = each
+    if (message.role === 'user' && !message.content.some(isToolBlock)) {
+      turns.push(each)
+      continue
+    }
+    const results = resultsOf(message)
     for (const [index, result] of results.entries()) {
       const call = open.get(result.toolUseId)
       open.delete(result.toolUseId)
       if (call) call.turn.results[call.index] = resultMessage(each, result)
-      else turns.push({ spoken: orphan(each, result, index, repairs), results: [] })
+      else turns.push(orphan(each, result, index, repairs))
     }
-    if (each.message.role === 'tool') continue
+    if (message.role === 'tool') continue
     // Some clients put results into the user message; its other content follows them.
     const rest = results.length === 0 ? each : withoutResults(each)
     const calls = callsOf(rest.message)
     if ((rest !== each || rest.message.role === 'assistant') && !hasSomethingToSend(rest.message)) continue
+    if (calls.length === 0) {
+      turns.push(rest)
+      continue
+    }
     const turn: Turn = { spoken: rest, results: calls.map(() => undefined) }
     for (const [index, call] of calls.entries()) open.set(call.id, { turn, index })
     turns.push(turn)
   }
-  return turns.flatMap((turn) => [turn.spoken, ...resultsInOrder(turn, repairs)])
+  const paired: ContextMessage[] = []
+  for (const turn of turns) {
+    if ('results' in turn) paired.push(turn.spoken, ...resultsInOrder(turn, repairs))
+    else paired.push(turn)
+  }
+  return paired
 }
 
 function resultsInOrder(turn: Turn, repairs: string[]): ContextMessage[] {

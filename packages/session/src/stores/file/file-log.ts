@@ -51,14 +51,18 @@ export class ReadableFileLog implements ReadableLog {
 
   /** Neighboring lines are read together. */
   async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
-    const lines = new Map<Position, Uint8Array>()
-    for (const group of neighbours(positions)) {
-      const from = (group[0] as Position).at
-      const to = endOf(group.at(-1) as Position)
+    const lines: Uint8Array[] = Array.from({ length: positions.length })
+    const order = inFileOrder(positions)
+    for (let start = 0; start < order.length;) {
+      const { end, from, to } = groupAt(start, order, positions)
       const bytes = await readRange(this.#reads, this.#fd, { from, to })
-      for (const position of group) lines.set(position, bytes.subarray(position.at - from, endOf(position) - from))
+      for (; start < end; start++) {
+        const index = order[start] as number
+        const { at, size } = positions[index] as Position
+        lines[index] = bytes.subarray(at - from, at - from + size)
+      }
     }
-    return positions.map((position) => lines.get(position) as Uint8Array)
+    return lines
   }
 
   async unfinishedBytes(): Promise<number> {
@@ -219,21 +223,28 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
 const maxGroupBytes = 1024 * 1024
 const maxGapBytes = 16 * 1024
 
-/** Positions in file order, grouped so that each group takes one read. */
-function neighbours(positions: readonly Position[]): Position[][] {
-  const groups: Position[][] = []
-  for (const position of positions.toSorted((left, right) => left.at - right.at)) {
-    const group = groups.at(-1)
-    const first = group?.[0]
-    const last = group?.at(-1)
-    const isClose =
-      first && last && position.at - endOf(last) < maxGapBytes && endOf(position) - first.at < maxGroupBytes
-    if (isClose) group.push(position)
-    else groups.push([position])
-  }
-  return groups
+/** The indices of the positions, in the order of the file. */
+function inFileOrder(positions: readonly Position[]): number[] {
+  const order = Array.from(positions, (_, index) => index)
+  const isSorted = positions.every(({ at }, index) => index === 0 || (positions[index - 1] as Position).at <= at)
+  if (isSorted) return order
+  return order.sort((left, right) => (positions[left] as Position).at - (positions[right] as Position).at)
 }
 
-function endOf({ at, size }: Position): number {
-  return at + size
+/** The positions that one read covers: `end` is the index after the last one in `order`. */
+function groupAt(
+  start: number,
+  order: readonly number[],
+  positions: readonly Position[],
+): { end: number; from: number; to: number } {
+  const first = positions[order[start] as number] as Position
+  const from = first.at
+  let to = from + first.size
+  let end = start + 1
+  for (; end < order.length; end++) {
+    const { at, size } = positions[order[end] as number] as Position
+    if (at - to >= maxGapBytes || at + size - from >= maxGroupBytes) break
+    to = Math.max(to, at + size)
+  }
+  return { end, from, to }
 }
