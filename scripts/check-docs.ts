@@ -56,12 +56,19 @@ function blocksOf(file: string): Block[] {
   return blocks
 }
 
+/** READMEs of packages are also read on npm, where a relative link leads nowhere. */
+const repositoryLink = /^https:\/\/github\.com\/tapetree\/tapetree\/(?:blob|tree)\/main\/(.+)$/
+
 function checkLinks(file: string): string[] {
   const text = readFileSync(file, 'utf8').replace(/^(`{3,})[^]*?^\1/gm, (fenced) => fenced.replace(/[^\n]/g, ''))
   return text.split('\n').flatMap((line, index) =>
     [...line.matchAll(/\]\(([^)#\s]+)(#[^)]*)?\)/g)]
       .map((match) => match[1] as string)
-      .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(dirname(file), target)))
+      .filter((target) => {
+        const [, ours] = repositoryLink.exec(target) ?? []
+        if (ours !== undefined) return !existsSync(ours)
+        return !/^[a-z]+:/.test(target) && !existsSync(join(dirname(file), target))
+      })
       .map((target) => `${file}:${index + 1}: there is no ${target}`),
   )
 }

@@ -1,6 +1,6 @@
 // npm leaves a platform's package out of the lock when it could not see it; machines of that platform would then
 // install a tool without its binary. Every optional dependency must therefore have an entry.
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 
 interface LockEntry {
   optionalDependencies?: Record<string, string>
@@ -31,7 +31,7 @@ function lookup(place: string, name: string, packages: Record<string, LockEntry>
   return false
 }
 
-const problems = ['package-lock.json', 'tools/mutation/package-lock.json'].flatMap(checkLock)
+const problems = ['package-lock.json', ...globSync('tools/*/package-lock.json')].flatMap(checkLock)
 for (const problem of problems) console.error(problem)
 console.log(`lockcheck: ${problems.length} problems`)
 process.exitCode = problems.length === 0 ? 0 : 1

@@ -9,7 +9,7 @@ import { installedPackages } from './install-size/installed-packages.ts'
 
 export const name = 'cli-size'
 
-const limits = { packages: 95, megabytes: 90 }
+const limits = { packages: 30, megabytes: 40 }
 
 /** Packs the command as it would be published, installs it alone into an empty folder, and works with it from there. */
 export async function run({ say, temporaryFolder }: FigureContext): Promise<FigureResult> {
