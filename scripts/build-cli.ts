@@ -2,11 +2,12 @@
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'rolldown'
 import { licencesOf } from './build-cli/licences.ts'
 import { lateUnicode } from './build-cli/late-unicode.ts'
+import { withMarkdownInside } from './build-cli/markdown-inside.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const dist = join(root, 'packages/cli/dist')
@@ -71,20 +72,7 @@ async function bundle(folder: string): Promise<void> {
 
 /** What the agent reads from Markdown files beside its source is put into the bundle. */
 function markdownInside(): Plugin {
-  const readers: Record<string, string> = {
-    [join(agent, 'tools/builtin/description.ts')]: 'descriptionOf',
-    [join(agent, 'prompt/prompt-file.ts')]: 'promptFile',
-  }
-  return {
-    name: 'markdown-inside',
-    load(id) {
-      const reader = readers[id]
-      if (reader === undefined) return null
-      const files = globSync(join(id, '../*.md'))
-      const texts = files.map((file) => [basename(file, '.md'), readFileSync(file, 'utf8').trim()])
-      return `const texts = ${JSON.stringify(Object.fromEntries(texts))}\nexport const ${reader} = (name) => texts[name]\n`
-    },
-  }
+  return { name: 'markdown-inside', load: (id) => withMarkdownInside(id) ?? null }
 }
 
 /** On macOS and Windows the screen asks the system for what a terminal does not say. It looks for this beside its own code. */

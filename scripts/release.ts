@@ -1,22 +1,29 @@
 // Publishes the packages, or tries to: `npm run release -- --dry-run`. See docs/contributing/release.md.
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { dryRun } from './release/dry-run.ts'
-import { npm, packPackages, type PackedPackage } from './release/packages.ts'
-import { setVersion } from './release/set-version.ts'
+import { npm, packPackages, readManifest, type PackedPackage } from './release/packages.ts'
+import { changesOf, setVersion } from './release/set-version.ts'
 
 const usage = `usage: npm run release -- --dry-run               pack, install from a local registry and run the tour
        npm run release -- --set-version <version>  set the version of all packages and date the changelog
+       npm run release -- --notes                  print the changes of this version
        npm run release -- --publish                publish what is packed; only the release workflow does that`
 
 async function main(): Promise<string[]> {
   const { values } = parseArgs({
-    options: { 'dry-run': { type: 'boolean' }, 'set-version': { type: 'string' }, publish: { type: 'boolean' } },
+    options: {
+      'dry-run': { type: 'boolean' },
+      'set-version': { type: 'string' },
+      notes: { type: 'boolean' },
+      publish: { type: 'boolean' },
+    },
   })
   if (values['set-version'] !== undefined) return setVersion(values['set-version'])
+  if (values.notes) return printNotes()
   if (!values['dry-run'] && !values.publish) return [usage]
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-release-'))
   try {
@@ -27,6 +34,14 @@ async function main(): Promise<string[]> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+async function printNotes(): Promise<string[]> {
+  const { version } = await readManifest('tapetree')
+  const changes = changesOf(await readFile('CHANGELOG.md', 'utf8'), version)
+  if (changes === undefined) return [`CHANGELOG.md has no section for ${version}.`]
+  console.log(changes)
+  return []
 }
 
 /** In the order of their dependencies. A run that stopped halfway can be repeated: published versions are left alone. */

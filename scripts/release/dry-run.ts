@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { coldStart, newUser, type NewUser } from './cold-start.ts'
+import { lintPackages } from './lint-packages.ts'
 import { startLocalRegistry } from './local-registry.ts'
 import { packageProblems } from './manifest-problems.ts'
 import { npm, type PackedPackage } from './packages.ts'
@@ -22,7 +23,7 @@ export interface DryRunResult {
 
 const maxFirstLineSeconds = 30
 
-/** Publishes packed packages to a registry on loopback, and installs and uses them from there as a new user. */
+/** Lints packed packages, publishes them to a registry on loopback, and installs and uses them from there as a new user. */
 export async function dryRun(packed: readonly PackedPackage[], { folder, say }: DryRun): Promise<DryRunResult> {
   for (const { manifest, bytes, unpackedBytes, files } of packed) {
     say(`${manifest.name} ${manifest.version}: ${kb(bytes)} KB packed, ${kb(unpackedBytes)} KB, ${files.length} files`)
@@ -40,6 +41,7 @@ export async function dryRun(packed: readonly PackedPackage[], { folder, say }: 
   return {
     problems: [
       ...packageProblems(packed),
+      ...(await lintPackages(packed)),
       ...(start.firstLineSeconds > maxFirstLineSeconds
         ? [`The first line of the tour took ${start.firstLineSeconds} s, more than ${maxFirstLineSeconds} s.`]
         : []),

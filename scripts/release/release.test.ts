@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startLocalRegistry } from './local-registry.ts'
 import { manifestProblems, packageProblems } from './manifest-problems.ts'
 import { packageFolders, readManifest, type PackedPackage } from './packages.ts'
-import { datedChangelog, withVersion } from './set-version.ts'
+import { changesOf, datedChangelog, withVersion } from './set-version.ts'
 
 test('every package can be published: public, with provenance, metadata and ranges instead of pins', async () => {
   for (const folder of packageFolders) expect(manifestProblems(await readManifest(folder)), folder).toEqual([])
@@ -91,6 +91,14 @@ test('a release dates the unreleased changes and leaves an empty section for the
   )
   const empty = '# Changelog\n\n## Unreleased\n\n## 0.1.0 (2026-11-16)\n\n- The first.\n'
   expect(datedChangelog(empty, { version: '0.2.0', date: '2026-12-01' })).toBeUndefined()
+})
+
+test('the notes of a release are its section of the changelog', () => {
+  const changelog =
+    '# Changelog\n\n## Unreleased\n\n## 0.2.0 (2026-12-01)\n\n- A change.\n\n## 0.1.0 (2026-11-16)\n\n- The first.\n'
+  expect(changesOf(changelog, '0.2.0')).toBe('- A change.')
+  expect(changesOf(changelog, '0.1.0')).toBe('- The first.')
+  expect(changesOf(changelog, '0.3.0')).toBeUndefined()
 })
 
 test('the local registry serves our packages and redirects all other requests to the configured registry', async () => {

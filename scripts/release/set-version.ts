@@ -43,3 +43,11 @@ export function datedChangelog(text: string, { version, date }: { version: strin
   if (unreleased.trim() === '') return undefined
   return `${text.slice(0, start)}${heading}\n## ${version} (${date})\n${rest}`
 }
+
+/** The part of the changelog about one version, without its heading. */
+export function changesOf(text: string, version: string): string | undefined {
+  const heading = new RegExp(`^## ${RegExp.escape(version)} .*\\n`, 'm').exec(text)
+  if (heading === null) return undefined
+  const [changes = ''] = text.slice(heading.index + heading[0].length).split(/^## /m)
+  return changes.trim()
+}

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { npm, packPackages } from '../../scripts/release/packages.ts'
 import { brokenImports } from './install-size/broken-imports.ts'
 import { installedPackages, type InstalledPackage } from './install-size/installed-packages.ts'
 
@@ -22,8 +23,7 @@ const optional = /^(?:@ai-sdk\/|@napi-rs\/|@modelcontextprotocol\/server$)/
 export async function run({ say, temporaryFolder }: FigureContext): Promise<FigureResult> {
   const folder = await temporaryFolder()
   const problems: string[] = []
-  await runProgram(process.execPath, ['node_modules/typescript/bin/tsc', '-b', 'packages/agent'], process.cwd())
-  const archives = await pack(folder)
+  const archives = (await packPackages(folder, ours)).map(({ file }) => file)
   const home = join(folder, 'home')
   await mkdir(home)
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n')
@@ -64,34 +64,16 @@ export async function run({ say, temporaryFolder }: FigureContext): Promise<Figu
   }
 }
 
-async function pack(folder: string): Promise<string[]> {
-  const workspaces = ours.flatMap((each) => ['-w', `@tapetree/${each}`])
-  await npm(['pack', '--ignore-scripts', '--pack-destination', folder, ...workspaces], process.cwd())
-  const { version } = await manifestOf('agent')
-  return ours.map((each) => `./tapetree-${each}-${version}.tgz`)
-}
-
+/** The version that the repository is tested with, out of the range of the peer dependency. */
 async function providerVersion(): Promise<string> {
-  const { peerDependencies = {} } = await manifestOf('agent')
-  return peerDependencies[provider] ?? 'latest'
-}
-
-async function manifestOf(
-  each: string,
-): Promise<{ version: string; peerDependencies?: Record<string, string | undefined> }> {
-  return JSON.parse(await readFile(`packages/${each}/package.json`, 'utf8'))
+  const { devDependencies } = JSON.parse(await readFile('packages/agent/package.json', 'utf8')) as {
+    devDependencies: Record<string, string>
+  }
+  return devDependencies[provider] ?? 'latest'
 }
 
 async function install(folder: string, wanted: readonly string[]): Promise<void> {
-  await npm(['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...wanted], folder)
-}
-
-/** What npm was told for this repository is not for the other folder. */
-async function npm(args: readonly string[], cwd: string): Promise<void> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([variable]) => !/^(?:npm_|INIT_CWD)/i.test(variable)),
-  )
-  await runProgram('npm', args, cwd, env)
+  await npm(['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...wanted], { cwd: folder })
 }
 
 async function firstUse(folder: string, args: readonly string[]): Promise<string[]> {

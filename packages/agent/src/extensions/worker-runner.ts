@@ -1,4 +1,3 @@
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../util/message-of.ts'
 import { ExtensionFailure } from './extension-failure.ts'
@@ -13,6 +12,7 @@ import type {
   WorkerStart,
 } from './runner.ts'
 import type { TrustedModules } from './trusted-modules.ts'
+import { programUrl } from '../util/program-url.ts'
 
 export interface WorkerRunnerOptions {
   name: string
@@ -47,7 +47,7 @@ export class WorkerRunner implements Runner {
 
   async start(): Promise<Offer> {
     const { path, name, modules, env, memoryMb, onOutput } = this.#options
-    const worker = new Worker(new URL(`./extension-worker${extname(import.meta.url)}`, import.meta.url), {
+    const worker = new Worker(programUrl('extension-worker', import.meta.url), {
       workerData: { path, name, ...(modules && { modules }) } satisfies WorkerStart,
       env,
       stdout: true,

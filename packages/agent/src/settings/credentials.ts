@@ -205,18 +205,22 @@ interface KeyringEntry {
 }
 
 /** The system keyring through `@napi-rs/keyring`, which is optional and loaded on first use. */
-export function systemKeyring(load: () => Promise<KeyringPackage> = () => import('@napi-rs/keyring')): Keyring {
+export function systemKeyring(load?: () => Promise<KeyringPackage>): Keyring {
   const ask = async <T>(
     account: string,
     question: (entry: KeyringEntry, signal: AbortSignal) => Promise<T>,
   ): Promise<T> => {
-    const { AsyncEntry } = await load().catch((cause: unknown) => {
+    let keyring: KeyringPackage
+    // Bundlers accept that a package is missing only if `await import` is written inside `try`.
+    try {
+      keyring = load ? await load() : await import('@napi-rs/keyring')
+    } catch (cause) {
       throw new KeyringProblem('The keyring is not used, because the package @napi-rs/keyring is not installed.', {
         cause,
       })
-    })
+    }
     try {
-      return await question(new AsyncEntry(service, account), AbortSignal.timeout(answerMs))
+      return await question(new keyring.AsyncEntry(service, account), AbortSignal.timeout(answerMs))
     } catch (cause) {
       throw new KeyringProblem(`The keyring cannot be used (${reasonOf(cause)}).`, { cause })
     }

@@ -2,7 +2,7 @@ import { providerFetch } from '../provider-fetch.ts'
 import { readableFetch, type ResponseFormat } from '../readable-response.ts'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { IdleLimits } from '../idle-timeout.ts'
-import type { ModelLimits } from '../model.ts'
+import type { ModelLimits, ThinkingLevel } from '../model.ts'
 import type { ModelPrices } from '../model-prices.ts'
 
 export interface ProviderOptions {
@@ -19,6 +19,19 @@ export interface ProviderOptions {
   idle?: Partial<IdleLimits>
   clock?: Clock
   fetch?: typeof globalThis.fetch
+}
+
+export interface OpenaiOptions extends ProviderOptions {
+  /** Requests with the same key share a cache; one key for each session is a good choice. */
+  promptCacheKey?: string
+}
+
+export interface OpenaiCompatibleOptions extends ProviderOptions {
+  /** The provider name in messages, such as `ollama` or `openrouter`. */
+  name: string
+  baseUrl: string
+  /** The levels that the server accepts as `reasoning_effort`. Default: `low`, `medium` and `high`. */
+  thinkingLevels?: readonly ThinkingLevel[]
 }
 
 interface Connection {

@@ -30,36 +30,50 @@ type Making = Omit<ProviderOptions, 'baseUrl'> & {
 }
 type Maker = (options: Making) => Model
 
-const makers: Record<ProviderApi, { package: string; load: () => Promise<Maker> }> = {
-  anthropic: {
-    package: '@ai-sdk/anthropic',
-    load: async () => (await import('../providers/anthropic.ts')).anthropic,
-  },
-  openai: { package: '@ai-sdk/openai', load: async () => (await import('../providers/openai.ts')).openai },
-  google: { package: '@ai-sdk/google', load: async () => (await import('../providers/google.ts')).google },
-  'openai-compatible': {
-    package: '@ai-sdk/openai-compatible',
-    load: async () => (await import('../providers/openai-compatible.ts')).openaiCompatible,
-  },
+const packages: Record<ProviderApi, string> = {
+  anthropic: '@ai-sdk/anthropic',
+  openai: '@ai-sdk/openai',
+  google: '@ai-sdk/google',
+  'openai-compatible': '@ai-sdk/openai-compatible',
 }
 
 async function load({ name, api }: ModelProvider): Promise<Maker> {
-  const maker = makers[api]
+  const make = await import('../providers/from-package.ts')
+  // Bundlers accept that a package is missing only if `await import` is written inside `try`.
   try {
-    return await maker.load()
+    switch (api) {
+      case 'anthropic': {
+        const { createAnthropic } = await import('@ai-sdk/anthropic')
+        return (options) => make.anthropicModel(createAnthropic, options)
+      }
+      case 'openai': {
+        const { createOpenAI } = await import('@ai-sdk/openai')
+        return (options) => make.openaiModel(createOpenAI, options)
+      }
+      case 'google': {
+        const { createGoogle } = await import('@ai-sdk/google')
+        return (options) => make.googleModel(createGoogle, options)
+      }
+      case 'openai-compatible':
+        break
+    }
+    const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+    return (options) => make.openaiCompatibleModel(createOpenAICompatible, options)
   } catch (cause) {
-    if (!isMissing(cause, maker.package)) throw cause
+    if (!isMissing(cause, packages[api])) throw cause
     throw new RegistryError(
       'missing-package',
-      `Models of ${name} need the package ${maker.package}, which is not installed. Install it beside @tapetree/agent.`,
+      `Models of ${name} need the package ${packages[api]}, which is not installed. Install it beside @tapetree/agent.`,
       { cause },
     )
   }
 }
 
+/** Node reports a missing package by a code; in a bundle, the code of the bundler throws an error of its own. */
 function isMissing(error: unknown, name: string): boolean {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code === 'ERR_MODULE_NOT_FOUND' && message.includes(`'${name}'`)
+  const { code = '', message } = error as NodeJS.ErrnoException
+  const isAbout = message.includes(`'${name}'`) || message.includes(`"${name}"`)
+  return isAbout && (code.endsWith('MODULE_NOT_FOUND') || message.startsWith('Could not resolve'))
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { markVariable } from './process-tree.ts'
+import { programUrl } from '../../util/program-url.ts'
 import type { RedactionPolicy } from '@tapetree/redact'
 
 /** The order for a supervisor. It contains secrets, so it is sent through a pipe and never stored. */
@@ -108,9 +109,8 @@ function asSubreaper(file: string, program: string[]): [file: string, args: stri
 
 /** A supervisor that runs from source imports our other packages from source, too. */
 function programArguments(): string[] {
-  const isSource = import.meta.url.endsWith('.ts')
-  const program = fileURLToPath(new URL(`./supervisor.${isSource ? 'ts' : 'js'}`, import.meta.url))
-  return isSource ? ['-C', '@tapetree/source', program] : [program]
+  const program = fileURLToPath(programUrl('supervisor', import.meta.url))
+  return program.endsWith('.ts') ? ['-C', '@tapetree/source', program] : [program]
 }
 
 /** Whether this process waits for the supervisor before it exits. */

@@ -2,8 +2,8 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { isIP, BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net'
 import type { RequestInit, Response } from 'undici'
 import { ToolProblem } from '../tool-problem.ts'
+import { programUrl } from '../../util/program-url.ts'
 import { untilAborted } from '@tapetree/session/util/deadline'
-import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 
 interface Address {
@@ -230,8 +230,7 @@ const maxMemoryMb = 256
 /** Converts on its own thread, because a page can be crafted to take hours; terminated when the signal aborts. */
 export async function htmlToMarkdown({ html, url }: HtmlPage, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted()
-  const source = new URL(`./html-worker${extname(import.meta.url)}`, import.meta.url)
-  const worker = new Worker(source, {
+  const worker = new Worker(programUrl('html-worker', import.meta.url), {
     workerData: { html, url },
     env: {},
     execArgv: [],

@@ -1,0 +1,5 @@
+// A page in a browser that uses the client.
+import { indexedDbStorage, RemoteSession, RemoteSessions } from '@tapetree/client'
+import { emptyTranscript } from '@tapetree/session'
+
+Object.assign(globalThis, { used: [indexedDbStorage, RemoteSession, RemoteSessions, emptyTranscript] })
