@@ -41,8 +41,8 @@ const model = scriptedModel(
     .step()
     .text('Done.'),
 )
-const agent = createAgent({ model, tools: [greet, ...allTools()], workingDir: folder })
-await agent.send('Go.', { onToolResult: ({ content }) => results.push(JSON.stringify(content)) })
+const agent = createAgent({ model, tools: [greet, ...allTools()], cwd: folder })
+await agent.ask('Go.', { onToolResult: ({ content }) => results.push(JSON.stringify(content)) })
 await agent.close()
 const printed = results.join('\n')
 assert.match(printed, /Hello, Bun\./)

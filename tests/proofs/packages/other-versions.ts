@@ -113,7 +113,7 @@ export async function GET() {
   const model = scriptedModel(script().toolCall('1', 'bash', { command: 'echo from-$((6 * 7))' }).step().text('Done.'))
   const agent = createAgent({ model, tools: allTools() })
   const results = []
-  await agent.send('Go.', { onToolResult: ({ content }) => results.push(content) })
+  await agent.ask('Go.', { onToolResult: ({ content }) => results.push(content) })
   await agent.close()
   return Response.json(results)
 }

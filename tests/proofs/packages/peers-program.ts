@@ -24,7 +24,7 @@ for (const [name, model] of Object.entries(models)) {
   provider.script({ type: 'answer', content: [{ type: 'text', chunks: ['There is ', 'salt.'] }] })
   const agent = createAgent({ model })
   let answer = ''
-  await agent.send('Is there salt?', { onTextDelta: (text) => void (answer += text) })
+  await agent.ask('Is there salt?', { onTextDelta: (text) => void (answer += text) })
   await agent.close()
   assert.equal(answer, 'There is salt.', name)
 }

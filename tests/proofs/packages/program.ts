@@ -45,9 +45,9 @@ async function useTools(): Promise<void> {
       .text('Done.'),
   )
   const tools = [add, ...allTools({ allowPrivateAddresses: true })]
-  const agent = createAgent({ model, tools, workingDir: folder })
+  const agent = createAgent({ model, tools, store, cwd: folder })
   const results: string[] = []
-  await agent.send('Go.', { onToolResult: ({ content }) => results.push(JSON.stringify(content)) })
+  await agent.ask('Go.', { onToolResult: ({ content }) => results.push(JSON.stringify(content)) })
   await agent.close()
   pages.close()
   for (const expected of ['The sum is 42.', 'from-42', 'a needle', '# A page'])
