@@ -1,4 +1,4 @@
-import { Jobs } from '@tapetree/agent'
+import { Jobs } from '@tapetree/agent/tools'
 import { SessionError, type Erased, type SessionInfo, type SessionStore } from '@tapetree/session'
 import { join } from 'node:path'
 import { flag, type Invocation } from '../../command-line/command.ts'

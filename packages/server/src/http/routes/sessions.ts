@@ -13,7 +13,7 @@ import {
   type Operation,
   type PromptResult,
 } from '@tapetree/client'
-import { Jobs } from '@tapetree/agent'
+import { Jobs } from '@tapetree/agent/tools'
 import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
