@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sealLine, type DiskLine } from '@tapetree/session'
+import { sealLine, type DiskLine } from '@tapetree/session/format'
 
 export interface ManySessions {
   ids: string[]

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { newId, sealLine, type DiskLine } from '@tapetree/session'
+import { newId } from '@tapetree/session'
+import { sealLine, type DiskLine } from '@tapetree/session/format'
 
 /** Writes the log of a session that was compacted: many entries before, the same few after. No sync: it is only read. */
 export function writeCompactedSession(

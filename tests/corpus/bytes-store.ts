@@ -1,14 +1,6 @@
-import type {
-  Claim,
-  LogStore,
-  Place,
-  Position,
-  ReadableLog,
-  Scope,
-  SearchHit,
-  SessionPage,
-  StoredLine,
-} from '@tapetree/session'
+import type { Place, Scope, SearchHit, SessionPage } from '@tapetree/session'
+import type { Position } from '@tapetree/session/format'
+import type { Claim, LogStore, ReadableLog, StoredLine } from '@tapetree/session/log-store'
 
 /** A store of one session that is nothing but some bytes, so that thousands of broken logs can be read in a second. */
 export class BytesStore implements LogStore {

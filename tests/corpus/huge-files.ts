@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { sealLine, type DiskLine } from '@tapetree/session'
+import { sealLine, type DiskLine } from '@tapetree/session/format'
 import { sealText } from './mutate-line.ts'
 
 /** A log too large to be kept: written when it is needed. It begins and ends with entries that must be shown. */

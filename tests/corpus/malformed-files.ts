@@ -1,4 +1,4 @@
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { lineWays, type LineWay } from './malformed-lines.ts'
 import type { MalformedFile } from './malformed-file.ts'
 import { wholeFileWays } from './malformed-wholes.ts'

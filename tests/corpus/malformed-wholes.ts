@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import type { MalformedFile } from './malformed-file.ts'
 import { sealAll } from './sealed-log.ts'
 

@@ -1,4 +1,4 @@
-import { checksum, entryTypes, recordTypes } from '@tapetree/session'
+import { checksum, entryTypes, recordTypes } from '@tapetree/session/format'
 import type { Chance } from './chance.ts'
 import { nastyNames, nastyNumbers, nastyValue, rawNumber, withRawNumbers } from './nasty.ts'
 

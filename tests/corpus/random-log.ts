@@ -1,4 +1,4 @@
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import type { Chance } from './chance.ts'
 import { sealAll } from './sealed-log.ts'
 

@@ -1,4 +1,4 @@
-import { checksum, type DiskLine } from '@tapetree/session'
+import { checksum, type DiskLine } from '@tapetree/session/format'
 
 /**
  * A session of 20 KB with every kind of line: two writers, a run with tools, notes, moves of the leaf, a compaction, a branch

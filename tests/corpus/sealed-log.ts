@@ -1,4 +1,4 @@
-import { sealLine, type DiskLine, type SealedLine } from '@tapetree/session'
+import { sealLine, type DiskLine, type SealedLine } from '@tapetree/session/format'
 
 const encoder = new TextEncoder()
 

@@ -1,6 +1,6 @@
 import type { Gate } from '@tapetree/agent'
 import type { Requests } from '@tapetree/agent/permissions'
-import type { PermissionOption } from '@tapetree/session'
+import type { PermissionOption } from '@tapetree/session/format'
 
 const options: PermissionOption[] = [
   { optionId: 'yes', label: 'Yes', kind: 'allow_once' },

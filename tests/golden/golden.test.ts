@@ -1,15 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  emptyTranscript,
-  fromDisk,
-  reduceTranscript,
-  sealLine,
-  type DiskLine,
-  type PlaybackEventType,
-  type Session,
-  type Transcript,
-} from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import { fromDisk, sealLine, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type PlaybackEventType, type Transcript } from '@tapetree/session/view'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'

@@ -13,7 +13,8 @@ import {
   type ScriptedModelOptions,
   type TestAgentOptions,
 } from '@tapetree/agent/testing'
-import type { Line, Session, SessionStore } from '@tapetree/session'
+import type { Session, SessionStore } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { vi } from 'vitest'
 import { PermissionGate, type GatePolicy } from '../../packages/agent/src/permissions/gate.ts'

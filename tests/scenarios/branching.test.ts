@@ -1,4 +1,5 @@
-import { text, type TreeNode } from '@tapetree/session'
+import { text } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import { expect } from 'vitest'
 import { inEveryStore } from '../support/places.ts'
 import { answer, ask, call, result, saidIn } from '../support/said.ts'

@@ -1,4 +1,5 @@
-import { chooseCutPoint, findCutPoints, text, type Session } from '@tapetree/session'
+import { text, type Session } from '@tapetree/session'
+import { chooseCutPoint, findCutPoints } from '@tapetree/session/view'
 import { expect } from 'vitest'
 import { inEveryStore } from '../support/places.ts'
 import { answer, ask, call, result, said, saidIn } from '../support/said.ts'

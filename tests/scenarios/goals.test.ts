@@ -1,4 +1,5 @@
-import { text, type EntryDraft, type Session } from '@tapetree/session'
+import { text, type Session } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import { expect } from 'vitest'
 import { inEveryStore } from '../support/places.ts'
 import { answer, ask, saidIn } from '../support/said.ts'

@@ -1,4 +1,4 @@
-import type { TreeNode } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import { expect } from 'vitest'
 import { inEveryStore } from '../support/places.ts'
 import { answer, ask, saidIn } from '../support/said.ts'

@@ -1,13 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  localScope,
-  MemoryLogStore,
-  SessionStore,
-  type Session,
-  type SessionStoreOptions,
-  type WritableLog,
-} from '@tapetree/session'
+import { localScope, SessionStore, type Session, type SessionStoreOptions } from '@tapetree/session'
+import { MemoryLogStore, type WritableLog } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { describe, onTestFinished } from 'vitest'
 import { temporaryFolder } from './temporary-folder.ts'

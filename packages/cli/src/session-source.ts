@@ -1,5 +1,6 @@
 import type { SessionHandle, Choice } from '@tapetree/client'
-import type { SearchHit, SessionInfo, SessionQuery, TreeNode } from '@tapetree/session'
+import type { SearchHit, SessionInfo, SessionQuery } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 
 /**
  * What the chat needs beyond the session it shows: other sessions, models, files. Local sessions and servers each have an implementation,

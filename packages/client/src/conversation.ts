@@ -1,7 +1,7 @@
 import { waitOut, type Clock } from './clock.ts'
 import { Liveness, type ConnectionEnd } from './reconnect.ts'
 import { ackSchema, type AttachRequest, type ClientFrame, type Ack, type ServerFrame } from './protocol/frames.ts'
-import { checksum, type DiskLine } from '@tapetree/session'
+import { checksum, type DiskLine } from '@tapetree/session/format'
 
 /** The part of a WebSocket that is used; those of browsers, Node and `ws` all fit. */
 export interface Socket {

@@ -1,4 +1,5 @@
-import { newId, type DiskLine } from '@tapetree/session'
+import { newId } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
 import { Conversation, type Connect, type Socket, type Incoming } from './conversation.ts'
 import { ReplicaSession } from './replica-session.ts'

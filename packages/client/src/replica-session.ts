@@ -1,4 +1,5 @@
-import type { DiskLine, Transcript } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
+import type { Transcript } from '@tapetree/session/view'
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { Cursor, ServerFrame } from './protocol/frames.ts'
 import type { EventPage } from './protocol/rest.ts'

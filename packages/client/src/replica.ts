@@ -1,14 +1,12 @@
+import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import {
   emptyTranscript,
   foldOfTranscript,
-  fromDisk,
   reduceTranscript,
-  type DiskLine,
-  type Line,
   type SnapshotInput,
   type Transcript,
   type TranscriptInput,
-} from '@tapetree/session'
+} from '@tapetree/session/view'
 import type { Attached, Cursor, TextFrame } from './protocol/frames.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import { snapshotFromWire, type WireSnapshot } from './protocol/wire-snapshot.ts'

@@ -1,4 +1,4 @@
-import type { Transcript } from '@tapetree/session'
+import type { Transcript } from '@tapetree/session/view'
 import type { Arguments, Operation } from './protocol/command.ts'
 import type { Ack, ServerFrame } from './protocol/frames.ts'
 import type { PromptResult } from './protocol/rest.ts'

@@ -1,4 +1,5 @@
-import type { InboxHold, ModelReference, PermissionRequestRecord, PlanRecord, WaitingMessage } from '@tapetree/session'
+import type { InboxHold, ModelReference, WaitingMessage } from '@tapetree/session'
+import type { PermissionRequestRecord, PlanRecord } from '@tapetree/session/format'
 import { payloadFromWire } from './protocol/wire-snapshot.ts'
 import { stateValueSchemas, type StateKey, type WireStateValues } from './protocol/state-values.ts'
 

@@ -2,7 +2,7 @@
 import { onlyModel, allowAll } from '@tapetree/agent'
 import { systemClock } from '@tapetree/agent/run'
 import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { fromDisk, type DiskLine } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

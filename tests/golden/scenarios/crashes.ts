@@ -1,7 +1,7 @@
 import { abandonRun } from '@tapetree/agent/run'
 import { askUserTool } from '@tapetree/agent/tools'
 import { script } from '@tapetree/agent/testing'
-import type { Line } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { askingGate } from '../asking-gate.ts'
 import type { ScenarioGroup } from '../scenario.ts'
 import { isAnswer, isQuestion, isResult, type Stage } from '../stage.ts'

@@ -2,7 +2,7 @@ import { parseLine } from '../../../packages/session/src/line/parse-line.ts'
 import type { Placed } from '../../../packages/session/src/state/session-state.ts'
 import { SessionState } from '../../../packages/session/src/state/session-state.ts'
 import { contextPathTo, pathTo } from '../../../packages/session/src/state/tree.ts'
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { sampleLines } from '../../corpus/sample-log.ts'
 import { bytesOfLog, sealAll } from '../../corpus/sealed-log.ts'
 

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Context, LogLine, Session, SessionStore } from '@tapetree/session'
+import type { Context, Session, SessionStore } from '@tapetree/session'
+import type { LogLine } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { brokenPairs } from '../../corpus/context-rules.ts'
 import { unsyncedPort } from '../../corpus/unsynced-port.ts'

@@ -1,4 +1,5 @@
-import type { Session, SessionStore, TreeNode, VerifyReport } from '@tapetree/session'
+import type { Session, SessionStore, VerifyReport } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import { replay, type ReplayedLine } from '../../../packages/session/src/log/replay.ts'
 import { SessionState } from '../../../packages/session/src/state/session-state.ts'
 import { BytesLog } from '../../corpus/bytes-store.ts'

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { Position } from '@tapetree/session'
+import type { Position } from '@tapetree/session/format'
 
 /** A line that stands whole in a file and proves itself, or would be believed in a plain one. */
 export interface WholeLine extends Position {

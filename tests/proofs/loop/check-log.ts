@@ -1,4 +1,4 @@
-import type { StoredLine } from '@tapetree/session'
+import type { StoredLine } from '@tapetree/session/log-store'
 
 type Members = Record<string, unknown>
 

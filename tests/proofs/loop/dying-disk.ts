@@ -1,20 +1,21 @@
 import {
   SessionError,
-  type AppendOptions,
-  type AppendResult,
   type BlobReference,
-  type Claim,
-  type DerivedFile,
-  type LogStore,
   type Place,
-  type Position,
   type Scope,
-  type SealedLine,
   type SearchHit,
   type SessionPage,
-  type StoredLine,
-  type WritableLog,
 } from '@tapetree/session'
+import type { Position, SealedLine } from '@tapetree/session/format'
+import type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  DerivedFile,
+  LogStore,
+  StoredLine,
+  WritableLog,
+} from '@tapetree/session/log-store'
 
 /** When a process dies, counted in lines from now: before it writes that line, or after it without having heard so. */
 export interface Death {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { fromDisk, SessionStore, type DiskLine, type Line } from '@tapetree/session'
+import { SessionStore } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import { randomFrom } from '../../../scripts/figure/random.ts'
 import { FakeClock } from '../../../packages/agent/src/testing/fake-clock.ts'
 import { DyingDisk, emptyDisk } from '../loop/dying-disk.ts'

@@ -1,4 +1,4 @@
-import { lineKind, type Line } from '@tapetree/session'
+import { lineKind, type Line } from '@tapetree/session/format'
 import type { Evidence, Stop } from './evidence.ts'
 
 /** What is wrong with a session whose history is over and whose messages have all been let go. Empty if nothing is. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
-import { checksum } from '@tapetree/session'
+import { checksum } from '@tapetree/session/format'
 
 interface Harmed {
   file: string

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isDeepStrictEqual } from 'node:util'
-import { checksum } from '@tapetree/session'
+import { checksum } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 
 /** Derived files that do not say what the sessions say, after somebody has written them again. */

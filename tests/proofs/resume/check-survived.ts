@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Entry, Session } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import type { Delta } from './killable-agent.ts'
 import { commandsOf } from './words.ts'
 

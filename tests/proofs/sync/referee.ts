@@ -1,13 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { limits, type Ack, type Attached, type AttachRequest, type TextFrame } from '@tapetree/client'
-import {
-  checksum,
-  emptyTranscript,
-  fromDisk,
-  reduceTranscript,
-  type DiskLine,
-  type Transcript,
-} from '@tapetree/session'
+import { checksum, fromDisk, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import type { ScreenWatcher, WireLine, WireScreen } from '../../../packages/server/src/testing/wire-screen.ts'
 import type { SentCommand } from './check-log.ts'
 import type { Violation } from './violation.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checksum } from '@tapetree/session'
+import { checksum } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import type { Tenure } from './arena.ts'
 import type { Place } from './orders.ts'

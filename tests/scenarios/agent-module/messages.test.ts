@@ -8,7 +8,8 @@ import {
   type FakeProvider,
   type ScriptBuilder,
 } from '@tapetree/agent/testing'
-import { isId, type Content, type Message, type MessageEntry } from '@tapetree/session'
+import { isId, type Content, type Message } from '@tapetree/session'
+import type { MessageEntry } from '@tapetree/session/format'
 import { expect, onTestFinished } from 'vitest'
 import { verifies } from '../../support/verifies.ts'
 import { agentWith, brief, openAgent, say, toolThat } from './agents.ts'

@@ -8,7 +8,8 @@ import {
   type Tool,
 } from '@tapetree/agent'
 import { FakeClock, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
-import { memoryStore, type Content, type Line, type SessionStore, type ToolResult } from '@tapetree/session'
+import { memoryStore, type Content, type SessionStore, type ToolResult } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { onTestFinished } from 'vitest'
 
 /** An agent whose model is scripted and whose clock moves by hand; it is closed when the test ends. */

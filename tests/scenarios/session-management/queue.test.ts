@@ -1,4 +1,5 @@
-import { memoryStore, newSubmissionId, Queue, type SessionStore } from '@tapetree/session'
+import { memoryStore, Queue, type SessionStore } from '@tapetree/session'
+import { newSubmissionId } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

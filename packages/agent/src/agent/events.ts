@@ -1,4 +1,5 @@
-import type { Line, ToolResult, ToolUse } from '@tapetree/session'
+import type { ToolResult, ToolUse } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 
 /**

@@ -1,4 +1,5 @@
-import type { EntryDraft, Session, InboxHold, SessionTotals, WaitingMessage } from '@tapetree/session'
+import type { Session, InboxHold, SessionTotals, WaitingMessage } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'

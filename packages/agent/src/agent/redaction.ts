@@ -1,4 +1,6 @@
-import type { Content, EntryDraft, Message, RecordDraft, Redaction } from '@tapetree/session'
+import type { Content, Message } from '@tapetree/session'
+import type { EntryDraft, RecordDraft } from '@tapetree/session/format'
+import type { Redaction } from '@tapetree/session/log-store'
 import type { RedactingStream, Redactor } from '@tapetree/redact'
 import { fileKindOf } from '../tools/files/file-kind.ts'
 import type { Model, ModelPart } from '../models/model.ts'

@@ -1,4 +1,5 @@
-import { SessionError, textOf, type Line, type RunOutcome, type Usage } from '@tapetree/session'
+import { SessionError, textOf, type RunOutcome, type Usage } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import type { RunEnd } from '../run/run-settings.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 import type { PermissionRequest } from '../permissions/requests.ts'

@@ -1,4 +1,5 @@
-import { fromDisk, SessionError, newId, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { SessionError, newId, type Session, type SessionStore } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { RunEnd } from '../run/run-settings.ts'
 import { defineTool, type Gate, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts'

@@ -1,4 +1,5 @@
-import { memoryStore, fromDisk, type DiskLine, type SessionStore } from '@tapetree/session'
+import { memoryStore, type SessionStore } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -2,7 +2,8 @@ import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Model, ModelPart } from '../models/model.ts'
 import type { Gate } from '../tools/tool.ts'
 import { derivedIterable } from '../util/derived-iterable.ts'
-import type { Content, Line, Session } from '@tapetree/session'
+import type { Content, Session } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
 
 /** The same model until the signal is aborted: then no model call starts, and a running one ends with the reason. */

@@ -1,5 +1,6 @@
 import { snakeCase } from '@tapetree/session/util/json'
-import { fromDisk, toDisk, type Content, type Message, type MessageEntry } from '@tapetree/session'
+import type { Content, Message } from '@tapetree/session'
+import { fromDisk, toDisk, type MessageEntry } from '@tapetree/session/format'
 import type { HookEvents, HookName } from './extension.ts'
 import { messageOf } from '../util/message-of.ts'
 import { ExtensionFailure } from './extension-failure.ts'

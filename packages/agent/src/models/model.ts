@@ -1,4 +1,5 @@
-import type { Message, RequestReference, ToolDefinition, Usage } from '@tapetree/session'
+import type { Message, ToolDefinition, Usage } from '@tapetree/session'
+import type { RequestReference } from '@tapetree/session/format'
 
 /** A language model of one provider: one streaming call for each turn. */
 export interface Model {

@@ -1,4 +1,4 @@
-import type { PermissionOption } from '@tapetree/session'
+import type { PermissionOption } from '@tapetree/session/format'
 import type { Gate, GateCall, Verdict, Access } from '../tools/tool.ts'
 import { judgeCall } from './judge-call.ts'
 import type { Judgement, Policy } from './policy.ts'

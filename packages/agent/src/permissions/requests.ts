@@ -1,11 +1,5 @@
-import {
-  newId,
-  type Cause,
-  type PermissionOption,
-  type PermissionRequestRecord,
-  type PermissionResultRecord,
-  type Session,
-} from '@tapetree/session'
+import { newId, type Cause, type Session } from '@tapetree/session'
+import type { PermissionOption, PermissionRequestRecord, PermissionResultRecord } from '@tapetree/session/format'
 import { SessionSuspended, type Answer, type Question } from '../tools/tool.ts'
 
 export type PermissionRequest = PermissionRequestRecord['permissionRequest']

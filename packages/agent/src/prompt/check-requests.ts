@@ -1,11 +1,6 @@
-import {
-  fromDisk,
-  type DiskLine,
-  type Line,
-  type ReasoningPolicy,
-  type RequestReference,
-  type Session,
-} from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Line, type RequestReference } from '@tapetree/session/format'
+import type { ReasoningPolicy } from '@tapetree/session/view'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { inlineImages } from './images.ts'
 

@@ -1,4 +1,5 @@
-import type { Session, ToolStartRecord } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { ToolStartRecord } from '@tapetree/session/format'
 import { readDraft, removeDraft } from './draft.ts'
 import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/commands/jobs.ts'

@@ -1,4 +1,5 @@
-import type { Content, LiveText, ToolUse, Usage } from '@tapetree/session'
+import type { Content, ToolUse, Usage } from '@tapetree/session'
+import type { LiveText } from '@tapetree/session/view'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../models/model.ts'
 
 type Block = TextBlock | CallBlock

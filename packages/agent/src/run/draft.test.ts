@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LiveText } from '@tapetree/session'
+import type { LiveText } from '@tapetree/session/view'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { noDraft, openDraft, readDraft, removeDraft } from './draft.ts'
 

@@ -2,7 +2,8 @@ import { write } from 'node:fs'
 import { open, readFile, rm, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { Content, LiveText } from '@tapetree/session'
+import type { Content } from '@tapetree/session'
+import type { LiveText } from '@tapetree/session/view'
 
 /**
  * The text that is being streamed, kept beside the log until its entry is durable. After a crash it shows the partial

@@ -1,4 +1,5 @@
-import type { LiveText, MessageError, CommittedLine } from '@tapetree/session'
+import type { MessageError, CommittedLine } from '@tapetree/session'
+import type { LiveText } from '@tapetree/session/view'
 import type { CompactionReason } from '../summary/compaction.ts'
 
 /** All events of a session. Lines are facts, in order and without gaps; all other events are live and may be missed. */

@@ -1,4 +1,5 @@
-import type { EntryDraft, Message, ToolUse } from '@tapetree/session'
+import type { Message, ToolUse } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import type { CompactionReason } from '../summary/compaction.ts'
 import type { Answer, Question, ToolOutput } from '../tools/tool.ts'
 

@@ -1,15 +1,12 @@
 import {
-  lineKind,
   newId,
   type Cause,
   type CommittedLine,
   type Content,
-  type EntryDraft,
-  type RecordDraft,
-  type RequestReference,
   type ToolUse,
   type WaitingMessage,
 } from '@tapetree/session'
+import { lineKind, type EntryDraft, type RecordDraft, type RequestReference } from '@tapetree/session/format'
 import { noHooks, type Hooks } from './hooks.ts'
 import { Repetition, Spending, type Spent } from './limits.ts'
 import { openDraft, type Draft } from './draft.ts'

@@ -1,13 +1,5 @@
-import {
-  fromDisk,
-  type Entry,
-  type Session,
-  type ToolUse,
-  type DiskLine,
-  type Line,
-  type ToolStartRecord,
-  type Usage,
-} from '@tapetree/session'
+import type { Session, ToolUse, Usage } from '@tapetree/session'
+import { fromDisk, type Entry, type DiskLine, type Line, type ToolStartRecord } from '@tapetree/session/format'
 import { nothingSpent, tokensOf, type Spent } from './limits.ts'
 
 /** The position of a run: the calls of the last answer that have no result yet. */

@@ -1,4 +1,5 @@
-import { newId, type Content, type Session, type ToolStartRecord, type ToolUse } from '@tapetree/session'
+import { newId, type Content, type Session, type ToolUse } from '@tapetree/session'
+import type { ToolStartRecord } from '@tapetree/session/format'
 import { readDraft, removeDraft } from './draft.ts'
 import type { Spent } from './limits.ts'
 import type { OpenRun } from './open-run.ts'

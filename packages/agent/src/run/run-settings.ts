@@ -1,4 +1,5 @@
-import type { ReasoningPolicy, RunOutcome } from '@tapetree/session'
+import type { RunOutcome } from '@tapetree/session'
+import type { ReasoningPolicy } from '@tapetree/session/view'
 import type { Limits } from './limits.ts'
 import { defaultCompaction, type CompactionSettings } from '../summary/compaction.ts'
 import { defaultRetry, type RetryPolicy } from './recovery.ts'

@@ -1,4 +1,5 @@
-import { SessionError, type Cause, type EntryDraft, type Session } from '@tapetree/session'
+import { SessionError, type Cause, type Session } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
 import { nextWaiting, OwnerLeft } from './delivery.ts'

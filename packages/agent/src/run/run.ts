@@ -1,4 +1,5 @@
-import { newId, SessionError, type Cause, type Content, type RunStartRecord } from '@tapetree/session'
+import { newId, SessionError, type Cause, type Content } from '@tapetree/session'
+import type { RunStartRecord } from '@tapetree/session/format'
 import { ModelError } from '../models/model.ts'
 import { announceNext, deliverNext } from './delivery.ts'
 import { RunStopped } from './limits.ts'

@@ -1,4 +1,5 @@
-import { newId, text, type Content, type Message, type RequestReference, type ToolUse } from '@tapetree/session'
+import { newId, text, type Content, type Message, type ToolUse } from '@tapetree/session'
+import type { RequestReference } from '@tapetree/session/format'
 import { ModelError, type Model, type ModelCall } from '../models/model.ts'
 import { Answer } from './answer.ts'
 import type { OpenRun } from './open-run.ts'

@@ -1,4 +1,5 @@
-import { memoryStore, type Line, type Session } from '@tapetree/session'
+import { memoryStore, type Session } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { assistant, call, said, toolResult, user } from '@tapetree/session/testing'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

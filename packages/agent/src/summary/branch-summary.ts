@@ -1,4 +1,5 @@
-import { SessionError, type Cause, type Entry, type RequestReference, type Session } from '@tapetree/session'
+import { SessionError, type Cause, type Session } from '@tapetree/session'
+import type { Entry, RequestReference } from '@tapetree/session/format'
 import type { Model } from '../models/model.ts'
 import { speakingCompaction } from './context-size.ts'
 import { conversationText } from './conversation-text.ts'

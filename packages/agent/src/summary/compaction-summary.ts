@@ -1,4 +1,5 @@
-import type { Entry, RequestReference, Session } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { Entry, RequestReference } from '@tapetree/session/format'
 import type { Model } from '../models/model.ts'
 import { entryTokens, speakingCompaction } from './context-size.ts'
 import { conversationText } from './conversation-text.ts'

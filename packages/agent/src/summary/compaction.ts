@@ -1,4 +1,6 @@
-import { chooseCutPoint, findCutPoints, type Cause, type CutPoint, type Entry, type Session } from '@tapetree/session'
+import type { Cause, Session } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
+import { chooseCutPoint, findCutPoints, type CutPoint } from '@tapetree/session/view'
 import type { Model, ModelLimits } from '../models/model.ts'
 import { summarizeCut } from './compaction-summary.ts'
 import {

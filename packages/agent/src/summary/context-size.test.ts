@@ -1,4 +1,5 @@
-import { memoryStore, text, type Entry, type Message, type Session, type Usage } from '@tapetree/session'
+import { memoryStore, text, type Message, type Session, type Usage } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import { assistant, call, toolResult, user } from '@tapetree/session/testing'
 import { estimateTokenCount } from 'tokenx'
 import { describe, expect, test } from 'vitest'

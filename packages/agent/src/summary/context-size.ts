@@ -1,4 +1,5 @@
-import type { CompactionEntry, Content, Entry, Message, Session, SystemEntry } from '@tapetree/session'
+import type { Content, Message, Session } from '@tapetree/session'
+import type { CompactionEntry, Entry, SystemEntry } from '@tapetree/session/format'
 import { estimateTokenCount } from 'tokenx'
 
 type System = SystemEntry['system']

@@ -1,4 +1,5 @@
-import type { Content, Entry, Message, ToolResult, ToolUse } from '@tapetree/session'
+import type { Content, Message, ToolResult, ToolUse } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 
 /** The beginning and end of a tool's output are kept; of a call's input only the beginning. */
 const maxResultLength = 2000

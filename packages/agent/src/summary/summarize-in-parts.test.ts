@@ -1,4 +1,5 @@
-import { memoryStore, type Session, type UsageRecord } from '@tapetree/session'
+import { memoryStore, type Session } from '@tapetree/session'
+import type { UsageRecord } from '@tapetree/session/format'
 import { estimateTokenCount } from 'tokenx'
 import { expect, test } from 'vitest'
 import { ModelError, type ModelRequest } from '../models/model.ts'

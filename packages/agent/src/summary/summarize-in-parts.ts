@@ -1,4 +1,5 @@
-import type { RequestReference, Session } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { RequestReference } from '@tapetree/session/format'
 import { ModelError, type Model, type ModelLimits } from '../models/model.ts'
 import { textTokens } from './context-size.ts'
 import { beginning } from './conversation-text.ts'

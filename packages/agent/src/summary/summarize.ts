@@ -1,4 +1,5 @@
-import { text, type RequestReference, type Usage } from '@tapetree/session'
+import { text, type Usage } from '@tapetree/session'
+import type { RequestReference } from '@tapetree/session/format'
 import type { FinishReason, Model } from '../models/model.ts'
 
 export interface SummaryRequest {

@@ -1,4 +1,5 @@
-import { memoryStore, type Entry } from '@tapetree/session'
+import { memoryStore } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import { assistant, call, toolResult } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { filesText, filesTouchedIn, parseFiles } from './touched-files.ts'

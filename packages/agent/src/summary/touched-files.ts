@@ -1,4 +1,5 @@
-import type { Entry, ToolUse } from '@tapetree/session'
+import type { ToolUse } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 
 /** Paths that tool calls have read or changed, each once, the most recent last. */
 export interface TouchedFiles {

@@ -1,4 +1,5 @@
-import type { BlobReference, RecordDraft } from '@tapetree/session'
+import type { BlobReference } from '@tapetree/session'
+import type { RecordDraft } from '@tapetree/session/format'
 import { createHash } from 'node:crypto'
 import { systemClock } from '@tapetree/session/util/wait'
 import type { Access, Answer, Question, Tool, ToolContext, ToolOutput } from '../tools/tool.ts'

@@ -1,4 +1,5 @@
-import type { BlobReference, Content, RecordDraft, ToolDefinition, ToolStartRecord } from '@tapetree/session'
+import type { BlobReference, Content, ToolDefinition } from '@tapetree/session'
+import type { RecordDraft, ToolStartRecord } from '@tapetree/session/format'
 import type { Clock } from '@tapetree/session/util/wait'
 import { readToolInput, type InputSchema, type JsonSchema, type ToolInput } from './tool-input.ts'
 

@@ -1,4 +1,6 @@
-import type { Entry, Session, TreeNode } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import { fitText } from '../text/display-width.ts'
 import { sessionTitle } from '../text/describe-entry.ts'
 import { segmentsOf, type Segment } from '../sessions/segments.ts'

@@ -1,4 +1,6 @@
-import type { TreeNode, Content, Entry, ImageSource, Message, ToolUse } from '@tapetree/session'
+import type { Content, ImageSource, Message, ToolUse } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import { hash } from 'node:crypto'
 import { costText, counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'

@@ -1,4 +1,5 @@
-import type { Content, Entry, Message } from '@tapetree/session'
+import type { Content, Message } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import { counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
 import { harmless } from '../text/harmless.ts'

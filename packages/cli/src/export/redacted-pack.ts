@@ -1,4 +1,5 @@
-import { sealLine, type BlobReference, type DiskLine, type MovedValue } from '@tapetree/session'
+import type { BlobReference } from '@tapetree/session'
+import { sealLine, type DiskLine, type MovedValue } from '@tapetree/session/format'
 import { hash } from 'node:crypto'
 import type { RedactionTally } from './redaction-tally.ts'
 

@@ -1,4 +1,5 @@
-import { SessionError, newId, type Transcript } from '@tapetree/session'
+import { SessionError, newId } from '@tapetree/session'
+import type { Transcript } from '@tapetree/session/view'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { OpenedSession, SessionAccess } from '../session-source.ts'
 import {

@@ -1,4 +1,5 @@
-import type { ModelReference, Session, SessionStore, TreeNode } from '@tapetree/session'
+import type { ModelReference, Session, SessionStore } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import type { OfferedModel, SessionSource } from '../session-source.ts'
 import { changeSession } from './claim-or-attach.ts'
 import type { SessionHost } from './session-host.ts'

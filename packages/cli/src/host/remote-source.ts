@@ -12,16 +12,9 @@ import {
   type ServerAddress,
   type SessionSummary,
 } from '@tapetree/client'
-import {
-  fromDisk,
-  type SearchHit,
-  type DiskLine,
-  type Entry,
-  type TreeNode,
-  type SessionInfo,
-  type SessionPage,
-  type SessionQuery,
-} from '@tapetree/session'
+import type { SearchHit, SessionInfo, SessionPage, SessionQuery } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import type { z } from 'zod'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../session-source.ts'
 

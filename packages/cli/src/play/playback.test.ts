@@ -1,4 +1,5 @@
-import { memoryStore, type PlaybackEvent, type Player, type PlayerClock } from '@tapetree/session'
+import { memoryStore } from '@tapetree/session'
+import type { PlaybackEvent, Player, PlayerClock } from '@tapetree/session/view'
 import { user } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { actionsIn, nextSpeed } from './play-keys.ts'

@@ -1,4 +1,4 @@
-import type { PlaybackEvent, Player, PlayerClock } from '@tapetree/session'
+import type { PlaybackEvent, Player, PlayerClock } from '@tapetree/session/view'
 import { nextSpeed, type PlayAction } from './play-keys.ts'
 
 export interface PlaybackOptions {

@@ -1,6 +1,7 @@
 import { printJson, write, type Io } from '../command-line/io.ts'
 import type { RunResult, RunPrinter } from './run-result.ts'
-import type { InFlightItem, Session, Transcript } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import type { InFlightItem, Transcript } from '@tapetree/session/view'
 import { harmlessJson, jsonText } from '../text/json-text.ts'
 
 /** One object at the end, for the last prompt. */

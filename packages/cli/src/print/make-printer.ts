@@ -1,4 +1,5 @@
-import type { Transcript, SessionStore } from '@tapetree/session'
+import type { SessionStore } from '@tapetree/session'
+import type { Transcript } from '@tapetree/session/view'
 import type { Io } from '../command-line/io.ts'
 import { JsonPrinter, JsonlPrinter } from './json-printer.ts'
 import { Progress } from './progress.ts'

@@ -1,5 +1,6 @@
 import type { PromptResult, SessionHandle } from '@tapetree/client'
-import { newId, type TranscriptError } from '@tapetree/session'
+import { newId } from '@tapetree/session'
+import type { TranscriptError } from '@tapetree/session/view'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { Failure } from '../command-line/failure.ts'
 import type { Refusal } from './refuse-requests.ts'

@@ -9,7 +9,9 @@ import { openHostedSession, runClientName, type HostedSession, type HostedSessio
 import { PrintSession } from './print-session.ts'
 import { RequestRefuser } from './refuse-requests.ts'
 import { resultOf } from './run-result.ts'
-import { fromDisk, type PermissionRequest, type DiskLine, type Line, type SessionStore } from '@tapetree/session'
+import type { SessionStore } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
+import type { PermissionRequest } from '@tapetree/session/view'
 import { exitCodes } from '../command-line/exit-code.ts'
 
 interface PrintedRunOptions extends Omit<HostedSessionOptions, 'onProblem'> {

@@ -1,4 +1,5 @@
-import { emptyTranscript, fromDisk, reduceTranscript, type DiskLine, type Transcript } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { expect, test } from 'vitest'
 import { testIo } from '../testing/test-io.ts'
 import { Progress, toolLine } from './progress.ts'

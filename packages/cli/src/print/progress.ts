@@ -1,4 +1,4 @@
-import type { Transcript, TranscriptItem, ToolCallPart } from '@tapetree/session'
+import type { Transcript, TranscriptItem, ToolCallPart } from '@tapetree/session/view'
 import { stylesFor, write, type Styles, type Io } from '../command-line/io.ts'
 import { harmless, harmlessLine } from '../text/harmless.ts'
 import { textIn } from './run-account.ts'

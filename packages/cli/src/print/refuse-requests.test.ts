@@ -1,5 +1,5 @@
 import type { SessionHandle } from '@tapetree/client'
-import { emptyTranscript, type PermissionRequest, type Transcript } from '@tapetree/session'
+import { emptyTranscript, type PermissionRequest, type Transcript } from '@tapetree/session/view'
 import { expect, test } from 'vitest'
 import { RequestRefuser } from './refuse-requests.ts'
 

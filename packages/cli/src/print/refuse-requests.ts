@@ -1,6 +1,6 @@
 import { ruleSchema } from '@tapetree/agent/permissions'
 import { isQuestion, type SessionHandle } from '@tapetree/client'
-import type { PermissionRequest } from '@tapetree/session'
+import type { PermissionRequest } from '@tapetree/session/view'
 import { ruleText } from './run-options.ts'
 
 /** A permission that was refused because no user was present. */

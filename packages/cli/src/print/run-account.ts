@@ -1,4 +1,5 @@
-import type { AssistantItem, Transcript, TranscriptError, Usage } from '@tapetree/session'
+import type { Usage } from '@tapetree/session'
+import type { AssistantItem, Transcript, TranscriptError } from '@tapetree/session/view'
 
 /** The answer and usage of a run, recorded when it ended: the next run may have started before it is reported. */
 export interface RunAccount {

@@ -1,4 +1,5 @@
-import type { RunOutcome, Transcript } from '@tapetree/session'
+import type { RunOutcome } from '@tapetree/session'
+import type { Transcript } from '@tapetree/session/view'
 import { errorMembers, type ErrorMembers, type Failure } from '../command-line/failure.ts'
 import { snakeNames } from '../text/json-text.ts'
 import type { RunAccount } from './run-account.ts'

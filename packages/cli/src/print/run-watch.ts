@@ -1,5 +1,6 @@
 import type { PromptResult, SessionChange, SessionHandle } from '@tapetree/client'
-import type { RunEndRecord, Transcript } from '@tapetree/session'
+import type { RunEndRecord } from '@tapetree/session/format'
+import type { Transcript } from '@tapetree/session/view'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { accountOf, type RunAccount, type RunBeginning } from './run-account.ts'

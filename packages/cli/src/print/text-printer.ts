@@ -1,4 +1,4 @@
-import type { AssistantItem, InFlightItem, Transcript } from '@tapetree/session'
+import type { AssistantItem, InFlightItem, Transcript } from '@tapetree/session/view'
 import { harmless } from '../text/harmless.ts'
 import { write, printJson, type Io } from '../command-line/io.ts'
 import { textIn } from './run-account.ts'

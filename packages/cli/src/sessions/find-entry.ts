@@ -1,4 +1,5 @@
-import { SessionError, type DiskLine, type Session } from '@tapetree/session'
+import { SessionError, type Session } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { harmlessLine } from '../text/harmless.ts'

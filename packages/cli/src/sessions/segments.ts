@@ -1,4 +1,5 @@
-import { lineKind, type TreeNode } from '@tapetree/session'
+import { lineKind } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 
 /** A part of the tree without branch points. */
 export interface Segment {

@@ -1,4 +1,5 @@
-import { memoryStore, text, type Entry } from '@tapetree/session'
+import { memoryStore, text } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import { assistant, call, toolResult, user } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { callArgument } from './content-text.ts'

@@ -1,4 +1,5 @@
-import type { Content, Entry, Message, MessageRole, SessionInfo } from '@tapetree/session'
+import type { Content, Message, MessageRole, SessionInfo } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
 import { callArgument, contentText } from './content-text.ts'
 import { counted } from './amounts.ts'
 import { harmlessLine } from './harmless.ts'

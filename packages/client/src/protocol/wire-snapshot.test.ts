@@ -1,4 +1,5 @@
-import { memoryStore, text, type SessionSnapshot } from '@tapetree/session'
+import { memoryStore, text } from '@tapetree/session'
+import type { SessionSnapshot } from '@tapetree/session/view'
 import { expect, test } from 'vitest'
 import { snapshotFromWire, snapshotToWire } from './wire-snapshot.ts'
 

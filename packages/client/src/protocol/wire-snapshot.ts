@@ -1,13 +1,5 @@
-import {
-  fromDisk,
-  toDisk,
-  type DiskLine,
-  type Header,
-  type SessionRecord,
-  type SessionSnapshot,
-  type SnapshotFold,
-  type SnapshotInput,
-} from '@tapetree/session'
+import { fromDisk, toDisk, type DiskLine, type Header, type SessionRecord } from '@tapetree/session/format'
+import type { SessionSnapshot, SnapshotFold, SnapshotInput } from '@tapetree/session/view'
 
 type Payload = Record<string, unknown>
 

@@ -1,11 +1,6 @@
-import {
-  emptyTranscript,
-  fromDisk,
-  reduceTranscript,
-  type DiskLine,
-  type Session,
-  type Transcript,
-} from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { afterEach } from 'vitest'
 import { RemoteSession, type RemoteSessionOptions } from '../remote-session.ts'
 import { ScriptedServer, type Script } from './scripted-server.ts'

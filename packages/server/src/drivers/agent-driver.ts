@@ -1,16 +1,8 @@
 import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
 import type { Arguments, Command } from '@tapetree/client'
-import {
-  SessionError,
-  fromDisk,
-  type Cause,
-  type Delivery,
-  type Session,
-  type SubmissionChange,
-  type WaitingMessage,
-  type DiskLine,
-} from '@tapetree/session'
+import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
+import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'

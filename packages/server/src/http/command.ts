@@ -1,4 +1,5 @@
-import { newId, fromDisk, type Session, type DiskLine, type Line } from '@tapetree/session'
+import { newId, type Session } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import type { Ack, Operation, Problem } from '@tapetree/client'
 import type { Context } from 'hono'
 import { z, type ZodType } from 'zod'

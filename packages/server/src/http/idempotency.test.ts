@@ -1,5 +1,5 @@
 import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

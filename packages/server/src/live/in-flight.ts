@@ -1,5 +1,6 @@
 import { limits, type TextFrame } from '@tapetree/client'
-import type { Line, LiveText } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
+import type { LiveText } from '@tapetree/session/view'
 
 /** Text of one part that is streaming. */
 export interface FlyingPart {

@@ -1,16 +1,8 @@
 import { AgentSession, onlyModel, allowAll, type AgentSessionOptions } from '@tapetree/agent'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '@tapetree/agent/testing'
-import {
-  emptyTranscript,
-  fromDisk,
-  memoryStore,
-  reduceTranscript,
-  text,
-  type DiskLine,
-  type ToolResultContent,
-  type ToolUseContent,
-  type Transcript,
-} from '@tapetree/session'
+import { memoryStore, text, type ToolResultContent, type ToolUseContent } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { snapshotFromWire, type Attached, type AttachRequest, type ServerFrame } from '@tapetree/client'
 import { AgentDriver } from '../drivers/agent-driver.ts'

@@ -11,18 +11,10 @@ import {
   type SnapshotReason,
   type StateKey,
 } from '@tapetree/client'
-import {
-  fromDisk,
-  type Cause,
-  type CommittedLine,
-  type Delivery,
-  type DiskLine,
-  type Line,
-  type LiveText,
-  type LogLine,
-  type Session,
-  type SessionSnapshot,
-} from '@tapetree/session'
+import type { Cause, CommittedLine, Session } from '@tapetree/session'
+import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
+import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
+import type { LogLine } from '@tapetree/session/log-store'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem, problemOf } from '../util/problem-error.ts'
 import { Connection, type Sink } from './connection.ts'

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { closeCodes } from '@tapetree/client'
-import { SessionError, type CreateOptions, type Line, type SessionStore } from '@tapetree/session'
+import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { SessionDriver } from './driver.ts'

@@ -1,4 +1,5 @@
-import type { Line, SubmissionChange, WaitingMessage } from '@tapetree/session'
+import type { WaitingMessage } from '@tapetree/session'
+import type { Line, SubmissionChange } from '@tapetree/session/format'
 import { describe, expect, test } from 'vitest'
 import { QueueNotices } from './queue-notices.ts'
 

@@ -1,5 +1,6 @@
 import type { ServerFrame } from '@tapetree/client'
-import type { Line, WaitingMessage } from '@tapetree/session'
+import type { WaitingMessage } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 
 /** Derives queue notices from lines, one by one. Steers are not in the queue. */
 export class QueueNotices {

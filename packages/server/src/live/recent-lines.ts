@@ -1,5 +1,6 @@
 import { limits, type Cursor } from '@tapetree/client'
-import { checksum, type LogLine } from '@tapetree/session'
+import { checksum } from '@tapetree/session/format'
+import type { LogLine } from '@tapetree/session/log-store'
 
 /** A line as sent: serialized once for all clients. */
 export interface OutgoingLine {

@@ -1,6 +1,7 @@
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { fromDisk, memoryStore, text, type DiskLine, type Session, type SessionStore } from '@tapetree/session'
+import { memoryStore, text, type Session, type SessionStore } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,13 +1,6 @@
 import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent/run'
-import {
-  fromDisk,
-  newId,
-  SessionError,
-  type Cause,
-  type DiskLine,
-  type Session,
-  type SessionInfo,
-} from '@tapetree/session'
+import { newId, SessionError, type Cause, type Session, type SessionInfo } from '@tapetree/session'
+import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import type { LiveSessions } from './live-sessions.ts'
 import { serverOwner } from './driver.ts'
 import { RequestProblem } from '../util/problem-error.ts'

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Cause, DiskLine, Session } from '@tapetree/session'
+import type { Cause, Session } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 import { localUser } from './driver.ts'
 
 /** The sender of a command. Absent: the user of this process. */

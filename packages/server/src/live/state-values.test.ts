@@ -1,5 +1,6 @@
 import { limits, readStateValue, stateValueSchemas, type ServerFrame, type StateKey } from '@tapetree/client'
-import { memoryStore, type LiveText, type Session } from '@tapetree/session'
+import { memoryStore, type Session } from '@tapetree/session'
+import type { LiveText } from '@tapetree/session/view'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'

@@ -1,6 +1,7 @@
 import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent/run'
 import type { WireStateValues } from '@tapetree/client'
-import { SessionError, type LogLine, type Owner, type Session, type SessionStore } from '@tapetree/session'
+import { SessionError, type Owner, type Session, type SessionStore } from '@tapetree/session'
+import type { LogLine } from '@tapetree/session/log-store'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { DriverEvent, SessionDriver, SlashCommand } from './driver.ts'

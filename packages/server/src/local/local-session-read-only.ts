@@ -8,7 +8,8 @@ import {
   type StateValues,
   type EventPage,
 } from '@tapetree/client'
-import { checksum, type DiskLine, type Session } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
+import { checksum, type DiskLine } from '@tapetree/session/format'
 import { emitWarning } from '../util/problem-error.ts'
 
 export interface ReadOnlySessionOptions {

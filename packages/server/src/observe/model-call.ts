@@ -1,4 +1,5 @@
-import type { Line, Usage } from '@tapetree/session'
+import type { Usage } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 
 export interface ModelName {
   provider: string

@@ -11,7 +11,8 @@ import {
 } from '@opentelemetry/api'
 import type { DriverEvent } from '../live/driver.ts'
 import type { LiveSession } from '../live/live-session.ts'
-import type { Line, Message, Content, ToolResult, Usage } from '@tapetree/session'
+import type { Message, Content, ToolResult, Usage } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
 import { modelInUse } from './model-call.ts'
 
 export interface TraceOptions {

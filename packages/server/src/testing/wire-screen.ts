@@ -11,14 +11,8 @@ import {
   type StateKey,
   type TextFrame,
 } from '@tapetree/client'
-import {
-  checksum,
-  emptyTranscript,
-  fromDisk,
-  reduceTranscript,
-  type DiskLine,
-  type Transcript,
-} from '@tapetree/session'
+import { checksum, fromDisk, type DiskLine } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { WebSocket } from 'ws'
 
 export interface WireLine extends Cursor {

@@ -1,4 +1,4 @@
-import type { EntryDraft } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import { FakeClock } from '../../testing/fake-clock.ts'
 import { TestFolder } from '../../testing/test-folder.ts'
 import type { Answer, Question } from '../../tools/tool.ts'

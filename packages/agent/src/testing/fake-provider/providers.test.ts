@@ -1,4 +1,6 @@
-import { buildContext, text, type Content, type Entry, type Message } from '@tapetree/session'
+import { text, type Content, type Message } from '@tapetree/session'
+import type { Entry } from '@tapetree/session/format'
+import { buildContext } from '@tapetree/session/view'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ModelError, type Model, type ModelPart, type ModelRequest } from '../../models/model.ts'
 import { anthropic } from '../../models/providers/anthropic.ts'

@@ -1,4 +1,4 @@
-import type { ToolStartRecord } from '@tapetree/session'
+import type { ToolStartRecord } from '@tapetree/session/format'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

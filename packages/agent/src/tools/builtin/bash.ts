@@ -1,4 +1,4 @@
-import type { ToolStartRecord } from '@tapetree/session'
+import type { ToolStartRecord } from '@tapetree/session/format'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'

@@ -1,16 +1,12 @@
+import type { Context, Session, Content, ContextMessage, ToolDefinition } from '@tapetree/session'
 import {
   fromDisk,
-  type Context,
-  type Session,
   type DiskLine,
   type MessageEntry,
   type RequestReference,
-  type Content,
-  type ContextMessage,
   type Entry,
-  type ToolDefinition,
   type CompactionEntry,
-} from '@tapetree/session'
+} from '@tapetree/session/format'
 import { stylesFor, write, printJson, type Io, type Styles } from '../../command-line/io.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'

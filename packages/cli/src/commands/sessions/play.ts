@@ -1,4 +1,4 @@
-import type { Player, PlaybackEvent, PlayerPosition } from '@tapetree/session'
+import type { Player, PlaybackEvent, PlayerPosition } from '@tapetree/session/view'
 import { stylesFor, isInteractive, write, printJson, type Styles, type Input, type Io } from '../../command-line/io.ts'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'

@@ -1,13 +1,6 @@
-import {
-  fromDisk,
-  SessionError,
-  toDisk,
-  type Session,
-  type TreeNode,
-  type DiskLine,
-  type SessionStore,
-  type Entry,
-} from '@tapetree/session'
+import { SessionError, type Session, type SessionStore } from '@tapetree/session'
+import { fromDisk, toDisk, type DiskLine, type Entry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import { ageOf, costText, counted, elapsedText } from '../../text/amounts.ts'
 import { flag, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'

@@ -11,7 +11,7 @@ import { outputTable, type Column } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { snakeNames } from '../../text/json-text.ts'
-import type { DiskLine } from '@tapetree/session'
+import type { DiskLine } from '@tapetree/session/format'
 
 export async function runUsage(invocation: Invocation, io: Io): Promise<ExitCode> {
   const by = (textOption(invocation, 'by') ?? 'day') as UsageKey

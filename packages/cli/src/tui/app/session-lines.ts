@@ -4,7 +4,7 @@ import { footerLine } from '../views/footer.ts'
 import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
-import type { Transcript } from '@tapetree/session'
+import type { Transcript } from '@tapetree/session/view'
 
 export interface SessionLinesOptions {
   session: CurrentSession

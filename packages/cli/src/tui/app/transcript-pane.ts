@@ -1,4 +1,4 @@
-import { emptyTranscript, type Transcript } from '@tapetree/session'
+import { emptyTranscript, type Transcript } from '@tapetree/session/view'
 import { truncateToWidth } from '@earendil-works/pi-tui'
 import type { Theme } from '../theme.ts'
 import { ShownItems } from '../views/shown-items.ts'

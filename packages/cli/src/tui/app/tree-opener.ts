@@ -1,4 +1,4 @@
-import type { TreeNode } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import { TreePanel } from '../panels/tree-panel.ts'
 import type { OpenerContext } from './panel-place.ts'
 

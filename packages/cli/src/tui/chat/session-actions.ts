@@ -1,5 +1,5 @@
 import type { Choice, SessionHandle } from '@tapetree/client'
-import type { TranscriptItem } from '@tapetree/session'
+import type { TranscriptItem } from '@tapetree/session/view'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { permissionModes, thinkingLevels, type OpenedSession, type SessionSource } from '../../session-source.ts'
 import type { Activities } from './activities.ts'

@@ -1,4 +1,6 @@
-import { emptyTranscript, reduceTranscript, text, type Content, type Line } from '@tapetree/session'
+import { text, type Content } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript } from '@tapetree/session/view'
 import { expect, test } from 'vitest'
 import { openMatters } from './open-matters.ts'
 

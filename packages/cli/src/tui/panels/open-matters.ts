@@ -1,4 +1,4 @@
-import type { Transcript, TranscriptItem } from '@tapetree/session'
+import type { Transcript, TranscriptItem } from '@tapetree/session/view'
 
 /** What an interrupted run left open, one line each. Not yet harmless. */
 export function openMatters({ path, permissions }: Pick<Transcript, 'path' | 'permissions'>): string[] {

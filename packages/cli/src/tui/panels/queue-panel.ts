@@ -1,6 +1,6 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { ListedMessage, StateValues } from '@tapetree/client'
-import type { Delivery } from '@tapetree/session'
+import type { Delivery } from '@tapetree/session/format'
 import { counted } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'

@@ -1,4 +1,6 @@
-import { lineKind, type Entry, type SessionInfo, type TreeNode } from '@tapetree/session'
+import type { SessionInfo } from '@tapetree/session'
+import { lineKind, type Entry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
 
 /** A row of the tree. Deeper rows belong to a side branch of the row above. */

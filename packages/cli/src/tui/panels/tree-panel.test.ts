@@ -1,4 +1,6 @@
-import { text, type Content, type Entry, type MessageEntry, type SessionInfo, type TreeNode } from '@tapetree/session'
+import { text, type Content, type SessionInfo } from '@tapetree/session'
+import type { Entry, MessageEntry } from '@tapetree/session/format'
+import type { TreeNode } from '@tapetree/session/view'
 import { expect, test } from 'vitest'
 import { golden, plainTheme, press } from './testing/panel-driver.ts'
 import { TreePanel } from './tree-panel.ts'

@@ -1,4 +1,4 @@
-import type { TranscriptItem } from '@tapetree/session'
+import type { TranscriptItem } from '@tapetree/session/view'
 import { harmlessLine } from '../../text/harmless.ts'
 import { modeMeanings, permissionModes, type SessionSource } from '../../session-source.ts'
 import { plainItem } from '../views/plain-item.ts'

@@ -9,19 +9,9 @@ import {
   type StateKey,
   type StateValues,
 } from '@tapetree/client'
-import {
-  emptyTranscript,
-  reduceTranscript,
-  text,
-  type Content,
-  type Line,
-  type Message,
-  type PermissionRequestRecord,
-  type RecordDraft,
-  type RunOutcome,
-  type Transcript,
-  type TranscriptInput,
-} from '@tapetree/session'
+import { text, type Content, type Message, type RunOutcome } from '@tapetree/session'
+import type { Line, PermissionRequestRecord, RecordDraft } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type Transcript, type TranscriptInput } from '@tapetree/session/view'
 import { Listeners } from '@tapetree/session/util/listeners'
 
 /** The result of a command, set by a test. */

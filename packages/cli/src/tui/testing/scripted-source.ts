@@ -1,4 +1,5 @@
-import type { SearchHit, SessionInfo, TreeNode } from '@tapetree/session'
+import type { SearchHit, SessionInfo } from '@tapetree/session'
+import type { TreeNode } from '@tapetree/session/view'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
 import { ScriptedHandle } from './scripted-handle.ts'
 

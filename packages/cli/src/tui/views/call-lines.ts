@@ -1,4 +1,4 @@
-import type { ToolCallPart } from '@tapetree/session'
+import type { ToolCallPart } from '@tapetree/session/view'
 import { callArgument, contentText } from '../../text/content-text.ts'
 import { counted, elapsedText } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'

@@ -1,4 +1,4 @@
-import type { InFlightItem, InFlightPart } from '@tapetree/session'
+import type { InFlightItem, InFlightPart } from '@tapetree/session/view'
 import { counted, elapsedText } from '../../text/amounts.ts'
 import { fitText } from '../../text/display-width.ts'
 import { StreamingMarkdown } from '../markdown/streaming-markdown.ts'

@@ -1,5 +1,5 @@
 import type { PresentClient, StateValues } from '@tapetree/client'
-import type { TranscriptRun } from '@tapetree/session'
+import type { TranscriptRun } from '@tapetree/session/view'
 import { costText, counted, elapsedText } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import type { SessionAccess } from '../../session-source.ts'

@@ -1,5 +1,6 @@
 import { visibleWidth } from '@earendil-works/pi-tui'
-import { text, type TranscriptItem } from '@tapetree/session'
+import { text } from '@tapetree/session'
+import type { TranscriptItem } from '@tapetree/session/view'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { themeFor } from '../theme.ts'

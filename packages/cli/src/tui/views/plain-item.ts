@@ -1,4 +1,4 @@
-import type { AssistantPart, ToolCallPart, TranscriptItem } from '@tapetree/session'
+import type { AssistantPart, ToolCallPart, TranscriptItem } from '@tapetree/session/view'
 import { callArgument, contentText, imageText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'

@@ -1,4 +1,5 @@
-import { text, type TranscriptItem } from '@tapetree/session'
+import { text } from '@tapetree/session'
+import type { TranscriptItem } from '@tapetree/session/view'
 import { describe, expect, test } from 'vitest'
 import { themeFor } from '../theme.ts'
 import type { ItemContext } from './item-context.ts'

@@ -8,7 +8,7 @@ import type {
   UserItem,
   AssistantItem,
   AssistantPart,
-} from '@tapetree/session'
+} from '@tapetree/session/view'
 import { contentText, imageText } from '../../text/content-text.ts'
 import { counted, elapsedText } from '../../text/amounts.ts'
 import { fitText, displayWidth } from '../../text/display-width.ts'

@@ -4,7 +4,7 @@ import {
   type Transcript,
   type TranscriptItem,
   type ToolCallPart,
-} from '@tapetree/session'
+} from '@tapetree/session/view'
 import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 import { DraftView } from './draft-view.ts'

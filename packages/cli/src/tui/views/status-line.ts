@@ -1,5 +1,5 @@
 import type { StateValues } from '@tapetree/client'
-import type { InFlightItem, Transcript } from '@tapetree/session'
+import type { InFlightItem, Transcript } from '@tapetree/session/view'
 import { callArgument } from '../../text/content-text.ts'
 import { fitText } from '../../text/display-width.ts'
 import { elapsedText } from '../../text/amounts.ts'

@@ -1,5 +1,5 @@
 import { truncateToWidth, type Component } from '@earendil-works/pi-tui'
-import { emptyTranscript, type Transcript, type AssistantPart, type TranscriptItem } from '@tapetree/session'
+import { emptyTranscript, type Transcript, type AssistantPart, type TranscriptItem } from '@tapetree/session/view'
 import type { Theme } from '../theme.ts'
 import { ShownItems } from './shown-items.ts'
 import { callArgument, contentText } from '../../text/content-text.ts'

@@ -1,5 +1,6 @@
 import type { TreeNodeSummary, treeQuerySchema, treeWindowSchema, comparisonSchema } from '@tapetree/client'
-import { fromDisk, SessionError, type DiskLine, type Entry, type Message, type Session } from '@tapetree/session'
+import { SessionError, type Message, type Session } from '@tapetree/session'
+import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
 import type { z } from 'zod'
 import { isEntryLine } from './wire-entry.ts'
 

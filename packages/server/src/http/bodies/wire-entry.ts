@@ -1,5 +1,6 @@
 import { snakeCase } from '@tapetree/session/util/json'
-import { toDisk, type Entry, type Line, type Message } from '@tapetree/session'
+import type { Message } from '@tapetree/session'
+import { toDisk, type Entry, type Line } from '@tapetree/session/format'
 
 /** An entry with the names of the log. */
 export function entryOnWire(entry: Entry): Record<string, unknown> {

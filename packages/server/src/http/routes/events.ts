@@ -1,6 +1,7 @@
 import { eventPageSchema, eventQuerySchema, streamQuerySchema, type AttachRequest, type Cursor } from '@tapetree/client'
 import { systemClock, type Clock } from '@tapetree/agent/run'
-import { newId, type Session, type LogLine } from '@tapetree/session'
+import { newId, type Session } from '@tapetree/session'
+import type { LogLine } from '@tapetree/session/log-store'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSessions } from '../../live/live-sessions.ts'

@@ -13,7 +13,8 @@ import {
   treeQuerySchema,
   treeWindowSchema,
 } from '@tapetree/client'
-import type { Player, PlayerPosition, PlaybackEventType, Context, ContextMessage, Session } from '@tapetree/session'
+import type { Context, ContextMessage, Session } from '@tapetree/session'
+import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session/view'
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, Routes } from '../app.ts'

@@ -1,12 +1,6 @@
-import {
-  emptyTranscript,
-  reduceTranscript,
-  text,
-  type Content,
-  type Line,
-  type LiveKind,
-  type Transcript,
-} from '@tapetree/session'
+import { text, type Content } from '@tapetree/session'
+import type { Line } from '@tapetree/session/format'
+import { emptyTranscript, reduceTranscript, type LiveKind, type Transcript } from '@tapetree/session/view'
 
 /** The time of every line. */
 export const talkTime = Date.parse('2026-01-02T03:04:05.000Z')

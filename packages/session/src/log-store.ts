@@ -1,0 +1,19 @@
+/** What a store of your own implements and uses. */
+export type { LogLine } from './log/log-lines.ts'
+export type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  ClaimOptions,
+  DerivedFile,
+  LogStore,
+  ReadableLog,
+  StoredLine,
+  WritableLog,
+} from './log/log-store.ts'
+export type { QueuedMessage, QueueFile } from './state/inbox.ts'
+export type { Redaction, AppendContext } from './log/session-writer.ts'
+export { MemoryLogStore } from './stores/memory/memory-store.ts'
+export { textOfLine } from './line/message-text.ts'
+export { pageOf } from './stores/list-page.ts'
+export { searchLog } from './stores/search-log.ts'
