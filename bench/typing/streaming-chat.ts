@@ -44,7 +44,7 @@ function stream(into: ScriptedHandle): void {
     for (; sent < due; sent++) {
       const place = sent % tokensOfAnswer
       if (place === 0 && sent > 0) into.message({ role: 'assistant', content: [] }, `answer-${answer++}`)
-      into.stream(`answer-${answer}`, place % 40 === 39 ? '\n\n' : place % 7 === 3 ? ' **word**' : ' token')
+      into.streamText(`answer-${answer}`, place % 40 === 39 ? '\n\n' : place % 7 === 3 ? ' **word**' : ' token')
     }
   }, 1000 / tokensPerSecond)
 }

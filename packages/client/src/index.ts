@@ -133,8 +133,11 @@ export { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts
 export { Replica } from './replica.ts'
 export { ReplicaSession } from './replica-session.ts'
 export { RestClient, type ChangeOptions, type ServerAddress } from './rest-client.ts'
-export { SessionCommands } from './session-handle.ts'
+export { SessionCommands } from './session-commands.ts'
 export type {
+  AskOptions,
+  Reply,
+  ReplyEvent,
   RequestAnswer,
   Choice,
   ClosedReason,

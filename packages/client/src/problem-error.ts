@@ -33,6 +33,7 @@ export type LocalProblem =
   | 'invalid-command'
   | 'too-large'
   | 'bad-frame'
+  | 'end-missed'
 
 const titles: Record<LocalProblem, string> = {
   unreachable: 'Unreachable',
@@ -41,6 +42,7 @@ const titles: Record<LocalProblem, string> = {
   'invalid-command': 'Invalid command',
   'too-large': 'Too large',
   'bad-frame': 'Bad frame',
+  'end-missed': 'End missed',
 }
 
 const statuses: Partial<Record<LocalProblem, number>> = { 'invalid-command': 422, 'too-large': 413, 'bad-frame': 400 }

@@ -334,7 +334,7 @@ describe('a command', () => {
   test('that is rejected rejects with the problem', async () => {
     const server = await serve()
     const session = await openSession(server)
-    const problem = await session.cancel('r1').catch((error: unknown) => error)
+    const problem = await session.abort('r1').catch((error: unknown) => error)
     expect(problem).toBeInstanceOf(ProblemError)
     expect(problem).toMatchObject({ type: 'run-not-current', status: 409, problem: { run_id: null } })
   })

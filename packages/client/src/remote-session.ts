@@ -123,10 +123,6 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     await this.#pending.stored()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
-
   async #stayConnected(): Promise<void> {
     const stopWakeUps = (this.#options.wakeUps ?? browserWakeUps)(() => this.#wake())
     let failures = 0

@@ -73,6 +73,10 @@ export class RemoteSessions {
     await this.#done
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   async #follow(): Promise<void> {
     const { clock, random, wakeUps = browserWakeUps } = this.#options
     const stopWakeUps = wakeUps(() => this.#pause.abort())

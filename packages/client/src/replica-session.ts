@@ -5,7 +5,8 @@ import type { Cursor, ServerFrame } from './protocol/frames.ts'
 import type { EventPage } from './protocol/rest.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import { readOlder, Replica } from './replica.ts'
-import { SessionCommands, type ConnectionStatus, type SessionChange } from './session-handle.ts'
+import { SessionCommands } from './session-commands.ts'
+import type { ConnectionStatus, SessionChange } from './session-handle.ts'
 import type { StateValues } from './state-values.ts'
 
 /** Frames that change the replica or are passed on; the other frames concern the connection. */

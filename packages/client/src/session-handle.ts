@@ -1,4 +1,5 @@
-import type { Transcript } from '@tapetree/session/view'
+import type { RunOutcome, ToolResult, ToolUse, Usage } from '@tapetree/session'
+import type { PermissionRequest, Transcript } from '@tapetree/session/view'
 import type { Arguments, Operation } from './protocol/command.ts'
 import type { Ack, ServerFrame } from './protocol/frames.ts'
 import type { PromptResult } from './protocol/rest.ts'
@@ -9,7 +10,7 @@ import type { StateValues } from './state-values.ts'
  * One session for screens and scripts, local or remote. A command resolves with the server's result once its
  * effect is durable, and rejects with a `ProblemError` if it is rejected.
  */
-export interface SessionHandle {
+export interface SessionHandle extends AsyncDisposable {
   readonly sessionId: string
   /** Immutable: replaced by a new object on every change. */
   readonly transcript: Transcript
@@ -19,6 +20,18 @@ export interface SessionHandle {
   /** Calls the listener after each change; returns a function that unsubscribes. */
   subscribe(listener: (change: SessionChange) => void): () => void
 
+  /**
+   * Sends a prompt and resolves with the answer when its run has ended, also if it failed: see `outcome`. If the server restarts
+   * meanwhile, it resolves when the resumed run ends. Rejects if no run starts, or the handle closes first.
+   */
+  ask(text: string, options?: AskOptions): Promise<Reply>
+  /**
+   * Like `ask`, but yields what happens meanwhile; the last event is `end`, with the reply. Leaving the loop only stops listening:
+   * other screens share the run, so it continues. To end it, abort the signal or call `abort`.
+   */
+  stream(text: string, options?: AskOptions): AsyncGenerator<ReplyEvent, void>
+  /** Resolves when no run is open and no queued message is about to start one. Rejects if the handle closes first. */
+  untilIdle(): Promise<void>
   /** Starts a run. During a run the message is queued, unless `whenBusy` says otherwise. */
   prompt(text: string, options?: PromptCommandOptions): Promise<PromptResult | undefined>
   /** Adds a message to the current run. */
@@ -26,7 +39,7 @@ export interface SessionHandle {
   /** Queues a message until after the run. */
   followUp(text: string, options?: MessageOptions): Promise<PromptResult | undefined>
   /** Ends a run; by default the one in the transcript, so that a late click cannot end the next one. */
-  cancel(runId?: string): Promise<void>
+  abort(runId?: string): Promise<void>
   /**
    * Answers a permission request or a question. The first answer from any screen wins; later ones reject with
    * `already-resolved`.
@@ -47,6 +60,40 @@ export interface SessionHandle {
   present(presence: PresenceNews): void
   close(): Promise<void>
 }
+
+/** How a prompt was answered. */
+export interface Reply {
+  /** The text of the last answer; empty if there is none. */
+  text: string
+  outcome: RunOutcome
+  /** Why it did not complete: the kind of the error, `limit:turns` or another limit. */
+  reason?: string
+  /** The error as a sentence. */
+  message?: string
+  /** All model calls of the run. Counts that are 0 are absent. */
+  usage: Usage
+  /** In US dollars, as far as prices are known. */
+  cost: number
+  /** Null if the prompt was a command and started no run. */
+  runId: string | null
+}
+
+export interface AskOptions extends MessageOptions {
+  /** Aborts the run. If it has not started yet, nothing is recorded and the outcome is `aborted`. */
+  signal?: AbortSignal | undefined
+  /** During another run: reject with `session-busy`, or wait for its end. Default: `reject`. */
+  whenBusy?: 'reject' | 'wait'
+}
+
+/** What `stream` yields. `messageId` is the entry of the answer or result. The last event is `end`. */
+export type ReplyEvent =
+  | { type: 'text_delta' | 'reasoning_delta'; messageId: string; text: string }
+  | { type: 'tool_call'; messageId: string; call: ToolUse }
+  | { type: 'tool_started'; callId: string; name: string }
+  | { type: 'tool_result'; messageId: string; result: ToolResult }
+  /** The run waits until a screen answers it. */
+  | { type: 'permission_request'; request: PermissionRequest }
+  | { type: 'end'; reply: Reply }
 
 export type ConnectionStatus =
   | { type: 'connecting' }
@@ -110,58 +157,4 @@ export interface RunOptions {
 export interface PresenceNews {
   visibility: 'visible' | 'hidden'
   typing?: boolean
-}
-
-/** The commands of a `SessionHandle`, in terms of `run`. */
-export abstract class SessionCommands {
-  abstract readonly transcript: Transcript
-  abstract run<Op extends Operation>(op: Op, args: Arguments<Op>, options?: RunOptions): Promise<unknown>
-
-  async prompt(text: string, { whenBusy, ...message }: PromptCommandOptions = {}): Promise<PromptResult | undefined> {
-    const args = { ...messageOf(text, message), ...(whenBusy && { when_busy: whenBusy }) }
-    return (await this.run('prompt', args)) as PromptResult | undefined
-  }
-
-  async steer(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
-    return (await this.run('steer', messageOf(text, options))) as PromptResult | undefined
-  }
-
-  async followUp(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
-    return (await this.run('follow_up', messageOf(text, options))) as PromptResult | undefined
-  }
-
-  async cancel(runId = this.transcript.run?.runId): Promise<void> {
-    await this.run('cancel', runId === undefined ? {} : { run_id: runId })
-  }
-
-  async answer(requestId: string, { optionId, text, outcome }: RequestAnswer): Promise<void> {
-    await this.run('permission.answer', {
-      request_id: requestId,
-      ...(optionId !== undefined && { option_id: optionId }),
-      ...(text !== undefined && { text }),
-      ...(outcome && { outcome }),
-    })
-  }
-
-  async changeQueue<Op extends QueueOperation>(op: Op, args: Arguments<Op>): Promise<unknown> {
-    return this.run(op, args)
-  }
-
-  async set({ model, thinkingLevel, mode }: Choice): Promise<void> {
-    if (model) await this.run('set_model', { provider: model.provider, model_id: model.modelId })
-    if (thinkingLevel) await this.run('set_thinking_level', { level: thinkingLevel })
-    if (mode) await this.run('set_config', { mode })
-  }
-
-  async navigate(entryId: string | null, { summarize, ...options }: NavigateOptions = {}): Promise<void> {
-    await this.run('branch', {
-      entry_id: entryId,
-      ...(summarize !== undefined && { summarise: summarize }),
-      ...options,
-    })
-  }
-}
-
-function messageOf(text: string, { imageIds }: MessageOptions): Arguments<'steer'> {
-  return { text, ...(imageIds && { image_ids: imageIds }) }
 }

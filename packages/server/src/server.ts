@@ -82,7 +82,7 @@ export interface SocketServerOptions extends Omit<
 }
 
 /** A server that listens only on a Unix socket. */
-export interface SocketServer {
+export interface SocketServer extends AsyncDisposable {
   /** `unix:` and the path of the socket, or the URL of the port if there is one. */
   url: string
   /** Every route and socket, with its access. */
@@ -165,11 +165,14 @@ function serve({ url, servers, doors, options, clock }: Serving): SocketServer {
   const { graceMs = defaultGraceMs } = options
   recover(options, clock)
   let closed: Promise<'in time' | 'cut'> | undefined
+  const close = (): Promise<'in time' | 'cut'> =>
+    (closed ??= shutDown({ servers, graceMs, finish: () => closeDoors(doors, options) }))
   return {
     url,
     declared: [...doors.routes.declared, wsRoute],
     routes: doors.routes,
-    close: () => (closed ??= shutDown({ servers, graceMs, finish: () => closeDoors(doors, options) })),
+    close,
+    [Symbol.asyncDispose]: async () => void (await close()),
   }
 }
 

@@ -158,7 +158,7 @@ async function carryOut(line: InputLine, session: PrintSession, reports: Reports
         return undefined
       }
       case 'cancel':
-        await session.handle.cancel()
+        await session.handle.abort()
         return undefined
       default:
         return line satisfies never

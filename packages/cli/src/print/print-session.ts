@@ -140,7 +140,7 @@ export class PrintSession {
   #cancel(outcome: PromptResult): void {
     const runId = this.#watch.runBegunBy(outcome)
     const { handle } = this
-    if (runId !== undefined) handle.cancel(runId).catch(() => undefined)
+    if (runId !== undefined) handle.abort(runId).catch(() => undefined)
     else if (outcome.outcome === 'queued' || outcome.outcome === 'steered') {
       handle.changeQueue('queue.remove', { id: outcome.message_id }).catch(() => undefined)
     }

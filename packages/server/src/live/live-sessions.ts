@@ -145,6 +145,10 @@ export class LiveSessions {
     for (const end of ended) if (end.status === 'rejected') throw end.reason
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   async #open(sessionId: string, hasRoom: boolean): Promise<LiveSession> {
     if (!hasRoom) await this.#makeRoom()
     await this.#leaving.get(sessionId)

@@ -80,10 +80,6 @@ export class ReadOnlySession extends ReplicaSession implements SessionHandle {
     await this.#options.session.close()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
-
   async #begin(): Promise<void> {
     const { session, window = 50 } = this.#options
     const snapshot = await session.snapshot({ entries: window })

@@ -274,6 +274,125 @@ describe.each(['local', 'remote'] as const)('a %s session', (kind) => {
   })
 })
 
+describe.each(['local', 'remote'] as const)('asking a %s session', (kind) => {
+  test('resolves with the answer, its usage and its outcome, one prompt after the other', async () => {
+    const says = script()
+      .text('Four', '.')
+      .usage({ inputTokens: 5, outputTokens: 2 })
+      .step()
+      .text('Six.')
+      .usage({ inputTokens: 9 })
+    const { open } = await build(kind, says)
+    await using handle = await open()
+    const first = await handle.ask('2 + 2?')
+    const second = await handle.ask('3 + 3?')
+    expect([first, second]).toMatchObject([
+      { text: 'Four.', outcome: 'completed', usage: { inputTokens: 5, outputTokens: 2 } },
+      { text: 'Six.', outcome: 'completed', usage: { inputTokens: 9 } },
+    ])
+    expect(second.runId).toBe(handle.transcript.lastRun?.runId)
+    expect(first.runId).not.toBe(second.runId)
+  })
+
+  test('resolves with the reason if the run fails', async () => {
+    const { open } = await build(kind, script().error('auth', 'The key is wrong.'))
+    const handle = await open()
+    expect(await handle.ask('go')).toMatchObject({ outcome: 'failed', reason: 'auth', message: 'The key is wrong.' })
+  })
+
+  test('yields text, calls, requests and results in order, and the reply at the end', async () => {
+    const says = script().text('Let me ', 'look.').toolCall('1', 'act').toolResult('1', 'found').step().text('Done.')
+    const { open } = await build(kind, says, askingGate)
+    const [handle, other] = [await open(), await open()]
+    const seen: string[] = []
+    let text = ''
+    for await (const event of handle.stream('go')) {
+      if (event.type === 'text_delta') text += event.text
+      else seen.push(event.type)
+      if (event.type === 'permission_request') await other.answer(event.request.requestId, { optionId: 'yes' })
+      if (event.type === 'tool_result') expect(event.result).toMatchObject({ toolUseId: '1', isError: false })
+      if (event.type === 'end') expect(event.reply).toMatchObject({ text: 'Done.', outcome: 'completed' })
+    }
+    expect(text).toBe('Let me look.Done.')
+    expect(seen).toEqual(['tool_call', 'permission_request', 'tool_started', 'tool_result', 'end'])
+  })
+
+  test('continues the run if the reader leaves the loop, and ends it if the signal aborts', async () => {
+    const rest = Promise.withResolvers<void>()
+    const says = script()
+      .text('Once ')
+      .do(() => rest.promise)
+      .text('more.')
+      .step()
+      .text('Never ')
+      .wait(600_000)
+    const { open } = await build(kind, says)
+    const handle = await open()
+    for await (const event of handle.stream('go')) if (event.type === 'text_delta') break
+    const idle = handle.untilIdle()
+    rest.resolve()
+    await idle
+    expect(wordsIn(handle.transcript)).toEqual(['go', 'Once more.'])
+    const controller = new AbortController()
+    const events: string[] = []
+    for await (const event of handle.stream('again', { signal: controller.signal })) {
+      events.push(event.type === 'end' ? event.reply.outcome : event.type)
+      if (event.type === 'text_delta') controller.abort()
+    }
+    expect(events).toEqual(['text_delta', 'aborted'])
+    expect(await handle.ask('late', { signal: AbortSignal.abort() })).toMatchObject({ outcome: 'aborted', runId: null })
+  })
+
+  test('rejects during the run of another screen, or waits for its end', async () => {
+    const rest = Promise.withResolvers<void>()
+    const says = script()
+      .do(() => rest.promise)
+      .text('First.')
+      .step()
+      .text('Second.')
+    const { open } = await build(kind, says)
+    const [handle, other] = [await open(), await open()]
+    const first = other.ask('one')
+    await until(handle, () => handle.transcript.run !== null)
+    await expect(handle.ask('two')).rejects.toMatchObject({ type: 'session-busy' })
+    const second = handle.ask('two', { whenBusy: 'wait' })
+    rest.resolve()
+    expect([(await first).text, (await second).text]).toEqual(['First.', 'Second.'])
+  })
+
+  test('rejects if the handle closes before the end of the run', async () => {
+    const { open } = await build(kind, script().wait(600_000))
+    const handle = await open()
+    const reply = handle.ask('go')
+    const idle = handle.untilIdle()
+    await until(handle, () => handle.transcript.run !== null)
+    await handle.close()
+    await expect(reply).rejects.toMatchObject({ type: 'closed' })
+    await expect(handle.untilIdle()).rejects.toMatchObject({ type: 'closed' })
+    await idle.catch(() => undefined)
+  })
+})
+
+test('a read-only session rejects questions with its owner, and becomes idle with its log', async () => {
+  const rest = Promise.withResolvers<void>()
+  const { sessions, sessionId, open } = await build(
+    'local',
+    script()
+      .do(() => rest.promise)
+      .text('Hello.'),
+  )
+  const writer = await open()
+  await writer.prompt('one')
+  const session = await sessions.store.open(sessionId, { readOnly: true })
+  await using reader = await ReadOnlySession.open({ session, reason: 'Another process writes it.', everyMs: 1 })
+  await expect(reader.ask('two')).rejects.toMatchObject({ type: 'session-owned' })
+  await expect(reader.stream('two').next()).rejects.toMatchObject({ type: 'session-owned' })
+  const idle = reader.untilIdle()
+  rest.resolve()
+  await idle
+  expect(wordsIn(reader.transcript)).toEqual(['one', 'Hello.'])
+})
+
 test('a read-only session follows its log, and rejects commands with its owner', async () => {
   const { sessions, sessionId, open } = await build('local', script().text('Hello.').step().text('Again.'))
   const writer = await open()

@@ -100,10 +100,6 @@ export class LocalSession extends ReplicaSession implements SessionHandle {
     this.#finish('closed')
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
-  }
-
   async #attach(): Promise<void> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const live = await this.#options.sessions.get(this.sessionId)

@@ -221,6 +221,10 @@ export class SessionStore {
     await this.#port.close()
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
   #refuseIfClosed(): void {
     if (this.#open.isClosed) throw new SessionError('session-closed', 'The session store is closed.')
   }

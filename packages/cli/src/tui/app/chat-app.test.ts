@@ -13,9 +13,9 @@ test('a typed message is sent, and the answer streams in', async () => {
   expect(handle.calls).toEqual([{ op: 'prompt', args: { text: 'hello' } }])
   handle.user('hello')
   handle.startRun()
-  handle.stream('a1', 'It is ')
+  handle.streamText('a1', 'It is ')
   await terminal.waitFor('It is')
-  handle.stream('a1', '**fine**.')
+  handle.streamText('a1', '**fine**.')
   await terminal.waitFor('It is fine.')
 })
 
@@ -89,7 +89,7 @@ test('a permission prompt shows the full command and accepts a key after a quiet
   await using chat = startChat()
   const { terminal, handle, clock } = chat
   handle.startRun()
-  handle.ask({
+  handle.requestPermission({
     requestId: 'p1',
     tool: 'bash',
     title: 'rm -rf build',
@@ -123,7 +123,7 @@ test('an answer from another client is attributed to it', async () => {
     }
     throw Object.assign(new Error('answered'), { name: 'ProblemError', problem })
   }
-  handle.ask({
+  handle.requestPermission({
     requestId: 'p1',
     tool: 'bash',
     title: 'ls',

@@ -20,7 +20,7 @@ test.each([
     await terminal.waitFor(notice)
     const waiting = { id: 'm-1', delivery, message: 'and then?', imageIds: [], queuedAt: '', held: false }
     handle.setState('queue', { queueLength: 1, total: 1, hold: null, messages: [waiting] })
-    handle.stream('answer', 'Still at it.')
+    handle.streamText('answer', 'Still at it.')
     await terminal.waitFor('Still at it.')
     expect(terminal.screen().join('\n')).toContain(notice)
     handle.setState('queue', { queueLength: 0, total: 0, hold: null, messages: [] })

@@ -35,7 +35,7 @@ export class SessionActions {
 
   async cancel(): Promise<void> {
     // Without a run id it stops commands too.
-    await this.#with('Stopping', (handle) => (this.runsCommand ? handle.run('cancel', {}) : handle.cancel()))
+    await this.#with('Stopping', (handle) => (this.runsCommand ? handle.run('cancel', {}) : handle.abort()))
   }
 
   /** A shell command of the user; `isPrivate` hides it from the model. Resolves when it is done, and rejects if it is refused. */

@@ -14,7 +14,7 @@ test('lines are only added: the author comes first, and the cursor never moves b
   handle.user('hello')
   handle.startRun()
   await terminal.waitFor('Working.')
-  handle.stream('a1', 'half a sen')
+  handle.streamText('a1', 'half a sen')
   handle.assistant('A whole sentence.')
   handle.endRun()
   await terminal.waitFor('Ready.')
@@ -30,7 +30,7 @@ test('a permission is a numbered choice, and an invalid number asks again', asyn
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   handle.startRun()
-  handle.ask({
+  handle.requestPermission({
     requestId: 'p1',
     tool: 'bash',
     title: 'rm -rf build',
@@ -66,14 +66,14 @@ test('typed text never grants a permission, and a request answered elsewhere is 
   await using chat = startChat({ look })
   const { terminal, handle } = chat
   handle.startRun()
-  handle.ask({ requestId: 'p1', tool: 'bash', title: 'rm -rf build', options: [] })
+  handle.requestPermission({ requestId: 'p1', tool: 'bash', title: 'rm -rf build', options: [] })
   await terminal.waitFor('2. Do not allow')
   terminal.type('what does it do?')
   terminal.press(keys.enter)
   await terminal.waitFor('is not one of the numbers')
   handle.resolve('p1')
   await terminal.waitFor('no longer needs an answer')
-  handle.ask({ requestId: 'q1', tool: 'ask_user', title: 'Which color?', options: [] })
+  handle.requestPermission({ requestId: 'q1', tool: 'ask_user', title: 'Which color?', options: [] })
   await terminal.waitFor('Type your answer')
   terminal.type('green')
   terminal.press(keys.enter)

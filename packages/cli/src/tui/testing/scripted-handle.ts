@@ -116,7 +116,7 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
     this.setState('run', { runId: null, isBusy: false, waitingFor: null })
   }
 
-  ask(request: PermissionRequestRecord['permissionRequest']): void {
+  requestPermission(request: PermissionRequestRecord['permissionRequest']): void {
     this.record({ type: 'permission_request', permissionRequest: request })
   }
 
@@ -125,7 +125,7 @@ export class ScriptedHandle extends SessionCommands implements SessionHandle {
   }
 
   /** Streamed text, after what has arrived of it. */
-  stream(item: string, words: string): void {
+  streamText(item: string, words: string): void {
     const before = this.#transcript.inFlight.get(item)?.parts.find(({ kind }) => kind === 'text')
     const off = before ? before.off + before.text.length : 0
     this.take({ type: 'delta', item, part: 0, kind: 'text', off, text: words, run: 'run-1' })

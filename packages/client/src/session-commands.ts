@@ -1,0 +1,94 @@
+import type { Transcript } from '@tapetree/session/view'
+import type { Arguments, Operation } from './protocol/command.ts'
+import type { PromptResult } from './protocol/rest.ts'
+import type { StateKey } from './protocol/state-values.ts'
+import { ask, stream, untilIdle } from './reply.ts'
+import type {
+  AskOptions,
+  Choice,
+  ConnectionStatus,
+  MessageOptions,
+  NavigateOptions,
+  PromptCommandOptions,
+  QueueOperation,
+  Reply,
+  ReplyEvent,
+  RequestAnswer,
+  RunOptions,
+  SessionChange,
+} from './session-handle.ts'
+import type { StateValues } from './state-values.ts'
+
+/** The commands of a `SessionHandle`, in terms of `run`, and replies, in terms of the transcript and the state. */
+export abstract class SessionCommands {
+  abstract readonly transcript: Transcript
+  abstract readonly status: ConnectionStatus
+  abstract state<Key extends StateKey>(key: Key): StateValues[Key] | undefined
+  abstract subscribe(listener: (change: SessionChange) => void): () => void
+  abstract close(): Promise<void>
+  abstract run<Op extends Operation>(op: Op, args: Arguments<Op>, options?: RunOptions): Promise<unknown>
+
+  ask(text: string, options: AskOptions = {}): Promise<Reply> {
+    return ask(this, text, options)
+  }
+
+  stream(text: string, options: AskOptions = {}): AsyncGenerator<ReplyEvent, void> {
+    return stream(this, text, options)
+  }
+
+  untilIdle(): Promise<void> {
+    return untilIdle(this)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async prompt(text: string, { whenBusy, ...message }: PromptCommandOptions = {}): Promise<PromptResult | undefined> {
+    const args = { ...messageOf(text, message), ...(whenBusy && { when_busy: whenBusy }) }
+    return (await this.run('prompt', args)) as PromptResult | undefined
+  }
+
+  async steer(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
+    return (await this.run('steer', messageOf(text, options))) as PromptResult | undefined
+  }
+
+  async followUp(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
+    return (await this.run('follow_up', messageOf(text, options))) as PromptResult | undefined
+  }
+
+  async abort(runId = this.transcript.run?.runId): Promise<void> {
+    await this.run('cancel', runId === undefined ? {} : { run_id: runId })
+  }
+
+  async answer(requestId: string, { optionId, text, outcome }: RequestAnswer): Promise<void> {
+    await this.run('permission.answer', {
+      request_id: requestId,
+      ...(optionId !== undefined && { option_id: optionId }),
+      ...(text !== undefined && { text }),
+      ...(outcome && { outcome }),
+    })
+  }
+
+  async changeQueue<Op extends QueueOperation>(op: Op, args: Arguments<Op>): Promise<unknown> {
+    return this.run(op, args)
+  }
+
+  async set({ model, thinkingLevel, mode }: Choice): Promise<void> {
+    if (model) await this.run('set_model', { provider: model.provider, model_id: model.modelId })
+    if (thinkingLevel) await this.run('set_thinking_level', { level: thinkingLevel })
+    if (mode) await this.run('set_config', { mode })
+  }
+
+  async navigate(entryId: string | null, { summarize, ...options }: NavigateOptions = {}): Promise<void> {
+    await this.run('branch', {
+      entry_id: entryId,
+      ...(summarize !== undefined && { summarise: summarize }),
+      ...options,
+    })
+  }
+}
+
+function messageOf(text: string, { imageIds }: MessageOptions): Arguments<'steer'> {
+  return { text, ...(imageIds && { image_ids: imageIds }) }
+}
