@@ -9,6 +9,11 @@ import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
 import { median } from '../scripts/figure/percentile.ts'
 
 export const name = 'append'
+export const claim = 'An append costs little more than the write and the sync that it needs.'
+export const sizes = {
+  ci: { durableAppends: 200, acceptedAppends: 5000 },
+  full: { durableAppends: 1000, acceptedAppends: 20_000 },
+}
 
 /** What an append costs beside the system calls that it cannot do without. */
 export async function run(context: FigureContext): Promise<FigureResult> {
@@ -34,7 +39,7 @@ async function durableOneByOne(folder: string, context: FigureContext): Promise<
   await using session = await newSession(join(folder, 'one'))
   const bytes = Buffer.from(`${await exampleLine(session)}\n`)
   const bare = await open(join(folder, 'one.bare'), 'a')
-  const appends = context.size === 'full' ? 1000 : 200
+  const appends = sizes[context.size].durableAppends
   const { ratio } = await compare({
     label: 'durable append, p50 of one at a time',
     rounds: 7,
@@ -114,7 +119,7 @@ async function acceptedOnly(folder: string, context: FigureContext): Promise<num
   await using session = await store.create()
   const line = JSON.parse(await exampleLine(session)) as Record<string, unknown>
   const bare = openSync(join(folder, 'accepted.bare'), 'a')
-  const appends = context.size === 'full' ? 20_000 : 5000
+  const appends = sizes[context.size].acceptedAppends
   const { ratio } = await compare({
     label: 'accepted-only append',
     rounds: 9,

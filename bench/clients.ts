@@ -7,6 +7,7 @@ import type { Memory } from './wire/memory.ts'
 import type { ProductAddress } from './wire/product.ts'
 
 export const name = 'clients'
+export const claim = 'Ten thousand clients cost little more than their sockets.'
 
 const wanted = 10_000
 /** As much of the past as a server keeps at hand. */

@@ -6,13 +6,15 @@ import { Child } from './wire/child.ts'
 import type { ProductAddress } from './wire/product.ts'
 
 export const name = 'cold-reads'
+export const claim = 'Reading a session of 100,000 entries over REST costs about as much as reading one of 1,000.'
+export const sizes = { ci: { rounds: 7 }, full: { rounds: 40 } }
 
 const lengths = { long: 100_000, short: 1000 }
 const targets = { cpuRatio: 2, delayRatio: 3 }
 
 /** Details and newest entries of a long session that nobody has open, over REST, beside those of a short one. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const rounds = context.size === 'full' ? 40 : 7
+  const { rounds } = sizes[context.size]
   const folder = await context.temporaryFolder()
   await using server = Child.start('cold-reads/server.ts')
   const { port, token } = await server.ask<ProductAddress>('start', { folder, lengths })

@@ -8,6 +8,8 @@ import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
 import { writeCompactedSession, writePlainSession } from './session/generate.ts'
 
 export const name = 'context'
+export const claim = 'Building the context costs what the context holds, not what the history holds.'
+export const sizes = { ci: { contexts: 300 }, full: { contexts: 2000 } }
 
 /**
  * Building the context of the next turn does not depend on what was compacted away; and in a fresh process it takes little more than
@@ -39,7 +41,7 @@ async function afterCompaction(context: FigureContext): Promise<number> {
     sessions.push(session)
   }
   const [long, short] = sessions as [Session, Session]
-  const calls = context.size === 'full' ? 2000 : 300
+  const calls = sizes[context.size].contexts
   const { ratio } = await compare({
     label: 'context after a compaction, 100,000 entries against 1,000',
     rounds: 9,

@@ -10,10 +10,12 @@ import type { Listed } from './list/list-once.ts'
 import { writeManySessions } from './session/generate-many.ts'
 
 export const name = 'list'
+export const claim = 'Listing ten thousand sessions reads only those that changed.'
+export const sizes = { ci: { sessions: 10_000 }, full: { sessions: 100_000 } }
 
 /** A list touches only the logs that changed. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const small = await listMany(10_000, context)
+  const small = await listMany(sizes.ci.sessions, context)
   const figures = {
     list_over_ms: round(small.overMs),
     list_over_mb: round(small.overMegabytes),
@@ -24,7 +26,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const ok =
     small.overMs <= 300 && small.overMegabytes <= 50 && small.readAfterChange === 1 && small.withoutIndexMs <= 5000
   if (context.size === 'ci') return { ok, figures }
-  const large = await listMany(100_000, context)
+  const large = await listMany(sizes.full.sessions, context)
   const more = {
     list_100k_over_ms: round(large.overMs),
     list_100k_over_mb: round(large.overMegabytes),

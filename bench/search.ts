@@ -8,14 +8,17 @@ import type { Asked } from './search/build-and-ask.ts'
 import { writeManySessions } from './session/generate-many.ts'
 
 export const name = 'search'
+export const claim =
+  'Search covers all sessions and finds words, parts of words, and Chinese, Japanese and Korean text.'
+export const sizes = { ci: { sessions: 5000 }, full: { sessions: 10_000 } }
 
 /** Words, beginnings and parts of words in many sessions, found without reading them. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const folder = await context.temporaryFolder()
   // Every question looks at every log, and there are a thousand: half as many sessions fit the budget.
-  const sessions = context.size === 'full' ? 10_000 : 5000
-  const sizes = { sessions, entries: 20, wordsPerEntry: 40, random: context.random }
-  const { textBytes, words } = writeManySessions(folder, sizes)
+  const { sessions } = sizes[context.size]
+  const amounts = { sessions, entries: 20, wordsPerEntry: 40, random: context.random }
+  const { textBytes, words } = writeManySessions(folder, amounts)
   context.say(`${sessions} sessions of 20 entries, ${(textBytes / 1e6).toFixed(1)} MB of text`)
   const questions = chooseQuestions(words, context.random)
   const asked = await askInFreshProcess(folder, questions)

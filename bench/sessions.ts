@@ -7,6 +7,8 @@ import { Child } from './wire/child.ts'
 import type { ProductAddress } from './wire/product.ts'
 
 export const name = 'sessions'
+export const claim = 'Streaming to clients keeps at least half the rate of bare sockets.'
+export const sizes = { ci: { sessions: 200, measuredMs: 1200 }, full: { sessions: 1000, measuredMs: 5000 } }
 
 const maxDelayMs = 50
 /** Deltas a second that are tried, of all sessions together. */
@@ -18,7 +20,7 @@ const warmUpRounds = 3
 
 /** How many deltas a second a server brings from models to screens, beside the same models straight to `ws`. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const sessions = context.size === 'full' ? 1000 : 200
+  const { sessions } = sizes[context.size]
   await using ours = await Pair.product(context, sessions)
   await using bare = await Pair.bare(context, sessions)
   const most = await findMostOfBoth(ours, bare)
@@ -135,7 +137,7 @@ class Pair implements AsyncDisposable {
   }
 
   async try(rate: number): Promise<Trial> {
-    const ms = this.#context.size === 'full' ? 5000 : 1200
+    const ms = sizes[this.#context.size].measuredMs
     await this.#load.ask('begin', { rate })
     await setTimeout(warmUpMs)
     const start = await this.#load.ask<LoadNow>('now')

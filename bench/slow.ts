@@ -7,6 +7,8 @@ import type { Memory } from './wire/memory.ts'
 import type { ProductAddress } from './wire/product.ts'
 
 export const name = 'slow'
+export const claim = 'Stalled readers do not slow down the others.'
+export const sizes = { ci: { stalledReaders: 100, megabytes: 100 }, full: { stalledReaders: 1000, megabytes: 1000 } }
 
 const healthy = 10
 const highWater = 256 * 1024
@@ -15,7 +17,8 @@ const rounds = 9
 
 /** What readers that stall cost those that read, and the process. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const [stalled, bytes] = context.size === 'full' ? [1000, 1e9] : [100, 100e6]
+  const { stalledReaders: stalled, megabytes } = sizes[context.size]
+  const bytes = megabytes * 1e6
   await using calm = await Stage.open(context, 0)
   await using crowded = await Stage.open(context, stalled)
   const poured = await crowded.pourUntilStalled()

@@ -11,6 +11,8 @@ import { median } from '../scripts/figure/percentile.ts'
 import { ChatScreen } from './start/chat-screen.ts'
 
 export const name = 'start'
+export const claim = 'The command starts quickly and uses little memory.'
+export const sizes = { ci: { starts: 15, turns: 1000 }, full: { starts: 41, turns: 10_000 } }
 
 const most = { version: 1.5, paint: 4, idleMegabytes: 120, grownMegabytes: 16 }
 
@@ -18,13 +20,13 @@ const most = { version: 1.5, paint: 4, idleMegabytes: 120, grownMegabytes: 16 }
 export async function run({ size, say }: FigureContext): Promise<FigureResult> {
   await buildCli()
   await using home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
-  const times = await startTimes(home, size === 'full' ? 41 : 15)
+  const times = await startTimes(home, sizes[size].starts)
   say(
     `node -e 0: ${times.bare.toFixed(0)} ms, --version: ${times.version.toFixed(0)} ms, first paint: ${times.paint.toFixed(0)} ms`,
   )
   const idle = await idleMegabytes(home)
   say(`idle: ${idle.toFixed(0)} MB`)
-  const turns = size === 'full' ? 10_000 : 1000
+  const { turns } = sizes[size]
   const heap = await heapOf(home, turns)
   const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
   say(`heap: ${megabytes(heap.tenth)} MB at turn ${turns / 10}, ${megabytes(heap.end)} MB at turn ${turns}`)

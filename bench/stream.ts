@@ -6,6 +6,8 @@ import { measureDeltaCost } from './stream/delta-cost.ts'
 import type { LongSession } from './stream/long-session.ts'
 
 export const name = 'stream'
+export const claim = 'Streaming through turn, draft and observers adds little to reading the bare stream.'
+export const sizes = { ci: { turns: 1000 }, full: { turns: 10_000 } }
 
 /** What a run adds to the stream it reads, and what a long session leaves behind in memory. */
 export async function run(context: FigureContext): Promise<FigureResult> {
@@ -25,8 +27,8 @@ const turnsBetweenCompactions = 100
 
 /** In MB, from an early turn to one ten times as late. */
 async function measureHeapGrowth(context: FigureContext): Promise<number> {
-  const early = context.size === 'full' ? 1000 : 100
-  const late = early * 10
+  const { turns: late } = sizes[context.size]
+  const early = late / 10
   const told = await runLongSession(await context.temporaryFolder(), [early, late])
   const [first, last] = told.heaps.map(({ heapBytes }) => heapBytes / 1e6) as [number, number]
   context.say(

@@ -4,6 +4,8 @@ import { percentile } from '../scripts/figure/percentile.ts'
 import { Typist, type TypistOptions } from './typing/typist.ts'
 
 export const name = 'typing'
+export const claim = 'Typing stays responsive in long sessions and during fast output.'
+export const sizes = { ci: { rounds: 10 }, full: { rounds: 50 } }
 
 const entries = 10_000
 const tokensPerSecond = 200
@@ -12,7 +14,7 @@ const keysInRound = 100
 
 /** How long a key takes to the screen while a model streams into a long conversation, beside a program that only echoes. */
 export async function run({ size, say, random }: FigureContext): Promise<FigureResult> {
-  const rounds = size === 'full' ? 50 : 10
+  const { rounds } = sizes[size]
   await using echo = await start({ program: 'bare-echo.ts', until: 'ready', random })
   const args = [String(entries), String(tokensPerSecond)]
   await using shown = await start({ program: 'streaming-chat.ts', args, until: 'token', random })

@@ -1,4 +1,4 @@
-// Draws the pictures of the README: `node -C @tapetree/source scripts/terminal-pictures.ts`. Needs a build and chromium.
+// Draws the pictures of docs/use.md: `node -C @tapetree/source scripts/terminal-pictures.ts`. Needs a build and chromium.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { picture } from '../tests/terminal/picture.ts'
 import { pictureScenes } from '../tests/terminal/picture-scenes.ts'

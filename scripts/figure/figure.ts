@@ -1,6 +1,10 @@
-/** What a file in `bench/` or `tests/proofs/` exports: its name, and `run`. */
+/** The exports of a file in `bench/` or `tests/proofs/`. `docs/reference/proofs.md` is generated from them. */
 export interface Figure {
   name: string
+  /** The promise that it tries to break or measures, as a sentence. */
+  claim: string
+  /** How much it tries at each size. `Infinity` is everything there is. Absent if both sizes do the same. */
+  sizes?: Record<FigureContext['size'], Record<string, number>>
   run: (context: FigureContext) => Promise<FigureResult>
 }
 

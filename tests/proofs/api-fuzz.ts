@@ -11,6 +11,8 @@ import { buildStage, knownIds, openApi, type Stage } from './api-fuzz/stage.ts'
 import { parametersOf, readTraversals, trySmuggling } from './api-fuzz/traversal.ts'
 
 export const name = 'api-fuzz'
+export const claim = 'No malformed request makes the server fail or leave its folder.'
+export const sizes = { ci: { requestsPerRoute: 100 }, full: { requestsPerRoute: 10_000 } }
 
 /** Requests to each route between which the sessions are made anew: many of them are gone by then. */
 const round = 200
@@ -47,7 +49,7 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
     for (const fault of faults) complain(`${request.method} ${request.url} ${shorten(request.body)}: ${fault}`)
   }
   try {
-    const perRoute = size === 'ci' ? 100 : 10_000
+    const perRoute = sizes[size].requestsPerRoute
     for (let done = 0; done < perRoute; done += round) {
       const known = await knownIds(api, stage)
       for (const [index, route] of api.routes.declared.entries()) {

@@ -6,6 +6,8 @@ import { judge } from './bitflip/judge.ts'
 import { OnDisk } from './bitflip/on-disk.ts'
 
 export const name = 'bitflip'
+export const claim = 'A flipped bit is reported and costs at most the line that contains it.'
+export const sizes = { ci: { shareOnDisk: 0.003 }, full: { shareOnDisk: 0.05 } }
 
 /** Flips every bit of a log of 20 KB, one at a time, and reads it; a sample goes through real files and the whole store. */
 export async function run(context: FigureContext): Promise<FigureResult> {
@@ -61,7 +63,7 @@ function foldEveryFlip(
 /** Every bit of a newline and of a seq, every byte of a seal and of the header with one bit (and the case of each letter), and some of all others. */
 async function openSome(log: IntactLog, context: FigureContext, fail: Fail): Promise<number> {
   const onDisk = await OnDisk.open(log, await context.temporaryFolder())
-  const share = context.size === 'full' ? 0.05 : 0.003
+  const share = sizes[context.size].shareOnDisk
   let files = 0
   let chosenBit = 0
   for (const flip of allFlips(log)) {

@@ -8,6 +8,7 @@ import { installCommand } from '../support/install-command.ts'
 import { installedPackages } from './install-size/installed-packages.ts'
 
 export const name = 'cli-size'
+export const claim = 'The installed command is at most 40 MB and 30 packages, and runs no install scripts.'
 
 const limits = { packages: 30, megabytes: 40 }
 

@@ -3,6 +3,7 @@ import { rolldown } from 'rolldown'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 
 export const name = 'client-size'
+export const claim = 'The client bundle is at most 25 KB.'
 
 const targetKb = 25
 

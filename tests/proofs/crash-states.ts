@@ -7,8 +7,9 @@ import { runScenario, type Epoch } from './crash-states/scenario.ts'
 import { areNamesSafe, touchedSessions } from './crash-states/touched-sessions.ts'
 
 export const name = 'crash-states'
+export const claim = 'Acknowledged data survives every state that a crash can leave on a modeled disk.'
+export const sizes = { ci: { states: 300_000 }, full: { states: 10_000_000 } }
 
-const states = { ci: 300_000, full: 10_000_000 }
 /** Every so many of them are also opened through the store, and go on from there. */
 const throughStoreEvery = 30
 /** And every so many of those where only derived files differ. */
@@ -18,7 +19,7 @@ const maxShown = 10
 /** Every state in which a crash can leave the disk, call by call, over random lives of a few processes. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const count = new Count()
-  while (count.states < states[context.size] && count.problems.length === 0) {
+  while (count.states < sizes[context.size].states && count.problems.length === 0) {
     count.scenarios++
     for await (const epoch of runScenario(context.random)) {
       count.processes++

@@ -12,6 +12,8 @@ import { mutantCount, survivingMutants } from './erase/mutants.ts'
 import type { Order, Report } from './erase/orders.ts'
 
 export const name = 'erase'
+export const claim = 'Erased sessions leave no byte in any file, also after `kill -9`; all other sessions stay whole.'
+export const sizes = { ci: { rounds: 7 }, full: { rounds: 500 } }
 
 /**
  * Processes archive, delete, restore, fork, compact, search and erase random sessions, one or two at a time, and are killed at random
@@ -20,7 +22,7 @@ export const name = 'erase'
  */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { size, say, random, temporaryFolder } = context
-  const rounds = size === 'ci' ? 7 : 500
+  const { rounds } = sizes[size]
   const trial = new Trial(context, await temporaryFolder())
   for (let round = 1; round <= rounds && trial.problems.length === 0; round++) {
     await trial.play(await temporaryFolder(), round)

@@ -4,9 +4,9 @@ import { tryPortFaults } from './faults/port-faults.ts'
 import { tryRealFaults } from './faults/real-faults.ts'
 
 export const name = 'faults'
+export const claim = 'A failing system call loses nothing that was acknowledged.'
+export const sizes = { ci: { failingSystemCalls: 60 }, full: { failingSystemCalls: Infinity } }
 
-/** So many of the real ones at size ci; all at size full. */
-const realAtCi = 60
 const maxShown = 20
 
 /** A failure at every call that stores something: through the store's own file port, and through real system calls. */
@@ -37,11 +37,12 @@ export async function run(context: FigureContext): Promise<FigureResult> {
 
 /** As many of each kind of call as there are, but every kind at least a few times. */
 function choose(faults: RealFault[], { size, random }: FigureContext): RealFault[] {
-  if (size === 'full') return faults
+  const wanted = sizes[size].failingSystemCalls
+  if (wanted === Infinity) return faults
   const byKind = Map.groupBy(faults, ({ kind }) => kind)
   const chosen = new Set<RealFault>()
   const kinds = [...byKind.values()]
-  for (let turn = 0; chosen.size < Math.min(realAtCi, faults.length); turn++) {
+  for (let turn = 0; chosen.size < Math.min(wanted, faults.length); turn++) {
     const ofKind = kinds[turn % kinds.length] ?? []
     const fault = ofKind[Math.floor(random() * ofKind.length)]
     if (fault) chosen.add(fault)

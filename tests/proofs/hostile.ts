@@ -17,6 +17,8 @@ import { traceChild } from './hostile/traced-child.ts'
 import type { Visit, Visited } from './hostile/visit.ts'
 
 export const name = 'hostile'
+export const claim = 'An untrusted repository starts nothing, connects nowhere and writes nothing.'
+export const sizes = { ci: { randomTraps: 16 }, full: { randomTraps: 400 } }
 
 const workers = 2
 const empty: HostileRepository = { name: 'an empty repository', build: () => Promise.resolve() }
@@ -61,7 +63,7 @@ export async function run({ size, say, temporaryFolder, random }: FigureContext)
         .map(([state, all]) => `${all.length} ${state}`)
         .join(', '),
     )
-    const randomTraps = Array.from({ length: size === 'full' ? 400 : 16 }, () => randomTrap(random))
+    const randomTraps = Array.from({ length: sizes[size].randomTraps }, () => randomTrap(random))
     const traps = [...stays.filter(({ repository }) => repository !== oddlyNamed)]
     for (const [index, trap] of randomTraps.entries()) {
       traps.push(await prepare(trap, { own: join(folder, `trap-${index}`), endpoint: endpoint.url, isVisited: false }))

@@ -9,6 +9,7 @@ import { brokenImports } from './install-size/broken-imports.ts'
 import { installedPackages, type InstalledPackage } from './install-size/installed-packages.ts'
 
 export const name = 'install-size'
+export const claim = 'The agent with one provider installs at most 60 packages and 50 MB.'
 
 const limits = { packages: 60, megabytes: 50 }
 const provider = '@ai-sdk/anthropic'

@@ -4,11 +4,13 @@ import { Survivors } from './writer/survivors.ts'
 import { WriterProcess } from './writer/writer-process.ts'
 
 export const name = 'kill'
+export const claim = 'Acknowledged data survives `kill -9`.'
+export const sizes = { ci: { kills: 40 }, full: { kills: 1000 } }
 
 /** Writers are killed with `kill -9` at random moments, one after another on the same sessions; each time everything is looked for. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
-  const kills = size === 'ci' ? 40 : 1000
+  const { kills } = sizes[size]
   const trial = new Trial(context, { folder: await context.temporaryFolder(), cache: await context.temporaryFolder() })
   for (let kill = 1; kill <= kills; kill++) {
     await trial.killOnce(kill)

@@ -5,10 +5,12 @@ import type { ReadingReport } from './loader/reports.ts'
 import { runChild } from './loader/run-child.ts'
 
 export const name = 'loader'
+export const claim = 'No damaged file makes the loader crash, hang or lose an intact line.'
+export const sizes = { ci: { executions: 60_000 }, full: { executions: 1_000_000 } }
 
 /** Broken logs, made at random, made by hand, and made huge: none crashes or hangs the loader, and what is intact is shown. */
 export async function run(context: FigureContext): Promise<FigureResult> {
-  const executions = context.size === 'full' ? 1_000_000 : 60_000
+  const { executions } = sizes[context.size]
   const failures: string[] = []
   const fuzz = await readInChild(context, failures, [
     'fuzz',

@@ -7,8 +7,9 @@ import { runOnThreads } from './loop/threads.ts'
 import { play } from './loop/walks.ts'
 
 export const name = 'loop'
+export const claim = 'Under any interruption each call has one result, no steering message is lost, and the run ends.'
 
-const sizes = {
+export const sizes = {
   ci: { depth: 4, otherDepth: 3, everyTick: 3, walks: 5000 },
   full: { depth: 6, otherDepth: 4, everyTick: 1, walks: 1_000_000 },
 }

@@ -6,9 +6,13 @@ import { mutants } from './one-session/mutants.ts'
 import { OwnerProcesses, playProcessHistory } from './one-session/processes.ts'
 
 export const name = 'one-session'
+export const claim = 'A session that is open several times, in one process or in several, runs nothing twice.'
 
 /** Most are played in one process, where every turn of the event loop is in the hands of the seed. */
-const sizes = { ci: { inOne: 290, inSeveral: 10 }, full: { inOne: 19_600, inSeveral: 400 } }
+export const sizes = {
+  ci: { historiesInOneProcess: 290, historiesInSeveral: 10 },
+  full: { historiesInOneProcess: 19_600, historiesInSeveral: 400 },
+}
 const maxFailures = 5
 /** In so many histories a fault must show. */
 const maxTries = 150
@@ -21,11 +25,11 @@ const progressEvery = 1000
 export async function run(context: FigureContext): Promise<FigureResult> {
   const trial = new Trial(context, await context.temporaryFolder())
   const chosen = process.env['ONE_SESSION_CASE']
-  const { inOne, inSeveral } = sizes[context.size]
+  const { historiesInOneProcess, historiesInSeveral } = sizes[context.size]
   if (chosen !== undefined) await trial.tell(chosen)
   else {
-    await trial.play(inOne)
-    await trial.playInProcesses(inSeveral)
+    await trial.play(historiesInOneProcess)
+    await trial.playInProcesses(historiesInSeveral)
     await trial.catchMutants()
   }
   return { ok: trial.problems === 0, figures: { ...trial.figures, problems: trial.problems } }

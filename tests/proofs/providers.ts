@@ -6,8 +6,9 @@ import { missingKinds } from './providers/kinds.ts'
 import { nameOf, pairs } from './providers/subjects.ts'
 
 export const name = 'providers'
+export const claim = 'Everything that a provider streams is logged faithfully: complete, cut off or unknown.'
+export const sizes = { ci: { conversations: 2000 }, full: { conversations: 200_000 } }
 
-const sizes = { ci: 2000, full: 200_000 }
 const threads = 2
 const conversationsInJob = 50
 const progressEveryMs = 20_000
@@ -41,7 +42,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
 
 function jobsOf({ size, seed }: FigureContext): Job[] {
   const first = seed * 1_000_003
-  return Array.from({ length: sizes[size] / conversationsInJob }, (_, job) => ({
+  return Array.from({ length: sizes[size].conversations / conversationsInJob }, (_, job) => ({
     seeds: Array.from({ length: conversationsInJob }, (_, place) => first + job * conversationsInJob + place),
   }))
 }

@@ -5,13 +5,18 @@ import { playQueueHistory } from './queue/queue-history.ts'
 import { ServerRelay } from './server-kill/server-relay.ts'
 
 export const name = 'queue'
+export const claim = 'Queued messages are delivered once and in order, even while clients edit the queue.'
+export const sizes = {
+  ci: { histories: 290, historiesWithKills: 10 },
+  full: { histories: 9900, historiesWithKills: 100 },
+}
 
 /** Eight clients at one queue: what happened must be what one of them after the other could have done. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
   const trial = new Trial(context, { folder: await context.temporaryFolder(), cache: await context.temporaryFolder() })
-  await trial.playWithKills(size === 'ci' ? 10 : 100)
-  await trial.play(size === 'ci' ? 290 : 9900)
+  await trial.playWithKills(sizes[size].historiesWithKills)
+  await trial.play(sizes[size].histories)
   for (const problem of trial.problems.slice(0, 20)) say(`PROBLEM ${problem}`)
   return { ok: trial.problems.length === 0, figures: { ...trial.figures, problems: trial.problems.length } }
 }

@@ -11,6 +11,7 @@ import { dialogues } from './quickstart/dialogues.ts'
 import { pageCommands } from './quickstart/page-commands.ts'
 
 export const name = 'quickstart'
+export const claim = 'The quickstart works on a machine without any setup.'
 
 const page = 'docs/quickstart.md'
 /** The address that the page names; here a scripted model listens somewhere else. */

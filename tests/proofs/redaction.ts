@@ -9,6 +9,12 @@ import type { TextsToMeasure } from './redaction/measured-texts.ts'
 import { cpuMs, findSlowestTexts, repeated } from './redaction/slowest-text.ts'
 
 export const name = 'redaction'
+export const claim =
+  'Keys of more than 120 kinds are redacted before storage, even when split across chunks; code stays unchanged.'
+export const sizes = {
+  ci: { bytesOfCode: 20_000_000, transcripts: 3000 },
+  full: { bytesOfCode: 100_000_000, transcripts: 10_000 },
+}
 
 /** As in use: the keys of the providers are known by their values, too. */
 const redactor = createRedactor({
@@ -20,8 +26,8 @@ const targets = { recall: 0.99, changedLines: 0.001, slowerThanCharacters: 25, s
 /** Secrets of every family are planted in transcripts and must be gone; ordinary code must stay as it is; and it must not take long. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { size, say } = context
-  const code = readCode(size === 'ci' ? 20_000_000 : 100_000_000)
-  const found = plantTranscripts(size === 'ci' ? 3000 : 10_000, code, context)
+  const code = readCode(sizes[size].bytesOfCode)
+  const found = plantTranscripts(sizes[size].transcripts, code, context)
   const changed = changedLines(code, say)
   const speed = measureSpeed(code.slice(0, 4_000).map(({ text }) => text))
   const timesOrdinary = await slowestMegabyte(code, context)

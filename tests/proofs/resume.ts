@@ -9,6 +9,8 @@ import { KillableAgent } from './resume/killable-agent.ts'
 import type { Task } from './resume/words.ts'
 
 export const name = 'resume'
+export const claim = 'A killed run resumes: real exit codes, no command runs twice, messages arrive once and in order.'
+export const sizes = { ci: { kills: 20 }, full: { kills: 1000 } }
 
 /** A run takes about this long. */
 const runMs = 1500
@@ -17,7 +19,7 @@ const maxLostTextMs = 250
 /** Real agents are killed with `kill -9` at random moments of a run with streaming, two commands and waiting messages. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
-  const kills = size === 'ci' ? 20 : 1000
+  const { kills } = sizes[size]
   const trial = new Trial(context, await context.temporaryFolder(), await context.temporaryFolder())
   while (trial.figures.kills < kills) await trial.playOnce()
   await trial.crashAgainAndAgain()

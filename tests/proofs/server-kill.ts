@@ -6,13 +6,15 @@ import { killOnce } from './server-kill/kill-trial.ts'
 import { KillableServer } from './server-kill/killable-server.ts'
 
 export const name = 'server-kill'
+export const claim = 'A server that is killed during a run loses nothing that it acknowledged.'
+export const sizes = { ci: { kills: 10 }, full: { kills: 1000 } }
 
 const maxReadyMs = 2000
 
 /** A server with twenty clients is killed with `kill -9` in mid-turn; another one takes its place. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size, random, seed } = context
-  const kills = size === 'ci' ? 10 : 1000
+  const { kills } = sizes[size]
   const folder = await context.temporaryFolder()
   const compileCache = await context.temporaryFolder()
   const problems: string[] = []

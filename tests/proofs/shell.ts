@@ -26,6 +26,9 @@ import {
 } from './shell/world.ts'
 
 export const name = 'shell'
+export const claim =
+  'Commands that are approved automatically write nothing, start nothing else, connect nowhere and read no secrets.'
+export const sizes = { ci: { generatedCommands: 2000 }, full: { generatedCommands: 100_000 } }
 
 /** How many commands share one start of the sandbox. */
 const batchSize = 100
@@ -60,7 +63,7 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
 
   const bypasses = readBypasses()
   const everyday = readCorpus('shell-everyday.txt')
-  const count = size === 'ci' ? 2000 : 100_000
+  const count = sizes[size].generatedCommands
   const attacks = new AttackGrammar(new Chance(random), readProgramOptions())
   const generated = generate({ count, attacks, bypasses: bypasses.all, everyday, random })
   const gate = new Gate(world)

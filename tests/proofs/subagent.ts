@@ -8,6 +8,8 @@ import type { Task } from './resume/words.ts'
 import { checkSubagents } from './subagent/check-subagents.ts'
 
 export const name = 'subagent'
+export const claim = 'A killed run resumes its subagents, and none starts over.'
+export const sizes = { ci: { kills: 10 }, full: { kills: 200 } }
 
 /** A run takes about this long. */
 const runMs = 1500
@@ -16,7 +18,7 @@ const program = new URL('subagent/agent-process.ts', import.meta.url)
 /** Real agents that wait for two subagents each are killed with `kill -9` at random moments: every subagent goes on where it was. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size, random, seed } = context
-  const wanted = size === 'ci' ? 10 : 200
+  const wanted = sizes[size].kills
   const folder = await context.temporaryFolder()
   const agents = new Agents(await context.temporaryFolder())
   const figures = { kills: 0, sessions: 0, subagentsResumed: 0, linesHeld: 0 }

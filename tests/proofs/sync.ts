@@ -8,6 +8,11 @@ import { playKillHistory } from './sync/kill-history.ts'
 import { playOwnerHistory } from './sync/owner-history.ts'
 
 export const name = 'sync'
+export const claim = 'All clients see every line once and in order, through disconnects, reloads and a killed server.'
+export const sizes = {
+  ci: { histories: 90, historiesWithKills: 10, historiesWithOwners: 6 },
+  full: { histories: 9800, historiesWithKills: 200, historiesWithOwners: 200 },
+}
 
 /** In so many histories a bug must show. */
 const maxTries = 12
@@ -16,9 +21,9 @@ const maxTries = 12
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
   const trial = new Trial(context, { folder: await context.temporaryFolder(), cache: await context.temporaryFolder() })
-  await trial.playWithKills(size === 'ci' ? 10 : 200)
-  await trial.playWithOwners(size === 'ci' ? 6 : 200)
-  await trial.play(size === 'ci' ? 90 : 9800)
+  await trial.playWithKills(sizes[size].historiesWithKills)
+  await trial.playWithOwners(sizes[size].historiesWithOwners)
+  await trial.play(sizes[size].histories)
   await trial.catchFaults()
   for (const problem of trial.problems.slice(0, 20)) say(`PROBLEM ${problem}`)
   return { ok: trial.problems.length === 0, figures: { ...trial.figures, problems: trial.problems.length } }

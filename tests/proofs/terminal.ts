@@ -8,10 +8,8 @@ import type { Shown } from './terminal/show.ts'
 import { findSlowText } from './terminal/slow-text.ts'
 
 export const name = 'terminal'
-
-const wanted = { ci: 20_000, full: 200_000 }
-/** Hostile texts for each language, and for Markdown. */
-const slowTries = { ci: 8, full: 80 }
+export const claim = 'No escape sequence from a model, tool or file name reaches your terminal, and no text freezes it.'
+export const sizes = { ci: { marks: 20_000, textsPerLanguage: 8 }, full: { marks: 200_000, textsPerLanguage: 80 } }
 
 /** Questions that the app asks a terminal when it starts: what its keyboard can do, how large a cell is, which background it has. */
 const ownQuestions = 8
@@ -35,9 +33,9 @@ export async function run({ size, random, say }: FigureContext): Promise<FigureR
     for (const source of judged.sources) arrivedFrom.set(source, (arrivedFrom.get(source) ?? 0) + 1)
     arrived += judged.sources.length
   }
-  const slow = await findSlowText({ random, tries: slowTries[size], say })
+  const slow = await findSlowText({ random, tries: sizes[size].textsPerLanguage, say })
   problems.push(...slow.problems)
-  while (arrived < wanted[size] && problems.length === 0) {
+  while (arrived < sizes[size].marks && problems.length === 0) {
     const before = arrived
     await using home = await fakeHome()
     const recorded = new RecordedDisplays(home, cases)
@@ -59,7 +57,7 @@ export async function run({ size, random, say }: FigureContext): Promise<FigureR
   for (const [source, count] of arrivedFrom) say(`  ${count} from ${source}`)
   for (const problem of problems.slice(0, 20)) say(`PROBLEM ${problem}`)
   return {
-    ok: problems.length === 0 && arrived >= wanted[size],
+    ok: problems.length === 0 && arrived >= sizes[size].marks,
     figures: {
       cases: arrived,
       sources: arrivedFrom.size,

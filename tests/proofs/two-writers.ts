@@ -5,10 +5,12 @@ import { checkLog } from './two-writers/check-log.ts'
 import { rounds } from './two-writers/rounds.ts'
 
 export const name = 'two-writers'
+export const claim = 'Two processes never write to one session. If a lock fails, the conflict is detected.'
+export const sizes = { ci: { contests: 60 }, full: { contests: 10_000 } }
 
 /** Real processes that all want to write one session, with the lock and with the lock defeated. */
 export async function run({ size, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
-  const count = size === 'ci' ? 60 : 10_000
+  const count = sizes[size].contests
   const problems: string[] = []
   let current = ''
   const complain = (problem: string): void => {

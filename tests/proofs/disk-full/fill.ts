@@ -1,5 +1,6 @@
 // Fills the small disk around everything that writes. Runs in a mount namespace of its own; see ../disk-full.ts.
 import { nodeFilePort, type FilePort } from '@tapetree/session/stores/file'
+import { sizes } from '../disk-full.ts'
 import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { maxTries } from '../../../scripts/figure/tries.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
@@ -16,7 +17,7 @@ const maxFree = 400
 async function fillEverywhere(context: InsideContext): Promise<FigureResult> {
   const trial = new Trial(context, new SmallDisk(context.folder))
   process.on('unhandledRejection', (error) => trial.problems.push(`nobody was told of ${String(error)}`))
-  const rounds = context.size === 'ci' ? 1 : 10
+  const { rounds } = sizes[context.size]
   for (let round = 1; round <= rounds; round++) {
     for (const phase of phases) await trial.runPhase(phase, round)
     await trial.runAtEveryCall(round)

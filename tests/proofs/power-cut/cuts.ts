@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { sizes } from '../power-cut.ts'
 import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
 import { Survivors } from '../writer/survivors.ts'
@@ -19,7 +20,7 @@ const mountOptions = [
 
 async function cutManyTimes(context: InsideContext): Promise<FigureResult> {
   const { say, size, folder } = context
-  const cuts = size === 'ci' ? 3 : 200
+  const { cuts } = sizes[size]
   const disk = new CutDisk(folder)
   const trial = new Trial(context, disk)
   try {
