@@ -12,8 +12,9 @@ import type {
 } from '../tools/tool.ts'
 import { RunStopped } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
-import { runWithDeadline } from './tool-deadline.ts'
 import { answerCall, outputOf, resultText } from './tool-results.ts'
+import { settledWithin } from '@tapetree/session/util/deadline'
+import type { Clock } from '@tapetree/session/util/wait'
 
 const maxSideBySide = 8
 
@@ -235,4 +236,36 @@ async function askUnlessSteered(
   } finally {
     stopWatching()
   }
+}
+
+/** How long a stopped tool has to return what it did so far. */
+const graceMs = 5000
+
+interface Deadline {
+  deadlineMs: number
+  clock: Clock
+  signal: AbortSignal
+  /** The result of a tool that the signal stopped. */
+  stopped: () => string
+}
+
+/**
+ * The output of a tool that respects its deadline and the signal; otherwise a sentence on what happened. A tool that
+ * throws, hangs or ignores the signal does not hold up the run.
+ */
+export async function runWithDeadline(
+  { deadlineMs, clock, signal, stopped }: Deadline,
+  work: (signal: AbortSignal) => Promise<ToolOutput>,
+): Promise<ToolOutput> {
+  const overdue = new AbortController()
+  const output = Promise.try(work, AbortSignal.any([signal, overdue.signal]))
+  const first = await settledWithin(output, { ms: deadlineMs, clock, signal })
+  if (first === 'late') overdue.abort(new Error('the tool exceeded its deadline'))
+  const isGivenUp = first !== 'settled' && (await settledWithin(output, { ms: graceMs, clock })) === 'late'
+  try {
+    if (!isGivenUp) return await output
+  } catch (error) {
+    if (first === 'settled' && !signal.aborted) return { content: resultText.failed(error), isError: true }
+  }
+  return { content: first === 'late' ? resultText.overdue(deadlineMs) : stopped(), isError: true }
 }

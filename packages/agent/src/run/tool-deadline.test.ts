@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { runWithDeadline } from './tool-deadline.ts'
+import { runWithDeadline } from './tool-calls.ts'
 
 test.each([60_000, Infinity])(
   'a tool that has returned leaves no listeners behind, with a deadline of %d ms',
