@@ -1,5 +1,5 @@
 // Readers in a process of their own: some read, some have stalled.
-import type { Attached, Cursor } from '@tapetree/client'
+import type { Attached, Cursor } from '@tapetree/client/protocol'
 import { setTimeout } from 'node:timers/promises'
 import { answerParent } from '../wire/answer-parent.ts'
 import { monotonicMs } from '../wire/monotonic.ts'

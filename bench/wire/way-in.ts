@@ -1,4 +1,4 @@
-import { subprotocol, type AttachRequest } from '@tapetree/client'
+import { subprotocol, type AttachRequest } from '@tapetree/client/protocol'
 
 /** Where a client of a session connects, and what it shows there. */
 export function wayIn(sessionId: string, token: string): { path: string; protocols: string[] } {

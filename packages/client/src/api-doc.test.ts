@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as api from './index.ts'
+import * as protocol from './protocol/index.ts'
 
 const page = textAt('../../../docs/reference/client-api.md')
 
 test('every exported name is on the page', () => {
-  const names = exportsOf(textAt('index.ts'))
-  expect(names).toEqual(expect.arrayContaining(Object.keys(api)))
+  const names = [...exportsOf(textAt('index.ts')), ...exportsOf(textAt('protocol/index.ts'))]
+  expect(names).toEqual(expect.arrayContaining([...Object.keys(api), ...Object.keys(protocol)]))
   expect(names.filter((name) => !isNamed(name))).toEqual([])
 })
 

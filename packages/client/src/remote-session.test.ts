@@ -327,7 +327,7 @@ describe('a command', () => {
   test("resolves with the server's result", async () => {
     const server = await serve()
     const session = await openSession(server)
-    expect(await session.prompt('go')).toEqual({ outcome: 'started', run_id: expect.stringContaining('run-of-') })
+    expect(await session.prompt('go')).toEqual({ outcome: 'started', runId: expect.stringContaining('run-of-') })
     expect(server.effects.length).toBe(1)
   })
 

@@ -1,7 +1,7 @@
 import { newId } from '@tapetree/session'
 import type { DiskLine } from '@tapetree/session/format'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
-import { Conversation, type Connect, type Socket, type Incoming } from './conversation.ts'
+import { Conversation, type Connect, type Socket } from './conversation.ts'
 import { ReplicaSession } from './replica-session.ts'
 import { localProblem, ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
@@ -14,6 +14,7 @@ import {
   type Cursor,
   type ServerFrame,
 } from './protocol/frames.ts'
+import type { Incoming } from './protocol/read-frame.ts'
 import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
 import type { ClosedReason, PresenceNews, RunOptions, SessionHandle } from './session-handle.ts'

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { SessionFeedEvent, SessionSummary } from './protocol/rest.ts'
+import type { WireSessionFeedEvent, WireSessionSummary } from './protocol/rest.ts'
 import { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
 import { SkippingClock } from './testing/skipping-clock.ts'
 import { webServer } from './testing/web-server.ts'
@@ -10,7 +10,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-function session(id: string, minute: number, more: Partial<SessionSummary> = {}): SessionSummary {
+function session(id: string, minute: number, more: Partial<WireSessionSummary> = {}): WireSessionSummary {
   const modified = new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString()
   return {
     id,
@@ -28,10 +28,10 @@ function session(id: string, minute: number, more: Partial<SessionSummary> = {})
 
 /** A server with a list and a feed. */
 class ListServer {
-  sessions: SessionSummary[] = []
+  sessions: WireSessionSummary[] = []
   feeds: ServerResponse[] = []
   /** Events sent while the list is being read. */
-  whileListing: SessionFeedEvent[] = []
+  whileListing: WireSessionFeedEvent[] = []
   refuse: number | undefined
   url = ''
 
@@ -43,7 +43,7 @@ class ListServer {
     return server
   }
 
-  tell(event: SessionFeedEvent | string): void {
+  tell(event: WireSessionFeedEvent | string): void {
     const text = typeof event === 'string' ? event : `data: ${JSON.stringify(event)}\n\n`
     for (const feed of this.feeds) feed.write(text)
   }

@@ -2,9 +2,11 @@ import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, waitOut, type Clock } from './clock.ts'
 import { liveness, afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { ProblemError } from './problem-error.ts'
-import { sessionFeedSchema, type SessionFeedEvent, type SessionSummary } from './protocol/rest.ts'
+import { sessionFeedSchema } from './protocol/rest.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
+import type { SessionFeedEvent, SessionSummary } from './rest-values.ts'
 import type { ClosedReason, ConnectionStatus } from './session-handle.ts'
+import { fromWire } from './wire-names.ts'
 
 export interface RemoteSessionsOptions extends ServerAddress {
   /** Number of sessions to start with; `loadMore` loads more. */
@@ -149,7 +151,7 @@ export class RemoteSessions {
 
   #take(event: SessionFeedEvent): void {
     const { cwd, q } = this.#options
-    const id = event.type === 'session_changed' ? event.session.id : event.session_id
+    const id = event.type === 'session_changed' ? event.session.id : event.sessionId
     const known = this.#sessions.find((session) => session.id === id)
     const others = this.#sessions.filter((session) => session.id !== id)
     if (event.type === 'session_removed') {
@@ -206,7 +208,7 @@ const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forb
 /** Undefined for a ping, and for events of a newer server. */
 function readFeedEvent(data: string): SessionFeedEvent | undefined {
   try {
-    return sessionFeedSchema.safeParse(JSON.parse(data)).data
+    return fromWire(sessionFeedSchema.safeParse(JSON.parse(data)).data)
   } catch {
     return undefined // not JSON, so not one of our events
   }

@@ -1,7 +1,7 @@
 import type { Usage } from '@tapetree/session'
 import type { Transcript } from '@tapetree/session/view'
 import { localProblem, ProblemError } from './problem-error.ts'
-import type { PromptResult } from './protocol/rest.ts'
+import type { PromptResult } from './rest-values.ts'
 import type {
   AskOptions,
   ConnectionStatus,
@@ -93,7 +93,7 @@ async function follow({ handle, text, options, emit, left }: Following): Promise
     if (!started) return { text: '', outcome: 'aborted', usage: {}, cost: 0, runId: null }
     if (started.outcome === 'handled')
       return { text: started.say ?? '', outcome: 'completed', usage: {}, cost: 0, runId: null }
-    runId = started.run_id
+    runId = started.runId
     if (runId === null) throw new TypeError('A prompt that is rejected when busy is never queued.')
     watch.claim(runId, emit)
     signal?.addEventListener('abort', abort)
@@ -189,11 +189,11 @@ class RunWatch {
     throw localProblem('end-missed', 'The end of the run was not received. Its result is in the transcript.')
   }
 
-  newestRun(): { outcome: 'started'; run_id: string } {
+  newestRun(): { outcome: 'started'; runId: string } {
     const runId = [...this.#runs.keys()].at(-1)
     if (runId === undefined)
       throw localProblem('end-missed', 'The server no longer knows which run the prompt started. Read the transcript.')
-    return { outcome: 'started', run_id: runId }
+    return { outcome: 'started', runId }
   }
 
   #begin(runId: string, before: Transcript): void {

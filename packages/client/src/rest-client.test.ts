@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { ProblemError } from './problem-error.ts'
-import type { SessionSummary } from './protocol/rest.ts'
+import type { WireSessionSummary } from './protocol/rest.ts'
 import { RestClient } from './rest-client.ts'
 import { webServer } from './testing/web-server.ts'
 
@@ -26,7 +26,7 @@ async function client(status: number, body: unknown, contentType = 'application/
   return [new RestClient({ baseUrl: `${server.url}/base`, token: 'not-a-secret' }), seen]
 }
 
-const session: SessionSummary = {
+const session: WireSessionSummary = {
   id: 's1',
   name: 'A name',
   created: '2026-01-01T00:00:00Z',
@@ -37,11 +37,13 @@ const session: SessionSummary = {
   cost: 0,
   damaged: false,
 }
+const { message_count: messageCount, queue_length: queueLength, ...same } = session
+const summary = { ...same, messageCount, queueLength }
 
 describe('a request', () => {
   test('goes to its path, with the token and the command id', async () => {
     const [rest, seen] = await client(201, session)
-    expect(await rest.createSession({ cwd: '/x' }, { commandId: 'c-1' })).toEqual(session)
+    expect(await rest.createSession({ cwd: '/x' }, { commandId: 'c-1' })).toEqual(summary)
     expect(seen).toMatchObject([
       {
         request: 'POST /base/api/sessions',
@@ -55,9 +57,21 @@ describe('a request', () => {
     ])
   })
 
+  test('has camelCase names in its body and its result, except inside of foreign values', async () => {
+    const [rest, seen] = await client(200, { outcome: 'queued', run_id: null, message_id: 'm' })
+    const result = await rest.prompt('s1', { text: 'snake_case', imageIds: [], whenBusy: 'queue' })
+    expect(result).toEqual({ outcome: 'queued', runId: null, messageId: 'm' })
+    expect(seen[0]?.body).toBe('{"text":"snake_case","image_ids":[],"when_busy":"queue"}')
+    const request = { request_id: 'p', tool: 'act', input: { file_path: 'a' }, options: [{ option_id: 'yes' }] }
+    const [asked] = await client(200, { permissions: [request] })
+    expect((await asked.permissions('s1')).permissions).toEqual([
+      { requestId: 'p', tool: 'act', input: { file_path: 'a' }, options: [{ optionId: 'yes' }] },
+    ])
+  })
+
   test('sends its query', async () => {
     const [rest, seen] = await client(200, { sessions: [session], cursor: 'next' })
-    expect(await rest.sessions({ limit: 10, q: 'a b' })).toEqual({ sessions: [session], cursor: 'next' })
+    expect(await rest.sessions({ limit: 10, q: 'a b' })).toEqual({ sessions: [summary], cursor: 'next' })
     expect(seen[0]?.request).toBe('GET /base/api/sessions?limit=10&q=a+b')
   })
 
@@ -90,7 +104,11 @@ describe('a request', () => {
   test('sends an image unchanged', async () => {
     const stored = { id: 'a'.repeat(64), size: 3, media_type: 'image/png' }
     const [rest, seen] = await client(201, stored)
-    expect(await rest.storeImage('s1', new Blob(['png'], { type: 'image/png' }))).toEqual(stored)
+    expect(await rest.storeImage('s1', new Blob(['png'], { type: 'image/png' }))).toEqual({
+      id: stored.id,
+      size: stored.size,
+      mediaType: stored.media_type,
+    })
     expect(seen).toMatchObject([{ headers: { 'content-type': 'image/png' }, body: 'png' }])
   })
 

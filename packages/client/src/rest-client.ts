@@ -15,30 +15,26 @@ import {
   queueListSchema,
   sessionInfoSchema,
   sessionPageSchema,
-  type cancelSchema,
-  type compactSchema,
-  type createSessionSchema,
   type ErasedSession,
   type EventPage,
   type eventQuerySchema,
-  type forkSchema,
-  type ImageStored,
-  type ModelList,
-  type patchSessionSchema,
-  type permissionAnswerSchema,
-  type PermissionList,
-  type PromptResult,
-  type promptSchema,
-  type queueAddSchema,
-  type QueueAdded,
-  type QueuedMessageBody,
-  type QueueList,
-  type queuePatchSchema,
-  type resumeSchema,
   type sessionQuerySchema,
-  type SessionSummary,
-  type SessionSummaryPage,
 } from './protocol/rest.ts'
+import type {
+  Accepted,
+  ImageStored,
+  ModelList,
+  PermissionList,
+  PromptResult,
+  QueueAdded,
+  QueuedMessageBody,
+  QueueList,
+  RestBodies,
+  SessionSummary,
+  SessionSummaryPage,
+} from './rest-values.ts'
+import { readOpenQuestion } from './state-values.ts'
+import { fromWire, toWire, type FromWire } from './wire-names.ts'
 
 /** The address of a server, and the credentials for it. */
 export interface ServerAddress {
@@ -49,8 +45,6 @@ export interface ServerAddress {
   fetch?: typeof globalThis.fetch
 }
 
-type Accepted = z.infer<typeof acceptedSchema>
-
 /** Options of requests that change something. */
 export interface ChangeOptions {
   /** The command id, which makes a request idempotent. */
@@ -58,6 +52,11 @@ export interface ChangeOptions {
   /** The ETag of the version to change. */
   ifMatch?: string
   signal?: AbortSignal
+}
+
+interface GetOptions {
+  query?: Record<string, string | number | undefined>
+  signal?: AbortSignal | undefined
 }
 
 /** The server's REST routes, one method each. All reject with `ProblemError`. */
@@ -72,7 +71,7 @@ export class RestClient {
     return this.#get('sessions', sessionPageSchema, { query, signal })
   }
 
-  async createSession(body: z.input<typeof createSessionSchema>, options?: ChangeOptions): Promise<SessionSummary> {
+  async createSession(body: RestBodies['createSession'], options?: ChangeOptions): Promise<SessionSummary> {
     return this.#send('POST', 'sessions', sessionInfoSchema, body, options)
   }
 
@@ -80,11 +79,7 @@ export class RestClient {
     return this.#get(`sessions/${part(id)}`, sessionInfoSchema, { signal })
   }
 
-  async patchSession(
-    id: string,
-    body: z.input<typeof patchSessionSchema>,
-    options?: ChangeOptions,
-  ): Promise<SessionSummary> {
+  async patchSession(id: string, body: RestBodies['patchSession'], options?: ChangeOptions): Promise<SessionSummary> {
     return this.#send('PATCH', `sessions/${part(id)}`, sessionInfoSchema, body, options)
   }
 
@@ -98,19 +93,19 @@ export class RestClient {
     return this.#send('DELETE', `sessions/${part(id)}?erase=true`, erasedSessionSchema, undefined, options)
   }
 
-  async fork(id: string, body: z.input<typeof forkSchema> = {}, options?: ChangeOptions): Promise<SessionSummary> {
+  async fork(id: string, body: RestBodies['fork'] = {}, options?: ChangeOptions): Promise<SessionSummary> {
     return this.#send('POST', `sessions/${part(id)}/fork`, sessionInfoSchema, body, options)
   }
 
-  async prompt(id: string, body: z.input<typeof promptSchema>, options?: ChangeOptions): Promise<PromptResult> {
+  async prompt(id: string, body: RestBodies['prompt'], options?: ChangeOptions): Promise<PromptResult> {
     return this.#send('POST', `sessions/${part(id)}/prompt`, promptResultSchema, body, options)
   }
 
-  async cancel(id: string, body: z.input<typeof cancelSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+  async abort(id: string, body: RestBodies['abort'] = {}, options?: ChangeOptions): Promise<Accepted> {
     return this.#send('POST', `sessions/${part(id)}/cancel`, acceptedSchema, body, options)
   }
 
-  async compact(id: string, body: z.input<typeof compactSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+  async compact(id: string, body: RestBodies['compact'] = {}, options?: ChangeOptions): Promise<Accepted> {
     return this.#send('POST', `sessions/${part(id)}/compact`, acceptedSchema, body, options)
   }
 
@@ -118,7 +113,7 @@ export class RestClient {
     return this.#send('POST', `sessions/${part(id)}/retry`, acceptedSchema, {}, options)
   }
 
-  async resume(id: string, body: z.input<typeof resumeSchema> = {}, options?: ChangeOptions): Promise<Accepted> {
+  async resume(id: string, body: RestBodies['resume'] = {}, options?: ChangeOptions): Promise<Accepted> {
     return this.#send('POST', `sessions/${part(id)}/resume`, acceptedSchema, body, options)
   }
 
@@ -126,7 +121,7 @@ export class RestClient {
     return this.#get(`sessions/${part(id)}/queue`, queueListSchema, { signal })
   }
 
-  async addToQueue(id: string, body: z.input<typeof queueAddSchema>, options?: ChangeOptions): Promise<QueueAdded> {
+  async addToQueue(id: string, body: RestBodies['addToQueue'], options?: ChangeOptions): Promise<QueueAdded> {
     return this.#send('POST', `sessions/${part(id)}/queue`, queueAddedSchema, body, options)
   }
 
@@ -141,7 +136,7 @@ export class RestClient {
   async changeQueued(
     id: string,
     messageId: string,
-    body: z.input<typeof queuePatchSchema>,
+    body: RestBodies['changeQueued'],
     options?: ChangeOptions,
   ): Promise<void> {
     await this.#send('PATCH', `sessions/${part(id)}/queue/${part(messageId)}`, z.unknown(), body, options)
@@ -152,19 +147,16 @@ export class RestClient {
   }
 
   async events(id: string, query: z.infer<typeof eventQuerySchema> = {}, signal?: AbortSignal): Promise<EventPage> {
-    return this.#get(`sessions/${part(id)}/events`, eventPageSchema, { query, signal })
+    // Lines keep the names of the log.
+    return this.#getWire(`sessions/${part(id)}/events`, eventPageSchema, { query, signal })
   }
 
   async permissions(id: string, signal?: AbortSignal): Promise<PermissionList> {
-    return this.#get(`sessions/${part(id)}/permissions`, permissionListSchema, { signal })
+    const { permissions } = await this.#getWire(`sessions/${part(id)}/permissions`, permissionListSchema, { signal })
+    return { permissions: permissions.map(readOpenQuestion) }
   }
 
-  async answer(
-    id: string,
-    requestId: string,
-    body: z.input<typeof permissionAnswerSchema>,
-    options?: ChangeOptions,
-  ): Promise<void> {
+  async answer(id: string, requestId: string, body: RestBodies['answer'], options?: ChangeOptions): Promise<void> {
     const path = `sessions/${part(id)}/permissions/${part(requestId)}`
     await this.#send('POST', path, permissionAnsweredSchema, body, options)
   }
@@ -174,7 +166,7 @@ export class RestClient {
     const headers = changeHeaders(options, image.type)
     const init: RequestInit = { method: 'POST', body: image, headers, signal: options.signal ?? null }
     const answer = await this.#fetch(`sessions/${part(id)}/images`, init)
-    return read(answer, imageStoredSchema)
+    return fromWire(await read(answer, imageStoredSchema))
   }
 
   async blob(id: string, sha256: string, signal?: AbortSignal): Promise<Blob> {
@@ -198,11 +190,11 @@ export class RestClient {
     return url.href
   }
 
-  async #get<T>(
-    path: string,
-    schema: z.ZodType<T>,
-    { query, signal }: { query?: Record<string, string | number | undefined>; signal?: AbortSignal | undefined },
-  ): Promise<T> {
+  async #get<T>(path: string, schema: z.ZodType<T>, options: GetOptions): Promise<FromWire<T>> {
+    return fromWire(await this.#getWire(path, schema, options))
+  }
+
+  async #getWire<T>(path: string, schema: z.ZodType<T>, { query, signal }: GetOptions): Promise<T> {
     const asked = new URLSearchParams()
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) asked.set(name, String(value))
     const suffix = asked.size > 0 ? `?${asked.toString()}` : ''
@@ -215,11 +207,11 @@ export class RestClient {
     schema: z.ZodType<T>,
     body: unknown,
     options: ChangeOptions = {},
-  ): Promise<T> {
+  ): Promise<FromWire<T>> {
     const headers = changeHeaders(options, body === undefined ? undefined : 'application/json')
     const init: RequestInit = { method, headers, signal: options.signal ?? null }
-    if (body !== undefined) init.body = JSON.stringify(body)
-    return read(await this.#fetch(path, init), schema)
+    if (body !== undefined) init.body = JSON.stringify(toWire(body))
+    return fromWire(await read(await this.#fetch(path, init), schema))
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {

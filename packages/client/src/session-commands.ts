@@ -1,8 +1,9 @@
 import type { Transcript } from '@tapetree/session/view'
 import type { Arguments, Operation } from './protocol/command.ts'
-import type { PromptResult } from './protocol/rest.ts'
+import type { WirePromptResult } from './protocol/rest.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import { ask, stream, untilIdle } from './reply.ts'
+import type { PromptResult } from './rest-values.ts'
 import type {
   AskOptions,
   Choice,
@@ -18,6 +19,7 @@ import type {
   SessionChange,
 } from './session-handle.ts'
 import type { StateValues } from './state-values.ts'
+import { fromWire, toWire, type FromWire } from './wire-names.ts'
 
 /** The commands of a `SessionHandle`, in terms of `run`, and replies, in terms of the transcript and the state. */
 export abstract class SessionCommands {
@@ -46,15 +48,15 @@ export abstract class SessionCommands {
 
   async prompt(text: string, { whenBusy, ...message }: PromptCommandOptions = {}): Promise<PromptResult | undefined> {
     const args = { ...messageOf(text, message), ...(whenBusy && { when_busy: whenBusy }) }
-    return (await this.run('prompt', args)) as PromptResult | undefined
+    return promptResult(await this.run('prompt', args, message))
   }
 
   async steer(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
-    return (await this.run('steer', messageOf(text, options))) as PromptResult | undefined
+    return promptResult(await this.run('steer', messageOf(text, options), options))
   }
 
   async followUp(text: string, options: MessageOptions = {}): Promise<PromptResult | undefined> {
-    return (await this.run('follow_up', messageOf(text, options))) as PromptResult | undefined
+    return promptResult(await this.run('follow_up', messageOf(text, options), options))
   }
 
   async abort(runId = this.transcript.run?.runId): Promise<void> {
@@ -70,8 +72,8 @@ export abstract class SessionCommands {
     })
   }
 
-  async changeQueue<Op extends QueueOperation>(op: Op, args: Arguments<Op>): Promise<unknown> {
-    return this.run(op, args)
+  async changeQueue<Op extends QueueOperation>(op: Op, args: FromWire<Arguments<Op>>): Promise<unknown> {
+    return this.run(op, toWire(args) as Arguments<Op>)
   }
 
   async set({ model, thinkingLevel, mode }: Choice): Promise<void> {
@@ -91,4 +93,8 @@ export abstract class SessionCommands {
 
 function messageOf(text: string, { imageIds }: MessageOptions): Arguments<'steer'> {
   return { text, ...(imageIds && { image_ids: imageIds }) }
+}
+
+function promptResult(result: unknown): PromptResult | undefined {
+  return fromWire(result as WirePromptResult | undefined)
 }

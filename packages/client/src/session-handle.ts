@@ -2,9 +2,10 @@ import type { RunOutcome, ToolResult, ToolUse, Usage } from '@tapetree/session'
 import type { PermissionRequest, Transcript } from '@tapetree/session/view'
 import type { Arguments, Operation } from './protocol/command.ts'
 import type { Ack, ServerFrame } from './protocol/frames.ts'
-import type { PromptResult } from './protocol/rest.ts'
+import type { PromptResult } from './rest-values.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import type { StateValues } from './state-values.ts'
+import type { FromWire } from './wire-names.ts'
 
 /**
  * One session for screens and scripts, local or remote. A command resolves with the server's result once its
@@ -45,7 +46,7 @@ export interface SessionHandle extends AsyncDisposable {
    * `already-resolved`.
    */
   answer(requestId: string, answer: RequestAnswer): Promise<void>
-  changeQueue<Op extends QueueOperation>(op: Op, args: Arguments<Op>): Promise<unknown>
+  changeQueue<Op extends QueueOperation>(op: Op, args: FromWire<Arguments<Op>>): Promise<unknown>
   set(choice: Choice): Promise<void>
   /** Moves the leaf to another entry; null is before the first. */
   navigate(entryId: string | null, options?: NavigateOptions): Promise<void>
@@ -78,7 +79,7 @@ export interface Reply {
   runId: string | null
 }
 
-export interface AskOptions extends MessageOptions {
+export interface AskOptions extends Pick<MessageOptions, 'imageIds'> {
   /** Aborts the run. If it has not started yet, nothing is recorded and the outcome is `aborted`. */
   signal?: AbortSignal | undefined
   /** During another run: reject with `session-busy`, or wait for its end. Default: `reject`. */
@@ -119,7 +120,7 @@ export type QueueNotice = Extract<
   { type: 'queue_updated' | 'queue_message_sending' | 'queue_message_sent' }
 >
 
-export interface MessageOptions {
+export interface MessageOptions extends RunOptions {
   imageIds?: string[]
 }
 

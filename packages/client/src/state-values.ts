@@ -101,9 +101,13 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
   presence: (clients) => clients,
   plan: (items) => payloadFromWire('plan', { items })['items'] as StateValues['plan'],
   commands: (commands) => commands,
-  permissions: (requests) =>
-    requests.map((each) => payloadFromWire('permission_request', each) as unknown as OpenQuestion),
+  permissions: (requests) => requests.map(readOpenQuestion),
   read_only: (readOnly) => readOnly,
+}
+
+/** The input of the call keeps its names. */
+export function readOpenQuestion(request: object): OpenQuestion {
+  return payloadFromWire('permission_request', request) as unknown as OpenQuestion
 }
 
 function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {

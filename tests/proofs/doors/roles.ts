@@ -1,6 +1,6 @@
 import { AgentSession, onlyModel } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import { checkCommand, operationNames, type Ack, type Operation } from '@tapetree/client'
+import { checkCommand, operationNames, type Ack, type Operation } from '@tapetree/client/protocol'
 import {
   AgentDriver,
   LiveSessions,

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { AgentSession } from '@tapetree/agent'
-import { ProblemError as ClientProblem, RemoteSession, type Operation, type SessionHandle } from '@tapetree/client'
+import { ProblemError as ClientProblem, RemoteSession, type SessionHandle } from '@tapetree/client'
+import type { Operation } from '@tapetree/client/protocol'
 import { newId, type Session } from '@tapetree/session'
 import { defaultTenant, TokenStore } from '../../../packages/server/src/auth/token-store.ts'
 import type { LiveSession } from '../../../packages/server/src/live/live-session.ts'

@@ -1,4 +1,4 @@
-import type { Ack } from '@tapetree/client'
+import type { Ack } from '@tapetree/client/protocol'
 import { QueueModel, type QueueLine } from './queue-model.ts'
 
 /** One command of a client, and when it was sent and answered: numbers that only tell what was before what. */

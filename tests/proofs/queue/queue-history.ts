@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import type { Operation as OperationName, ServerFrame } from '@tapetree/client'
+import type { Operation as OperationName, ServerFrame } from '@tapetree/client/protocol'
 import { randomFrom } from '../../../scripts/figure/random.ts'
 import { WireScreen } from '../../../packages/server/src/testing/wire-screen.ts'
 import type { ServerRelay } from '../server-kill/server-relay.ts'

@@ -1,4 +1,4 @@
-import type { Ack } from '@tapetree/client'
+import type { Ack } from '@tapetree/client/protocol'
 import type { Violation } from './violation.ts'
 
 export interface SentCommand {

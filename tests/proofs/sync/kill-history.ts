@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Operation } from '@tapetree/client'
+import type { Operation } from '@tapetree/client/protocol'
 import { randomFrom } from '../../../scripts/figure/random.ts'
 import { WireScreen } from '../../../packages/server/src/testing/wire-screen.ts'
 import type { KillableServer, Ready } from '../server-kill/killable-server.ts'

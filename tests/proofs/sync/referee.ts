@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { limits, type Ack, type Attached, type AttachRequest, type TextFrame } from '@tapetree/client'
+import { limits, type Ack, type Attached, type AttachRequest, type TextFrame } from '@tapetree/client/protocol'
 import { checksum, fromDisk, type DiskLine } from '@tapetree/session/format'
 import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import type { ScreenWatcher, WireLine, WireScreen } from '../../../packages/server/src/testing/wire-screen.ts'

@@ -5,18 +5,15 @@ import type { OpenedSession, SessionAccess } from '../session-source.ts'
 import {
   ProblemError,
   SessionCommands,
-  stateKeys,
-  type Arguments,
   type ClosedReason,
   type ConnectionStatus,
-  type Operation,
   type PresenceNews,
   type RunOptions,
   type SessionChange,
   type SessionHandle,
-  type StateKey,
   type StateValues,
 } from '@tapetree/client'
+import { stateKeys, type Arguments, type Operation, type StateKey } from '@tapetree/client/protocol'
 import { Listeners } from '@tapetree/session/util/listeners'
 
 export interface FollowOptions {

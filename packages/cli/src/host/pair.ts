@@ -1,4 +1,5 @@
-import { pairedSchema, type ServerAddress } from '@tapetree/client'
+import type { ServerAddress } from '@tapetree/client'
+import { pairedSchema } from '@tapetree/client/protocol'
 import { hostname } from 'node:os'
 import { connect } from 'node:tls'
 import { exitCodes } from '../command-line/exit-code.ts'

@@ -1,17 +1,19 @@
 import {
-  fileListSchema,
-  folderListSchema,
-  movedSessionSchema,
   ProblemError,
-  problemSchema,
   RemoteSession,
   RestClient,
-  searchResultSchema,
   type Connect,
   type ModelList,
   type ServerAddress,
   type SessionSummary,
 } from '@tapetree/client'
+import {
+  fileListSchema,
+  folderListSchema,
+  movedSessionSchema,
+  problemSchema,
+  searchResultSchema,
+} from '@tapetree/client/protocol'
 import type { SearchHit, SessionInfo, SessionPage, SessionQuery } from '@tapetree/session'
 import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
@@ -57,7 +59,7 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
       return open(made.id, made.cwd)
     },
     fork: async (sessionId, entryId) => {
-      const forked = await rest.fork(sessionId, entryId === undefined ? {} : { entry_id: entryId })
+      const forked = await rest.fork(sessionId, entryId === undefined ? {} : { entryId })
       return open(forked.id, forked.cwd)
     },
     list: async (query) => (await sessionPage(rest, query)).sessions,
@@ -116,14 +118,14 @@ function hitOf({ session_id, entry_id, ...hit }: z.infer<typeof searchResultSche
 }
 
 function offered(model: ModelList['models'][number]): OfferedModel {
-  const { provider, model_id: modelId, name = modelId, context_window: contextTokens, key } = model
+  const { provider, modelId, name = modelId, contextWindow: contextTokens, key } = model
   return {
     reference: `${provider}/${modelId}`,
     provider,
     modelId,
     name,
     ...(contextTokens !== undefined && { contextTokens }),
-    thinkingLevels: model.thinking_levels ?? [],
+    thinkingLevels: model.thinkingLevels ?? [],
     isUsable: key !== 'missing',
   }
 }
@@ -179,19 +181,19 @@ function queryOf({ limit = maxListed, text, ...rest }: SessionQuery): Parameters
 }
 
 export function infoOf(summary: SessionSummary): SessionInfo {
-  const { cwd, parent_session: parentSession, subagent, first_text: firstText, estimated } = summary
+  const { cwd, parentSession, subagent, firstText, estimated } = summary
   return {
     id: summary.id,
     name: summary.name,
     created: summary.created,
     modified: summary.modified,
-    messageCount: summary.message_count,
+    messageCount: summary.messageCount,
     ...(cwd !== undefined && { cwd }),
     ...(parentSession !== undefined && { parentSession }),
     ...(subagent && { subagent }),
     ...(firstText !== undefined && { firstText }),
     status: summary.status,
-    queueLength: summary.queue_length,
+    queueLength: summary.queueLength,
     cost: summary.cost,
     damaged: summary.damaged,
     ...(estimated !== undefined && { estimated }),

@@ -121,8 +121,8 @@ export class PrintSession {
     const { handle } = this
     const after = handle.transcript.seq
     const id = newId()
-    const args = { text, ...(imageIds.length > 0 && { image_ids: imageIds }) }
-    const outcome = (await handle.run(way, args, { id })) as PromptResult | undefined
+    const options = { id, ...(imageIds.length > 0 && { imageIds }) }
+    const outcome = await handle[way === 'follow_up' ? 'followUp' : way](text, options)
     const found = outcome ?? (await this.#options.findOutcome({ sessionId: handle.sessionId, command: id, after }))
     if (!found) throw new Error('The session accepted the prompt, but its outcome is unknown.')
     return found
@@ -142,7 +142,7 @@ export class PrintSession {
     const { handle } = this
     if (runId !== undefined) handle.abort(runId).catch(() => undefined)
     else if (outcome.outcome === 'queued' || outcome.outcome === 'steered') {
-      handle.changeQueue('queue.remove', { id: outcome.message_id }).catch(() => undefined)
+      handle.changeQueue('queue.remove', { id: outcome.messageId }).catch(() => undefined)
     }
   }
 }

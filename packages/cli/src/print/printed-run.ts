@@ -290,8 +290,8 @@ export async function outcomeInLog(
 
 function outcomeOf(line: Line): PromptResult | undefined {
   if (line.type === 'submission' && line.submission.action === 'add') {
-    return { outcome: 'queued', run_id: null, message_id: line.submission.id }
+    return { outcome: 'queued', runId: null, messageId: line.submission.id }
   }
   const runId = line.type === 'message' ? line.message.runId : undefined
-  return runId === undefined ? undefined : { outcome: 'started', run_id: runId }
+  return runId === undefined ? undefined : { outcome: 'started', runId }
 }

@@ -48,12 +48,12 @@ export class RunWatch {
     const untold = (): RunAccount => accountOf(this.#handle.transcript, sent, Date.now())
     switch (outcome.outcome) {
       case 'started':
-        return this.endOf(outcome.run_id)
+        return this.endOf(outcome.runId)
       case 'handled':
         return { type: 'handled', say: outcome.say ?? '', account: untold() }
       case 'steered':
       case 'queued': {
-        const { run_id: runId, message_id: messageId } = outcome
+        const { runId, messageId } = outcome
         const isInRun = outcome.outcome === 'steered' && runId !== null
         const next = isInRun ? { runId } : await this.#endOfWaiting(messageId)
         return 'runId' in next ? this.endOf(next.runId) : { ...next, account: { ...untold(), text: '' } }
@@ -83,7 +83,7 @@ export class RunWatch {
   runBegunBy(outcome: PromptResult): string | undefined {
     this.#take(this.#handle.transcript)
     if (outcome.outcome === 'handled') return undefined
-    return outcome.outcome === 'started' ? outcome.run_id : this.#runOf.get(outcome.message_id)
+    return outcome.outcome === 'started' ? outcome.runId : this.#runOf.get(outcome.messageId)
   }
 
   close(): void {

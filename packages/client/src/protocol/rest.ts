@@ -43,7 +43,7 @@ export const sessionInfoSchema = z.object({
   /** Set if the counts cover only a part of the log. */
   estimated: z.boolean().optional(),
 })
-export type SessionSummary = z.infer<typeof sessionInfoSchema>
+export type WireSessionSummary = z.infer<typeof sessionInfoSchema>
 
 export const sessionQuerySchema = z.object({
   limit: limit.max(200).optional(),
@@ -58,7 +58,7 @@ export const sessionQuerySchema = z.object({
 
 /** Newest first; the last page has no cursor. */
 export const sessionPageSchema = z.object({ sessions: z.array(sessionInfoSchema), cursor: z.string().optional() })
-export type SessionSummaryPage = z.infer<typeof sessionPageSchema>
+export type WireSessionSummaryPage = z.infer<typeof sessionPageSchema>
 
 export const modelReferenceSchema = z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) })
 
@@ -105,7 +105,7 @@ export const promptResultSchema = z.discriminatedUnion('outcome', [
   /** A slash command that needed no model. */
   z.object({ outcome: z.literal('handled'), say: z.string().nullable() }),
 ])
-export type PromptResult = z.infer<typeof promptResultSchema>
+export type WirePromptResult = z.infer<typeof promptResultSchema>
 
 /** The result of a command over HTTP: the same members as in an `ack`. */
 export const acceptedSchema = z.looseObject({ run_id: z.string().nullish() })
@@ -119,10 +119,10 @@ export const queuedMessageSchema = z.object({
   /** Set if the message is held: it is delivered only after a release. */
   held: z.literal(true).optional(),
 })
-export type QueuedMessageBody = z.infer<typeof queuedMessageSchema>
+export type WireQueuedMessageBody = z.infer<typeof queuedMessageSchema>
 
 export const queueListSchema = z.object({ messages: z.array(queuedMessageSchema), count: z.int().nonnegative() })
-export type QueueList = z.infer<typeof queueListSchema>
+export type WireQueueList = z.infer<typeof queueListSchema>
 
 export const queueAddSchema = z.strictObject({
   message: operations['queue.add'].shape.message,
@@ -130,7 +130,7 @@ export const queueAddSchema = z.strictObject({
 })
 
 export const queueAddedSchema = z.object({ id: z.string(), message: z.string(), queued_at: z.string() })
-export type QueueAdded = z.infer<typeof queueAddedSchema>
+export type WireQueueAdded = z.infer<typeof queueAddedSchema>
 
 /** Edits, moves, holds or releases a queued message. */
 export const queuePatchSchema = z.strictObject({
@@ -164,10 +164,10 @@ export const sessionFeedSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session_changed'), session: sessionInfoSchema }),
   z.object({ type: z.literal('session_removed'), session_id: z.string() }),
 ])
-export type SessionFeedEvent = z.infer<typeof sessionFeedSchema>
+export type WireSessionFeedEvent = z.infer<typeof sessionFeedSchema>
 
 export const permissionListSchema = z.object({ permissions: z.array(permissionSchema) })
-export type PermissionList = z.infer<typeof permissionListSchema>
+export type WirePermissionList = z.infer<typeof permissionListSchema>
 
 export const permissionAnswerSchema = operations['permission.answer'].omit({ request_id: true })
 
@@ -175,7 +175,7 @@ export const permissionAnsweredSchema = z.object({ request_id: z.string() })
 
 /** A stored image; prompts refer to it in `image_ids`. */
 export const imageStoredSchema = z.object({ id: sha256, size: z.int().nonnegative(), media_type: z.string() })
-export type ImageStored = z.infer<typeof imageStoredSchema>
+export type WireImageStored = z.infer<typeof imageStoredSchema>
 
 export const modelSchema = z.looseObject({
   provider: z.string(),
@@ -191,4 +191,4 @@ export const modelSchema = z.looseObject({
 })
 
 export const modelListSchema = z.object({ models: z.array(modelSchema) })
-export type ModelList = z.infer<typeof modelListSchema>
+export type WireModelList = z.infer<typeof modelListSchema>

@@ -1,4 +1,4 @@
-import { subprotocol } from '@tapetree/client'
+import { subprotocol } from '@tapetree/client/protocol'
 import type { Peer } from './peer.ts'
 
 /** The credential of a request. An explicit one counts alone: a valid cookie does not make up for an invalid token. */

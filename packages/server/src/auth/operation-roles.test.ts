@@ -1,4 +1,4 @@
-import { operationNames, type Ack } from '@tapetree/client'
+import { operationNames, type Ack } from '@tapetree/client/protocol'
 import { onlyModel } from '@tapetree/agent'
 import type { Expansion } from '@tapetree/agent/run'
 import { script, scriptedModel } from '@tapetree/agent/testing'

@@ -1,4 +1,4 @@
-import { checkCommand, roles, type Arguments, type Operation, type Role } from '@tapetree/client'
+import { checkCommand, roles, type Arguments, type Operation, type Role } from '@tapetree/client/protocol'
 import { RequestProblem } from '../util/problem-error.ts'
 
 export { roles, type Role }

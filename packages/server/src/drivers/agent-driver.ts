@@ -1,6 +1,6 @@
 import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
-import type { Arguments, Command } from '@tapetree/client'
+import type { Arguments, Command } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
 import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'

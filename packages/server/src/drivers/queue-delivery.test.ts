@@ -1,6 +1,6 @@
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import type { ServerFrame } from '@tapetree/client'
+import type { ServerFrame } from '@tapetree/client/protocol'
 import { memoryStore } from '@tapetree/session'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { AgentDriver } from './agent-driver.ts'

@@ -1,6 +1,7 @@
 import { newId, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
-import type { Ack, Operation, Problem } from '@tapetree/client'
+import type { Problem } from '@tapetree/client'
+import type { Ack, Operation } from '@tapetree/client/protocol'
 import type { Context } from 'hono'
 import { z, type ZodType } from 'zod'
 import { checkRole, mayDo } from '../auth/operation-roles.ts'

@@ -1,4 +1,4 @@
-import type { AttachRequest, ServerFrame } from '@tapetree/client'
+import type { AttachRequest, ServerFrame } from '@tapetree/client/protocol'
 import { textFrame, type FlyingPart, type InFlight } from './in-flight.ts'
 import type { RecentLines } from './recent-lines.ts'
 import type { StateBoard } from './state-values.ts'

@@ -1,4 +1,4 @@
-import type { Command, WireStateValues } from '@tapetree/client'
+import type { Command, WireStateValues } from '@tapetree/client/protocol'
 import type { LiveEvent } from '@tapetree/agent'
 import type { Cause, Session } from '@tapetree/session'
 

@@ -1,4 +1,4 @@
-import { limits } from '@tapetree/client'
+import { limits } from '@tapetree/client/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { InFlight, textFrame, fitFrame, type FlyingPart } from './in-flight.ts'

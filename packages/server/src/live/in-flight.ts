@@ -1,4 +1,4 @@
-import { limits, type TextFrame } from '@tapetree/client'
+import { limits, type TextFrame } from '@tapetree/client/protocol'
 import type { Line } from '@tapetree/session/format'
 import type { LiveText } from '@tapetree/session/view'
 

@@ -10,7 +10,7 @@ import {
   type ServerFrame,
   type SnapshotReason,
   type StateKey,
-} from '@tapetree/client'
+} from '@tapetree/client/protocol'
 import type { Cause, CommittedLine, Session } from '@tapetree/session'
 import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
 import type { LiveText, SessionSnapshot } from '@tapetree/session/view'

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
-import { closeCodes } from '@tapetree/client'
+import { closeCodes } from '@tapetree/client/protocol'
 import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'

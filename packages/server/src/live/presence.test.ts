@@ -1,5 +1,5 @@
 import { FakeClock } from '@tapetree/agent/testing'
-import { limits } from '@tapetree/client'
+import { limits } from '@tapetree/client/protocol'
 import { describe, expect, test, vi } from 'vitest'
 import { Presence } from './presence.ts'
 

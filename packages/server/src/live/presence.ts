@@ -1,5 +1,5 @@
 import type { Clock } from '@tapetree/agent/run'
-import { limits, type WireStateValues } from '@tapetree/client'
+import { limits, type WireStateValues } from '@tapetree/client/protocol'
 import type { Client } from './connection.ts'
 
 interface Present {

@@ -1,4 +1,4 @@
-import type { ServerFrame } from '@tapetree/client'
+import type { ServerFrame } from '@tapetree/client/protocol'
 import type { WaitingMessage } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
 

@@ -1,4 +1,4 @@
-import { limits, type Cursor } from '@tapetree/client'
+import { limits, type Cursor } from '@tapetree/client/protocol'
 import { checksum } from '@tapetree/session/format'
 import type { LogLine } from '@tapetree/session/log-store'
 

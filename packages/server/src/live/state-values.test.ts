@@ -1,4 +1,5 @@
-import { limits, readStateValue, stateValueSchemas, type ServerFrame, type StateKey } from '@tapetree/client'
+import { readStateValue } from '@tapetree/client'
+import { limits, stateValueSchemas, type ServerFrame, type StateKey } from '@tapetree/client/protocol'
 import { memoryStore, type Session } from '@tapetree/session'
 import type { LiveText } from '@tapetree/session/view'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'

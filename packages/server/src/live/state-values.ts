@@ -1,4 +1,4 @@
-import { payloadToWire, type WireStateValues, type Attached, type StateKey } from '@tapetree/client'
+import { payloadToWire, type WireStateValues, type Attached, type StateKey } from '@tapetree/client/protocol'
 import type { Session, StoppedRun } from '@tapetree/session'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { fitFrame, cutWhole } from './in-flight.ts'

@@ -1,5 +1,5 @@
 import { readLiveDraft, systemClock, type Clock } from '@tapetree/agent/run'
-import type { WireStateValues } from '@tapetree/client'
+import type { WireStateValues } from '@tapetree/client/protocol'
 import { SessionError, type Owner, type Session, type SessionStore } from '@tapetree/session'
 import type { LogLine } from '@tapetree/session/log-store'
 import { Listeners } from '@tapetree/session/util/listeners'

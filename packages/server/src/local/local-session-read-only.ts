@@ -1,13 +1,5 @@
-import {
-  limits,
-  ProblemError,
-  ReplicaSession,
-  snapshotToWire,
-  type SessionHandle,
-  type StateKey,
-  type StateValues,
-  type EventPage,
-} from '@tapetree/client'
+import { ProblemError, ReplicaSession, type SessionHandle, type StateValues, type EventPage } from '@tapetree/client'
+import { limits, snapshotToWire, type StateKey } from '@tapetree/client/protocol'
 import type { Session } from '@tapetree/session'
 import { checksum, type DiskLine } from '@tapetree/session/format'
 import { emitWarning } from '../util/problem-error.ts'

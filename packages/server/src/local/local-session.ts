@@ -1,20 +1,22 @@
 import {
+  ProblemError,
+  ReplicaSession,
+  type ClosedReason,
+  type PresenceNews,
+  type RunOptions,
+  type SessionHandle,
+} from '@tapetree/client'
+import {
   checkCommand,
   closeCodes,
   limits,
-  ProblemError,
-  ReplicaSession,
   readFrame,
   type Arguments,
   type AttachRequest,
-  type ClosedReason,
   type Incoming,
   type Operation,
-  type PresenceNews,
-  type RunOptions,
   type ServerFrame,
-  type SessionHandle,
-} from '@tapetree/client'
+} from '@tapetree/client/protocol'
 import { newId } from '@tapetree/session'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { Connection, Sink } from '../live/connection.ts'

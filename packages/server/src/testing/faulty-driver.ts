@@ -1,4 +1,4 @@
-import type { Command } from '@tapetree/client'
+import type { Command } from '@tapetree/client/protocol'
 import type { Cause, Session } from '@tapetree/session'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
 import type { Fault } from './fault.ts'

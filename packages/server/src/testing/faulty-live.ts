@@ -1,4 +1,4 @@
-import { checkCommand, type AttachRequest, type ServerFrame, type StateKey } from '@tapetree/client'
+import { checkCommand, type AttachRequest, type ServerFrame, type StateKey } from '@tapetree/client/protocol'
 import type { Sink } from '../live/connection.ts'
 import { InFlight } from '../live/in-flight.ts'
 import type { LiveSession } from '../live/live-session.ts'

@@ -10,7 +10,7 @@ import {
   type ServerFrame,
   type StateKey,
   type TextFrame,
-} from '@tapetree/client'
+} from '@tapetree/client/protocol'
 import { checksum, fromDisk, type DiskLine } from '@tapetree/session/format'
 import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { WebSocket } from 'ws'

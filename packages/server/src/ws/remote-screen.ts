@@ -1,5 +1,5 @@
 import type { Clock } from '@tapetree/agent/run'
-import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client'
+import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client/protocol'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
 import { checkRole, mayDo, type Caller } from '../auth/operation-roles.ts'

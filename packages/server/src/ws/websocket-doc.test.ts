@@ -2,7 +2,14 @@
 // than its example.
 import { onlyModel } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import { clientFrameSchema, closeCodes, limits, operationNames, stateKeys, type ServerFrame } from '@tapetree/client'
+import {
+  clientFrameSchema,
+  closeCodes,
+  limits,
+  operationNames,
+  stateKeys,
+  type ServerFrame,
+} from '@tapetree/client/protocol'
 import { memoryStore } from '@tapetree/session'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

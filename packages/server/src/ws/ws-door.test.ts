@@ -1,4 +1,4 @@
-import { closeCodes, limits, type ServerFrame } from '@tapetree/client'
+import { closeCodes, limits, type ServerFrame } from '@tapetree/client/protocol'
 import { FakeClock, script } from '@tapetree/agent/testing'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

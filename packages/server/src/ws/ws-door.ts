@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
-import { closeCodes, limits, subprotocol, type Problem } from '@tapetree/client'
+import type { Problem } from '@tapetree/client'
+import { closeCodes, limits, subprotocol } from '@tapetree/client/protocol'
 import { isId } from '@tapetree/session'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'

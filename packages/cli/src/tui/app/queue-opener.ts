@@ -1,4 +1,4 @@
-import type { Arguments, QueueOperation, SessionHandle, StateValues } from '@tapetree/client'
+import type { QueueOperation, SessionHandle, StateValues } from '@tapetree/client'
 import { QueuePanel } from '../panels/queue-panel.ts'
 import type { OpenerContext } from './panel-place.ts'
 
@@ -12,7 +12,7 @@ export async function openQueuePanel({
 }: OpenerContext): Promise<void> {
   const { handle } = session
   if (!handle) return remarks.warn('There is no session yet.')
-  const change = <Op extends QueueOperation>(op: Op, args: Arguments<Op>): void => {
+  const change = <Op extends QueueOperation>(op: Op, args: Parameters<typeof handle.changeQueue<Op>>[1]): void => {
     void actions.attempt('Changing the queue', () => handle.changeQueue(op, args))
   }
   const panel = new QueuePanel({
@@ -20,11 +20,11 @@ export async function openQueuePanel({
     queue: queueOf(handle),
     fullText: (id) => handle.transcript.waiting.find((message) => message.id === id)?.message,
     onEdit: (id, message) => change('queue.edit', { id, message }),
-    onMove: (id, beforeId) => change('queue.move', { id, before_id: beforeId }),
+    onMove: (id, beforeId) => change('queue.move', { id, beforeId }),
     onHold: (id) => change('queue.hold', id === undefined ? { reason: 'held by you' } : { id }),
     onRelease: (id) => change('queue.release', id === undefined ? {} : { id }),
     onRemove: (id) => change('queue.remove', { id }),
-    onPaste: ({ message, imageIds, delivery }) => change('queue.add', { message, image_ids: imageIds, delivery }),
+    onPaste: ({ message, imageIds, delivery }) => change('queue.add', { message, imageIds, delivery }),
     onDelivery: (id, delivery) => change('queue.edit', { id, delivery }),
     onClose: close,
   })

@@ -88,7 +88,7 @@ export class Sender {
     const { remarks, session } = this.#options
     if (outcome?.outcome === 'handled' && outcome.say !== null) remarks.say(outcome.say)
     if (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered') return
-    const { message_id: id } = outcome
+    const { messageId: id } = outcome
     // The queue update may arrive a moment after the answer to the command.
     let hasBeenSeen = false
     const isWaiting = (): boolean => {

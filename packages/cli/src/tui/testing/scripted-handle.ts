@@ -1,14 +1,12 @@
 import {
   SessionCommands,
-  type Arguments,
   type ConnectionStatus,
-  type Operation,
   type PresenceNews,
   type SessionChange,
   type SessionHandle,
-  type StateKey,
   type StateValues,
 } from '@tapetree/client'
+import type { Arguments, Operation, StateKey } from '@tapetree/client/protocol'
 import { text, type Content, type Message, type RunOutcome } from '@tapetree/session'
 import type { Line, PermissionRequestRecord, RecordDraft } from '@tapetree/session/format'
 import { emptyTranscript, reduceTranscript, type Transcript, type TranscriptInput } from '@tapetree/session/view'

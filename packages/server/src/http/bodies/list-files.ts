@@ -1,5 +1,5 @@
 import { isInside } from '@tapetree/agent/util/is-inside'
-import type { fileListSchema, folderListSchema } from '@tapetree/client'
+import type { fileListSchema, folderListSchema } from '@tapetree/client/protocol'
 import type { Dirent } from 'node:fs'
 import { opendir, stat, realpath } from 'node:fs/promises'
 import { basename, dirname, join, posix, resolve, isAbsolute } from 'node:path'

@@ -1,11 +1,11 @@
-import type { SessionDetails, SessionSummary } from '@tapetree/client'
+import type { SessionDetails, WireSessionSummary } from '@tapetree/client/protocol'
 import type { Session, SessionInfo } from '@tapetree/session'
 import type { LiveSession } from '../../live/live-session.ts'
 import { stoppedRun } from '../../live/state-values.ts'
 import { etagOf } from '../responses.ts'
 
 /** A row of the list. The path of a session is never sent. */
-export function summaryOf(info: SessionInfo, live?: LiveSession): SessionSummary {
+export function summaryOf(info: SessionInfo, live?: LiveSession): WireSessionSummary {
   const { cwd, parentSession, subagent, firstText, estimated } = info
   const stopped = live ? stoppedRun(live.driver) : info.stopped
   return {

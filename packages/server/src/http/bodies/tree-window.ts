@@ -1,4 +1,4 @@
-import type { TreeNodeSummary, treeQuerySchema, treeWindowSchema, comparisonSchema } from '@tapetree/client'
+import type { TreeNodeSummary, treeQuerySchema, treeWindowSchema, comparisonSchema } from '@tapetree/client/protocol'
 import { SessionError, type Message, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
 import type { z } from 'zod'

@@ -11,7 +11,7 @@ import {
   tokenInfoSchema,
   tokenListSchema,
   type TokenInfo,
-} from '@tapetree/client'
+} from '@tapetree/client/protocol'
 import { z } from 'zod'
 import { clearedCookie, tokenCookie } from '../../auth/credential.ts'
 import type { Gatekeeper } from '../../auth/gatekeeper.ts'

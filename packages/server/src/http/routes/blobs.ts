@@ -1,4 +1,4 @@
-import { imageStoredSchema } from '@tapetree/client'
+import { imageStoredSchema } from '@tapetree/client/protocol'
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'

@@ -1,4 +1,10 @@
-import { eventPageSchema, eventQuerySchema, streamQuerySchema, type AttachRequest, type Cursor } from '@tapetree/client'
+import {
+  eventPageSchema,
+  eventQuerySchema,
+  streamQuerySchema,
+  type AttachRequest,
+  type Cursor,
+} from '@tapetree/client/protocol'
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { newId, type Session } from '@tapetree/session'
 import type { LogLine } from '@tapetree/session/log-store'

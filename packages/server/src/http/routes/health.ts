@@ -1,4 +1,4 @@
-import { healthSchema, readinessSchema } from '@tapetree/client'
+import { healthSchema, readinessSchema } from '@tapetree/client/protocol'
 import type { ApiParts, Routes } from '../app.ts'
 import { json } from '../responses.ts'
 import { createRoute, z } from '@hono/zod-openapi'

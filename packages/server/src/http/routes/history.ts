@@ -12,7 +12,7 @@ import {
   searchResultSchema,
   treeQuerySchema,
   treeWindowSchema,
-} from '@tapetree/client'
+} from '@tapetree/client/protocol'
 import type { Context, ContextMessage, Session } from '@tapetree/session'
 import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session/view'
 import { z } from 'zod'

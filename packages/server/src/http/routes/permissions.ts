@@ -2,8 +2,8 @@ import {
   permissionAnsweredSchema,
   permissionAnswerSchema,
   permissionListSchema,
-  type PermissionList,
-} from '@tapetree/client'
+  type WirePermissionList,
+} from '@tapetree/client/protocol'
 import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
 import { commandHeaders, perform } from '../command.ts'
@@ -24,7 +24,7 @@ export function addPermissions(routes: Routes): void {
     async (context) => {
       const { id } = context.req.valid('param')
       const pending = await readSession(context.get('sessions'), id, (session) => session.pendingPermissions)
-      return context.json({ permissions: toWire(pending) } as PermissionList, 200)
+      return context.json({ permissions: toWire(pending) } as WirePermissionList, 200)
     },
   )
   routes.add(

@@ -1,4 +1,4 @@
-import { movedSessionSchema } from '@tapetree/client'
+import { movedSessionSchema } from '@tapetree/client/protocol'
 import { SessionError } from '@tapetree/session'
 import { z } from 'zod'
 import type { LiveSessions } from '../../live/live-sessions.ts'

@@ -4,8 +4,8 @@ import {
   queuedMessageSchema,
   queueListSchema,
   queuePatchSchema,
-  type QueuedMessageBody,
-} from '@tapetree/client'
+  type WireQueuedMessageBody,
+} from '@tapetree/client/protocol'
 import { SessionError, type Session, type WaitingMessage } from '@tapetree/session'
 import { z } from 'zod'
 import { operationAccess } from '../../auth/operation-roles.ts'
@@ -143,7 +143,7 @@ function find(session: Session, messageId: string): { message: WaitingMessage; e
   return { message, etag: etagOf([message, waiting[index + 1]?.id ?? null]) }
 }
 
-function bodyOf({ id, message, imageIds, queuedAt, clientId, held }: WaitingMessage): QueuedMessageBody {
+function bodyOf({ id, message, imageIds, queuedAt, clientId, held }: WaitingMessage): WireQueuedMessageBody {
   return {
     id,
     message,

@@ -7,8 +7,8 @@ import {
   resumeSchema,
   operations,
   type Arguments,
-  type PromptResult,
-} from '@tapetree/client'
+  type WirePromptResult,
+} from '@tapetree/client/protocol'
 import type { Context } from 'hono'
 import type { z } from 'zod'
 import { operationAccess } from '../../auth/operation-roles.ts'
@@ -79,7 +79,7 @@ export function addRuns(routes: Routes): void {
 
 type RunOperation = 'prompt' | 'cancel' | 'compact' | 'retry' | 'resume'
 
-async function act(context: Context<AppEnv>, op: 'prompt', args: Arguments<'prompt'>): Promise<PromptResult>
+async function act(context: Context<AppEnv>, op: 'prompt', args: Arguments<'prompt'>): Promise<WirePromptResult>
 async function act<Op extends RunOperation>(
   context: Context<AppEnv>,
   op: Op,

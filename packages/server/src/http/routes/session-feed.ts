@@ -1,6 +1,6 @@
 import { systemClock } from '@tapetree/agent/run'
 import { SessionError } from '@tapetree/session'
-import type { SessionFeedEvent } from '@tapetree/client'
+import type { WireSessionFeedEvent } from '@tapetree/client/protocol'
 import { z } from 'zod'
 import type { LiveSessions } from '../../live/live-sessions.ts'
 import type { ApiParts, Routes } from '../app.ts'
@@ -65,7 +65,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
   )
 }
 
-async function stateOf(sessions: LiveSessions, sessionId: string): Promise<SessionFeedEvent | undefined> {
+async function stateOf(sessions: LiveSessions, sessionId: string): Promise<WireSessionFeedEvent | undefined> {
   try {
     const session = await readSession(sessions, sessionId, async (open, live) =>
       summaryOf(await infoOf(open, live), live),

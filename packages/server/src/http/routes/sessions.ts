@@ -9,11 +9,11 @@ import {
   sessionPageSchema,
   sessionQuerySchema,
   type Arguments,
-  type ErasedSession,
   type Operation,
-  type PromptResult,
-} from '@tapetree/client'
+  type WirePromptResult,
+} from '@tapetree/client/protocol'
 import { Jobs } from '@tapetree/agent/tools'
+import type { ErasedSession } from '@tapetree/client'
 import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
@@ -217,7 +217,7 @@ async function create(
   )
 }
 
-async function promptNew(context: Context<AppEnv>, sessionId: string, text: string): Promise<PromptResult> {
+async function promptNew(context: Context<AppEnv>, sessionId: string, text: string): Promise<WirePromptResult> {
   const live = await context.get('sessions').get(sessionId)
   const done = await perform(context, live, { op: 'prompt', args: { text } })
   return resultOf(live.session, done, promptResultSchema)

@@ -8,8 +8,8 @@ import {
   settingListSchema,
   settingsQuerySchema,
   slashCommandListSchema,
-  type ModelList,
-} from '@tapetree/client'
+  type WireModelList,
+} from '@tapetree/client/protocol'
 import type { ListedModel } from '@tapetree/agent/models'
 import type { LoadedSettings, Origin } from '@tapetree/agent/settings'
 import type { ApiParts, Routes } from '../app.ts'
@@ -113,7 +113,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
   )
 }
 
-function modelOnWire({ id, key, ...rest }: ListedModel): ModelList['models'][number] {
+function modelOnWire({ id, key, ...rest }: ListedModel): WireModelList['models'][number] {
   const more = toWire(rest) as Record<string, unknown> & { provider: string }
   return { ...more, model_id: id, key: key.type }
 }

@@ -1,5 +1,5 @@
 import type { RouteConfig } from '@hono/zod-openapi'
-import { problemSchema } from '@tapetree/client'
+import { problemSchema } from '@tapetree/client/protocol'
 import type { ZodType } from 'zod'
 import type { DeclaredRoute } from '../app.ts'
 

@@ -1,0 +1,26 @@
+import { snakeCase } from '@tapetree/session/util/json'
+
+/** A value of the wire with its members in camelCase. */
+export type FromWire<T> = T extends readonly (infer Item)[]
+  ? FromWire<Item>[]
+  : T extends object
+    ? { [Name in keyof T as CamelCase<Name>]: FromWire<T[Name]> }
+    : T
+
+type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name
+
+/** Renames the members at every level. Only for values without foreign members, such as the input of a tool. */
+export function fromWire<T>(value: T): FromWire<T> {
+  return renamed(value, (name) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())) as FromWire<T>
+}
+
+/** The reverse of `fromWire`. */
+export function toWire(value: unknown): unknown {
+  return renamed(value, snakeCase)
+}
+
+function renamed(value: unknown, nameOf: (name: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((each) => renamed(each, nameOf))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [nameOf(name), renamed(inner, nameOf)]))
+}
