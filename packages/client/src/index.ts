@@ -38,7 +38,7 @@ export {
 export { memoryStorage, type CommandStorage, type SentCommand } from './unacknowledged.ts'
 export type { WakeUps } from './reconnect.ts'
 export type { Problem } from './protocol/frames.ts'
-export type { ErasedSession, EventPage } from './protocol/rest.ts'
+export type { EventPage } from './protocol/rest.ts'
 export type {
   Accepted,
   ImageStored,

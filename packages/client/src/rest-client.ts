@@ -15,7 +15,6 @@ import {
   queueListSchema,
   sessionInfoSchema,
   sessionPageSchema,
-  type ErasedSession,
   type EventPage,
   type eventQuerySchema,
   type sessionQuerySchema,
@@ -89,7 +88,7 @@ export class RestClient {
   }
 
   /** Deletes the session for good, from any place. Returns the sessions that still contain copies of its entries. */
-  async eraseSession(id: string, options?: ChangeOptions): Promise<ErasedSession> {
+  async eraseSession(id: string, options?: ChangeOptions): Promise<{ forks: string[] }> {
     return this.#send('DELETE', `sessions/${part(id)}?erase=true`, erasedSessionSchema, undefined, options)
   }
 

@@ -75,6 +75,7 @@ export {
   sessionPageSchema,
   sessionQuerySchema,
   sessionStatusSchema,
+  type ErasedSession,
   type EventPage,
   type WireImageStored,
   type WireModelList,

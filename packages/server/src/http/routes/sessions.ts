@@ -9,11 +9,11 @@ import {
   sessionPageSchema,
   sessionQuerySchema,
   type Arguments,
+  type ErasedSession,
   type Operation,
   type WirePromptResult,
 } from '@tapetree/client/protocol'
 import { Jobs } from '@tapetree/agent/tools'
-import type { ErasedSession } from '@tapetree/client'
 import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
