@@ -7,11 +7,18 @@ interface LockEntry {
   hasInstallScript?: boolean
 }
 
+interface Manifest {
+  /** npm does not run the install script of a package whose value is false. */
+  allowScripts?: Record<string, boolean>
+}
+
 function checkLock(path: string): string[] {
   const { packages } = JSON.parse(readFileSync(path, 'utf8')) as { packages: Record<string, LockEntry> }
+  const manifest = JSON.parse(readFileSync(path.replace('-lock', ''), 'utf8')) as Manifest
   const problems: string[] = []
   for (const [place, entry] of Object.entries(packages)) {
-    if (entry.hasInstallScript) problems.push(`${path}: ${place} has an install script`)
+    const isDenied = manifest.allowScripts?.[place.replace(/^.*node_modules\//, '')] === false
+    if (entry.hasInstallScript && !isDenied) problems.push(`${path}: ${place} has an install script`)
     for (const name of Object.keys(entry.optionalDependencies ?? {})) {
       if (!lookup(place, name, packages))
         problems.push(`${path}: ${place || 'the root'} wants ${name}, not in the lock`)
@@ -31,7 +38,9 @@ function lookup(place: string, name: string, packages: Record<string, LockEntry>
   return false
 }
 
-const problems = ['package-lock.json', ...globSync('tools/*/package-lock.json')].flatMap(checkLock)
+const problems = ['package-lock.json', 'docs/package-lock.json', ...globSync('tools/*/package-lock.json')].flatMap(
+  checkLock,
+)
 for (const problem of problems) console.error(problem)
 console.log(`lockcheck: ${problems.length} problems`)
 process.exitCode = problems.length === 0 ? 0 : 1
