@@ -1,6 +1,6 @@
 export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessions.ts'
 export { Pairing, pairingLink } from './auth/pairing.ts'
-export { roles, type Caller, type Role } from './auth/operation-roles.ts'
+export type { Caller, Role } from './auth/operation-roles.ts'
 export {
   defaultTenant,
   TokenStore,
@@ -24,9 +24,13 @@ export { storeInside } from './store-inside.ts'
 export { createLog, type Log, type LogOptions } from './observe/log.ts'
 export { Metrics } from './observe/metrics.ts'
 export { tracing, type TraceOptions } from './observe/traces.ts'
+export type { Authenticate, AuthenticatedUser } from './auth/gatekeeper.ts'
 export {
+  createHandler,
   startServer,
+  type HandlerOptions,
   type RunningServer,
+  type ServerHandler,
   type ServerOptions,
   type SocketServer,
   type SocketServerOptions,

@@ -4,8 +4,9 @@ import type { Problem } from '@tapetree/client'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { FailureLimiter, type FailureLimits } from './auth/failure-limiter.ts'
-import { Gatekeeper } from './auth/gatekeeper.ts'
+import { Gatekeeper, type Authenticate } from './auth/gatekeeper.ts'
 import { AllowedHosts } from './auth/host-origin.ts'
 import { Pairing, pairingLink } from './auth/pairing.ts'
 import { peerOf, TrustedProxies, type Peer } from './auth/peer.ts'
@@ -31,7 +32,10 @@ import { settledWithin } from '@tapetree/session/util/deadline'
 export interface ServerOptions {
   /** The sessions of each tenant. The server closes them on shutdown. */
   tenants: ReadonlyMap<string, LiveSessions>
-  tokens: TokenStore
+  /** Either this or `authenticate` is required. */
+  tokens?: TokenStore
+  /** Identifies callers instead of tokens, for users of a host application. */
+  authenticate?: Authenticate
   /** Data of the routes besides sessions. Without roots no folder can be used. */
   api?: Partial<Omit<ApiParts, 'closing' | 'clock'>>
   /** Adds custom routes. `closing` is aborted on shutdown. */
@@ -72,7 +76,7 @@ export interface ServerOptions {
 /** For the same user on this machine: a process that hosts its own session, such as a terminal. */
 export interface SocketServerOptions extends Omit<
   ServerOptions,
-  'port' | 'unixSocket' | 'tokens' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies'
+  'port' | 'unixSocket' | 'tokens' | 'authenticate' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies'
 > {
   /** No port. */
   port: null
@@ -112,7 +116,8 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
   if (problem !== undefined) throw new Error(problem)
   const names = isWildcard(host) ? allowedHosts : [bracketed(host), ...allowedHosts]
   const tls = options.tls && (await loadTls(options.tls, certificateNames(names), clock.now()))
-  const pairing = new Pairing(options.tokens, clock)
+  requireAuthentication(options)
+  const pairing = options.tokens && new Pairing(options.tokens, clock)
   const doors = openDoors(options, { names, clock, pairing })
   const byPort = createHttpServer(doors, { isUnixSocket: false, tls })
   const byUnixSocket = createHttpServer(doors, { isUnixSocket: true, tls: undefined })
@@ -127,7 +132,10 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
       ...serve({ url, servers, doors, options, clock }),
       address: { host: address.address, port: address.port },
       ...(fingerprint !== undefined && { fingerprint }),
-      pairingLink: (grant) => pairingLink(url, { code: pairing.begin(grant).code, fingerprint }),
+      pairingLink: (grant) => {
+        if (!pairing) throw new Error('Pairing needs tokens, and this server has none.')
+        return pairingLink(url, { code: pairing.begin(grant).code, fingerprint })
+      },
     }
   } catch (error) {
     byPort.close()
@@ -135,6 +143,71 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
     await closeDoors(doors, options)
     throw error
   }
+}
+
+/** Handles requests on a server of the host application. The options of listening are those of that server. */
+export interface HandlerOptions extends Omit<
+  ServerOptions,
+  'host' | 'port' | 'unixSocket' | 'tls' | 'allowInsecure' | 'unauthenticated' | 'graceMs'
+> {
+  /** Where it is mounted, such as `/agent`. Default: at the root, or where a framework has removed the prefix. */
+  prefix?: string
+}
+
+/** The endpoints of a server without a port, for an existing `node:http` server. */
+export interface ServerHandler extends AsyncDisposable {
+  /** Every route and socket, with its access. Paths are without the prefix. */
+  declared: SocketServer['declared']
+  routes: Routes
+  /** Returns false if the path is not below the prefix; then it has done nothing. */
+  handleRequest(request: IncomingMessage, response: ServerResponse): boolean
+  /** For the event `upgrade`. Returns false as `handleRequest` does. */
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
+  /** Ends its connections and live sessions. The HTTP server stays open. */
+  close(): Promise<void>
+}
+
+/** Mounts the server into an existing HTTP server. It checks hosts, origins, roles and failures like `startServer`. */
+export function createHandler({ prefix = '', ...options }: HandlerOptions): ServerHandler {
+  const { allowedHosts = [], clock = systemClock, tokens } = options
+  requireAuthentication(options)
+  if (prefix !== '' && !/^(\/[^/?#]+)+$/.test(prefix))
+    throw new Error(`The prefix ${JSON.stringify(prefix)} must start with a slash and not end with one.`)
+  const doors = openDoors(options, { names: allowedHosts, clock, pairing: tokens && new Pairing(tokens, clock) })
+  const { handleRequest, handleUpgrade } = handlersOf(doors, { isUnixSocket: false })
+  recover(options, clock)
+  let closed: Promise<void> | undefined
+  const close = (): Promise<void> => (closed ??= closeDoors(doors, options))
+  return {
+    declared: [...doors.routes.declared, wsRoute],
+    routes: doors.routes,
+    handleRequest: (request, response) => {
+      const isOurs = removePrefix(request, prefix)
+      if (isOurs) handleRequest(request, response)
+      return isOurs
+    },
+    handleUpgrade: (request, socket, head) => {
+      const isOurs = removePrefix(request, prefix)
+      if (isOurs) handleUpgrade(request, socket as Socket, head)
+      return isOurs
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+function requireAuthentication({ tokens, authenticate }: Pick<ServerOptions, 'tokens' | 'authenticate'>): void {
+  if ((tokens === undefined) === (authenticate === undefined))
+    throw new Error('A server needs either `tokens` or `authenticate`, and not both.')
+}
+
+/** As frameworks do, so that all routes see the same paths wherever they are mounted. */
+function removePrefix(request: IncomingMessage, prefix: string): boolean {
+  const { url = '' } = request
+  if (!url.startsWith(prefix) || !/^(?:[/?]|$)/.test(url.slice(prefix.length))) return false
+  const rest = url.slice(prefix.length)
+  request.url = rest.startsWith('/') ? rest : `/${rest}`
+  return true
 }
 
 async function serveUnixSocket(options: SocketServerOptions): Promise<SocketServer> {
@@ -176,7 +249,7 @@ function serve({ url, servers, doors, options, clock }: Serving): SocketServer {
   }
 }
 
-type AnyServerOptions = ServerOptions | SocketServerOptions
+type AnyServerOptions = Omit<ServerOptions, 'host' | 'port' | 'unixSocket' | 'tls' | 'allowInsecure'>
 
 /** State that both listeners share. */
 interface Doors {
@@ -207,6 +280,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
   const waitingRoom = new WaitingRoom(clock, options.unauthenticated)
   const gatekeeper = new Gatekeeper({
     tokens,
+    authenticate: options.authenticate,
     limiter: new FailureLimiter(clock, options.failures),
     hosts: new AllowedHosts(names),
     origins: new Set(allowedOrigins),
@@ -232,7 +306,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock })
-  const proxies = new TrustedProxies('trustedProxies' in options ? (options.trustedProxies ?? []) : [])
+  const proxies = new TrustedProxies(options.trustedProxies ?? [])
   return { gatekeeper, holders, waitingRoom, proxies, routes, ws, closing }
 }
 
@@ -275,28 +349,40 @@ interface Listener {
 }
 
 function createHttpServer(doors: Doors, { isUnixSocket, tls }: Listener): Server {
+  const { handleRequest, handleUpgrade } = handlersOf(doors, { isUnixSocket })
+  const server = tls
+    ? createTlsServer({ ...serverSettings, handshakeTimeout, cert: tls.cert, key: tls.key }, handleRequest)
+    : createServer(serverSettings, handleRequest)
+  server.on('connection', (socket: Socket) => {
+    if (!isUnixSocket && !doors.proxies.has(socket.remoteAddress ?? '')) doors.waitingRoom.enter(socket)
+  })
+  server.on('upgrade', handleUpgrade)
+  return server
+}
+
+interface Handlers {
+  handleRequest: RequestListener
+  handleUpgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void
+}
+
+function handlersOf(doors: Doors, { isUnixSocket }: Pick<Listener, 'isUnixSocket'>): Handlers {
   const peerFor = (request: IncomingMessage): Peer =>
     peerOf(
       {
         remoteAddress: request.socket.remoteAddress,
-        isEncrypted: tls !== undefined,
+        isEncrypted: 'encrypted' in request.socket,
         isUnixSocket,
         header: (name) => singleHeader(request, name),
       },
       doors.proxies,
     )
-  const listener = requestListener(doors, peerFor)
-  const server = tls
-    ? createTlsServer({ ...serverSettings, handshakeTimeout, cert: tls.cert, key: tls.key }, listener)
-    : createServer(serverSettings, listener)
-  server.on('connection', (socket: Socket) => {
-    if (!isUnixSocket && !doors.proxies.has(socket.remoteAddress ?? '')) doors.waitingRoom.enter(socket)
-  })
-  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-    doors.waitingRoom.heard(socket)
-    doors.ws.upgrade(request, socket, { head, peer: peerFor(request) })
-  })
-  return server
+  return {
+    handleRequest: requestListener(doors, peerFor),
+    handleUpgrade: (request, socket, head) => {
+      doors.waitingRoom.heard(socket)
+      doors.ws.upgrade(request, socket, { head, peer: peerFor(request) })
+    },
+  }
 }
 
 const handshakeTimeout = 10_000

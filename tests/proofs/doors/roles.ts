@@ -1,15 +1,7 @@
 import { AgentSession, onlyModel } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import { checkCommand, operationNames, type Ack, type Operation } from '@tapetree/client/protocol'
-import {
-  AgentDriver,
-  LiveSessions,
-  roles,
-  startServer,
-  TokenStore,
-  type LiveSession,
-  type Role,
-} from '@tapetree/server'
+import { checkCommand, operationNames, type Ack, type Operation, roles } from '@tapetree/client/protocol'
+import { AgentDriver, LiveSessions, startServer, TokenStore, type LiveSession, type Role } from '@tapetree/server'
 import { memoryStore, type Session } from '@tapetree/session'
 import { once } from 'node:events'
 import { join } from 'node:path'

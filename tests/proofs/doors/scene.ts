@@ -1,14 +1,7 @@
+import { roles } from '@tapetree/client/protocol'
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { scriptedModel } from '@tapetree/agent/testing'
-import {
-  AgentDriver,
-  LiveSessions,
-  roles,
-  startServer,
-  TokenStore,
-  type Role,
-  type RunningServer,
-} from '@tapetree/server'
+import { AgentDriver, LiveSessions, startServer, TokenStore, type Role, type RunningServer } from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'

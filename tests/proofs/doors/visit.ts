@@ -1,4 +1,5 @@
-import { roles, type RouteAccess, type Role } from '@tapetree/server'
+import { roles } from '@tapetree/client/protocol'
+import type { RouteAccess, Role } from '@tapetree/server'
 
 /** One way in, from the router's own inventory. */
 export interface Way {

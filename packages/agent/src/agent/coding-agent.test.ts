@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { memoryStore } from '@tapetree/session'
 import { afterEach, describe, expect, test } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../testing/fake-provider/index.ts'
 import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from './coding-agent.ts'
 
@@ -87,6 +88,36 @@ describe('a coding agent', () => {
     const tools = request?.body['tools'] as { function: { name: string } }[] | undefined
     expect(tools?.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(['read', 'bash', 'task']))
     expect(problems).toEqual([])
+  })
+
+  test('has the tools, extensions, rules and models of its host besides those of the settings', async () => {
+    const { provider, open, problems } = await place()
+    const calls = script()
+      .toolCall('1', 'lookup')
+      .toolResult('1', 'found')
+      .toolCall('2', 'forbidden')
+      .toolResult('2', '')
+    const model = scriptedModel(calls.step().text('Done.'))
+    const heard: string[] = []
+    const agent = await open({
+      models: model,
+      tools: [model.tool('lookup'), model.tool('forbidden')],
+      extensions: [{ name: 'host', extension: (api) => api.on('toolCall', ({ call }) => void heard.push(call.name)) }],
+      rules: [
+        { effect: 'allow', type: 'tool', match: 'lookup' },
+        { effect: 'deny', type: 'tool', match: 'forbidden' },
+      ],
+    })
+    const reply = await agent.session.ask('Look it up.')
+    expect(reply).toMatchObject({ text: 'Done.', outcome: 'completed' })
+    expect(heard).toContain('lookup')
+    const results = JSON.stringify((await agent.session.session.getContext()).messages)
+    expect(results).toContain('found')
+    expect(results).toContain('"isError":true')
+    expect([provider.requests, problems]).toEqual([[], []])
+    await agent.session.setModel('fake', 'm')
+    provider.script(say('Of the settings.'))
+    expect((await agent.session.ask('Hi')).text).toBe('Of the settings.')
   })
 
   test('reads nothing of an untrusted repository, and all of a trusted one', async () => {

@@ -2,7 +2,7 @@ import type { ModelReference, SessionStore } from '@tapetree/session'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
-import { ExtensionHost } from '../extensions/extension-host.ts'
+import { ExtensionHost, type ExtensionSource } from '../extensions/extension-host.ts'
 import type { TrustedModules } from '../extensions/trusted-modules.ts'
 import type { McpServerState } from '../mcp/mcp-server.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
@@ -14,6 +14,8 @@ import {
   type ModelRegistry,
   type ModelRegistryOptions,
 } from '../models/registry/model-registry.ts'
+import type { Model } from '../models/model.ts'
+import type { Rule } from '../permissions/rules.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/resource-files.ts'
 import type { Settings } from '../settings/built-in.ts'
@@ -33,10 +35,11 @@ import type { SettingsInput } from '../settings/schema.ts'
 import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
 import { TrustStore } from '../settings/trust-store.ts'
 import { allTools } from '../tools/builtin/all-tools.ts'
+import type { Tool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import { expandPrompt, type Expansion } from '../prompt/expand.ts'
 import { watchEnvironment } from '../prompt/environment-facts.ts'
-import { registryModels } from './model-choice.ts'
+import { onlyModel, registryModels, type ModelSource } from './model-choice.ts'
 import { taskToolName } from './subagents.ts'
 import { buildSystemPrompt } from '../prompt/system-prompt.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
@@ -54,6 +57,14 @@ export interface CodingAgentOptions {
   flags?: SettingsInput
   /** Replaces our system prompt. Instructions, skills and appended settings still follow it. */
   systemPrompt?: string
+  /** Added to the built-in tools and those of MCP servers and extensions. */
+  tools?: readonly Tool[]
+  /** Loaded before those of the settings. The caller trusts them. */
+  extensions?: readonly ExtensionSource[]
+  /** Permission rules of the host, in addition to those of the user's settings. */
+  rules?: readonly Rule[]
+  /** Models of the host: one, or a source of several. The first is the default, unless `flags` name another. */
+  models?: Model | ModelSource
   /** Only these tools, from any source; a name may end with `*`. Default: all. */
   toolNames?: readonly string[]
   /** Asks the user whether to trust a repository. Without it, no repository becomes trusted. */
@@ -103,7 +114,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   // Programs start from the disk, so they are compared with the trusted version before each start.
   const mayStart = { hook: trusted?.mayStartHook, server: trusted?.mayStartServer }
   const extensions = await ExtensionHost.open({
-    extensions: values.extensions.map((path) => trusted?.extension(path) ?? path),
+    extensions: [...(options.extensions ?? []), ...values.extensions.map((path) => trusted?.extension(path) ?? path)],
     commandHooks: values.hooks,
     ...(mayStart.hook && { mayStart: mayStart.hook }),
     cwd,
@@ -136,19 +147,22 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     const registry = registryOf({ ...options, env, clock }, { ...extensions.providers, ...values.providers }, folder)
     const prefixProblem = await trusted?.mayUsePrefix(values.shellPrefix)
     if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
+    const { model, ...fromSettings } = optionsFrom(settings, home, options.rules)
     const session = await AgentSession.open({
-      ...optionsFrom(settings, home),
+      ...fromSettings,
+      ...(model && (!options.models || options.flags?.model !== undefined) && { model }),
       ...(prefixProblem !== undefined && { shellPrefix: '' }),
       store: options.store,
       ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
       cwd,
       clock,
-      models: registryModels({ registry, extensions, cycle: values.modelCycle }),
+      models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
       tools: ({ jobs, redaction }) =>
         extensions
           .withTools([
             ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
             ...mcp.tools(),
+            ...(options.tools ?? []),
           ])
           .filter(({ name }) => isChosen(name, options.toolNames)),
       hasSubagents: isChosen(taskToolName, options.toolNames),
@@ -281,10 +295,23 @@ async function expand(
   return expandPrompt(typed, resources)
 }
 
+/** A model of the host is opened by the host, also if the settings have one of the same name. */
+function withOwnModels(own: CodingAgentOptions['models'], others: ModelSource): ModelSource {
+  if (!own) return others
+  const source = 'choices' in own ? own : onlyModel(own)
+  const isOwn = async (provider: string, modelId: string): Promise<boolean> =>
+    (await source.choices()).some((choice) => choice.provider === provider && choice.modelId === modelId)
+  return {
+    open: async (provider, modelId) => ((await isOwn(provider, modelId)) ? source : others).open(provider, modelId),
+    choices: async () => [...(await source.choices()), ...(await others.choices())],
+  }
+}
+
 /** The session options that come from the settings. */
 function optionsFrom(
   { values, rules, origins, maxMode }: LoadedSettings,
   home: string,
+  hostRules: readonly Rule[] = [],
 ): Omit<AgentSessionOptions, 'store' | 'models' | 'model'> & { model?: ModelReference } {
   const { user, project, trustsProject } = rules
   return {
@@ -297,7 +324,7 @@ function optionsFrom(
       ? { mode: values.permissions.mode }
       : { defaultMode: values.permissions.mode }),
     ...(maxMode && { maxMode }),
-    policy: () => ({ home, rules: { user, project, trustsProject } }),
+    policy: () => ({ home, rules: { user: [...hostRules, ...user], project, trustsProject } }),
     settings: () => runSettingsOf(values),
     ...(values.shellPrefix !== undefined && { shellPrefix: values.shellPrefix }),
   }

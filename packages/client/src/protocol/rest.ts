@@ -63,7 +63,8 @@ export type WireSessionSummaryPage = z.infer<typeof sessionPageSchema>
 export const modelReferenceSchema = z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) })
 
 export const createSessionSchema = z.strictObject({
-  cwd: z.string().min(1).max(4096),
+  /** Default: the first folder that the server allows; without such folders, the session has none. */
+  cwd: z.string().min(1).max(4096).optional(),
   name: name.optional(),
   model: modelReferenceSchema.optional(),
   agent: z.string().max(200).optional(),

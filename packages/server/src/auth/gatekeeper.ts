@@ -1,13 +1,30 @@
+import type { IncomingMessage } from 'node:http'
 import { localUser } from '../live/driver.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 import { credentialOf } from './credential.ts'
 import type { FailureLimiter } from './failure-limiter.ts'
 import { changesSomething, checkOrigin, type AllowedHosts } from './host-origin.ts'
 import type { Peer } from './peer.ts'
-import { mayDo, type Caller, type Role } from './operation-roles.ts'
+import { mayDo, roles, type Caller, type Role } from './operation-roles.ts'
 import type { TokenStore } from './token-store.ts'
 
+/** A user of a host application. */
+export interface AuthenticatedUser {
+  /** Unique in the tenant. Command ids and client ids belong to it. */
+  id: string
+  /** Whose sessions it uses. */
+  tenant: string
+  role: Role
+  /** In milliseconds. Its connections end then. */
+  expiresAt?: number
+}
+
+/** Identifies the user of a request, for example by a session cookie. Null: nobody is signed in. */
+export type Authenticate = (request: IncomingMessage) => AuthenticatedUser | null | Promise<AuthenticatedUser | null>
+
 export interface GatekeeperOptions {
+  /** Replaces tokens. */
+  authenticate?: Authenticate | undefined
   /** Undefined: every token is rejected. */
   tokens: TokenStore | undefined
   limiter: FailureLimiter
@@ -31,6 +48,11 @@ export interface Visit {
 export interface Admitted {
   caller: Caller
   expiresAt?: number
+}
+
+/** The answer of the host application. */
+export interface Identified {
+  user: AuthenticatedUser | null
 }
 
 /** Authenticates and authorizes callers, for every endpoint. Each rejection is a `RequestProblem`. */
@@ -57,28 +79,58 @@ export class Gatekeeper {
     this.#checkOrigin(visit, false)
   }
 
-  admit(visit: Visit, needs: Role): Admitted {
+  /** Asks the host application for the user. Undefined: tokens decide, or the owner is connected. */
+  identify(request: IncomingMessage, { isOwner }: Peer): Promise<Identified> | undefined {
+    const { authenticate } = this.#options
+    if (!authenticate || isOwner) return undefined
+    return (async () => ({ user: await authenticate(request) }))()
+  }
+
+  /** Synchronous, so that nothing can happen between the check and the registration of a connection. */
+  admit(visit: Visit, needs: Role, identified?: Identified): Admitted {
     const { peer, header } = visit
     const credential = credentialOf(header, peer)
-    const admitted = credential.type === 'none' ? this.#admitOwner(peer) : this.#admitToken(credential.token, peer)
-    this.#checkOrigin(visit, credential.type === 'cookie')
+    const admitted = identified
+      ? this.#admitUser(identified, visit)
+      : credential.type === 'none'
+        ? this.#admitOwner(peer)
+        : this.#admitToken(credential.token, peer)
+    // A host application may authenticate by any cookie.
+    this.#checkOrigin(visit, identified ? header('cookie') !== undefined : credential.type === 'cookie')
     const { role } = admitted.caller
     if (!mayDo(role, needs)) {
-      throw new RequestProblem(403, 'role-too-small', `This needs the role ${needs}; the token has the role ${role}.`, {
-        needs,
-      })
+      throw new RequestProblem(
+        403,
+        'role-too-small',
+        `This needs the role ${needs}; the caller has the role ${role}.`,
+        {
+          needs,
+        },
+      )
     }
     return admitted
   }
 
   /** Records a failed attempt. */
-  failed(peer: Peer): RequestProblem {
+  failed(peer: Peer, reason = 'The token is unknown, was revoked or has expired.'): RequestProblem {
     const waitMs = this.#options.limiter.fail(peer.address)
-    if (waitMs === 0)
-      return new RequestProblem(401, 'not-signed-in', 'The token is unknown, was revoked or has expired.')
+    if (waitMs === 0) return new RequestProblem(401, 'not-signed-in', reason)
     const seconds = Math.ceil(waitMs / 1000)
-    const detail = `Too many invalid tokens from this address. Try again in ${seconds} s.`
+    const detail = `Too many invalid credentials from this address. Try again in ${seconds} s.`
     return new RequestProblem(429, 'too-many-failures', detail, { retry_after_ms: waitMs })
+  }
+
+  #admitUser({ user }: Identified, { peer, header }: Visit): Admitted {
+    if (!user) {
+      const isAttempt = header('cookie') !== undefined || header('authorization') !== undefined
+      if (isAttempt) throw this.failed(peer, 'The sign-in is unknown or has expired.')
+      throw new RequestProblem(401, 'not-signed-in', 'This needs a signed-in user.')
+    }
+    const { id, tenant, role, expiresAt } = user
+    if (id === '' || !roles.includes(role)) throw new TypeError('`authenticate` returned a user without an id or role.')
+    // Encoded, because a colon separates the caller from its command ids; the prefix keeps it apart from token ids.
+    const caller = { tokenId: `user-${encodeURIComponent(id)}`, tenant, role }
+    return { caller, ...(expiresAt !== undefined && { expiresAt }) }
   }
 
   #admitOwner({ isOwner }: Peer): Admitted {

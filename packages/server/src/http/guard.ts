@@ -35,7 +35,9 @@ export function createGuard(options: GuardOptions): Guard {
         gatekeeper.checkStranger(visit)
         checkBody(visit, mediaTypes, maxStrangerBytes)
       } else {
-        const admitted = gatekeeper.admit(visit, access)
+        const incoming = bindingsOf(context)?.incoming
+        const identified = incoming && (await gatekeeper.identify(incoming, visit.peer))
+        const admitted = gatekeeper.admit(visit, access, identified)
         const sessions = tenants.get(admitted.caller.tenant)
         if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
         checkBody(visit, mediaTypes, Infinity)

@@ -6,13 +6,19 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import { speaksOurs } from '../auth/credential.ts'
-import type { Admitted, Gatekeeper, Visit } from '../auth/gatekeeper.ts'
+import type { Admitted, Gatekeeper, Identified, Visit } from '../auth/gatekeeper.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem, problemOf } from '../util/problem-error.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
+
+interface Upgrade {
+  head: Buffer
+  peer: Peer
+  identified?: Identified
+}
 
 export interface WsDoorOptions {
   gatekeeper: Gatekeeper
@@ -50,17 +56,30 @@ export class WsDoor {
     return this.#screens.size
   }
 
-  /**
-   * Accepts a socket, or rejects it with a reason. Nothing is awaited between checking the token and
-   * registering the socket under it.
-   */
-  upgrade(request: IncomingMessage, socket: Socket, { head, peer }: { head: Buffer; peer: Peer }): void {
+  /** Accepts a socket, or rejects it with a reason. */
+  upgrade(request: IncomingMessage, socket: Socket, { head, peer }: Upgrade): void {
     socket.on('error', destroyFailed)
-    const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
+    const refuse = (error: unknown): void => this.#refuse(problemOf(error), { request, socket, head })
     try {
       this.#options.gatekeeper.checkHost(peer)
+      const asked = this.#options.gatekeeper.identify(request, peer)
+      if (!asked) return this.#admit(request, socket, { head, peer })
+      asked
+        .then((identified) => {
+          if (!socket.destroyed) this.#admit(request, socket, { head, peer, identified })
+        })
+        .catch(refuse)
+    } catch (error) {
+      refuse(error)
+    }
+  }
+
+  /** Nothing is awaited between checking the token and registering the socket under it. */
+  #admit(request: IncomingMessage, socket: Socket, { head, peer, identified }: Upgrade): void {
+    const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
+    try {
       const sessionId = sessionIdIn(request.url)
-      const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access)
+      const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access, identified)
       const { caller } = admitted
       const sessions = this.#options.tenants.get(caller.tenant)
       if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')

@@ -204,11 +204,13 @@ async function create(
   if (agent !== undefined && !(await parts.agents(tenant)).some(({ id }) => id === agent)) {
     throw new RequestProblem(422, 'unknown-agent', `The agent ${JSON.stringify(agent)} does not exist.`)
   }
-  const folder = await folderInside(cwd, parts.roots(tenant))
+  const roots = parts.roots(tenant)
+  const wantedFolder = cwd ?? roots[0]
+  const folder = wantedFolder === undefined ? undefined : await folderInside(wantedFolder, roots)
   return orEarlier(context, key, (keyed) =>
     context.get('sessions').create({
       ...keyed,
-      cwd: folder,
+      ...(folder !== undefined && { cwd: folder }),
       ...(name !== undefined && { name }),
       ...(model && { model: { provider: model.provider, modelId: model.model_id } }),
       ...(agent !== undefined && { agent }),
