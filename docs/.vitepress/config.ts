@@ -123,13 +123,21 @@ export default defineConfig({
   srcExclude: ['**/node_modules/**'],
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/favicon.svg' }] satisfies HeadConfig],
-  markdown: { anchor: { slugify: githubSlug }, config: leadLinksOutside },
+  markdown: {
+    // The default themes have too little contrast on the ground of a code block.
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    anchor: { slugify: githubSlug },
+    config: leadLinksOutside,
+  },
   themeConfig: {
     logo: { src: '/favicon.svg', alt: '' },
     nav: readers.map(({ text, link }) => ({ text: text ?? '', link: link ?? '' })),
     sidebar: [...readers.map((reader) => ({ ...reader, collapsed: false })), ...reference],
     outline: { level: [2, 3] },
-    search: { provider: 'local', options: { _render: renderForSearch } },
+    search: {
+      provider: 'local',
+      options: { _render: renderForSearch },
+    },
     socialLinks: [{ icon: 'github', link: repository, ariaLabel: 'Source code' }],
     editLink: { pattern: `${repository}/edit/main/docs/:path` },
   },
