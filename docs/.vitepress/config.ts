@@ -127,7 +127,7 @@ export default defineConfig({
     // The default themes have too little contrast on the ground of a code block.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: githubSlug },
-    config: leadLinksOutside,
+    config: adaptMarkdown,
   },
   themeConfig: {
     logo: { src: '/favicon.svg', alt: '' },
@@ -167,8 +167,25 @@ function githubSlug(heading: string): string {
     .replaceAll(' ', '-')
 }
 
+type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0]
+
+function adaptMarkdown(markdown: Markdown): void {
+  leadLinksOutside(markdown)
+  leaveEmptyHeadersOut(markdown)
+}
+
+/** Screen readers announce a header cell, so a cell without text is none. */
+function leaveEmptyHeadersOut(markdown: Markdown): void {
+  markdown.core.ruler.push('empty-headers', ({ tokens }) => {
+    for (const [index, token] of tokens.entries()) {
+      if (token.type !== 'inline' || token.content !== '') continue
+      for (const beside of [tokens[index - 1], tokens[index + 1]]) if (beside?.tag === 'th') beside.tag = 'td'
+    }
+  })
+}
+
 /** Relative links to files outside docs lead to the repository, as they do on GitHub. */
-function leadLinksOutside(markdown: Parameters<NonNullable<MarkdownOptions['config']>>[0]): void {
+function leadLinksOutside(markdown: Markdown): void {
   markdown.core.ruler.push('links-outside', ({ tokens, env }) => {
     const { relativePath } = env as { relativePath?: string }
     const from = relativePath === 'decisions/index.md' ? 'decisions' : dirname(relativePath ?? '')
