@@ -203,6 +203,27 @@ describe('file store on a modeled disk', () => {
     expect(disk.names('/root').filter((name) => !name.startsWith('.'))).toEqual(['s'])
   })
 
+  test('without a kernel lock a session is erased as well, and an unfinished erase is finished', async () => {
+    const disk = new MemoryDisk()
+    const lock: FileStoreOptions['lock'] = async () => ({ type: 'unavailable', reason: 'no locks on this disk' })
+    await (await onDisk(disk).create({ id: 's' })).close()
+    disk.put('/root/.erasing/left/events.jsonl', 'half')
+    const store = onDisk(disk, { lock })
+    await store.erase('s')
+    expect(disk.names('/root/.erasing')).toEqual([])
+    disk.put('/root/.erasing/other/events.jsonl', 'half')
+    await onDisk(disk, { lock }).list()
+    expect(disk.names('/root/.erasing')).toEqual([])
+  })
+
+  test('an erase that another process is at is left to it', async () => {
+    const disk = new MemoryDisk()
+    await (await onDisk(disk).create({ id: 's' })).close()
+    disk.put('/root/.erasing/left/events.jsonl', 'half')
+    await onDisk(disk, { lock: async () => ({ type: 'held' }) }).list()
+    expect(disk.names('/root/.erasing')).toEqual(['left'])
+  })
+
   test('the next create removes an incomplete session after an hour, not earlier', async () => {
     const disk = new MemoryDisk()
     const old = (Date.now() - 2 * 60 * 60 * 1000).toString(36)

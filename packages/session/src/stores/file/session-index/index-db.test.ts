@@ -172,6 +172,12 @@ describe('rows', () => {
   })
 })
 
+test('rows of logs that are gone are not saved', () => {
+  const db = open()
+  db.saveRows(1, [row('a'), row('b')], ({ id }) => id === 'b')
+  expect([...db.rowsBetween(1, { after: '', through: '~' }).keys()]).toEqual(['b'])
+})
+
 describe('documents', () => {
   test('are found, newest first, with the position of their line', () => {
     const db = open()
