@@ -26,6 +26,9 @@ export type Sight = string | RegExp | ((rows: readonly string[]) => boolean)
 /** Long enough for a machine on which everything else runs at the same time, and shorter than a test may take. */
 const defaultPatienceMs = 20_000
 
+/** Marks of synchronized output: a frame is complete when both have come. */
+const [frameBegin, frameEnd] = ['\u001b[?2026h', '\u001b[?2026l']
+
 /** A command in a real pseudo-terminal, and what somebody in front of it sees. */
 export function startTerminal(options: TerminalOptions): Terminal {
   const { home, args = [], columns = 100, rows = 30, scrollback = 1000, env = {}, command = builtCommand } = options
@@ -51,6 +54,10 @@ export class Terminal implements AsyncDisposable {
   readonly #patienceMs: number
   readonly #read: Uint8Array[] = []
   #onNews: (() => void)[] = []
+  /** The end of what was read, in which a mark may be cut. */
+  #tail = ''
+  /** A frame has begun and is not complete: it may come in several reads. */
+  #isDrawing = false
   #exitCode: number | undefined
 
   constructor(pty: IPty, emulator: Emulator, patienceMs = defaultPatienceMs) {
@@ -60,6 +67,7 @@ export class Terminal implements AsyncDisposable {
     // With `encoding: null` it is bytes, whatever the types say.
     pty.onData((data: string | Uint8Array) => this.#take(typeof data === 'string' ? Buffer.from(data) : data))
     emulator.onData((reply) => this.#send(reply))
+    readBeforeDestroy(pty)
     this.exit = new Promise((resolve) => {
       pty.onExit(({ exitCode, signal }) => {
         // What was read before is still being drawn.
@@ -139,7 +147,14 @@ export class Terminal implements AsyncDisposable {
 
   #take(data: Uint8Array): void {
     this.#read.push(data)
-    this.emulator.write(data, () => this.#tell())
+    const text = this.#tail + Buffer.from(data).toString('latin1')
+    const [begun, ended] = [text.lastIndexOf(frameBegin), text.lastIndexOf(frameEnd)]
+    const isDrawing = begun === ended ? this.#isDrawing : begun > ended
+    this.#tail = text.slice(-frameEnd.length + 1)
+    this.emulator.write(data, () => {
+      this.#isDrawing = isDrawing
+      this.#tell()
+    })
   }
 
   #send(text: string): void {
@@ -147,6 +162,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   #sees(sight: Sight): boolean {
+    if (this.#isDrawing && this.#exitCode === undefined) return false
     if (typeof sight === 'function') return sight(this.rows())
     const screen = this.screen()
     return typeof sight === 'string' ? screen.includes(sight) : sight.test(screen)
@@ -166,5 +182,17 @@ export class Terminal implements AsyncDisposable {
   #missing(sight: Sight, reason: string): Error {
     const wanted = typeof sight === 'function' ? sight.toString() : JSON.stringify(String(sight))
     return new Error(`Not in sight: ${wanted}; ${reason}. The screen:\n${this.screen()}`)
+  }
+}
+
+/**
+ * 200 ms after the exit the pseudo-terminal destroys its socket, even if a busy loop has not read the last bytes. They are read in the
+ * next turn of the loop, so it is destroyed after that.
+ */
+function readBeforeDestroy(pty: IPty): void {
+  const { _socket: socket } = pty as unknown as { _socket: { destroy: () => void } }
+  const destroy = socket.destroy.bind(socket)
+  socket.destroy = () => {
+    setImmediate(() => setImmediate(destroy))
   }
 }
