@@ -1,4 +1,5 @@
 import type { Usage } from '@tapetree/session'
+import { ValueQueue } from '@tapetree/session/util/value-queue'
 import type { Transcript } from '@tapetree/session/view'
 import { localProblem, ProblemError } from './problem-error.ts'
 import type { PromptResult } from './rest-values.ts'
@@ -27,33 +28,17 @@ export async function ask(handle: Asked, text: string, options: AskOptions): Pro
 }
 
 export async function* stream(handle: Asked, text: string, options: AskOptions): AsyncGenerator<ReplyEvent, void> {
-  const events: ReplyEvent[] = []
-  let wake = Promise.withResolvers<void>()
-  let failure: { error: unknown } | undefined
-  const push = (event: ReplyEvent): void => {
-    events.push(event)
-    wake.resolve()
-  }
+  const events = new ValueQueue<ReplyEvent>()
   const left = new AbortController()
-  void follow({ handle, text, options, emit: push, left: left.signal }).then(
-    (reply) => push({ type: 'end', reply }),
-    (error: unknown) => {
-      failure = { error }
-      wake.resolve()
+  void follow({ handle, text, options, emit: (event) => events.push(event), left: left.signal }).then(
+    (reply) => {
+      events.push({ type: 'end', reply })
+      events.end()
     },
+    (error: unknown) => events.fail(error),
   )
   try {
-    for (;;) {
-      const event = events.shift()
-      if (event) {
-        yield event
-        if (event.type === 'end') return
-        continue
-      }
-      if (failure) throw failure.error
-      await wake.promise
-      wake = Promise.withResolvers()
-    }
+    yield* events
   } finally {
     left.abort()
   }

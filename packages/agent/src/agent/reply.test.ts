@@ -206,6 +206,25 @@ describe('stream', () => {
     expect(asked).not.toBe('')
   })
 
+  test('yields nothing of a run that it waits for, or of a queued message that starts after it', async () => {
+    const { agent, clock } = await open(script().text('1').wait(1000).text('1').step().text('2').step().text('3'))
+    const first = agent.ask('One')
+    await clock.waited()
+    let text = ''
+    let heard = ''
+    const streamed = (async () => {
+      const onTextDelta = (delta: string): void => void (heard += delta)
+      for await (const event of agent.stream('Two', { whenBusy: 'wait', onTextDelta })) {
+        if (event.type === 'text_delta') text += event.text
+        if (event.type === 'text_delta') await agent.followUp('Three')
+      }
+    })()
+    clock.advance(1000)
+    await Promise.all([first, streamed])
+    expect({ text, heard }).toEqual({ text: '2', heard: '2' })
+    expect(agent.session.info.messageCount).toBe(6)
+  })
+
   test('rejects if no run starts', async () => {
     const { agent } = await open(script())
     await expect(agent.stream(' ').next()).rejects.toMatchObject({ code: 'empty-prompt' })

@@ -1,5 +1,6 @@
 import { SessionError, textOf, type RunOutcome, type Usage } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
+import { ValueQueue } from '@tapetree/session/util/value-queue'
 import type { RunEnd } from '../run/run-settings.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 import type { PermissionRequest } from '../permissions/requests.ts'
@@ -54,13 +55,19 @@ interface Asked {
   subscribe(listener: AgentListener): () => void
 }
 
+/** What `stream` needs besides. */
+interface Heard {
+  /** Every event of the run, and of no other. */
+  onEvent?: (event: AgentEvent) => void
+}
+
 /** How often an answer that does not fit the schema is sent back. */
 const maxCorrections = 2
 
 export async function ask<Schema extends InputSchema>(
   agent: Asked,
   prompt: string,
-  options: AskOptions<Schema>,
+  options: AskOptions<Schema> & Heard,
 ): Promise<Reply<ToolInput<Schema>>> {
   const { schema, ...rest } = options
   if (!schema) return askOnce(agent, prompt, rest)
@@ -83,39 +90,22 @@ export async function* stream<Schema extends InputSchema>(
   prompt: string,
   options: AskOptions<Schema>,
 ): AsyncGenerator<ReplyEvent<ToolInput<Schema>>, void> {
-  const events: ReplyEvent<ToolInput<Schema>>[] = []
-  let wake = Promise.withResolvers<void>()
-  const push = (event: ReplyEvent<ToolInput<Schema>>): void => {
-    events.push(event)
-    wake.resolve()
-  }
+  const events = new ValueQueue<ReplyEvent<ToolInput<Schema>>>()
   const leaving = new AbortController()
   const signal = options.signal ? AbortSignal.any([options.signal, leaving.signal]) : leaving.signal
-  let failure: { error: unknown } | undefined
-  const stop = agent.subscribe((event) => {
-    for (const each of replyEventsOf(event)) push(each)
-  })
-  const asked = ask(agent, prompt, { ...options, signal }).then(
-    (reply) => push({ type: 'end', reply }),
-    (error: unknown) => {
-      failure = { error }
-      wake.resolve()
+  const onEvent = (event: AgentEvent): void => {
+    for (const each of replyEventsOf(event)) events.push(each)
+  }
+  const asked = ask(agent, prompt, { ...options, signal, onEvent }).then(
+    (reply) => {
+      events.push({ type: 'end', reply })
+      events.end()
     },
+    (error: unknown) => events.fail(error),
   )
   try {
-    for (;;) {
-      const event = events.shift()
-      if (event) {
-        yield event
-        if (event.type === 'end') return
-        continue
-      }
-      if (failure) throw failure.error
-      await wake.promise
-      wake = Promise.withResolvers()
-    }
+    yield* events
   } finally {
-    stop()
     leaving.abort()
     await asked
   }
@@ -128,15 +118,21 @@ export async function replyOf({ id, done }: Pick<Run, 'id' | 'done'>, tally: Run
   return { ...tally.of(id), ...(tally.endOf(id) ?? last) }
 }
 
-async function askOnce(agent: Asked, prompt: string, options: Omit<AskOptions, 'schema'>): Promise<Reply<never>> {
-  const { signal, whenBusy = 'reject', ...rest } = options
+async function askOnce(
+  agent: Asked,
+  prompt: string,
+  options: Omit<AskOptions, 'schema'> & Heard,
+): Promise<Reply<never>> {
+  const { signal, whenBusy = 'reject', onEvent, ...rest } = options
   const tally = new RunTally()
   const tell = fromCallbacks(rest)
-  let isOurs = false
+  const ours = new EventsOfOneRun((event) => {
+    tell(event)
+    onEvent?.(event)
+  })
   const stop = agent.subscribe((event) => {
     tally.hear(event)
-    if (event.type === 'line' && event.committed.line.type === 'run_start') isOurs = true
-    if (isOurs) tell(event)
+    ours.hear(event)
   })
   const abort = (): void => void agent.abort().catch(() => undefined)
   try {
@@ -145,6 +141,7 @@ async function askOnce(agent: Asked, prompt: string, options: Omit<AskOptions, '
     if (outcome.type === 'handled')
       return { text: outcome.say ?? '', outcome: 'completed', usage: {}, cost: 0, runId: null }
     if (outcome.type !== 'started') throw new TypeError('A prompt that is rejected when busy is never queued.')
+    ours.claim(outcome.run.id)
     signal?.addEventListener('abort', abort)
     if (signal?.aborted) abort()
     return await replyOf(outcome.run, tally)
@@ -159,10 +156,42 @@ async function askOnce(agent: Asked, prompt: string, options: Omit<AskOptions, '
       try {
         return await agent.prompt(prompt, { ...rest, whenBusy: 'reject' })
       } catch (error) {
+        ours.forget()
         if (whenBusy === 'reject' || !(error instanceof SessionError && error.code === 'session-busy')) throw error
         await untilIdleOrAborted(agent, signal)
       }
     }
+  }
+}
+
+/** Passes on the events of one run. Its id is known only after it has started, so they are held until then. */
+class EventsOfOneRun {
+  readonly #tell: (event: AgentEvent) => void
+  #current: string | undefined
+  #claimed: string | undefined
+  #held: { runId: string; event: AgentEvent }[] = []
+
+  constructor(tell: (event: AgentEvent) => void) {
+    this.#tell = tell
+  }
+
+  hear(event: AgentEvent): void {
+    if (event.type === 'line' && event.committed.line.type === 'run_start')
+      this.#current = event.committed.line.runStart.runId
+    if (this.#current === undefined) return
+    if (this.#claimed === undefined) this.#held.push({ runId: this.#current, event })
+    else if (this.#claimed === this.#current) this.#tell(event)
+  }
+
+  claim(runId: string): void {
+    this.#claimed = runId
+    for (const held of this.#held.splice(0)) if (held.runId === runId) this.#tell(held.event)
+  }
+
+  /** The run that has started is not ours. */
+  forget(): void {
+    this.#current = undefined
+    this.#held = []
   }
 }
 
