@@ -73,7 +73,7 @@ describe('a server', () => {
       headers: { origin, 'access-control-request-method': 'POST' },
     })
     const own = await server.ask('/api/caller', { token, headers: { origin: server.server.url } })
-    expect([foreign.status, preflight.status, own.status]).toEqual([403, 404, 200])
+    expect([foreign.status, preflight.status, own.status]).toEqual([403, 403, 200])
     for (const { headers } of [foreign, preflight, own]) {
       expect(Object.keys(headers).filter((name) => name.startsWith('access-control'))).toEqual([])
       expect(headers).toMatchObject({
@@ -82,6 +82,31 @@ describe('a server', () => {
         'cache-control': 'private, no-cache',
       })
     }
+  })
+
+  test('answers a method that a path does not have with 405 and the methods that it has', async () => {
+    const server = await start()
+    const { declared } = server.server
+    for (const path of new Set(declared.map((route) => route.path))) {
+      const target = path.replaceAll(/\{\w+\}/g, 'some-id')
+      const methods = declared.filter((route) => route.path === path).map(({ method }) => method.toUpperCase())
+      const all = new Set([...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])])
+      const allow = [...all].sort().join(', ')
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'].filter((each) => !all.has(each))) {
+        const answer = await server.ask(target, { method })
+        expect([path, method, answer.status, answer.headers['allow']]).toEqual([path, method, 405, allow])
+        expect(answer.body).toMatchObject({ type: 'method-not-allowed', status: 405 })
+      }
+      const options = await server.ask(target, { method: 'OPTIONS' })
+      expect([path, options.status, options.headers['allow'], options.text]).toEqual([path, 204, allow, ''])
+    }
+    expect(await server.ask('/api/nothing', { method: 'PUT' })).toMatchObject({ status: 404 })
+    expect(await server.ask('/api/nothing', { method: 'OPTIONS' })).toMatchObject({ status: 404 })
+    const head = await server.ask('/api/health', { method: 'HEAD' })
+    expect([head.status, head.text]).toEqual([200, ''])
+    expect(await server.ask('/api/caller', { method: 'HEAD' })).toMatchObject({ status: 401 })
+    const socket = await server.ask('/api/sessions/some-id/ws')
+    expect(socket).toMatchObject({ status: 426, body: { type: 'upgrade-required' }, headers: { upgrade: 'websocket' } })
   })
 
   test('accepts JSON bodies that declare their type and length', async () => {
@@ -152,11 +177,15 @@ describe('tokens', () => {
     const server = await start(() => ({
       clock,
       addRoutes: (routes) => {
-        routes.add('view', { method: 'get', path: '/api/endless', responses: {} }, (context) => {
-          signal = context.get('revoked')
-          started.resolve()
-          return new Response(new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('x')) })) as never
-        })
+        routes.add(
+          'view',
+          { method: 'get', path: '/api/endless', operationId: 'endless', responses: {} },
+          (context) => {
+            signal = context.get('revoked')
+            started.resolve()
+            return new Response(new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from('x')) })) as never
+          },
+        )
       },
     }))
     const token = await server.token('view', 'default', clock.now() + 1000)
@@ -422,7 +451,7 @@ describe('going down', () => {
     const stuck = Promise.withResolvers<Response>()
     const asked = Promise.withResolvers<void>()
     const addRoutes: ServerOptions['addRoutes'] = (routes) =>
-      routes.add('view', { method: 'get', path: '/api/stuck', responses: {} }, () => {
+      routes.add('view', { method: 'get', path: '/api/stuck', operationId: 'stuck', responses: {} }, () => {
         asked.resolve()
         return stuck.promise as never
       })

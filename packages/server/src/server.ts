@@ -301,6 +301,7 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
     closing: closing.signal,
     clock,
   })
+  routes.addSocket(wsRoute.path)
   options.addRoutes?.(routes, { closing: closing.signal })
   const undeclared = undeclaredRoutes(routes)
   if (undeclared.length > 0)

@@ -15,6 +15,7 @@ export function addCarelessRoute({ routes }: TestApi, { root, own }: Stage): [De
     {
       method: 'get',
       path: '/api/careless/{file}',
+      operationId: 'readCarelessly',
       request: { params: z.object({ file: z.string() }) },
       responses: { 200: json(z.object({ length: z.int() }), 'How long it is.') },
     },

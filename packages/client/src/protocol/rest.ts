@@ -96,6 +96,7 @@ export const forkSchema = z.strictObject({ entry_id: id.optional(), name: name.o
 
 export const promptSchema = prompt
 export const compactSchema = compact
+export const retrySchema = operations.retry
 export const resumeSchema = resume
 /** The run id keeps a late click from ending the next run. */
 export const cancelSchema = operations.cancel

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cursorSchema } from './frames.ts'
-import { sessionInfoSchema } from './rest.ts'
+import { promptResultSchema, sessionInfoSchema } from './rest.ts'
 
 /** Views of a session over HTTP: the session itself, its tree, its context, its recording. */
 
@@ -32,6 +32,9 @@ export const sessionDetailsSchema = sessionInfoSchema.extend({
   }),
 })
 export type SessionDetails = z.infer<typeof sessionDetailsSchema>
+
+/** A new session, with the result of its first prompt. */
+export const sessionCreatedSchema = sessionDetailsSchema.extend({ prompt: promptResultSchema.optional() })
 
 /** The stream continues after the event id `<seq>-<crc>`. The header `Last-Event-ID` takes precedence over `after`. */
 export const streamQuerySchema = z.object({

@@ -5,7 +5,7 @@ import type { Problem } from '@tapetree/client'
 import { problemSchema } from '@tapetree/client/protocol'
 import { HTTPException } from 'hono/http-exception'
 import { problemOf, RequestProblem } from '../util/problem-error.ts'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Model } from '@tapetree/agent'
 import type { Clock } from '@tapetree/agent/run'
@@ -69,6 +69,7 @@ export class Routes {
   readonly app: App
   readonly declared: DeclaredRoute[] = []
   readonly #guard: Guard
+  readonly #sockets: string[] = []
 
   constructor(guard: Guard) {
     this.#guard = guard
@@ -91,12 +92,14 @@ export class Routes {
       if (typeof waitMs === 'number') context.header('retry-after', String(Math.ceil(waitMs / 1000)))
       return context.body(JSON.stringify(problem), problem.status as 500, problemJson)
     })
-    this.app.notFound((context) =>
-      context.json({ type: 'not-found', title: 'Not found', status: 404 }, 404, problemJson),
-    )
+    this.app.notFound((context) => this.#noHandler(context))
   }
 
-  add<Config extends RouteConfig>(access: RouteAccess, config: Config, handler: RouteHandler<Config, AppEnv>): void {
+  add<Config extends RouteConfig & { operationId: string }>(
+    access: RouteAccess,
+    config: Config,
+    handler: RouteHandler<Config, AppEnv>,
+  ): void {
     const { method, path } = config
     const responses = { ...config.responses, default: problemResponse }
     this.declared.push({ method, path, access, config: { ...config, responses } })
@@ -104,11 +107,56 @@ export class Routes {
     const middleware = [this.#guard(access, mediaTypes) ?? [], limitBody(config)].flat()
     this.app.openapi({ ...config, responses, middleware }, handler)
   }
+
+  /** Declares a path that answers only WebSocket upgrades, which do not reach the app. */
+  addSocket(path: string): void {
+    this.#sockets.push(path)
+  }
+
+  /**
+   * The only place that answers OPTIONS: it lists the methods of a path. A preflight that no middleware has
+   * answered comes from an origin that is not allowed. Other methods are 405 at a known path and 404 elsewhere.
+   */
+  #noHandler(context: Context): Response {
+    const { method, path } = context.req
+    const isSocket = this.#sockets.some((socket) => patternOf(socket).test(path))
+    const methods = [...this.#methodsAt(path), ...(isSocket ? ['GET'] : [])]
+    if (methods.length === 0) throw new RequestProblem(404, 'not-found', 'There is nothing at this path.')
+    if (method === 'OPTIONS' && context.req.header('access-control-request-method') !== undefined) {
+      throw new RequestProblem(403, 'origin-not-allowed', 'Pages of this origin may not use this server.')
+    }
+    if (isSocket && method === 'GET') {
+      context.header('upgrade', 'websocket')
+      throw new RequestProblem(426, 'upgrade-required', 'This path accepts only WebSocket upgrades.')
+    }
+    const allowed = allowedWith(methods)
+    context.header('allow', allowed)
+    if (method === 'OPTIONS') return context.body(null, 204)
+    throw new RequestProblem(405, 'method-not-allowed', `This path has no ${method}. It accepts ${allowed}.`)
+  }
+
+  #methodsAt(path: string): string[] {
+    return this.declared.filter((route) => patternOf(route.path).test(path)).map(({ method }) => method.toUpperCase())
+  }
 }
+
+/** The value of the header `Allow`. The framework answers HEAD like GET, without the body. */
+function allowedWith(methods: readonly string[]): string {
+  const all = new Set([...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])])
+  return [...all].sort().join(', ')
+}
+
+function patternOf(path: string): RegExp {
+  const literal = path.split(/\{[^}]+\}/).map((part) => RegExp.escape(part))
+  return new RegExp(`^${literal.join('[^/]+')}$`)
+}
+
+/** A problem may have more members, such as `retry_after_ms`. */
+export const problemBody = problemSchema.loose()
 
 const problemResponse = {
   description: 'A problem document (RFC 9457).',
-  content: { 'application/problem+json': { schema: problemSchema.loose() } },
+  content: { 'application/problem+json': { schema: problemBody } },
 }
 
 /** Problems of the framework itself: a malformed JSON body, an unsupported content type. */

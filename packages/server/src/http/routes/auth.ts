@@ -44,6 +44,7 @@ export function addCallerRoute(routes: Routes): void {
     {
       method: 'get',
       path: '/api/caller',
+      operationId: 'getCaller',
       summary: 'Show the caller and its role',
       responses: { 200: json(callerSchema, 'The caller of this token.') },
     },
@@ -60,6 +61,7 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
     {
       method: 'get',
       path: '/api/tokens',
+      operationId: 'listTokens',
       summary: 'List the tokens of the tenant',
       responses: { 200: json(tokenListSchema, 'Without the tokens themselves, which are not stored.') },
     },
@@ -70,6 +72,7 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
     {
       method: 'post',
       path: '/api/tokens',
+      operationId: 'createToken',
       summary: 'Make a token',
       request: { body: jsonBody(createTokenSchema) },
       responses: { 201: json(tokenCreatedSchema, 'The token is shown only this once.') },
@@ -93,6 +96,7 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
     {
       method: 'delete',
       path: '/api/tokens/{token_id}',
+      operationId: 'revokeToken',
       summary: 'Revoke a token',
       request: { params: z.object({ token_id: z.string().max(64) }) },
       responses: { 204: { description: 'Its connections are closed.' } },
@@ -113,6 +117,7 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     {
       method: 'post',
       path: '/api/pairing',
+      operationId: 'beginPairing',
       summary: 'Create a pairing code for one device',
       request: { body: jsonBody(beginPairingSchema) },
       responses: { 201: json(pairingBegunSchema, 'Valid once, and only briefly.') },
@@ -128,6 +133,7 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     {
       method: 'post',
       path: '/api/pair',
+      operationId: 'pair',
       summary: 'Exchange a pairing code for a new token',
       request: { body: jsonBody(pairSchema) },
       responses: { 201: json(pairedSchema, 'As a cookie, or in the response if a program requests it.') },
@@ -151,6 +157,7 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
     {
       method: 'post',
       path: '/api/sign-in',
+      operationId: 'signIn',
       summary: 'Exchange a token for a cookie',
       request: { body: jsonBody(signInSchema) },
       responses: { 200: json(tokenInfoSchema, 'The response sets the cookie.') },
@@ -169,6 +176,7 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
     {
       method: 'post',
       path: '/api/sign-out',
+      operationId: 'signOut',
       summary: 'Delete the cookie',
       responses: { 204: { description: 'The token itself stays valid until it is revoked.' } },
     },

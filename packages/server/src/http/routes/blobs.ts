@@ -14,6 +14,7 @@ export function addBlobs(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/images',
+      operationId: 'storeImage',
       summary: 'Store an image for a prompt',
       description: 'The body is the image. Its type is detected from its bytes, not from the content type.',
       request: {
@@ -39,6 +40,7 @@ export function addBlobs(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/blobs/{sha256}',
+      operationId: 'getBlob',
       summary: 'Get the bytes of a blob',
       request: { params: blobParameters },
       responses: {

@@ -10,10 +10,20 @@ afterAll(() => api.close())
 
 interface Document {
   openapi: string
-  paths: Record<
-    string,
-    Record<string, { 'x-access'?: string; responses: Record<string, unknown>; parameters?: unknown[] }>
-  >
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, unknown> }
+}
+
+interface Operation {
+  'x-access'?: string
+  operationId?: string
+  requestBody?: Body
+  responses: Record<string, Body>
+  parameters?: unknown[]
+}
+
+interface Body {
+  content?: Record<string, { schema?: { $ref?: string } }>
 }
 
 /** Tables without alignment. */
@@ -34,9 +44,31 @@ describe('the OpenAPI document', () => {
     expect(told.sort()).toEqual(
       api.routes.declared.map(({ method, path, access }) => `${method} ${path} ${access}`).sort(),
     )
-    const create = document.paths['/api/sessions']?.['post'] as unknown
-    expect(create).toHaveProperty('requestBody.content.application/json.schema.properties.cwd')
+    expect(document.components.schemas).toHaveProperty('CreateSession.properties.cwd')
     expect(document.paths['/api/health']?.['get']).toMatchObject({ security: [] })
+  })
+
+  test('gives every operation its own id, and every body a named schema', async () => {
+    const document = (await (await api.get('/api/openapi.json')).json()) as Document
+    const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
+    const ids = operations.map(({ operationId }) => operationId)
+    expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id ?? ''))).toEqual([])
+    expect(new Set(ids).size).toBe(ids.length)
+    const bodies = operations.flatMap(({ operationId, requestBody, responses }) =>
+      [requestBody, ...Object.values(responses)].flatMap((body) =>
+        Object.entries(body?.content ?? {}).map(([type, { schema }]) => ({ operationId, type, schema })),
+      ),
+    )
+    const inline = bodies.filter(({ type, schema }) => /[/+]json$/.test(type) && schema?.$ref === undefined)
+    expect(inline).toEqual([])
+    for (const { schema } of bodies) {
+      const name = schema?.$ref?.replace('#/components/schemas/', '')
+      if (name !== undefined) expect(document.components.schemas).toHaveProperty(name)
+    }
+    expect(document.components.schemas).toHaveProperty(
+      'SessionPage.properties.sessions.items.$ref',
+      '#/components/schemas/SessionInfo',
+    )
   })
 
   test('names the cookie that this server sets for this caller', async () => {

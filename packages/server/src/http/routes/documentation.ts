@@ -1,10 +1,13 @@
+import { zodToOpenAPIRegistry } from '@asteasolutions/zod-to-openapi'
+import * as protocol from '@tapetree/client/protocol'
 import { z } from 'zod'
 import { cookieName } from '../../auth/credential.ts'
-import type { Routes } from '../app.ts'
+import { problemBody, type Routes } from '../app.ts'
 import { visitOf } from '../guard.ts'
 import { json } from '../responses.ts'
 
 const text = z.string()
+const openapiSchema = z.looseObject({ openapi: z.string() })
 const pageHeaders = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -19,9 +22,10 @@ export function addDocumentation(routes: Routes): void {
     {
       method: 'get',
       path: '/api/openapi.json',
+      operationId: 'getOpenapiDocument',
       summary: 'Get the OpenAPI 3.1 document of this API',
       responses: {
-        200: json(z.looseObject({ openapi: z.string() }), 'Generated from the schemas that validate requests.'),
+        200: json(openapiSchema, 'Generated from the schemas that validate requests.'),
       },
     },
     (context) => {
@@ -30,16 +34,35 @@ export function addDocumentation(routes: Routes): void {
     },
   )
   const pages = [
-    { path: '/api/docs', type: 'text/html; charset=utf-8', body: explorerPage, summary: 'Open a page to try the API' },
-    { path: '/api/docs.js', type: 'text/javascript; charset=utf-8', body: explorerScript, summary: 'Its script' },
-    { path: '/api/docs.css', type: 'text/css; charset=utf-8', body: explorerStyle, summary: 'Its looks' },
+    {
+      path: '/api/docs',
+      operationId: 'openExplorer',
+      type: 'text/html; charset=utf-8',
+      body: explorerPage,
+      summary: 'Open a page to try the API',
+    },
+    {
+      path: '/api/docs.js',
+      operationId: 'getExplorerScript',
+      type: 'text/javascript; charset=utf-8',
+      body: explorerScript,
+      summary: 'Its script',
+    },
+    {
+      path: '/api/docs.css',
+      operationId: 'getExplorerStyle',
+      type: 'text/css; charset=utf-8',
+      body: explorerStyle,
+      summary: 'Its looks',
+    },
   ]
-  for (const { path, type, body, summary } of pages) {
+  for (const { path, operationId, type, body, summary } of pages) {
     routes.add(
       'view',
       {
         method: 'get',
         path,
+        operationId,
         summary,
         responses: { 200: { description: summary, content: { [type.split(';')[0] as string]: { schema: text } } } },
       },
@@ -55,6 +78,7 @@ type Document = ReturnType<Routes['app']['getOpenAPI31Document']>
  * caller.
  */
 function openapiDocument(routes: Routes, cookie: string): Document {
+  nameSchemas()
   const document = routes.app.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
@@ -78,6 +102,16 @@ function openapiDocument(routes: Routes, cookie: string): Document {
     },
   }
   return document
+}
+
+/** Names each schema of the protocol after its export: `sessionInfoSchema` is the component `SessionInfo`. */
+function nameSchemas(): void {
+  const named = { ...protocol, problemSchema: problemBody, openapiSchema }
+  for (const [name, schema] of Object.entries(named)) {
+    if (!(schema instanceof z.ZodType) || zodToOpenAPIRegistry.has(schema)) continue
+    const refId = `${name.charAt(0).toUpperCase()}${name.slice(1).replace(/Schema$/, '')}`
+    zodToOpenAPIRegistry.add(schema, { _internal: { refId } })
+  }
 }
 
 /** The page that lets people try the API. It loads only the OpenAPI document. */

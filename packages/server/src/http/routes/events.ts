@@ -26,6 +26,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
     {
       method: 'get',
       path: '/api/sessions/{id}/events',
+      operationId: 'listEvents',
       summary: 'Get lines of the log: a page, the next line when it arrives, or all lines as NDJSON',
       request: { params: sessionParameter, query: eventQuerySchema },
       responses: {
@@ -60,6 +61,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
     {
       method: 'get',
       path: '/api/sessions/{id}/events/stream',
+      operationId: 'followSession',
       summary: 'Follow the session as server-sent events',
       request: { params: sessionParameter, query: streamQuerySchema },
       responses: {

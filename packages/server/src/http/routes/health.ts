@@ -11,6 +11,7 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
     {
       method: 'get',
       path: '/api/health',
+      operationId: 'checkHealth',
       summary: 'Check whether the process answers',
       responses: { 200: json(healthSchema, 'It does.') },
     },
@@ -21,6 +22,7 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
     {
       method: 'get',
       path: '/api/ready',
+      operationId: 'checkReadiness',
       summary: 'Check whether the server is ready for requests',
       responses: { 200: json(readinessSchema, 'It should.'), 503: json(readinessSchema, 'It is not ready.') },
     },
@@ -36,7 +38,13 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
 export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string): void {
   const { method, path, access } = metricsRoute
   const text = { 'text/plain': { schema: z.string() } }
-  const route = createRoute({ method, path, responses: { 200: { description: 'For Prometheus.', content: text } } })
+  const route = createRoute({
+    method,
+    path,
+    operationId: 'getMetrics',
+    summary: 'Get metrics for Prometheus',
+    responses: { 200: { description: 'For Prometheus.', content: text } },
+  })
   routes.add(access, route, async (context) => {
     if (context.var.caller.tenant !== ownerTenant)
       throw new RequestProblem(403, 'owner-only', 'Only the owner of this server may read the metrics.')

@@ -35,6 +35,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/tree',
+      operationId: 'getTree',
       summary: 'List entries with their parents, one window at a time',
       request: { params: sessionParameter, query: treeQuerySchema },
       responses: { 200: json(treeWindowSchema, 'In the order of the log.') },
@@ -50,6 +51,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/compare',
+      operationId: 'compareLeaves',
       summary: 'Compare two leaves: their common ancestor, and the entries of each side',
       request: { params: sessionParameter, query: comparisonQuerySchema },
       responses: { 200: json(comparisonSchema, 'Both sides.') },
@@ -68,6 +70,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/context',
+      operationId: 'getContext',
       summary: 'Get the context of the model at an entry, with the reason for each part',
       request: { params: sessionParameter, query: contextQuerySchema },
       responses: { 200: json(contextSchema, 'Each message with its entry and its reason.') },
@@ -87,6 +90,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/entries/{entry_id}',
+      operationId: 'getEntry',
       summary: 'Get one complete entry',
       request: { params: entryParameters },
       responses: { 200: json(eventSchema, 'As in the log, with large values restored from blobs.') },
@@ -102,6 +106,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/entries/{entry_id}/request',
+      operationId: 'getEntryRequest',
       summary: 'Get the request that led to an answer',
       request: { params: entryParameters },
       responses: {
@@ -124,6 +129,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/sessions/{id}/player',
+      operationId: 'playSession',
       summary: 'Play back the recorded session, event by event',
       request: { params: sessionParameter, query: playerQuerySchema },
       responses: {
@@ -149,6 +155,7 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
     {
       method: 'get',
       path: '/api/search',
+      operationId: 'searchSessions',
       summary: 'Search all sessions',
       request: { query: searchQuerySchema },
       responses: { 200: json(searchResultSchema, 'Newest first.') },

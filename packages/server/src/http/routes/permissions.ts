@@ -17,6 +17,7 @@ export function addPermissions(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/permissions',
+      operationId: 'listPermissions',
       summary: 'List pending requests to the user',
       request: { params: sessionParameter },
       responses: { 200: json(permissionListSchema, 'Oldest first.') },
@@ -32,6 +33,7 @@ export function addPermissions(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/permissions/{request_id}',
+      operationId: 'answerPermission',
       summary: 'Answer a request; the first answer wins',
       description: 'Later answers get 409 `already-resolved` with `option_id`, `client` and `seq` of the first.',
       request: { params: requestParameters, headers: commandHeaders, body: jsonBody(permissionAnswerSchema) },

@@ -14,6 +14,7 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/archive',
+      operationId: 'archiveSession',
       summary: 'Archive a session that is not running',
       request: { params: sessionParameter },
       responses: { 200: json(movedSessionSchema, 'It is archived.') },
@@ -36,6 +37,7 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/unarchive',
+      operationId: 'unarchiveSession',
       summary: 'Restore a session from the archive',
       request: { params: sessionParameter },
       responses: { 200: json(movedSessionSchema, 'It is restored.') },
@@ -47,6 +49,7 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/restore',
+      operationId: 'restoreSession',
       summary: 'Restore a session from the trash',
       request: { params: sessionParameter },
       responses: { 200: json(movedSessionSchema, 'It is restored.') },
@@ -58,6 +61,7 @@ export function addPlaces(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/export',
+      operationId: 'exportSession',
       summary: 'Export a session with its blobs as one file',
       request: { params: sessionParameter },
       responses: {

@@ -23,6 +23,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/queue',
+      operationId: 'listQueue',
       summary: 'List queued messages',
       request: { params: sessionParameter },
       responses: { 200: json(queueListSchema, 'In delivery order.') },
@@ -38,6 +39,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/queue',
+      operationId: 'queueMessage',
       summary: 'Adds a message',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(queueAddSchema) },
       responses: { 201: json(queueAddedSchema, 'It waits.') },
@@ -53,6 +55,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue',
+      operationId: 'clearQueue',
       summary: 'Remove all queued messages',
       request: { params: sessionParameter, headers: commandHeaders },
       responses: { 204: { description: 'None waits.' } },
@@ -68,6 +71,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/queue/{msg_id}',
+      operationId: 'getQueuedMessage',
       summary: 'Get one queued message',
       request: { params: messageParameters },
       responses: {
@@ -87,6 +91,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}/queue/{msg_id}',
+      operationId: 'removeQueuedMessage',
       summary: 'Remove one queued message',
       request: { params: messageParameters, headers: commandHeaders },
       responses: { 204: { description: 'It is no longer queued.' } },
@@ -104,6 +109,7 @@ export function addQueue(routes: Routes): void {
     {
       method: 'patch',
       path: '/api/sessions/{id}/queue/{msg_id}',
+      operationId: 'updateQueuedMessage',
       summary: 'Edit, move, hold or release a queued message',
       request: { params: messageParameters, headers: patchHeaders, body: jsonBody(queuePatchSchema) },
       responses: {

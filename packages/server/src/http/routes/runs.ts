@@ -5,7 +5,7 @@ import {
   promptResultSchema,
   promptSchema,
   resumeSchema,
-  operations,
+  retrySchema,
   type Arguments,
   type WirePromptResult,
 } from '@tapetree/client/protocol'
@@ -23,6 +23,7 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/prompt',
+      operationId: 'sendPrompt',
       summary: 'Send a prompt to the agent',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(promptSchema) },
       responses: { 202: json(promptResultSchema, 'What happened to it.') },
@@ -36,6 +37,7 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/cancel',
+      operationId: 'cancelRun',
       summary: 'Cancel the current run, or only the named one',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(cancelSchema) },
       responses: { 202: json(acceptedSchema, 'It has ended.') },
@@ -47,6 +49,7 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/compact',
+      operationId: 'compactSession',
       summary: 'Compact the context: replace early messages by a summary',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(compactSchema) },
       responses: { 202: json(acceptedSchema, 'What happened.') },
@@ -58,8 +61,9 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/retry',
+      operationId: 'retryRun',
       summary: 'Run again from the current leaf',
-      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(operations.retry) },
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(retrySchema) },
       responses: { 202: json(acceptedSchema, 'The run that has started.') },
     },
     async (context) => context.json(await act(context, 'retry', {}), 202),
@@ -69,6 +73,7 @@ export function addRuns(routes: Routes): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/resume',
+      operationId: 'resumeRun',
       summary: 'Resume a run whose process died',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(resumeSchema) },
       responses: { 202: json(acceptedSchema, 'The resumed run; null if there is none.') },

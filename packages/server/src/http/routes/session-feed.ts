@@ -18,6 +18,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
     {
       method: 'get',
       path: '/api/events',
+      operationId: 'followSessions',
       summary: 'Follow changes in the list of sessions as server-sent events',
       responses: {
         200: {

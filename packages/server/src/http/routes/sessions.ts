@@ -5,6 +5,7 @@ import {
   forkSchema,
   patchSessionSchema,
   promptResultSchema,
+  sessionCreatedSchema,
   sessionDetailsSchema,
   sessionPageSchema,
   sessionQuerySchema,
@@ -38,7 +39,6 @@ import { folderInside } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { detailsOf, summaryOf, type TaggedDetails } from '../bodies/session-body.ts'
 
-const createdSchema = sessionDetailsSchema.extend({ prompt: promptResultSchema.optional() })
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
 
 export function addSessions(routes: Routes, parts: ApiParts): void {
@@ -48,6 +48,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions',
+      operationId: 'listSessions',
       summary: 'List sessions, newest first',
       request: { query: sessionQuerySchema },
       responses: { 200: json(sessionPageSchema, 'One page of sessions.') },
@@ -67,9 +68,10 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'post',
       path: '/api/sessions',
+      operationId: 'createSession',
       summary: 'Create a session, and optionally send a prompt',
       request: { headers: commandHeaders, body: jsonBody(createSessionSchema) },
-      responses: { 201: json(createdSchema, 'It was created.') },
+      responses: { 201: json(sessionCreatedSchema, 'It was created.') },
     },
     async (context) => {
       const { prompt, ...wanted } = context.req.valid('json')
@@ -88,6 +90,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions/{id}',
+      operationId: 'getSession',
       summary: 'One session',
       request: { params: sessionParameter },
       responses: { 200: json(sessionDetailsSchema, 'With an ETag over its mutable properties.') },
@@ -104,6 +107,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'patch',
       path: '/api/sessions/{id}',
+      operationId: 'updateSession',
       summary: 'Change name, model, thinking level or mode',
       request: {
         params: sessionParameter,
@@ -131,6 +135,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'delete',
       path: '/api/sessions/{id}',
+      operationId: 'deleteSession',
       summary: 'Move a session to the trash, or delete it for good, and stop its run',
       request: { params: sessionParameter, query: deleteSessionQuerySchema },
       responses: {
@@ -156,6 +161,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     {
       method: 'post',
       path: '/api/sessions/{id}/fork',
+      operationId: 'forkSession',
       summary: 'Copy the path to an entry, or all entries, to a new session',
       request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(forkSchema) },
       responses: { 201: json(sessionDetailsSchema, 'The new session.') },

@@ -27,6 +27,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/models',
+      operationId: 'listModels',
       summary: 'List models, and whether a key is configured for each',
       responses: { 200: json(modelListSchema, 'Never a key.') },
     },
@@ -40,6 +41,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/agents',
+      operationId: 'listAgents',
       summary: 'List agents for new sessions',
       responses: { 200: json(agentListSchema, 'The first is the default.') },
     },
@@ -53,6 +55,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/settings',
+      operationId: 'listSettings',
       summary: 'List settings with their origins',
       request: { query: settingsQuerySchema },
       responses: { 200: json(settingListSchema, 'Possible secrets are left out.') },
@@ -69,6 +72,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/folders',
+      operationId: 'listFolders',
       summary: 'List folders that a session can work in',
       request: { query: folderQuerySchema },
       responses: { 200: json(folderListSchema, 'The roots, or the content of a folder.') },
@@ -83,6 +87,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/files',
+      operationId: 'completeFiles',
       summary: "Complete file names in the session's folder",
       request: { params: sessionParameter, query: fileQuerySchema },
       responses: { 200: json(fileListSchema, 'Paths relative to that folder.') },
@@ -101,6 +106,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     {
       method: 'get',
       path: '/api/sessions/{id}/commands',
+      operationId: 'listSlashCommands',
       summary: 'List slash commands',
       request: { params: sessionParameter },
       responses: { 200: json(slashCommandListSchema, 'For this session, including its project and its extensions.') },
