@@ -1,6 +1,8 @@
 import type { Usage } from '@tapetree/session'
+import { askForValue, type SchemaReader, type StandardSchema } from '@tapetree/session/util/structured-answer'
 import { ValueQueue } from '@tapetree/session/util/value-queue'
 import type { Transcript } from '@tapetree/session/view'
+import { z } from 'zod'
 import { localProblem, ProblemError } from './problem-error.ts'
 import type { PromptResult } from './rest-values.ts'
 import type {
@@ -23,12 +25,16 @@ export interface Asked {
   abort(runId?: string): Promise<void>
 }
 
-export async function ask(handle: Asked, text: string, options: AskOptions): Promise<Reply> {
+export async function ask<T>(handle: Asked, text: string, options: AskOptions<T>): Promise<Reply<T>> {
   return follow({ handle, text, options, emit: () => undefined, left: undefined })
 }
 
-export async function* stream(handle: Asked, text: string, options: AskOptions): AsyncGenerator<ReplyEvent, void> {
-  const events = new ValueQueue<ReplyEvent>()
+export async function* stream<T>(
+  handle: Asked,
+  text: string,
+  options: AskOptions<T>,
+): AsyncGenerator<ReplyEvent<T>, void> {
+  const events = new ValueQueue<ReplyEvent<T>>()
   const left = new AbortController()
   void follow({ handle, text, options, emit: (event) => events.push(event), left: left.signal }).then(
     (reply) => {
@@ -56,16 +62,36 @@ function isIdle(handle: Asked): boolean {
   return state?.isBusy === false && (run === null || state.runId === run.runId)
 }
 
-interface Following {
+interface Following<T = unknown> {
   handle: Asked
   text: string
-  options: AskOptions
-  emit: (event: ReplyEvent) => void
+  options: AskOptions<T>
+  emit: (event: ReplyEvent<never>) => void
   /** Aborted when nobody reads the events any more. The run continues. */
   left: AbortSignal | undefined
 }
 
-async function follow({ handle, text, options, emit, left }: Following): Promise<Reply> {
+async function follow<T>({ text, options, ...rest }: Following<T>): Promise<Reply<T>> {
+  const { schema, ...plain } = options
+  const followOne = (prompt: string): Promise<Reply<never>> => followRun({ ...rest, text: prompt, options: plain })
+  return schema ? askForValue(text, { reader: readSchema(schema), ask: followOne }) : followOne(text)
+}
+
+function readSchema<T>(schema: StandardSchema<T>): SchemaReader<T> {
+  const { vendor, jsonSchema, validate } = schema['~standard']
+  if (!jsonSchema) throw new TypeError(`The schema is of ${vendor}, which provides no JSON Schema.`)
+  return {
+    jsonSchema: jsonSchema.input({ target: 'draft-2020-12' }),
+    parse: (given) => {
+      const result = validate(given)
+      if ('then' in result) throw new TypeError('The schema validates asynchronously, which is not supported.')
+      if (result.issues) return `The answer is not valid. ${z.prettifyError({ issues: result.issues })}`
+      return { input: result.value }
+    },
+  }
+}
+
+async function followRun({ handle, text, options, emit, left }: Following): Promise<Reply<never>> {
   const { signal, whenBusy = 'reject', ...message } = options
   // The usage of the run is the difference to the transcript before it.
   await until(handle, () => handle.transcript.seq > 0, signal)
@@ -137,7 +163,7 @@ class RunWatch {
   #last: Transcript
   /** A run that was open before the prompt is not ours, so it is not watched. */
   #current: WatchedRun | undefined
-  #claimed: { runId: string; emit: (event: ReplyEvent) => void } | undefined
+  #claimed: { runId: string; emit: (event: ReplyEvent<never>) => void } | undefined
   readonly #runs = new Map<string, WatchedRun>()
 
   constructor(transcript: Transcript) {
@@ -159,7 +185,7 @@ class RunWatch {
     }
   }
 
-  claim(runId: string, emit: (event: ReplyEvent) => void): void {
+  claim(runId: string, emit: (event: ReplyEvent<never>) => void): void {
     this.#claimed = { runId, emit }
     this.#ours?.deliver(emit)
   }
@@ -168,7 +194,7 @@ class RunWatch {
     return this.#ours?.reply !== undefined
   }
 
-  reply(): Reply {
+  reply(): Reply<never> {
     const reply = this.#ours?.reply
     if (reply && reply !== 'missed') return reply
     throw localProblem('end-missed', 'The end of the run was not received. Its result is in the transcript.')
@@ -195,11 +221,11 @@ class RunWatch {
 class WatchedRun {
   readonly runId: string
   /** `missed`: another run had ended when the transcript arrived. */
-  reply: Reply | 'missed' | undefined
+  reply: Reply<never> | 'missed' | undefined
   readonly #before: Transcript
-  #emit: ((event: ReplyEvent) => void) | undefined
+  #emit: ((event: ReplyEvent<never>) => void) | undefined
   /** Held until the run is known to be ours. */
-  #held: ReplyEvent[] = []
+  #held: ReplyEvent<never>[] = []
   /** How many code units of each text part were yielded, by entry and part. */
   readonly #told = new Map<string, number>()
   readonly #seen = new Set<string>()
@@ -209,7 +235,7 @@ class WatchedRun {
     this.#before = before
   }
 
-  deliver(emit: (event: ReplyEvent) => void): void {
+  deliver(emit: (event: ReplyEvent<never>) => void): void {
     this.#emit = emit
     for (const event of this.#held.splice(0)) emit(event)
   }
@@ -293,7 +319,7 @@ class WatchedRun {
     return true
   }
 
-  #tell(event: ReplyEvent): void {
+  #tell(event: ReplyEvent<never>): void {
     if (this.#emit) this.#emit(event)
     else this.#held.push(event)
   }

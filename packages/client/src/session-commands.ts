@@ -30,11 +30,11 @@ export abstract class SessionCommands {
   abstract close(): Promise<void>
   abstract run<Op extends Operation>(op: Op, args: Arguments<Op>, options?: RunOptions): Promise<unknown>
 
-  ask(text: string, options: AskOptions = {}): Promise<Reply> {
+  ask<T = never>(text: string, options: AskOptions<T> = {}): Promise<Reply<T>> {
     return ask(this, text, options)
   }
 
-  stream(text: string, options: AskOptions = {}): AsyncGenerator<ReplyEvent, void> {
+  stream<T = never>(text: string, options: AskOptions<T> = {}): AsyncGenerator<ReplyEvent<T>, void> {
     return stream(this, text, options)
   }
 

@@ -1,5 +1,6 @@
 import type { RunOutcome, ToolResult, ToolUse, Usage } from '@tapetree/session'
 import type { PermissionRequest, Transcript } from '@tapetree/session/view'
+import type { StandardSchema } from '@tapetree/session/util/structured-answer'
 import type { Arguments, Operation } from './protocol/command.ts'
 import type { Ack, ServerFrame } from './protocol/frames.ts'
 import type { PromptResult } from './rest-values.ts'
@@ -25,12 +26,12 @@ export interface SessionHandle extends AsyncDisposable {
    * Sends a prompt and resolves with the answer when its run has ended, also if it failed: see `outcome`. If the server restarts
    * meanwhile, it resolves when the resumed run ends. Rejects if no run starts, or the handle closes first.
    */
-  ask(text: string, options?: AskOptions): Promise<Reply>
+  ask<T = never>(text: string, options?: AskOptions<T>): Promise<Reply<T>>
   /**
    * Like `ask`, but yields what happens meanwhile; the last event is `end`, with the reply. Leaving the loop only stops listening:
    * other screens share the run, so it continues. To end it, abort the signal or call `abort`.
    */
-  stream(text: string, options?: AskOptions): AsyncGenerator<ReplyEvent, void>
+  stream<T = never>(text: string, options?: AskOptions<T>): AsyncGenerator<ReplyEvent<T>, void>
   /** Resolves when no run is open and no queued message is about to start one. Rejects if the handle closes first. */
   untilIdle(): Promise<void>
   /** Starts a run. During a run the message is queued, unless `whenBusy` says otherwise. */
@@ -63,11 +64,13 @@ export interface SessionHandle extends AsyncDisposable {
 }
 
 /** How a prompt was answered. */
-export interface Reply {
+export interface Reply<T = unknown> {
   /** The text of the last answer; empty if there is none. */
   text: string
+  /** Only with a `schema`: the answer as a value that fits it. Absent if the run did not complete, or no answer fitted. */
+  object?: T
   outcome: RunOutcome
-  /** Why it did not complete: the kind of the error, `limit:turns` or another limit. */
+  /** Why it did not complete: the kind of the error, `limit:turns` or another limit, or `invalid-object`. */
   reason?: string
   /** The error as a sentence. */
   message?: string
@@ -79,7 +82,9 @@ export interface Reply {
   runId: string | null
 }
 
-export interface AskOptions extends Pick<MessageOptions, 'imageIds'> {
+export interface AskOptions<T = unknown> extends Pick<MessageOptions, 'imageIds'> {
+  /** The answer must be JSON that fits. The library of the schema must provide JSON Schema, as zod does since 4.2. */
+  schema?: StandardSchema<T>
   /** Aborts the run. If it has not started yet, nothing is recorded and the outcome is `aborted`. */
   signal?: AbortSignal | undefined
   /** During another run: reject with `session-busy`, or wait for its end. Default: `reject`. */
@@ -87,14 +92,14 @@ export interface AskOptions extends Pick<MessageOptions, 'imageIds'> {
 }
 
 /** What `stream` yields. `messageId` is the entry of the answer or result. The last event is `end`. */
-export type ReplyEvent =
+export type ReplyEvent<T = unknown> =
   | { type: 'text_delta' | 'reasoning_delta'; messageId: string; text: string }
   | { type: 'tool_call'; messageId: string; call: ToolUse }
   | { type: 'tool_started'; callId: string; name: string }
   | { type: 'tool_result'; messageId: string; result: ToolResult }
   /** The run waits until a screen answers it. */
   | { type: 'permission_request'; request: PermissionRequest }
-  | { type: 'end'; reply: Reply }
+  | { type: 'end'; reply: Reply<T> }
 
 export type ConnectionStatus =
   | { type: 'connecting' }

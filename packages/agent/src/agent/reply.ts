@@ -1,11 +1,12 @@
 import { SessionError, textOf, type RunOutcome, type Usage } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
+import { addCounts, askForValue } from '@tapetree/session/util/structured-answer'
 import { ValueQueue } from '@tapetree/session/util/value-queue'
 import type { RunEnd } from '../run/run-settings.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 import type { PermissionRequest } from '../permissions/requests.ts'
 import type { Run } from '../run/run-slot.ts'
-import { readAnswerSchema, type InputSchema, type SchemaReader, type ToolInput } from '../tools/tool-input.ts'
+import { readAnswerSchema, type InputSchema, type ToolInput } from '../tools/tool-input.ts'
 import type { PromptOptions, PromptOutcome } from './agent-session-options.ts'
 import { agentEventsOf, fromCallbacks, type AgentViewEvent, type StreamCallbacks } from './events.ts'
 
@@ -61,9 +62,6 @@ interface Heard {
   onEvent?: (event: AgentEvent) => void
 }
 
-/** How often an answer that does not fit the schema is sent back. */
-const maxCorrections = 2
-
 export async function ask<Schema extends InputSchema>(
   agent: Asked,
   prompt: string,
@@ -71,17 +69,7 @@ export async function ask<Schema extends InputSchema>(
 ): Promise<Reply<ToolInput<Schema>>> {
   const { schema, ...rest } = options
   if (!schema) return askOnce(agent, prompt, rest)
-  const reader = readAnswerSchema(schema)
-  let reply = await askOnce(agent, `${prompt}\n\n${instructionFor(reader)}`, rest)
-  for (let corrections = 0; reply.outcome === 'completed'; corrections += 1) {
-    const parsed = parseObject(reply.text, reader)
-    if (typeof parsed !== 'string') return { ...reply, object: parsed.input }
-    if (corrections === maxCorrections)
-      return { ...reply, outcome: 'failed', reason: 'invalid-object', message: parsed }
-    const next = await askOnce(agent, `${parsed}\nAnswer again, with the corrected JSON value and nothing else.`, rest)
-    reply = { ...next, usage: addUsage(reply.usage, next.usage), cost: reply.cost + next.cost }
-  }
-  return reply
+  return askForValue(prompt, { reader: readAnswerSchema(schema), ask: (text) => askOnce(agent, text, rest) })
 }
 
 /** Yields what happens while a prompt is answered. Leaving the loop early aborts the run. */
@@ -236,11 +224,11 @@ export class RunTally {
       case 'message': {
         const { message } = line
         if (message.role !== 'assistant') break
-        this.#change(({ usage }) => ({ text: textOf(message), usage: addUsage(usage, message.usage ?? {}) }))
+        this.#change(({ usage }) => ({ text: textOf(message), usage: addCounts(usage, message.usage ?? {}) }))
         break
       }
       case 'usage':
-        this.#change((run) => ({ ...run, usage: addUsage(run.usage, line.usage.tokens) }))
+        this.#change((run) => ({ ...run, usage: addCounts(run.usage, line.usage.tokens) }))
         break
       case 'error':
         this.#error = line.error.message
@@ -261,13 +249,6 @@ export class RunTally {
   }
 }
 
-function addUsage(left: Usage, right: Usage): Usage {
-  const sum: Usage = { ...left }
-  for (const [name, count] of Object.entries(right) as [keyof Usage, number | undefined][])
-    if (count !== undefined) sum[name] = (sum[name] ?? 0) + count
-  return sum
-}
-
 function replyEventsOf(event: AgentEvent): Exclude<ReplyEvent<never>, { type: 'end' }>[] {
   if (event.type === 'delta' && event.kind === 'reasoning')
     return [{ type: 'reasoning_delta', messageId: event.item, text: event.text }]
@@ -278,25 +259,4 @@ function replyEventsOf(event: AgentEvent): Exclude<ReplyEvent<never>, { type: 'e
     if (line.type === 'permission_request') return [{ type: 'permission_request', request: line.permissionRequest }]
   }
   return agentEventsOf(event).filter((each) => each.type !== 'complete')
-}
-
-function instructionFor({ jsonSchema }: SchemaReader<unknown>): string {
-  return `Answer with one JSON value and nothing else. It must fit this JSON Schema:\n${JSON.stringify(jsonSchema)}`
-}
-
-/** The value in an answer, or a sentence for the model that explains the problem. Tolerates a code fence and text around it. */
-function parseObject<T>(answer: string, reader: SchemaReader<T>): { input: T } | string {
-  const fenced = /```(?:json)?\s*\n([^]*?)\n\s*```/.exec(answer)?.[1]
-  const [first, last] = [answer.search(/[[{]/), Math.max(answer.lastIndexOf('}'), answer.lastIndexOf(']'))]
-  const candidates = [answer, ...(fenced === undefined ? [] : [fenced]), answer.slice(Math.max(first, 0), last + 1)]
-  for (const candidate of candidates) {
-    let value: unknown
-    try {
-      value = JSON.parse(candidate)
-    } catch {
-      continue
-    }
-    return reader.parse(value)
-  }
-  return 'Your answer is not a JSON value.'
 }

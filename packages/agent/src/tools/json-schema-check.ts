@@ -1,8 +1,4 @@
-/** What is wrong with a value, and where in it. Standard Schema uses the same shape. */
-export interface Issue {
-  readonly message: string
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
+import type { SchemaIssue as Issue } from '@tapetree/session/util/structured-answer'
 
 /** Every issue of a value; none if it is valid. */
 export type JsonSchemaCheck = (value: unknown) => Issue[]

@@ -1,31 +1,13 @@
 import { messageOf } from '../util/message-of.ts'
 import type { ToolDefinition } from '@tapetree/session'
+import type { SchemaReader, StandardSchema } from '@tapetree/session/util/structured-answer'
 import { z } from 'zod'
-import { jsonSchemaCheck, type Issue, type JsonSchemaCheck } from './json-schema-check.ts'
+import { jsonSchemaCheck, type JsonSchemaCheck } from './json-schema-check.ts'
+
+export type { StandardSchema }
 
 /** The schema of a tool's input. */
 export type InputSchema = StandardSchema | JsonSchema
-
-/**
- * A schema of any library that implements Standard Schema (standardschema.dev), such as zod, valibot or ArkType. Validation must be
- * synchronous.
- */
-export interface StandardSchema<Output = unknown> {
-  readonly '~standard': {
-    readonly version: 1
-    readonly vendor: string
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
-    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
-    /** Standard JSON Schema: the same schema as JSON Schema. */
-    readonly jsonSchema?:
-      | { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
-      | undefined
-  }
-}
-
-type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly Issue[] }
 
 /** JSON Schema (2020-12) of an object, as a plain value. */
 export interface JsonSchema {
@@ -85,13 +67,6 @@ export interface ToolInputOptions<Schema extends InputSchema> {
   name: string
   schema: Schema
   inputSchema?: JsonSchema | undefined
-}
-
-export interface SchemaReader<Value> {
-  /** What the model must fit. */
-  jsonSchema: Record<string, unknown>
-  /** The validated value, or a sentence for the model that explains the problem. */
-  parse: (given: unknown) => { input: Value } | string
 }
 
 interface NamedSchema<Schema> {

@@ -6,8 +6,9 @@ import { ProblemError, RemoteSession, type SessionChange, type SessionHandle } f
 import { readFrame } from '@tapetree/client/protocol'
 import { memoryStore } from '@tapetree/session'
 import type { Transcript } from '@tapetree/session/view'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
+import { z } from 'zod'
 import { askingGate } from '../http/testing/asking-gate.ts'
 import { TestServer } from '../testing/running-server.ts'
 import { AgentDriver } from '../drivers/agent-driver.ts'
@@ -293,6 +294,18 @@ describe.each(['local', 'remote'] as const)('asking a %s session', (kind) => {
     ])
     expect(second.runId).toBe(handle.transcript.lastRun?.runId)
     expect(first.runId).not.toBe(second.runId)
+  })
+
+  test('with a schema, the reply has a value that fits, and wrong answers are sent back', async () => {
+    const schema = z.object({ city: z.string() })
+    const { open } = await build(kind, script().text('{"city":1}').step().text('{"city":"Brest"}').step().text('no'))
+    const handle = await open()
+    const { object } = await handle.ask('Which city?', { schema })
+    expectTypeOf(object).toEqualTypeOf<{ city: string } | undefined>()
+    expect(object).toEqual({ city: 'Brest' })
+    expect(wordsIn(handle.transcript)[2]).toContain('expected string')
+    const foreign = { '~standard': { ...schema['~standard'], vendor: 'other', jsonSchema: undefined } } as const
+    await expect(handle.ask('Which city?', { schema: foreign })).rejects.toThrow('provides no JSON Schema')
   })
 
   test('resolves with the reason if the run fails', async () => {
