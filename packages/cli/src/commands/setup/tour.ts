@@ -19,21 +19,31 @@ export const tour: CommandRun = async (invocation, io) => {
   const { registry } = await surroundingsOf(io, { cwd: io.cwd })
   const servers = await registry.discover(io.signal)
   const isUsable = (await registry.list()).some(({ key }) => key.type !== 'missing')
-  await write(io.stdout, `\n${nextSteps({ isUsable, servers: servers.map(({ name }) => name) })}`)
+  // Without an installation, the bare command does not exist.
+  const command = io.env['npm_command'] === 'exec' ? 'npx tapetree' : 'tapetree'
+  await write(io.stdout, `\n${nextSteps({ command, isUsable, servers: servers.map(({ name }) => name) })}`)
   return exitCodes.ok
 }
 
-function nextSteps({ isUsable, servers }: { isUsable: boolean; servers: readonly string[] }): string {
+interface Surroundings {
+  /** How the user starts the command. */
+  command: string
+  isUsable: boolean
+  servers: readonly string[]
+}
+
+function nextSteps({ command, isUsable, servers }: Surroundings): string {
   const local = servers.length > 0 ? ` (${servers.join(' and ')} runs here)` : ''
-  const lines = isUsable
+  const steps: [string, string][] = isUsable
     ? [
-        'tapetree                     chat in this folder',
-        'tapetree models --usable     list models you can use' + local,
+        [command, 'chat in this folder'],
+        [`${command} models --usable`, `list models you can use${local}`],
       ]
     : [
-        'tapetree login anthropic     store a key; openai, google and others work as well',
-        'tapetree models              list all models, including those served on this machine',
-        'tapetree                     then chat in this folder',
+        [`${command} login anthropic`, 'store a key; openai, google and others work as well'],
+        [`${command} models`, 'list all models, including those served on this machine'],
+        [command, 'then chat in this folder'],
       ]
-  return `Next steps:\n${lines.map((line) => `  ${line}\n`).join('')}`
+  const width = Math.max(...steps.map(([step]) => step.length)) + 4
+  return `Next steps:\n${steps.map(([step, effect]) => `  ${step.padEnd(width)}${effect}\n`).join('')}`
 }
