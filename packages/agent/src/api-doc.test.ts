@@ -8,13 +8,15 @@ import * as permissions from './permissions/index.ts'
 import * as settings from './settings.ts'
 import * as testing from './testing/index.ts'
 import * as tools from './tools.ts'
+import * as workspace from './workspace.ts'
 
-const api = { ...core, ...extensions, ...mcp, ...permissions, ...settings, ...tools }
+const api = { ...core, ...extensions, ...mcp, ...permissions, ...settings, ...tools, ...workspace }
 const entries = [
   'index.ts',
   'run.ts',
   'models.ts',
   'tools.ts',
+  'workspace.ts',
   'settings.ts',
   'extensions.ts',
   'mcp.ts',

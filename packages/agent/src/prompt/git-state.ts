@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
-import { isAbsolute, delimiter, join, parse } from 'node:path'
+import { join } from 'node:path'
 import type { Clock } from '@tapetree/session/util/wait'
 import { findRepository, repositoryProblem, type Repository } from '../permissions/shell/programs/git-repository.ts'
 import { readLimited } from '../resources/resource-files.ts'
-import { isInside } from '../util/is-inside.ts'
+import { runGit } from '../workspace/run-git.ts'
 
 export interface GitState {
   /** Absent if no branch is checked out. */
@@ -54,27 +53,7 @@ function mayRun({ root }: Repository, { cwd, trustedRoot }: GitPlace): boolean {
   return root === trustedRoot && repositoryProblem(cwd) === undefined
 }
 
-/**
- * Git fetches nothing, runs no hook, watcher, pager or credential helper, ignores submodules with their own settings,
- * and does not mistake a folder that only looks like a git folder for one.
- */
-const statusArguments = [
-  ...[
-    'safe.bareRepository=explicit',
-    'core.fsmonitor=',
-    'core.hooksPath=/dev/null',
-    'core.pager=cat',
-    'core.sshCommand=false',
-    'credential.helper=',
-    'protocol.allow=never',
-  ].flatMap((setting) => ['-c', setting]),
-  '--no-optional-locks',
-  '--no-pager',
-  'status',
-  '--porcelain=v2',
-  '--branch',
-  '--ignore-submodules=all',
-]
+const statusArguments = ['status', '--porcelain=v2', '--branch', '--ignore-submodules=all']
 
 interface StatusOutput {
   output: string
@@ -85,51 +64,16 @@ async function runStatus(
   root: string,
   { cwd, clock, environment, signal }: GitPlace,
 ): Promise<StatusOutput | undefined> {
-  const ended = new AbortController()
-  const overdue = new AbortController()
-  const watch = clock.wait(limitMs, ended.signal).then(
-    () => overdue.abort(),
-    () => undefined,
-  )
-  try {
-    return await new Promise((settle) => {
-      const options = {
-        // Not in the repository: a relative folder in PATH must not find a program there.
-        cwd: parse(cwd).root,
-        env: gitEnvironment(environment ?? process.env, root),
-        maxBuffer: maxOutput,
-        signal: AbortSignal.any([overdue.signal, ...(signal ? [signal] : [])]),
-        killSignal: 'SIGKILL' as const,
-        windowsHide: true,
-      }
-      execFile('git', ['-C', cwd, ...statusArguments], options, (error, output) => {
-        if (!error) settle({ output, isCut: false })
-        else if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') settle({ output, isCut: true })
-        else settle(undefined)
-      })
-    })
-  } finally {
-    ended.abort()
-    await watch
-  }
-}
-
-const passed = ['HOME', 'XDG_CONFIG_HOME', 'USERPROFILE', 'SystemRoot']
-
-/**
- * Variables such as GIT_DIR would redirect git. Missing objects are not fetched: that would run the configured remote.
- */
-function gitEnvironment(ours: Readonly<Record<string, string | undefined>>, root: string): Record<string, string> {
-  const folders = (ours['PATH'] ?? '').split(delimiter).filter((each) => isAbsolute(each) && !isInside(each, root))
-  const known = passed.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]] as const]))
-  return {
-    ...Object.fromEntries(known),
-    PATH: folders.join(delimiter),
-    LC_ALL: 'C',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_NO_LAZY_FETCH: '1',
-    GIT_ALLOW_PROTOCOL: '',
-  }
+  const ran = await runGit(statusArguments, {
+    cwd,
+    root,
+    clock,
+    limitMs,
+    maxBytes: maxOutput,
+    ...(environment && { environment }),
+    ...(signal && { signal }),
+  })
+  return ran.type === 'ran' ? { output: ran.output.toString('utf8'), isCut: ran.isCut } : undefined
 }
 
 /** Parses the output of `git status --porcelain=v2 --branch`. */

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { delimiter, isAbsolute, parse } from 'node:path'
+import type { Clock } from '@tapetree/session/util/wait'
+import { isInside } from '../util/is-inside.ts'
+
+export interface GitRun {
+  /** The folder in which git runs. */
+  cwd: string
+  /** The working tree around it. Programs inside of it are not found. */
+  root: string
+  clock: Clock
+  limitMs: number
+  maxBytes: number
+  /** The environment in which git runs. */
+  environment?: Readonly<Record<string, string | undefined>>
+  /** Ignore the settings of the user and of the machine too, and with them every filter, diff driver and helper. */
+  ignoreUser?: boolean
+  signal?: AbortSignal
+}
+
+export type GitResult =
+  /** `isCut`: there was more output than fits. */
+  | { type: 'ran'; output: Buffer; isCut: boolean }
+  /** Missing, too slow or stopped: then there is no message. */
+  | { type: 'failed'; message: string }
+
+/**
+ * Git fetches nothing, runs no hook, watcher, pager or credential helper, and does not mistake a folder that only looks
+ * like a git folder for one.
+ */
+const safeSettings = [
+  'safe.bareRepository=explicit',
+  'core.fsmonitor=',
+  'core.hooksPath=/dev/null',
+  'core.pager=cat',
+  'core.sshCommand=false',
+  'core.attributesFile=/dev/null',
+  'credential.helper=',
+  'protocol.allow=never',
+].flatMap((setting) => ['-c', setting])
+
+/** Runs a reading git command. The caller has checked the repository with `repositoryProblem`. */
+export async function runGit(command: readonly string[], run: GitRun): Promise<GitResult> {
+  const { cwd, root, clock, limitMs, maxBytes, environment = process.env, ignoreUser = false, signal } = run
+  const ended = new AbortController()
+  const overdue = new AbortController()
+  const watch = clock.wait(limitMs, ended.signal).then(
+    () => overdue.abort(),
+    () => undefined,
+  )
+  try {
+    return await new Promise((settle) => {
+      const options = {
+        // Not in the repository: a relative folder in PATH must not find a program there.
+        cwd: parse(cwd).root,
+        env: { ...gitEnvironment(environment, root), ...(ignoreUser && withoutUser) },
+        maxBuffer: maxBytes,
+        encoding: 'buffer' as const,
+        signal: AbortSignal.any([overdue.signal, ...(signal ? [signal] : [])]),
+        killSignal: 'SIGKILL' as const,
+        windowsHide: true,
+      }
+      const whole = ['-C', cwd, ...safeSettings, '--no-optional-locks', '--no-pager', ...command]
+      execFile('git', whole, options, (error, output, faults) => {
+        if (!error) settle({ type: 'ran', output, isCut: false })
+        else if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') settle({ type: 'ran', output, isCut: true })
+        else settle({ type: 'failed', message: faults.toString('utf8').trim() })
+      })
+    })
+  } finally {
+    ended.abort()
+    await watch
+  }
+}
+
+const withoutUser = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_ATTR_NOSYSTEM: '1' }
+
+const passed = ['HOME', 'XDG_CONFIG_HOME', 'USERPROFILE', 'SystemRoot']
+
+/**
+ * Variables such as GIT_DIR would redirect git. Missing objects are not fetched: that would run the configured remote.
+ * Paths are taken as they are, and objects as their ids say.
+ */
+function gitEnvironment(ours: Readonly<Record<string, string | undefined>>, root: string): Record<string, string> {
+  const folders = (ours['PATH'] ?? '').split(delimiter).filter((each) => isAbsolute(each) && !isInside(each, root))
+  const known = passed.flatMap((name) => (ours[name] === undefined ? [] : [[name, ours[name]] as const]))
+  return {
+    ...Object.fromEntries(known),
+    PATH: folders.join(delimiter),
+    LC_ALL: 'C',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_ALLOW_PROTOCOL: '',
+    GIT_LITERAL_PATHSPECS: '1',
+    GIT_NO_REPLACE_OBJECTS: '1',
+  }
+}
