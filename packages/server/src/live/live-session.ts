@@ -7,11 +7,13 @@ import {
   type Ack,
   type Attached,
   type AttachRequest,
+  type Command,
   type ServerFrame,
   type SnapshotReason,
   type StateKey,
 } from '@tapetree/client/protocol'
-import type { Cause, CommittedLine, Session } from '@tapetree/session'
+import { fileKindOf } from '@tapetree/agent/workspace'
+import { SessionError, type Cause, type CommittedLine, type Session } from '@tapetree/session'
 import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
 import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
 import type { LogLine } from '@tapetree/session/log-store'
@@ -93,6 +95,7 @@ export class LiveSession {
   #ticks = 0
   #isWoken = false
   #lastGuarded: Promise<unknown> = Promise.resolve()
+  #imageCheck: Promise<void> | undefined
   #isClosed = false
   #pause: Pause | null = null
   /** A command may take long without a run, such as a shell command. */
@@ -326,6 +329,8 @@ export class LiveSession {
           { head },
         )
       }
+      const images = this.#checkImages(checked.command)
+      if (images) await images
       const result = await this.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
       const seq = this.session.effectOf(id)
       return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
@@ -334,6 +339,23 @@ export class LiveSession {
     } finally {
       this.#commandsAtWork--
     }
+  }
+
+  /**
+   * Rejects if a command has an unknown image, before it has an effect. Later commands wait, to keep the order.
+   * Undefined if there is nothing to wait for: then the command runs in the same step.
+   */
+  #checkImages({ args }: Command): Promise<void> | undefined {
+    const ids = 'image_ids' in args ? (args.image_ids ?? []) : []
+    if (ids.length === 0) return this.#imageCheck
+    const checked = (this.#imageCheck ?? Promise.resolve()).then(() => requireImages(this.session, ids))
+    const settled = checked
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#imageCheck === settled) this.#imageCheck = undefined
+      })
+    this.#imageCheck = settled
+    return checked
   }
 
   async #claim(): Promise<void> {
@@ -497,6 +519,19 @@ export class LiveSession {
 function aliasOf(id: string, { token }: CommandIdentity): string {
   const prefix = `${token}:`
   return id.startsWith(prefix) ? id.slice(prefix.length) : `${prefix}${id}`
+}
+
+async function requireImages(session: Session, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const bytes = await session.getBlob(id).catch(unlessMissing)
+    if (bytes && fileKindOf(bytes).type === 'image') continue
+    throw new RequestProblem(422, 'unknown-image', `The session has no image ${id}. Store it first.`, { image_id: id })
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'blob-missing') return undefined
+  throw error
 }
 
 function keyReused(id: string): Ack {

@@ -66,6 +66,8 @@ export class LiveSessions {
   readonly #leaving = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
   readonly #listeners = new Listeners<string>(emitWarning)
+  /** Room that is kept free for sessions that are being created. */
+  #reserved = 0
 
   constructor(options: LiveSessionsOptions) {
     this.store = options.store
@@ -84,7 +86,28 @@ export class LiveSessions {
 
   /** Whether another session could be opened only by closing one. */
   get isFull(): boolean {
-    return this.#entries.size >= this.#options.maxLive
+    return this.#entries.size + this.#reserved >= this.#options.maxLive
+  }
+
+  /**
+   * Reserves room for one more live session, so that a session is created only if it can also be opened. Release it in
+   * the same step in which the session is requested. Rejects with `too-many-sessions`.
+   */
+  async reserve(): Promise<Disposable> {
+    const hasRoom = !this.isFull
+    let isHeld = true
+    this.#reserved++
+    const release = (): void => {
+      if (isHeld) this.#reserved--
+      isHeld = false
+    }
+    try {
+      if (!hasRoom) await this.#makeRoom()
+    } catch (error) {
+      release()
+      throw error
+    }
+    return { [Symbol.dispose]: release }
   }
 
   async create(options: NewSession): Promise<string> {

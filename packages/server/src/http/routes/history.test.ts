@@ -301,6 +301,37 @@ describe('an image', () => {
     expect((await api.get(`${path}/blobs/short`)).status).toBe(422)
   })
 
+  test('that the session does not have is rejected before anything is written', async () => {
+    const api = start({ otherwise: () => script().text('Seen.') })
+    const path = await api.session()
+    const { id } = await body<{ id: string }>(send(api, path, png))
+    const { id: queued } = await body<{ id: string }>(
+      api.post(`${path}/queue`, { message: 'later' }, { role: 'queue' }),
+    )
+    const before = await body(api.get(`${path}/events`))
+    const unknown = { image_ids: [id, '0'.repeat(64)] }
+    for (const refused of [
+      api.post(`${path}/prompt`, { text: 'look', ...unknown }),
+      api.post(`${path}/queue`, { message: 'look', ...unknown }),
+      api.patch(`${path}/queue/${queued}`, unknown),
+    ]) {
+      expect(await body(refused)).toMatchObject({ status: 422, type: 'unknown-image', image_id: '0'.repeat(64) })
+    }
+    expect(await body(api.get(`${path}/events`))).toEqual(before)
+    expect((await api.patch(`${path}/queue/${queued}`, { image_ids: [id] })).status).toBe(200)
+  })
+
+  test('does not let a later message overtake it', async () => {
+    const api = start({ otherwise: () => script().text('Seen.') })
+    const path = await api.session()
+    const { id } = await body<{ id: string }>(send(api, path, png))
+    const queue = (message: string, imageIds: string[]): Promise<Response> =>
+      api.post(`${path}/queue`, { message, image_ids: imageIds }, { role: 'queue' })
+    await Promise.all([queue('first', [id]), queue('second', []), queue('third', [id]), queue('fourth', [])])
+    const { messages } = await body<{ messages: { message: string }[] }>(api.get(`${path}/queue`))
+    expect(messages.map(({ message }) => message)).toEqual(['first', 'second', 'third', 'fourth'])
+  })
+
   test('that is not an image, or too large, is rejected', async () => {
     const api = start()
     const path = await api.session()

@@ -44,6 +44,29 @@ describe('a session', () => {
     expect((await api.get(path)).status).toBe(200)
   })
 
+  test('is not created if it could not be opened for its prompt', async () => {
+    const go = Promise.withResolvers<void>()
+    const api = start({ script: script().do(() => go.promise), otherwise: () => script().text('Done.'), maxLive: 1 })
+    const first = await api.session({ prompt: 'go' })
+    const refused = await api.post('/api/sessions', { cwd: '/', prompt: 'me too' })
+    expect([refused.status, await body(refused)]).toMatchObject([503, { type: 'too-many-sessions' }])
+    expect(refused.headers.get('retry-after')).toBe('1')
+    const { sessions } = await body<{ sessions: { id: string }[] }>(api.get('/api/sessions'))
+    expect(sessions.map(({ id }) => `/api/sessions/${id}`)).toEqual([first])
+    // Without a prompt it needs no room.
+    expect((await api.post('/api/sessions', { cwd: '/' })).status).toBe(201)
+    go.resolve()
+  })
+
+  test('takes room that no other new session gets', async () => {
+    const api = start({ otherwise: () => script().text('Done.'), maxLive: 3 })
+    const asked = Array.from({ length: 8 }, () => api.post('/api/sessions', { cwd: '/', prompt: 'go' }))
+    const statuses = (await Promise.all(asked)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 201)).toHaveLength(3)
+    expect(statuses.filter((status) => status === 503)).toHaveLength(5)
+    expect((await body<{ sessions: unknown[] }>(api.get('/api/sessions'))).sessions).toHaveLength(3)
+  })
+
   test('is deleted for good from any place while it runs, and its forks are listed', async () => {
     const go = Promise.withResolvers<void>()
     const api = start({ script: script().do(() => go.promise) })

@@ -77,9 +77,11 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
       const { prompt, ...wanted } = context.req.valid('json')
       const key = keyOfNew(context, { op: 'create', args: context.req.valid('json') })
       const { id, details, etag, outcome } = await shareAnswer(underWay, key, async () => {
+        const sessions = context.get('sessions')
+        using room = prompt === undefined ? undefined : await sessions.reserve()
         const made = await create(context, { wanted, parts, key })
-        const said = prompt === undefined ? {} : { prompt: await promptNew(context, made, prompt) }
-        return { id: made, outcome: said, ...(await readSession(context.get('sessions'), made, detailsOf)) }
+        const said = prompt === undefined ? {} : { prompt: await promptNew(context, made, { text: prompt, room }) }
+        return { id: made, outcome: said, ...(await readSession(sessions, made, detailsOf)) }
       })
       return context.json({ ...details, ...outcome }, 201, { location: `/api/sessions/${id}`, etag })
     },
@@ -225,7 +227,13 @@ async function create(
   )
 }
 
-async function promptNew(context: Context<AppEnv>, sessionId: string, text: string): Promise<WirePromptResult> {
+async function promptNew(
+  context: Context<AppEnv>,
+  sessionId: string,
+  { text, room }: { text: string; room: Disposable | undefined },
+): Promise<WirePromptResult> {
+  // Nothing may be awaited between the two: another request would take the room.
+  room?.[Symbol.dispose]()
   const live = await context.get('sessions').get(sessionId)
   const done = await perform(context, live, { op: 'prompt', args: { text } })
   return resultOf(live.session, done, promptResultSchema)

@@ -19,6 +19,7 @@ export interface TestApiOptions {
   agent?: Partial<AgentSessionOptions>
   slashCommands?: readonly SlashCommand[]
   clock?: Clock
+  maxLive?: number
   parts?: Partial<ApiParts>
 }
 
@@ -48,6 +49,7 @@ export class TestApi {
     this.store = store
     this.sessions = new LiveSessions({
       store,
+      ...(options.maxLive !== undefined && { maxLive: options.maxLive }),
       create: async ({ model: _model, agent: _agent, ...header }) => {
         await using session = await store.create(header)
         return session.id
