@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { compare } from '../scripts/figure/compare.ts'
 import type { FigureContext, FigureResult } from '../scripts/figure/figure.ts'
+import { forEachParsedLine } from '../scripts/figure/parsed-lines.ts'
 import { median } from '../scripts/figure/percentile.ts'
 import { writeCompactedSession } from './session/generate.ts'
 
@@ -107,7 +107,7 @@ async function wholeSession(folder: string, context: FigureContext): Promise<num
     label: 'whole session of 100,000 entries',
     rounds: 7,
     say: context.say,
-    bare: () => scanAndParse(path),
+    bare: () => forEachParsedLine(path, () => undefined),
     ours: async () => {
       rmSync(join(folder, id, 'checkpoint.json'), { force: true })
       const store = openFileStore({ folder })
@@ -117,27 +117,6 @@ async function wholeSession(folder: string, context: FigureContext): Promise<num
     },
   })
   return ratio
-}
-
-/** What reading a log costs at the least: bytes in, lines split, JSON parsed. */
-async function scanAndParse(path: string): Promise<void> {
-  const file = await open(path)
-  const parsed: unknown[] = []
-  let rest: Buffer = Buffer.alloc(0)
-  for (let position = 0; ;) {
-    const chunk = Buffer.allocUnsafe(1024 * 1024)
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
-    if (bytesRead === 0) break
-    position += bytesRead
-    const bytes = Buffer.concat([rest, chunk.subarray(0, bytesRead)])
-    let from = 0
-    for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, from)) {
-      parsed[0] = JSON.parse(bytes.toString('utf8', from, end))
-      from = end + 1
-    }
-    rest = bytes.subarray(from)
-  }
-  await file.close()
 }
 
 function kilobytes(bytes: number): number {
