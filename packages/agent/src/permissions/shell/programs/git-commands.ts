@@ -227,6 +227,8 @@ const gitCommands = new Map<string, ProgramRule>(
     config: {
       options: `-l -z -t: --get --get-all --get-regexp --list --global --system --local --worktree --type= --bool --int --bool-or-int --path
       --null --name-only --show-origin --show-scope --default= --includes --no-includes`,
+      // `git config a.b -z` sets a.b to `-z`.
+      stopsAtOperand: true,
       check: configProblem,
     },
     version: { options: '--build-options', maxOperands: 0 },
