@@ -44,7 +44,7 @@ export class AttackGrammar {
     const options = Array.from({ length: of([1, 1, 1, 2, 3]) }, () => this.#option(program, workspace))
     const text = /grep$|^rg$|^sed$|awk$|^jq$|^tr$/.test(program.name) && this.#chance.is(0.6) ? [of(patterns)] : []
     const operands = Array.from({ length: of([0, 1, 1, 2]) }, () => this.#operand(workspace))
-    const words = this.#chance.is(0.2) ? [...text, ...operands, ...options] : [...options, ...text, ...operands]
+    const words = this.#chance.is(0.35) ? [...text, ...operands, ...options] : [...options, ...text, ...operands]
     return { workspace, command: this.#surround([program.name, ...words].join(' ')) }
   }
 

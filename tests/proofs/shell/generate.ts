@@ -71,7 +71,7 @@ export class CommandGrammar {
     const words = Array.from({ length: count }, () => this.#option(options))
     const operands = Array.from({ length: this.#one([0, 1, 1, 1, 2]) }, () => this.#operand())
     const text = rule.text && this.#chance(0.8) ? [this.#text(name)] : []
-    const all = this.#chance(0.15) ? [...text, ...operands, ...words] : [...words, ...text, ...operands]
+    const all = this.#chance(0.3) ? [...text, ...operands, ...words] : [...words, ...text, ...operands]
     return [this.#quote(name), ...all].join(' ')
   }
 
