@@ -3,13 +3,14 @@ import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { Problem } from '@tapetree/client'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { isIPv6, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { FailureLimiter, type FailureLimits } from './auth/failure-limiter.ts'
 import { Gatekeeper, type Authenticate } from './auth/gatekeeper.ts'
-import { AllowedHosts } from './auth/host-origin.ts'
+import { AllowedHosts, corsHeaders, preflightHeaders } from './auth/host-origin.ts'
 import { Pairing, pairingLink } from './auth/pairing.ts'
 import { peerOf, TrustedProxies, type Peer } from './auth/peer.ts'
+import { PublicUrl } from './auth/public-url.ts'
 import { TokenHolders } from './auth/token-holders.ts'
 import { defaultTenant, type NewToken, type TokenStore } from './auth/token-store.ts'
 import { WaitingRoom, type WaitingRoomLimits } from './auth/waiting-room.ts'
@@ -17,15 +18,24 @@ import { addRoutes } from './http/routes/add-routes.ts'
 import { problemJson, Routes, undeclaredRoutes, type ApiParts, type DeclaredRoute } from './http/app.ts'
 import { addAuthRoutes, addCallerRoute } from './http/routes/auth.ts'
 import { addMetrics } from './http/routes/health.ts'
+import { addPage } from './http/routes/page.ts'
 import { createGuard, type DoorBindings } from './http/guard.ts'
-import { bindProblem, isWildcard, listenOnPort, listenOnUnixSocket, unixSocketUrl } from './listen.ts'
+import {
+  bindProblem,
+  isWildcard,
+  likelyFirst,
+  listenOnPort,
+  listenOnUnixSocket,
+  machineNames,
+  unixSocketUrl,
+} from './listen.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import { RequestProblem, problemOf } from './util/problem-error.ts'
 import { recoverSessions, type Recovered, type RecoveryPolicy } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import { observeRequests, type Metrics } from './observe/metrics.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
-import { loadTls, type TlsKeys, type TlsOptions } from './tls.ts'
+import { loadTls, type CertificateNames, type TlsKeys, type TlsOptions } from './tls.ts'
 import { WsDoor, wsRoute } from './ws/ws-door.ts'
 import { settledWithin } from '@tapetree/session/util/deadline'
 
@@ -55,6 +65,11 @@ export interface ServerOptions {
   allowedHosts?: readonly string[]
   /** Other origins whose pages may use the server, as in development. */
   allowedOrigins?: readonly string[]
+  /**
+   * The URL that clients use if a proxy in front of the server has another address, such as `https://tape.example/agents`.
+   * The proxy may keep or remove its path.
+   */
+  publicUrl?: string
   /** Addresses and networks whose forwarded headers are trusted. */
   trustedProxies?: readonly string[]
   /** Served at `/metrics` to callers with the role `drive` in the owner's tenant. The server closes it on shutdown. */
@@ -76,7 +91,7 @@ export interface ServerOptions {
 /** For the same user on this machine: a process that hosts its own session, such as a terminal. */
 export interface SocketServerOptions extends Omit<
   ServerOptions,
-  'port' | 'unixSocket' | 'tokens' | 'authenticate' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies'
+  'port' | 'unixSocket' | 'tokens' | 'authenticate' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies' | 'publicUrl'
 > {
   /** No port. */
   port: null
@@ -98,8 +113,12 @@ export interface SocketServer extends AsyncDisposable {
 
 export interface RunningServer extends SocketServer {
   address: { host: string; port: number }
+  /** Other URLs at which machines may reach it, if it listens on all addresses. */
+  alsoAt: readonly string[]
   /** SHA-256 of a self-signed certificate. */
   fingerprint?: string
+  /** Why the self-signed certificate of an earlier start was replaced. Clients that know the old one must pair again. */
+  renewed?: 'expires' | 'new-name'
   /** A short-lived link that admits one device, once. */
   pairingLink(grant: NewToken): string
 }
@@ -114,27 +133,38 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 0, allowedHosts = [], allowInsecure = false, clock = systemClock } = options
   const problem = bindProblem({ host, hasTls: options.tls !== undefined, allowInsecure })
   if (problem !== undefined) throw new Error(problem)
-  const names = isWildcard(host) ? allowedHosts : [bracketed(host), ...allowedHosts]
+  const publicUrl = options.publicUrl === undefined ? undefined : new PublicUrl(options.publicUrl)
+  const machine = machineNames(host)
+  const addresses = (await likelyFirst(machine.addresses)).map(bracketed)
+  const configured = isWildcard(host) ? allowedHosts : [bracketed(host), ...allowedHosts]
+  const names = [...configured, ...addresses, ...machine.names]
   const tls = options.tls && (await loadTls(options.tls, certificateNames(names), clock.now()))
   requireAuthentication(options)
   const pairing = options.tokens && new Pairing(options.tokens, clock)
-  const doors = openDoors(options, { names, clock, pairing })
+  const isOwnAddress = (address: string): boolean => machineNames(host).addresses.includes(address)
+  const doors = openDoors(options, { names, isOwnAddress, clock, pairing, publicUrl })
   const byPort = createHttpServer(doors, { isUnixSocket: false, tls })
   const byUnixSocket = createHttpServer(doors, { isUnixSocket: true, tls: undefined })
   const { unixSocket } = options
   try {
     const address = await listenOnPort(byPort, host, port)
     if (unixSocket !== undefined) await listenOnUnixSocket(byUnixSocket, unixSocket)
-    const url = urlOf({ names, port: address.port, scheme: tls ? 'https' : 'http' })
-    const { fingerprint } = tls ?? {}
+    // Without TLS, all addresses are those of a container or of a proxy's network, which clients do not use.
+    const shown = tls ? names : [...configured, 'localhost']
+    const [url = '', ...alsoAt] = urlsOf({ names: shown, port: address.port, scheme: tls ? 'https' : 'http' })
+    const { fingerprint, renewed } = tls ?? {}
     const servers = unixSocket === undefined ? [byPort] : [byPort, byUnixSocket]
     return {
       ...serve({ url, servers, doors, options, clock }),
       address: { host: address.address, port: address.port },
+      alsoAt,
       ...(fingerprint !== undefined && { fingerprint }),
+      ...(renewed !== undefined && { renewed }),
       pairingLink: (grant) => {
         if (!pairing) throw new Error('Pairing needs tokens, and this server has none.')
-        return pairingLink(url, { code: pairing.begin(grant).code, fingerprint })
+        const { code } = pairing.begin(grant)
+        // Behind a proxy, clients see the certificate of the proxy.
+        return publicUrl ? pairingLink(publicUrl.href, { code }) : pairingLink(url, { code, fingerprint })
       },
     }
   } catch (error) {
@@ -173,7 +203,9 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
   requireAuthentication(options)
   if (prefix !== '' && !/^(\/[^/?#]+)+$/.test(prefix))
     throw new Error(`The prefix ${JSON.stringify(prefix)} must start with a slash and not end with one.`)
-  const doors = openDoors(options, { names: allowedHosts, clock, pairing: tokens && new Pairing(tokens, clock) })
+  const publicUrl = options.publicUrl === undefined ? undefined : new PublicUrl(options.publicUrl)
+  const pairing = tokens && new Pairing(tokens, clock)
+  const doors = openDoors(options, { names: allowedHosts, clock, pairing, publicUrl })
   const { handleRequest, handleUpgrade } = handlersOf(doors, { isUnixSocket: false })
   recover(options, clock)
   let closed: Promise<void> | undefined
@@ -182,8 +214,10 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
     declared: [...doors.routes.declared, wsRoute],
     routes: doors.routes,
     handleRequest: (request, response) => {
+      const isPrefix = prefix !== '' && request.url === prefix
       const isOurs = removePrefix(request, prefix)
-      if (isOurs) handleRequest(request, response)
+      if (isPrefix) redirectBelow(prefix, response)
+      else if (isOurs) handleRequest(request, response)
       return isOurs
     },
     handleUpgrade: (request, socket, head) => {
@@ -257,6 +291,9 @@ interface Doors {
   holders: TokenHolders
   waitingRoom: WaitingRoom
   proxies: TrustedProxies
+  publicUrl: PublicUrl | undefined
+  /** Other origins whose pages may read responses. */
+  origins: ReadonlySet<string>
   routes: Routes
   ws: WsDoor
   closing: AbortController
@@ -264,12 +301,15 @@ interface Doors {
 
 interface DoorParts {
   names: readonly string[]
+  isOwnAddress?: (address: string) => boolean
   clock: Clock
   pairing: Pairing | undefined
+  publicUrl?: PublicUrl | undefined
 }
 
-function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorParts): Doors {
-  const { tenants, tokens, allowedOrigins = [], ownerTenant = defaultTenant } = options
+function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pairing, publicUrl }: DoorParts): Doors {
+  const { tenants, tokens, ownerTenant = defaultTenant } = options
+  const origins = new Set(options.allowedOrigins)
   const holders = new TokenHolders({
     tokens,
     clock,
@@ -282,8 +322,9 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
     tokens,
     authenticate: options.authenticate,
     limiter: new FailureLimiter(clock, options.failures),
-    hosts: new AllowedHosts(names),
-    origins: new Set(allowedOrigins),
+    hosts: new AllowedHosts(publicUrl ? [...names, publicUrl.host] : names, isOwnAddress),
+    origins,
+    publicOrigin: publicUrl?.origin,
     ownerTenant,
   })
   const closing = new AbortController()
@@ -303,12 +344,14 @@ function openDoors(options: AnyServerOptions, { names, clock, pairing }: DoorPar
   })
   routes.addSocket(wsRoute.path)
   options.addRoutes?.(routes, { closing: closing.signal })
+  const hasOwnPage = routes.declared.some(({ method, path }) => method === 'get' && path === '/')
+  if (pairing && !hasOwnPage) addPage(routes)
   const undeclared = undeclaredRoutes(routes)
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock })
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
-  return { gatekeeper, holders, waitingRoom, proxies, routes, ws, closing }
+  return { gatekeeper, holders, waitingRoom, proxies, publicUrl, origins, routes, ws, closing }
 }
 
 const noApi = {
@@ -376,10 +419,12 @@ function handlersOf(doors: Doors, { isUnixSocket }: Pick<Listener, 'isUnixSocket
         header: (name) => singleHeader(request, name),
       },
       doors.proxies,
+      doors.publicUrl,
     )
   return {
     handleRequest: requestListener(doors, peerFor),
     handleUpgrade: (request, socket, head) => {
+      if (doors.publicUrl) removePrefix(request, doors.publicUrl.prefix)
       doors.waitingRoom.heard(socket)
       doors.ws.upgrade(request, socket, { head, peer: peerFor(request) })
     },
@@ -409,9 +454,28 @@ function requestListener(doors: Doors, peerFor: (request: IncomingMessage) => Pe
     doors.waitingRoom.heard(request.socket)
     for (const [name, value] of Object.entries(everyResponse)) response.setHeader(name, value)
     const refused = wrongHost(doors, request, peerFor(request))
-    if (refused) refuse(request, response, refused)
-    else void toApp(request, response)
+    if (refused) return refuse(request, response, refused)
+    if (allowOrigin(doors, request, response)) return undefined
+    const { prefix = '' } = doors.publicUrl ?? {}
+    if (prefix !== '' && request.url === prefix) return redirectBelow(prefix, response)
+    removePrefix(request, prefix)
+    return void toApp(request, response)
   }
+}
+
+/** Adds the headers for pages of an allowed origin. True if the request was a preflight, which is then answered. */
+function allowOrigin({ origins }: Doors, request: IncomingMessage, response: ServerResponse): boolean {
+  const origin = singleHeader(request, 'origin')
+  if (origin === undefined || !origins.has(origin)) return false
+  for (const [name, value] of Object.entries(corsHeaders(origin))) response.setHeader(name, value)
+  const isPreflight = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers
+  if (isPreflight) response.writeHead(204, preflightHeaders).end()
+  return isPreflight
+}
+
+/** To the page whose relative URLs are below the prefix. The target is relative, because a proxy may have removed a part. */
+function redirectBelow(prefix: string, response: ServerResponse): void {
+  response.writeHead(308, { location: `./${prefix.slice(prefix.lastIndexOf('/') + 1)}/` }).end()
 }
 
 /** No page of another origin may read or run our content. */
@@ -449,15 +513,18 @@ function bracketed(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function certificateNames(names: readonly string[]): string[] {
+/** The systems of today change some of their IPv6 addresses every day. */
+function certificateNames(names: readonly string[]): CertificateNames {
   const plain = names.map((name) => name.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
-  return [...new Set(['localhost', '127.0.0.1', '::1', ...plain])]
+  const all = new Set(['localhost', '127.0.0.1', '::1', ...plain])
+  const isKept = (name: string): boolean => name === '::1' || name === plain[0] || !isIPv6(name)
+  return { required: [...all].filter(isKept), also: [...all].filter((name) => !isKept(name)) }
 }
 
-/** A name of the server: for a wildcard address, the first configured one, or loopback. */
-function urlOf({ names, port, scheme }: { names: readonly string[]; port: number; scheme: string }): string {
-  const [name = 'localhost'] = names
-  return /[^\]]:\d+$|\]:\d+$/.test(name) ? `${scheme}://${name}` : `${scheme}://${name}:${port}`
+/** The first is the best one for clients: the given host, a configured name, or an address of the machine. */
+function urlsOf({ names, port, scheme }: { names: readonly string[]; port: number; scheme: string }): string[] {
+  const hasPort = (name: string): boolean => /[^\]]:\d+$|\]:\d+$/.test(name)
+  return names.map((name) => (hasPort(name) ? `${scheme}://${name}` : `${scheme}://${name}:${port}`))
 }
 
 /** A server shuts down within 5 s, whatever hangs; the remaining time is for destroying connections. */

@@ -41,7 +41,7 @@ describe('a self-signed certificate', () => {
     const names = Array.from({ length: 200 }, (_, index) => `host-${index}.example`)
     const program = `import { loadTls } from ${JSON.stringify(module)}
       const options = { selfSigned: { folder: ${JSON.stringify(folder)} } }
-      await loadTls(options, ${JSON.stringify(names)}, Date.now()).catch((error) => console.log(error.code))`
+      await loadTls(options, { required: ${JSON.stringify(names)} }, Date.now()).catch((error) => console.log(error.code))`
     const flags = ['-C', '@tapetree/source', '--input-type=module', '-e', program]
     const limited = ['-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, ...flags]
     expect((await promisify(execFile)('sh', limited)).stdout).toBe('EFBIG\n')
@@ -51,7 +51,7 @@ describe('a self-signed certificate', () => {
   test('stays the same across starts, until it expires or the names change', async () => {
     const now = Date.now()
     const load = (names: string[], at = now): Promise<string | undefined> =>
-      loadTls({ selfSigned: { folder } }, names, at).then(({ fingerprint }) => fingerprint)
+      loadTls({ selfSigned: { folder } }, { required: names }, at).then(({ fingerprint }) => fingerprint)
     const first = await load(['localhost', '127.0.0.1'])
     expect(first).toMatch(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)
     expect(await load(['localhost'])).toBe(first)
@@ -61,5 +61,20 @@ describe('a self-signed certificate', () => {
     expect(await load(['tape.example'], now + 380 * day)).toBe(second)
     expect(await load(['tape.example'], now + 391 * day)).not.toBe(second)
     expect(await readdir(folder)).toEqual(['self-signed.pem'])
+  })
+  test('is replaced for a new address, keeps the names of earlier networks, and says why', async () => {
+    const now = Date.now()
+    const load = (required: string[], also: string[] = [], at = now): ReturnType<typeof loadTls> =>
+      loadTls({ selfSigned: { folder } }, { required, also }, at)
+    const home = await load(['localhost', '192.0.2.7'], ['2001:db8::7'])
+    expect(home.renewed).toBeUndefined()
+    const office = await load(['localhost', '198.51.100.7'])
+    expect(office.renewed).toBe('new-name')
+    expect(office.fingerprint).not.toBe(home.fingerprint)
+    for (const address of ['192.0.2.7', '2001:db8::7', '198.51.100.7'])
+      expect(new X509Certificate(office.cert).checkIP(address)).toBe(address)
+    const back = await load(['localhost', '192.0.2.7'], ['2001:db8::9'])
+    expect([back.fingerprint, back.renewed]).toEqual([office.fingerprint, undefined])
+    expect((await load(['localhost'], [], now + 391 * day)).renewed).toBe('expires')
   })
 })

@@ -28,14 +28,21 @@ export const beginPairingSchema = z.strictObject({ role, name: name.optional() }
 /** The code is used in the fragment of a link. */
 export const pairingBegunSchema = z.object({ code: z.string(), expires_at: time })
 
-/** `cookie` is for web pages: no script can read the token. */
+/** `cookie` is for web pages: no script can read the token. `role` asks for fewer rights than the code grants. */
 export const pairSchema = z.strictObject({
   code: z.string().max(200),
   name: name.optional(),
+  role: role.optional(),
   as: z.enum(['cookie', 'token']).optional(),
 })
 export const pairedSchema = tokenInfoSchema.extend({ token: z.string().optional() })
 
+export const pairPreviewSchema = z.strictObject({ code: z.string().max(200) })
+export const pairPreviewedSchema = z.object({ role, expires_at: time })
+
 export const signInSchema = z.strictObject({ token: z.string().max(200) })
+
+/** `revoke`: the token of the cookie is revoked as well. */
+export const signOutSchema = z.strictObject({ revoke: z.boolean().optional() })
 
 export const callerSchema = z.object({ token_id: z.string(), tenant: z.string(), role })

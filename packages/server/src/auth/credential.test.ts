@@ -7,10 +7,13 @@ const secure: Peer = { ...peer, scheme: 'https', host: 'tape.example' }
 const of = (headers: Record<string, string>): unknown => credentialOf((name) => headers[name], peer)
 
 describe('a cookie', () => {
-  test('cannot be read by scripts or sent by other sites, and is secure if there is TLS', () => {
+  test('cannot be read by scripts, sent by other sites or seen by other paths, and is secure if there is TLS', () => {
     expect(tokenCookie('abc', peer)).toBe('tapetree-1234=abc; Path=/; Max-Age=34560000; HttpOnly; SameSite=Strict')
     expect(tokenCookie('abc', secure, 60.9)).toBe(
       '__Host-tapetree=abc; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure',
+    )
+    expect(tokenCookie('abc', { ...secure, prefix: '/agents' }, 60)).toBe(
+      '__Secure-tapetree=abc; Path=/agents/; Max-Age=60; HttpOnly; SameSite=Strict; Secure',
     )
     expect(clearedCookie(peer)).toContain('tapetree-1234=; Path=/; Max-Age=0;')
   })

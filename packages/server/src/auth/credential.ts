@@ -26,18 +26,22 @@ function offeredProtocols(header: string | undefined): string[] {
   return (header ?? '').split(',').map((each) => each.trim())
 }
 
-/** Browsers share cookies between the ports of a host, so the name includes the port. */
-export function cookieName({ scheme, host }: Pick<Peer, 'scheme' | 'host'>): string {
+/**
+ * Browsers share cookies between the ports of a host, so the name includes the port. They accept `__Host-` only for the
+ * whole host, and `__Secure-` for a path as well.
+ */
+export function cookieName({ scheme, host, prefix = '' }: Pick<Peer, 'scheme' | 'host' | 'prefix'>): string {
   const port = /:(\d+)$/.exec(host ?? '')?.[1]
   const own = port === undefined ? 'tapetree' : `tapetree-${port}`
-  return scheme === 'https' ? `__Host-${own}` : own
+  if (scheme !== 'https') return own
+  return prefix === '' ? `__Host-${own}` : `__Secure-${own}`
 }
 
-/** The `Set-Cookie` header that keeps a token from scripts and from other sites. */
+/** The `Set-Cookie` header that keeps a token from scripts, other sites and other paths of a shared host. */
 export function tokenCookie(token: string, peer: Peer, maxAgeSeconds = longestAgeSeconds): string {
   const age = Math.min(Math.max(0, Math.floor(maxAgeSeconds)), longestAgeSeconds)
   const secure = peer.scheme === 'https' ? '; Secure' : ''
-  return `${cookieName(peer)}=${token}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`
+  return `${cookieName(peer)}=${token}; Path=${peer.prefix ?? ''}/; Max-Age=${age}; HttpOnly; SameSite=Strict${secure}`
 }
 
 export function clearedCookie(peer: Peer): string {

@@ -31,6 +31,8 @@ export interface GatekeeperOptions {
   hosts: AllowedHosts
   /** Allowed origins besides our own, such as that of a development server. */
   origins?: ReadonlySet<string>
+  /** The origin of the public URL. */
+  publicOrigin?: string | undefined
   /** The tenant of the Unix socket's owner. */
   ownerTenant: string
 }
@@ -161,11 +163,7 @@ export class Gatekeeper {
       case 'fine':
         return
       case 'foreign':
-        throw new RequestProblem(
-          403,
-          'origin-not-allowed',
-          `Pages of ${quoted(origin)} may not use this server. Add the origin to the allowed origins if they should.`,
-        )
+        throw new RequestProblem(403, 'origin-not-allowed', this.#whyForeign(origin, peer))
       case 'missing':
         throw new RequestProblem(
           403,
@@ -173,6 +171,16 @@ export class Gatekeeper {
           'A request with a cookie that changes something must have an Origin header.',
         )
     }
+  }
+
+  /** Our own page behind a proxy looks foreign if the proxy replaces the name. */
+  #whyForeign(origin: string | undefined, { host = '' }: Peer): string {
+    if (origin === undefined || origin !== this.#options.publicOrigin)
+      return `Pages of ${quoted(origin)} may not use this server. Add the origin to the allowed origins if they should.`
+    return (
+      `The page has the public origin of this server, but the proxy passed the host ${JSON.stringify(host.slice(0, 100))}. ` +
+      'Configure the proxy to pass Host, or to set X-Forwarded-Host, and list it as a trusted proxy.'
+    )
   }
 }
 

@@ -52,6 +52,24 @@ describe('a Host header', () => {
   ])('%s is rejected', (host) => expect(hosts.has(host)).toBe(false))
 })
 
+describe('a Host header with an address', () => {
+  const addresses = ['192.0.2.7']
+  const hosts = new AllowedHosts([], (address) => addresses.includes(address))
+
+  test('is allowed as soon as and as long as the machine has the address', () => {
+    expect([hosts.has('192.0.2.7:8787'), hosts.has('[2001:DB8::7]:8787')]).toEqual([true, false])
+    addresses.splice(0, 1, '2001:db8::7')
+    expect([hosts.has('192.0.2.7:8787'), hosts.has('[2001:DB8::7]:8787')]).toEqual([false, true])
+  })
+
+  test('is not a name, which somebody else could give an address', () => {
+    const all = new AllowedHosts([], () => true)
+    expect(
+      ['evil.example', '192.0.2.7.evil.example', '0300.0.2.7', '2001:db8::7'].filter((host) => all.has(host)),
+    ).toEqual([])
+  })
+})
+
 describe('an Origin header', () => {
   const question: OriginQuestion = {
     origin: undefined,

@@ -1,17 +1,26 @@
+import { isIP } from 'node:net'
+
 /** The accepted Host headers. Any other is a DNS rebinding attempt or a mistake. */
 export class AllowedHosts {
   readonly #names: ReadonlySet<string>
+  readonly #isOwnAddress: (address: string) => boolean
 
-  /** A name covers every port, `name:port` only that one. */
-  constructor(configured: readonly string[]) {
+  /**
+   * A name covers every port, `name:port` only that one. `isOwnAddress` accepts addresses that the machine gets later; a
+   * rebinding attempt has a name.
+   */
+  constructor(configured: readonly string[], isOwnAddress: (address: string) => boolean = () => false) {
     this.#names = new Set([...loopbackNames, ...configured.map((name) => name.toLowerCase())])
+    this.#isOwnAddress = isOwnAddress
   }
 
   /** Compared literally: `localhost.`, `127.1` and `0x7f000001` are rejected. */
   has(host: string | undefined): boolean {
-    const [whole, name] = hostPattern.exec(host ?? '') ?? []
+    const [whole, name] = hostPattern.exec(host?.toLowerCase() ?? '') ?? []
     if (whole === undefined || name === undefined) return false
-    return this.#names.has(name.toLowerCase()) || this.#names.has(whole.toLowerCase())
+    if (this.#names.has(name) || this.#names.has(whole)) return true
+    const address = name.replace(/^\[(.*)\]$/, '$1')
+    return isIP(address) !== 0 && this.#isOwnAddress(address)
   }
 }
 
@@ -40,6 +49,24 @@ export function checkOrigin(
   // here.
   if (fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none') return 'foreign'
   return changesSomething ? 'missing' : 'fine'
+}
+
+/** Headers by which a browser lets pages of an allowed origin read responses and send cookies. */
+export function corsHeaders(origin: string): Record<string, string> {
+  return {
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': 'etag, location, retry-after',
+    vary: 'origin',
+  }
+}
+
+/** Answers a preflight. Browsers ask before they send any other header or method of a page. */
+export const preflightHeaders: Record<string, string> = {
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers':
+    'authorization, content-type, idempotency-key, if-match, last-event-id, traceparent, x-client-id',
+  'access-control-max-age': '600',
 }
 
 /** The media type of a body, without its parameters. */

@@ -19,25 +19,54 @@ describe('a pairing code', () => {
   test('gives one token, once', async () => {
     const pairing = new Pairing(tokens, clock)
     const { code } = pairing.begin({ tenant: 'a', role: 'approve' })
-    const both = await Promise.all([pairing.exchange(code, 'phone'), pairing.exchange(code, 'thief')])
-    expect(both.map((made) => made?.record)).toMatchObject([{ tenant: 'a', role: 'approve', name: 'phone' }, undefined])
-    expect(tokens.verify(both[0]?.token ?? '')).toMatchObject({ tenant: 'a' })
-    expect(await pairing.exchange(code)).toBeUndefined()
+    const both = [pairing.exchange(code, { name: 'phone' }), pairing.exchange(code, { name: 'thief' })] as const
+    const [paired, refused] = await Promise.all(both)
+    expect(paired).toMatchObject({ type: 'paired', record: { tenant: 'a', role: 'approve', name: 'phone' } })
+    expect(refused).toEqual({ type: 'unknown' })
+    expect(paired.type === 'paired' && tokens.verify(paired.token)).toMatchObject({ tenant: 'a' })
+    expect(await pairing.exchange(code)).toEqual({ type: 'unknown' })
   })
 
   test('expires soon', async () => {
     const pairing = new Pairing(tokens, clock)
     const { code, expiresAt } = pairing.begin({ tenant: 'a', role: 'view' })
     expect(expiresAt - clock.now()).toBe(300_000)
+    expect(pairing.preview(code)).toEqual({ role: 'view', expiresAt })
     clock.advance(300_000)
-    expect(await pairing.exchange(code)).toBeUndefined()
+    expect(pairing.preview(code)).toBeUndefined()
+    expect(await pairing.exchange(code)).toEqual({ type: 'unknown' })
+  })
+
+  test('can be read aloud and typed in any case, with mistaken letters and without dashes', async () => {
+    const pairing = new Pairing(tokens, clock)
+    for (const retype of [
+      (code: string) => code.toLowerCase().replaceAll('-', ' '),
+      (code: string) => code.replaceAll('-', '').replaceAll('0', 'o').replaceAll('1', 'l'),
+    ]) {
+      const { code } = pairing.begin({ tenant: 'a', role: 'view' })
+      expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{4}-){3}[0-9A-HJKMNP-TV-Z]{4}$/)
+      expect(await pairing.exchange(retype(code))).toMatchObject({ type: 'paired' })
+    }
+  })
+
+  test('gives fewer rights if asked, never more, and stays valid if more are asked for', async () => {
+    const ladder = ['view', 'queue', 'approve', 'drive'] as const
+    const pairing = new Pairing(tokens, clock)
+    for (const [granted, grant] of ladder.entries()) {
+      for (const [wanted, role] of ladder.entries()) {
+        const { code } = pairing.begin({ tenant: 'a', role: grant })
+        const outcome = await pairing.exchange(code, { role })
+        if (wanted <= granted) expect(outcome).toMatchObject({ type: 'paired', record: { role } })
+        else expect([outcome, pairing.preview(code)?.role]).toEqual([{ type: 'too-wide', grants: grant }, grant])
+      }
+    }
   })
 
   test('beyond a hundred invalidates the oldest', async () => {
     const pairing = new Pairing(tokens, clock)
     const codes = Array.from({ length: 101 }, () => pairing.begin({ tenant: 'a', role: 'view' }).code)
-    expect(await pairing.exchange(codes[0] ?? '')).toBeUndefined()
-    expect(await pairing.exchange(codes[1] ?? '')).toBeDefined()
+    expect(await pairing.exchange(codes[0] ?? '')).toEqual({ type: 'unknown' })
+    expect(await pairing.exchange(codes[1] ?? '')).toMatchObject({ type: 'paired' })
   })
 
   test('is in the fragment of its link, which no server sees', () => {
@@ -47,5 +76,8 @@ describe('a pairing code', () => {
       pair: 'secret',
       fingerprint: 'AA:BB',
     })
+    expect(pairingLink('https://tape.example/agents', { code: 'secret' })).toBe(
+      'https://tape.example/agents/#pair=secret',
+    )
   })
 })

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { createHash, randomBytes } from 'node:crypto'
+import { mayDo, type Role } from './operation-roles.ts'
 import type { NewToken, TokenRecord, TokenStore } from './token-store.ts'
 
 const defaultLifeMs = 5 * 60_000
@@ -23,8 +24,8 @@ export class Pairing {
     this.#clock = clock
   }
 
-  begin(grant: NewToken, lifeMs = defaultLifeMs): { code: string; expiresAt: number } {
-    const code = randomBytes(32).toString('base64url')
+  begin(grant: NewToken, { lifeMs = defaultLifeMs } = {}): { code: string; expiresAt: number } {
+    const code = newCode()
     const until = this.#clock.now() + lifeMs
     this.#open.set(keyOf(code), { grant, until })
     const [oldest] = this.#open.keys()
@@ -32,15 +33,43 @@ export class Pairing {
     return { code, expiresAt: until }
   }
 
-  /** Undefined if the code is unknown, used or expired. */
-  async exchange(code: string, name?: string): Promise<{ token: string; record: TokenRecord } | undefined> {
-    const key = keyOf(code)
-    const found = this.#open.get(key)
-    // Before anything is awaited: of two concurrent exchanges of one code, one succeeds.
-    this.#open.delete(key)
-    if (!found || found.until <= this.#clock.now()) return undefined
-    return this.#tokens.create({ ...found.grant, ...(name !== undefined && { name }) })
+  /** What a code grants, without using it. Undefined if the code is unknown, used or expired. */
+  preview(code: string): { role: Role; expiresAt: number } | undefined {
+    const found = this.#find(code)
+    return found && { role: found.grant.role, expiresAt: found.until }
   }
+
+  /** Uses up the code, unless it is refused because the wanted role has more rights than the code grants. */
+  async exchange(code: string, { name, role }: { name?: string; role?: Role } = {}): Promise<Exchange> {
+    const found = this.#find(code)
+    if (!found) return { type: 'unknown' }
+    const { grant } = found
+    if (role !== undefined && !mayDo(grant.role, role)) return { type: 'too-wide', grants: grant.role }
+    // Before anything is awaited: of two concurrent exchanges of one code, one succeeds.
+    this.#open.delete(keyOf(code))
+    const wanted = { ...grant, ...(role !== undefined && { role }), ...(name !== undefined && { name }) }
+    return { type: 'paired', ...(await this.#tokens.create(wanted)) }
+  }
+
+  #find(code: string): OpenCode | undefined {
+    const found = this.#open.get(keyOf(code))
+    return found && found.until > this.#clock.now() ? found : undefined
+  }
+}
+
+/** `unknown`: the code does not exist, was used or has expired. */
+export type Exchange =
+  | { type: 'paired'; token: string; record: TokenRecord }
+  | { type: 'unknown' }
+  | { type: 'too-wide'; grants: Role }
+
+/** Without I, L, O and U, which people mistake for others. */
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** 80 random bits, short enough to type: `K7QF-3MZD-X8TP-4WNC`. Guesses are limited by address, and a code lives for minutes. */
+function newCode(): string {
+  const symbols = Array.from(randomBytes(16), (byte) => alphabet[byte & 31])
+  return symbols.join('').replaceAll(/.{4}(?!$)/g, '$&-')
 }
 
 /** Browsers never send the fragment, so neither code nor fingerprint appears in a proxy's log. */
@@ -49,9 +78,11 @@ export function pairingLink(
   { code, fingerprint }: { code: string; fingerprint?: string | undefined },
 ): string {
   const fragment = new URLSearchParams({ pair: code, ...(fingerprint !== undefined && { fingerprint }) })
-  return `${new URL('/', url).href}#${fragment.toString()}`
+  return `${url.replace(/\/$/, '')}/#${fragment.toString()}`
 }
 
+/** The same for every way in which people type a code. */
 function keyOf(code: string): string {
-  return createHash('sha256').update(code).digest('hex')
+  const typed = code.toUpperCase().replaceAll(/[-\s]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1')
+  return createHash('sha256').update(typed).digest('hex')
 }

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import type { PublicUrl } from './public-url.ts'
 
 /** Address, scheme and host of a client, as far as they can be trusted. */
 export interface Peer {
@@ -8,6 +9,8 @@ export interface Peer {
   host: string | undefined
   /** Set for the Unix socket, which only its owner can open. */
   isOwner: boolean
+  /** The path of the public URL, if the client used that. Cookies are limited to it. */
+  prefix?: string
 }
 
 export interface Arrival {
@@ -17,8 +20,17 @@ export interface Arrival {
   header: (name: string) => string | undefined
 }
 
-/** Forwarded headers are honored only from listed proxies. */
-export function peerOf({ remoteAddress, isEncrypted, isUnixSocket, header }: Arrival, proxies: TrustedProxies): Peer {
+/**
+ * Forwarded headers are honored only from listed proxies. A request that names the host of the public URL has the scheme
+ * and port of that URL, because a proxy may pass the name without them.
+ */
+export function peerOf(arrival: Arrival, proxies: TrustedProxies, publicUrl?: PublicUrl): Peer {
+  const peer = peerBehind(arrival, proxies)
+  if (!publicUrl?.isNamedBy(peer.host) || peer.isOwner) return peer
+  return { ...peer, scheme: publicUrl.scheme, host: publicUrl.host, prefix: publicUrl.prefix }
+}
+
+function peerBehind({ remoteAddress, isEncrypted, isUnixSocket, header }: Arrival, proxies: TrustedProxies): Peer {
   const address = plainAddress(remoteAddress ?? '')
   const direct: Peer = {
     address,
@@ -43,7 +55,9 @@ export class TrustedProxies {
   constructor(entries: readonly string[]) {
     for (const entry of entries) {
       const [address = '', bits] = entry.split('/')
-      const isRight = isIP(address) !== 0 && (bits === undefined || /^\d{1,3}$/.test(bits))
+      const mostBits = isIPv4(address) ? 32 : 128
+      const isRight =
+        isIP(address) !== 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= mostBits))
       if (!isRight)
         throw new Error(`${JSON.stringify(entry)} is neither an address nor a network. Correct the trusted proxies.`)
       const family = isIPv4(address) ? 'ipv4' : 'ipv6'

@@ -5,15 +5,18 @@ import {
   createTokenSchema,
   pairedSchema,
   pairingBegunSchema,
+  pairPreviewedSchema,
+  pairPreviewSchema,
   pairSchema,
   signInSchema,
+  signOutSchema,
   tokenCreatedSchema,
   tokenInfoSchema,
   tokenListSchema,
   type TokenInfo,
 } from '@tapetree/client/protocol'
 import { z } from 'zod'
-import { clearedCookie, tokenCookie } from '../../auth/credential.ts'
+import { clearedCookie, credentialOf, tokenCookie } from '../../auth/credential.ts'
 import type { Gatekeeper } from '../../auth/gatekeeper.ts'
 import type { Pairing } from '../../auth/pairing.ts'
 import type { Peer } from '../../auth/peer.ts'
@@ -132,6 +135,22 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     'anyone',
     {
       method: 'post',
+      path: '/api/pair/preview',
+      operationId: 'previewPairing',
+      summary: 'Show what a pairing code grants, without using it',
+      request: { body: jsonBody(pairPreviewSchema) },
+      responses: { 200: json(pairPreviewedSchema, 'Its role, and when it expires.') },
+    },
+    (context) => {
+      const found = pairing.preview(context.req.valid('json').code)
+      if (!found) throw gatekeeper.failed(visitOf(context).peer, codeUnknown)
+      return context.json({ role: found.role, expires_at: new Date(found.expiresAt).toISOString() }, 200)
+    },
+  )
+  routes.add(
+    'anyone',
+    {
+      method: 'post',
       path: '/api/pair',
       operationId: 'pair',
       summary: 'Exchange a pairing code for a new token',
@@ -139,10 +158,14 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
       responses: { 201: json(pairedSchema, 'As a cookie, or in the response if a program requests it.') },
     },
     async (context) => {
-      const { code, name, as = 'cookie' } = context.req.valid('json')
+      const { code, name, role, as = 'cookie' } = context.req.valid('json')
       const { peer } = visitOf(context)
-      const made = await pairing.exchange(code, name)
-      if (!made) throw gatekeeper.failed(peer)
+      const made = await pairing.exchange(code, { ...(name !== undefined && { name }), ...(role && { role }) })
+      if (made.type === 'unknown') throw gatekeeper.failed(peer, codeUnknown)
+      if (made.type === 'too-wide') {
+        const detail = `The pairing code grants the role ${made.grants}, not ${role}.`
+        throw new RequestProblem(403, 'role-too-wide', detail, { grants: made.grants })
+      }
       const { token, record } = made
       if (as === 'token') return context.json({ ...infoOf(record), token }, 201)
       context.header('set-cookie', cookieOf(token, record, { peer, clock }))
@@ -150,6 +173,8 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
     },
   )
 }
+
+const codeUnknown = 'The pairing code is unknown, has expired or was already used.'
 
 function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): void {
   routes.add(
@@ -177,11 +202,17 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
       method: 'post',
       path: '/api/sign-out',
       operationId: 'signOut',
-      summary: 'Delete the cookie',
-      responses: { 204: { description: 'The token itself stays valid until it is revoked.' } },
+      summary: 'Delete the cookie, and optionally revoke its token',
+      request: { body: { content: { 'application/json': { schema: signOutSchema } } } },
+      responses: { 204: { description: 'Without `revoke`, the token stays valid.' } },
     },
-    (context) => {
-      context.header('set-cookie', clearedCookie(visitOf(context).peer))
+    async (context) => {
+      const { revoke = false } = context.req.valid('json') as { revoke?: boolean }
+      const { peer, header } = visitOf(context)
+      const credential = credentialOf(header, peer)
+      const record = revoke && credential.type === 'cookie' ? tokens.verify(credential.token) : undefined
+      if (record) await tokens.revoke(record.id, record.tenant)
+      context.header('set-cookie', clearedCookie(peer))
       return context.body(null, 204)
     },
   )

@@ -121,14 +121,14 @@ const explorerPage = `<!doctype html>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>tapetree API</title>
-    <link rel="stylesheet" href="/api/docs.css">
+    <link rel="stylesheet" href="docs.css">
   </head>
   <body>
     <h1>tapetree API</h1>
-    <p><a href="/api/openapi.json">openapi.json</a></p>
+    <p><a href="openapi.json">openapi.json</a></p>
     <label>Filter <input id="filter" type="search" autocomplete="off"></label>
     <main id="routes" aria-live="polite">Loading…</main>
-    <script src="/api/docs.js"></script>
+    <script src="docs.js"></script>
   </body>
 </html>
 `
@@ -215,7 +215,8 @@ function routeForm(method, path, operation, api) {
 }
 
 async function send({ method, path, parameters, body, file, answer, signal }) {
-  let url = path
+  // Below the prefix of a proxy, if there is one.
+  let url = location.pathname.replace(/\\/api\\/docs$/, '') + path
   const query = new URLSearchParams()
   const headers = {}
   for (const { name, in: place, control } of parameters) {
@@ -247,7 +248,7 @@ async function send({ method, path, parameters, body, file, answer, signal }) {
 }
 
 async function show() {
-  const api = await (await fetch('/api/openapi.json')).json()
+  const api = await (await fetch('openapi.json')).json()
   main.textContent = ''
   for (const [path, methods] of Object.entries(api.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
