@@ -1,5 +1,7 @@
 export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessions.ts'
 export { Pairing, pairingLink } from './auth/pairing.ts'
+export { TrustedProxies } from './auth/peer.ts'
+export { PublicUrl } from './auth/public-url.ts'
 export type { Caller, Role } from './auth/operation-roles.ts'
 export {
   defaultTenant,

@@ -9,7 +9,7 @@ import { Failure } from '../command-line/failure.ts'
 import type { Places } from './places.ts'
 
 const serverSchema = z.object({
-  /** The origin. */
+  /** The origin, and the path if the server is below one. */
   url: z.string(),
   token: z.string(),
   pairedAt: z.string(),

@@ -10,7 +10,7 @@ import type { KnownServer } from './known-servers.ts'
 
 /** A typed or pasted address. The code and the fingerprint follow the `#`. */
 export interface ServerLink {
-  /** The origin. */
+  /** The origin, and the path if the server is below one. Without a slash at the end. */
   url: string
   code?: string
   fingerprint?: string
@@ -21,15 +21,19 @@ export function parseServerLink(text: string): ServerLink | undefined {
   if (!url) return undefined
   const fragment = new URLSearchParams(url.hash.slice(1))
   const [code, fingerprint] = [fragment.get('pair'), fragment.get('fingerprint')]
-  return { url: url.origin, ...(code !== null && { code }), ...(fingerprint !== null && { fingerprint }) }
+  return {
+    url: url.origin + url.pathname.replace(/\/+$/, ''),
+    ...(code !== null && { code }),
+    ...(fingerprint !== null && { fingerprint }),
+  }
 }
 
 /** Throws if the token would be sent unencrypted, or if the link has a fingerprint but http presents no certificate. */
 export function requireSafe({ url, fingerprint }: ServerLink, { allowInsecure }: { allowInsecure: boolean }): void {
-  const { protocol, host, hostname: name } = new URL(url)
+  const { protocol, host, pathname, hostname: name } = new URL(url)
   if (protocol === 'https:') return
   const shown = harmlessLine(url)
-  const next = [`tapetree attach https://${harmlessLine(host)}`]
+  const next = [`tapetree attach https://${harmlessLine(host + (pathname === '/' ? '' : pathname))}`]
   if (fingerprint !== undefined) {
     throw new Failure(exitCodes.usage, `${shown} includes a certificate fingerprint, but http has no certificate.`, {
       type: 'insecure-link',
@@ -53,7 +57,7 @@ function isThisMachine(name: string): boolean {
 export async function pair({ url, code = '', fingerprint }: ServerLink): Promise<KnownServer> {
   const pinned = fingerprint === undefined ? undefined : await pinnedCertificate(url, fingerprint)
   const { fetch } = transportFor(wayTo({ pinned }))
-  const answer = await fetch(new URL('/api/pair', url), {
+  const answer = await fetch(`${url}/api/pair`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ code, name: `terminal on ${hostname()}`.slice(0, 100), as: 'token' }),

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { serveCommands } from '../table/serve.ts'
 import { KnownServers } from '../../host/known-servers.ts'
 import { parse } from '../../command-line/parse.ts'
+import { parseServerLink } from '../../host/pair.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo, type TestIo, type TestIoOptions } from '../../testing/test-io.ts'
@@ -31,6 +32,14 @@ test('known servers are listed without their tokens, and can be forgotten', asyn
   await run(['--forget', 'https://tape.example:8787/'], home)
   expect(await servers.list()).toEqual([])
   await expect(run(['--forget', 'https://tape.example:8787'], home)).rejects.toMatchObject({ code: 5 })
+})
+
+test('a server below a path is known by its whole URL', () => {
+  const urlOf = (text: string): unknown => parseServerLink(text)?.url
+  expect(urlOf('https://tape.example/agents/#pair=K7QF-3MZD')).toBe('https://tape.example/agents')
+  expect(urlOf('https://tape.example/agents')).toBe('https://tape.example/agents')
+  expect(urlOf('https://tape.example:8787/#pair=K7QF-3MZD')).toBe('https://tape.example:8787')
+  expect(urlOf('https://tape.example:8787')).toBe('https://tape.example:8787')
 })
 
 test('a failed attach says what would help', async () => {

@@ -15,7 +15,8 @@ import { placesOf } from '../../host/places.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 import { attach } from './attach.ts'
-import { serveOptions, serveText, serve } from './serve.ts'
+import { addressText } from './announce.ts'
+import { serveOptions, serve } from './serve.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -188,16 +189,100 @@ describe('serve', () => {
     await expect(checkFolder(home.cwd)).rejects.toMatchObject({ problem: { type: 'outside-roots' } })
   })
 
-  test('prints address, link, code and instructions for a phone', () => {
-    const printed = serveText({
-      url: 'http://localhost:8787',
-      fingerprint: undefined,
-      link: 'http://localhost:8787/#pair=abc',
-      reach: 'this-machine',
-      isTerminal: true,
-    })
-    expect(printed).toContain('Serving at http://localhost:8787\n')
+  test('prints address, link, code and instructions for a phone', async () => {
+    const printed = await servedInTerminal({ args: ['--port', '0'], stdin: '' })
+    expect(printed).toMatch(/^Serving at http:\/\/127\.0\.0\.1:\d+\n/)
+    expect(printed).toMatch(
+      /with the role drive .*\n {2}http:\/\/127\.0\.0\.1:\d+\/#pair=(\S+)\n[^]*type the code \1\n/,
+    )
     expect(printed).toMatch(/[▀▄█]/)
     expect(printed).toContain('A phone needs a tunnel')
   })
+
+  test('asks for the role of the next link after Enter', async () => {
+    const stdin = '\napprove\n\nq\n\nadmin\n\n'
+    const printed = await servedInTerminal({ args: ['--port', '0', '--pair-role', 'view'], stdin, links: 4 })
+    const roles = Array.from(printed.matchAll(/pairs one device with the role (\w+)/g), ([, role]) => role)
+    // The answer `admin` is no role, so it is asked again and Enter is the usual one.
+    expect(roles).toEqual(['view', 'approve', 'queue', 'view'])
+  })
+
+  test('grants the role of the link, below the path of its public URL', async () => {
+    const home = await fakeHome()
+    cleanUps.push(() => home[Symbol.asyncDispose]())
+    const args = [
+      '--public-url',
+      'https://tape.example/agents/',
+      '--trusted-proxy',
+      '127.0.0.1',
+      '--pair-role',
+      'approve',
+    ]
+    const child = startChild(
+      new URL('../../main.ts', import.meta.url),
+      ['serve', '--json', '--port', '0', ...args],
+      home,
+    )
+    cleanUps.push(() => child[Symbol.asyncDispose]())
+    const told = JSON.parse(await child.line()) as Record<'url' | 'pairing_link' | 'role' | 'listening', string>
+    expect(told).toMatchObject({ url: 'https://tape.example/agents', role: 'approve' })
+    const link = parseServerLink(told.pairing_link)
+    expect(link).toEqual({ url: told.url, code: expect.any(String) as string })
+    // The proxy of this test is missing, so the terminal asks the server itself, with the path kept.
+    const url = `${told.listening}/agents`
+    const server = await pair({ ...link, url })
+    expect(server.url).toBe(url)
+    const source = remoteSource({ address: addressOfServer(server), where: url })
+    expect(await source.list({})).toEqual([])
+    const mine = await fetch(`${url}/api/caller`, { headers: { authorization: `Bearer ${server.token}` } })
+    expect(await mine.json()).toMatchObject({ role: 'approve' })
+    child.process.kill('SIGTERM')
+    expect(await child.ended).toBe(0)
+  })
+
+  test.each([
+    [['--public-url', 'tape.example'], 'must start with https'],
+    [['--public-url', 'https://tape.example/api'], 'routes'],
+    [['--public-url', 'http://tape.example'], 'must start with https://'],
+    [['--trusted-proxy', 'nginx'], 'neither an address nor a network'],
+    [['--trusted-proxy', '10.0.0.0/99'], 'neither an address nor a network'],
+    [['--allowed-origin', '*'], 'must be a scheme'],
+    [['--allowed-origin', 'https://app.example/'], 'must be a scheme'],
+    [['--allowed-origin', 'null'], 'must be a scheme'],
+  ])('refuses %j before it listens', async (args, why) => {
+    const home = await fakeHome()
+    cleanUps.push(() => home[Symbol.asyncDispose]())
+    const parsed = parse(['serve', ...args], serveCommands)
+    if (parsed.type !== 'run') throw new Error(parsed.type)
+    const refused = { code: 2, message: expect.stringContaining(why) as string }
+    await expect(serveOptions(parsed.invocation, testIo({ ...home }))).rejects.toMatchObject(refused)
+  })
+})
+
+/** What `serve` prints to a terminal until it has printed this many links. */
+async function servedInTerminal(options: { args: string[]; stdin: string; links?: number }): Promise<string> {
+  const { args, stdin, links = 1 } = options
+  const home = await fakeHome()
+  cleanUps.push(() => home[Symbol.asyncDispose]())
+  const parsed = parse(['serve', ...args], serveCommands)
+  if (parsed.type !== 'run') throw new Error(parsed.type)
+  const stop = new AbortController()
+  const io = testIo({ ...home, isTTY: true, stdin, signal: stop.signal })
+  const served = serve(parsed.invocation, io)
+  const printed = (): number => io.out().split('type the code').length - 1
+  await vi.waitFor(() => expect(printed()).toBe(links), { timeout: 20_000 })
+  stop.abort()
+  expect(await served).toBe(0)
+  return io.out()
+}
+
+test('an address text says why a certificate was replaced, and names all addresses', () => {
+  const server = { url: 'https://192.0.2.7:8787', alsoAt: ['https://laptop.local:8787'], fingerprint: 'AA:BB' }
+  const text = addressText({ ...server, renewed: 'new-name' }, { publicUrl: undefined, reach: 'network' })
+  expect(text).toContain('Also at https://laptop.local:8787\n')
+  expect(text).toContain('Fingerprint AA:BB\n')
+  expect(text).toContain('new certificate')
+  expect(addressText(server, { publicUrl: 'https://tape.example', reach: 'proxy' })).toMatch(
+    /^Serving at https:\/\/tape\.example\nListening for the proxy at https:\/\/192/,
+  )
 })

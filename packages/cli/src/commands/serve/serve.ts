@@ -2,31 +2,32 @@ import {
   createLog,
   defaultTenant,
   Metrics,
+  PublicUrl,
   startServer,
   storeInside,
   TokenStore,
+  TrustedProxies,
   folderInside,
   type LiveSessions,
-  type RunningServer,
+  type Role,
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { join, resolve } from 'node:path'
 import { flag, listOption, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { openStore } from '../../host/open-store.ts'
 import { SessionHost } from '../../host/session-host.ts'
-import { write, printJson, type Io } from '../../command-line/io.ts'
+import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { failureOf } from '../../command-line/failure-of.ts'
-import { renderUnicodeCompact } from 'uqr'
 import { realpath } from 'node:fs/promises'
 import { harmlessLine } from '../../text/harmless.ts'
 import { readRegularFile, type RegularFile } from '../../util/read-regular-file.ts'
+import { announce, type Reach } from './announce.ts'
 
 /** Serves sessions until it is told to stop. */
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -59,7 +60,8 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       throw serveFailure(error, options)
     })
     try {
-      await announce(server, { options, io, asJson: flag(invocation, 'json') })
+      const { pairRole: role, publicUrl, reach } = options
+      await announce(server, { io, role, publicUrl, reach, asJson: flag(invocation, 'json') })
       if (!io.signal.aborted) await once(io.signal, 'abort')
     } finally {
       await server.close()
@@ -69,32 +71,6 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     await host.close()
     await store.close()
   }
-}
-
-async function announce(
-  server: RunningServer,
-  { options, io, asJson }: { options: ServeOptions; io: Io; asJson: boolean },
-): Promise<void> {
-  const newLink = (): string => server.pairingLink({ tenant: defaultTenant, role: 'drive', name: 'paired device' })
-  const { url, fingerprint } = server
-  if (asJson) {
-    const told = {
-      url,
-      pairing_link: newLink(),
-      ...(fingerprint !== undefined && { fingerprint }),
-      process: process.pid,
-    }
-    return printJson(io, told)
-  }
-  await write(
-    io.stdout,
-    serveText({ url, fingerprint, link: newLink(), reach: options.reach, isTerminal: io.stdout.isTTY === true }),
-  )
-  if (io.stdin.isTTY !== true) return
-  await write(io.stderr, 'Press Enter for another link, Ctrl-C to stop the server.\n')
-  const lines = createInterface({ input: io.stdin, terminal: false })
-  lines.on('line', () => void write(io.stdout, `${newLink()}\n`))
-  io.signal.addEventListener('abort', () => lines.close(), { once: true })
 }
 
 /** What the routes need besides sessions. Read each time, so that a new key takes effect. */
@@ -146,61 +122,30 @@ function serveFailure(cause: unknown, { server }: Pick<ServeOptions, 'server'>):
   }
 }
 
-interface ServedAddress {
-  url: string
-  fingerprint: string | undefined
-  link: string
-  reach: Reach
-  /** Only a person can use the code. */
-  isTerminal: boolean
-}
-
-/** What the user needs to know about a server that has just started. */
-export function serveText({ url, fingerprint, link, reach, isTerminal }: ServedAddress): string {
-  return [
-    `Serving at ${url}`,
-    ...(fingerprint === undefined ? [] : [`Fingerprint ${fingerprint}`]),
-    '',
-    'This link pairs one device and expires after five minutes:',
-    `  ${link}`,
-    ...(isTerminal ? ['', renderUnicodeCompact(link)] : []),
-    '',
-    forPhones[reach],
-    '',
-  ].join('\n')
-}
-
-const forPhones: Record<Reach, string> = {
-  'this-machine':
-    'Only this machine can reach the server. A phone needs a tunnel to this port (such as ssh -L, or one with TLS). ' +
-    'In a private\n' +
-    'network, use: tapetree serve --host <address of this machine> --self-signed',
-  network:
-    'On a phone in the same network, open the link. From elsewhere the phone needs a private network (VPN) or a ' +
-    'tunnel to this\n' +
-    'port. Browsers do not know a self-signed certificate: compare the fingerprint before you ' +
-    'accept it.',
-  'insecure-network':
-    'TLS is off. Put a TLS proxy in front of the server and give the phone the address of the proxy. Otherwise ' +
-    'anyone in the\n' +
-    'network can read the tokens.',
-}
-
 /** The command line options of `serve`. */
 interface ServeOptions {
   /** Real and absolute. */
   roots: readonly string[]
   /** Rejects paths outside the roots. */
   checkFolder: (cwd: string) => Promise<unknown>
-  server: Pick<ServerOptions, 'host' | 'port' | 'tls' | 'allowInsecure' | 'allowedHosts' | 'recovery'> & {
-    host: string
-    port: number
-  }
+  server: Pick<
+    ServerOptions,
+    | 'host'
+    | 'port'
+    | 'tls'
+    | 'allowInsecure'
+    | 'allowedHosts'
+    | 'allowedOrigins'
+    | 'publicUrl'
+    | 'trustedProxies'
+    | 'recovery'
+  > & { host: string; port: number }
   reach: Reach
+  /** Without a slash at the end. */
+  publicUrl: string | undefined
+  /** The role that the first link grants. */
+  pairRole: Role
 }
-
-/** Who can reach the server, which decides what a phone still needs. */
-type Reach = 'this-machine' | 'network' | 'insecure-network'
 
 export async function serveOptions(invocation: Invocation, io: Io): Promise<ServeOptions> {
   const host = textOption(invocation, 'host') ?? '127.0.0.1'
@@ -208,6 +153,7 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
   const allowInsecure = flag(invocation, 'allow-insecure')
   const isHere = host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
   if (!isHere && !tls && !allowInsecure) throw withoutTls(host)
+  const publicUrl = publicUrlOf(invocation, { allowInsecure })
   const roots = await rootsOf(invocation, io)
   return {
     roots,
@@ -218,9 +164,55 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
       ...(tls && { tls }),
       allowInsecure,
       allowedHosts: listOption(invocation, 'allowed-host'),
+      allowedOrigins: originsOf(invocation),
+      trustedProxies: proxiesOf(invocation),
+      ...(publicUrl !== undefined && { publicUrl }),
       ...(!flag(invocation, 'no-recovery') && { recovery: 'resume' as const }),
     },
-    reach: isHere ? 'this-machine' : tls ? 'network' : 'insecure-network',
+    reach: publicUrl !== undefined ? 'proxy' : isHere ? 'this-machine' : tls ? 'network' : 'insecure-network',
+    publicUrl,
+    // The parser accepts no other value.
+    pairRole: (textOption(invocation, 'pair-role') ?? 'drive') as Role,
+  }
+}
+
+function publicUrlOf(invocation: Invocation, { allowInsecure }: { allowInsecure: boolean }): string | undefined {
+  const given = textOption(invocation, 'public-url')
+  if (given === undefined) return undefined
+  const url = usable('--public-url', () => new PublicUrl(harmlessLine(given)))
+  const { hostname } = new URL(url.href)
+  const isHere = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
+  if (url.scheme === 'http' && !isHere && !allowInsecure) {
+    throw usageFailure('--public-url must start with https://, because anyone on the network could read the tokens.', [
+      `tapetree serve --public-url ${url.href.replace('http:', 'https:')}`,
+    ])
+  }
+  return url.href
+}
+
+function proxiesOf(invocation: Invocation): readonly string[] {
+  const given = listOption(invocation, 'trusted-proxy')
+  usable('--trusted-proxy', () => new TrustedProxies(given))
+  return given
+}
+
+/** Browsers write an origin in exactly one way; any other spelling would never match. */
+function originsOf(invocation: Invocation): readonly string[] {
+  const given = listOption(invocation, 'allowed-origin')
+  const wrong = given.find((origin) => !/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin)
+  if (wrong === undefined) return given
+  const meant = URL.parse(wrong)?.origin
+  throw usageFailure(
+    `--allowed-origin must be a scheme, a host and perhaps a port, such as https://app.example, not ${JSON.stringify(harmlessLine(wrong))}.`,
+    meant === undefined || meant === 'null' ? [] : [`tapetree serve --allowed-origin ${meant}`],
+  )
+}
+
+function usable<Value>(option: string, make: () => Value): Value {
+  try {
+    return make()
+  } catch (error) {
+    throw usageFailure(`${option}: ${(error as Error).message}`)
   }
 }
 

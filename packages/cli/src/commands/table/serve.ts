@@ -7,8 +7,9 @@ export const serveCommands: readonly CommandSpec[] = [
     summary: 'Serve sessions to other devices',
     description:
       'Runs sessions for clients on this and other machines. Prints a pairing link that admits one device and expires ' +
-      'after five minutes. Resumes runs that an earlier server left interrupted.\n\nListens only on this machine ' +
-      'unless --host is given. Other addresses require TLS.',
+      'after five minutes. In a browser, the link opens a page that pairs the device and lists the sessions. Resumes ' +
+      'runs that an earlier server left interrupted.\n\nListens only on this machine unless --host is given. Other ' +
+      'addresses require TLS.',
     options: [
       {
         name: 'port',
@@ -24,6 +25,30 @@ export const serveCommands: readonly CommandSpec[] = [
       { name: 'allow-insecure', description: 'accept other machines without TLS, for example behind a TLS proxy' },
       { name: 'allowed-host', value: 'name', many: true, description: 'a host name that clients use for this server' },
       {
+        name: 'public-url',
+        value: 'url',
+        description: 'the URL of a proxy in front of this server, such as https://tape.example/agents',
+      },
+      {
+        name: 'trusted-proxy',
+        value: 'address',
+        many: true,
+        description: 'an address or network whose X-Forwarded headers are trusted',
+      },
+      {
+        name: 'allowed-origin',
+        value: 'origin',
+        many: true,
+        description: 'another origin whose pages may use this server',
+      },
+      {
+        name: 'pair-role',
+        value: 'role',
+        choices: ['view', 'queue', 'approve', 'drive'],
+        description: 'the role that the pairing link grants',
+        default: 'drive',
+      },
+      {
         name: 'root',
         value: 'folder',
         many: true,
@@ -35,7 +60,11 @@ export const serveCommands: readonly CommandSpec[] = [
     ],
     examples: [
       { command: 'tapetree serve', says: 'for clients on this machine, or through a tunnel' },
-      { command: 'tapetree serve --host 192.0.2.7 --self-signed', says: 'for a phone in the same network' },
+      { command: 'tapetree serve --host 0.0.0.0 --self-signed', says: 'for a phone in the same network' },
+      {
+        command: 'tapetree serve --public-url https://tape.example/agents --trusted-proxy 127.0.0.1',
+        says: 'behind a proxy on this machine',
+      },
     ],
     load: async () => (await import('../serve/serve.ts')).serve,
   },
