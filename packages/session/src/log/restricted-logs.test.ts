@@ -70,6 +70,24 @@ describe.each(stores)('a store %s restricted to a folder', (_name, open) => {
     expect(await store.search({ text: 'words of s-1' })).toEqual([])
   })
 
+  test('can be restricted further: only sessions inside of both are listed, found and opened', async () => {
+    const { whole, store } = await start()
+    const inner = store.restrictedTo((cwd) => cwd?.endsWith('/a') ?? false)
+    for (const [id, cwd] of [
+      ['both', '/in/a'],
+      ['outer', '/in/b'],
+      ['inner', '/out/a'],
+    ] as const)
+      await make(whole, id, cwd)
+    expect((await inner.list()).sessions.map(({ id }) => id)).toEqual(['both'])
+    expect((await inner.search({ text: 'words' })).map(({ sessionId }) => sessionId)).toEqual(['both'])
+    for (const id of ['outer', 'inner']) {
+      expect(await code(inner.open(id, { readOnly: true }))).toMatch('session-not-found')
+      await whole.delete(id)
+      expect(await code(inner.restore(id))).toMatch('session-not-found')
+    }
+  })
+
   test('treats a session outside as missing, in every place', async () => {
     const { whole, store } = await start()
     await make(whole, 'outside', '/out')

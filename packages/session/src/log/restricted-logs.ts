@@ -48,11 +48,13 @@ export class RestrictedLogs implements LogStore {
   }
 
   list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
-    return this.#logs.list(scope, { ...query, isVisible: this.#onceForEachFolder() })
+    return this.#logs.list(scope, { ...query, isVisible: this.#onceForEachFolder(query.isVisible) })
   }
 
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
-    return this.#logs.search(scope, { ...query, among: await this.#idsIn(scope, 'active') })
+    const { among } = query
+    const visible = [...(await this.#idsIn(scope, 'active'))]
+    return this.#logs.search(scope, { ...query, among: new Set(visible.filter((id) => among?.has(id) ?? true)) })
   }
 
   async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {
@@ -91,11 +93,11 @@ export class RestrictedLogs implements LogStore {
     return new Set(sessions.map(({ id }) => id))
   }
 
-  /** Caches per folder: a list has many sessions in few folders. */
-  #onceForEachFolder(): IsVisible {
+  /** Caches per folder: a list has many sessions in few folders. A view of this view restricts further. */
+  #onceForEachFolder(isAlsoVisible: IsVisible = () => true): IsVisible {
     const known = new Map<string | undefined, boolean>()
     return (cwd) => {
-      const isVisible = known.get(cwd) ?? this.#isVisible(cwd)
+      const isVisible = known.get(cwd) ?? (this.#isVisible(cwd) && isAlsoVisible(cwd))
       known.set(cwd, isVisible)
       return isVisible
     }
