@@ -28,19 +28,21 @@ export class SiteBrowser implements AsyncDisposable {
     this.#axe = axe
   }
 
-  static async start({ axe }: { axe: string }): Promise<SiteBrowser> {
+  static async start({ axe, args = [] }: { axe: string; args?: readonly string[] }): Promise<SiteBrowser> {
     const browser = await chromium.launch({
       executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+      args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', ...args],
     })
     return new SiteBrowser(browser, axe)
   }
 
+  /** Accepts self-signed certificates, as a person does after comparing the fingerprint. */
   async open({ width, scheme }: { width: number; scheme: 'light' | 'dark' }): Promise<SiteView> {
     const context = await this.#browser.newContext({
       viewport: { width, height: 900 },
       colorScheme: scheme,
       reducedMotion: 'reduce',
+      ignoreHTTPSErrors: true,
     })
     return new SiteView(context, await context.newPage(), this.#axe)
   }
@@ -70,10 +72,19 @@ export class SiteView implements AsyncDisposable {
     })
   }
 
+  get page(): Page {
+    return this.#page
+  }
+
   /** Opens a page and returns what is wrong with it. */
   async visit(url: string): Promise<string[]> {
     await this.#page.goto(url, { waitUntil: 'load' })
     await this.#page.waitForSelector('h1')
+    return this.inspect()
+  }
+
+  /** What is wrong with the page as it is now, and what it reported since the last look. */
+  async inspect(): Promise<string[]> {
     const problems = this.#reported
     this.#reported = []
     const { scroll, width, pictures } = await this.#page.evaluate<Layout>(layoutScript)

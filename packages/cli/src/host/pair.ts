@@ -1,6 +1,7 @@
 import type { ServerAddress } from '@tapetree/client'
 import { pairedSchema } from '@tapetree/client/protocol'
-import { hostname } from 'node:os'
+import { isIP } from 'node:net'
+import { hostname as machineName } from 'node:os'
 import { connect } from 'node:tls'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
@@ -60,7 +61,7 @@ export async function pair({ url, code = '', fingerprint }: ServerLink): Promise
   const answer = await fetch(`${url}/api/pair`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ code, name: `terminal on ${hostname()}`.slice(0, 100), as: 'token' }),
+    body: JSON.stringify({ code, name: `terminal on ${machineName()}`.slice(0, 100), as: 'token' }),
     redirect: 'error',
   }).catch((cause: unknown) => {
     throw connectionFailure(url, cause)
@@ -88,10 +89,18 @@ function wayTo({ pinned }: Pick<KnownServer, 'pinned'>): Way {
 
 /** The certificate that the server presents, if the link names it. Sends nothing to any other server. */
 async function pinnedCertificate(url: string, fingerprint: string): Promise<NonNullable<KnownServer['pinned']>> {
-  const { hostname: host, port } = new URL(url)
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
   const { promise, resolve, reject } = Promise.withResolvers<{ raw: Buffer; fingerprint256: string }>()
   const socket = connect(
-    { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 443), rejectUnauthorized: false, timeout: 10_000 },
+    {
+      host,
+      port: Number(port || 443),
+      // A server with several names chooses its certificate by this one. An address must not be sent.
+      ...(isIP(host) === 0 && { servername: host }),
+      rejectUnauthorized: false,
+      timeout: 10_000,
+    },
     () => resolve(socket.getPeerCertificate()),
   )
   socket.once('error', reject)

@@ -36,6 +36,8 @@ export const sessionInfoSchema = z.object({
   status: sessionStatusSchema,
   /** Set if a run is open but no process works on it; `status` is `idle` then. */
   stopped: stoppedRunSchema.optional(),
+  /** Set if the last run failed and no other one has started. */
+  failed: z.object({ reason: z.string() }).optional(),
   queue_length: z.int().nonnegative(),
   /** In US dollars. */
   cost: z.number(),

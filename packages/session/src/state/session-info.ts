@@ -22,6 +22,8 @@ export interface SessionInfo {
   status: SessionStatus
   /** Set if a run is open but no process works on it; `status` is `idle` then. */
   stopped?: StoppedRun
+  /** Set if the last run failed and no other one has started. `reason` is a sentence for people. */
+  failed?: { reason: string }
   queueLength: number
   cost: number
   damaged: boolean
@@ -89,6 +91,7 @@ export function sessionInfoOf(state: SessionState, session: { id: string; path?:
     ...(header?.['subagent'] === true && { subagent: true }),
     ...(totals.firstText !== '' && { firstText: totals.firstText }),
     status: statusOf(state),
+    ...failureOf(state),
     queueLength: state.inbox.waiting('follow-up').length,
     cost: totals.usage.cost,
     damaged: state.damageCount > 0,
@@ -99,4 +102,16 @@ function statusOf(state: SessionState): SessionStatus {
   if (state.ended !== null) return 'ended'
   if (state.permissions.pending.length > 0) return 'requires_action'
   return state.run ? 'running' : 'idle'
+}
+
+/** Longer reasons, such as the body of an HTTP response, are cut. */
+const maxReason = 300
+
+/** The record of the run has a kind such as `auth`; the error has the sentence. */
+function failureOf({ run, facts: { lastRun, lastError } }: SessionState): Pick<SessionInfo, 'failed'> {
+  if (run || lastRun?.payload['outcome'] !== 'failed') return {}
+  const { message } = lastError?.payload ?? {}
+  const { reason } = lastRun.payload
+  const given = typeof message === 'string' ? message : typeof reason === 'string' ? `The run failed: ${reason}.` : ''
+  return { failed: { reason: given.slice(0, maxReason) || 'The run failed.' } }
 }

@@ -6,7 +6,7 @@ import { etagOf } from '../responses.ts'
 
 /** A row of the list. The path of a session is never sent. */
 export function summaryOf(info: SessionInfo, live?: LiveSession): WireSessionSummary {
-  const { cwd, parentSession, subagent, firstText, estimated } = info
+  const { cwd, parentSession, subagent, firstText, failed, estimated } = info
   const stopped = live ? stoppedRun(live.driver) : info.stopped
   return {
     id: info.id,
@@ -20,6 +20,7 @@ export function summaryOf(info: SessionInfo, live?: LiveSession): WireSessionSum
     ...(firstText !== undefined && { first_text: firstText }),
     status: stopped && info.status === 'running' ? 'idle' : info.status,
     ...(stopped && { stopped }),
+    ...(failed && { failed }),
     queue_length: info.queueLength,
     cost: info.cost,
     damaged: info.damaged,

@@ -280,7 +280,8 @@ function timeAgo(time) {
 
 function draw() {
   const rows = [...sessions.values()].filter(({ subagent }) => !subagent)
-  rows.sort((a, b) => (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0))
+  const asks = ({ status }) => Number(status === 'requires_action')
+  rows.sort((a, b) => asks(b) - asks(a) || (a.modified < b.modified ? 1 : a.modified > b.modified ? -1 : 0))
   part('sessions').replaceChildren(...rows.map(rowOf))
   part('sessions').hidden = rows.length === 0
   part('empty').hidden = rows.length > 0

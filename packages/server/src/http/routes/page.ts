@@ -163,6 +163,7 @@ h2:focus { outline: none; }
 label, legend { font-weight: 600; }
 label { display: block; }
 fieldset { border: 0; margin: 0 0 1rem; padding: 0; }
+legend { padding: 0; }
 fieldset label { display: grid; grid-template-columns: auto 1fr; gap: 0 .75rem; padding: .75rem; margin: .5rem 0;
   border: 1px solid var(--line); border-radius: .5rem; background: var(--card); cursor: pointer; }
 fieldset label small { grid-column: 2; font-weight: 400; }
@@ -182,9 +183,9 @@ button:disabled { opacity: .6; cursor: progress; }
 #sessions { list-style: none; margin: 0 0 1rem; padding: 0; }
 #sessions li { display: grid; grid-template-columns: 1fr auto; gap: .1rem 1rem; padding: .75rem 1rem; margin: .5rem 0;
   border: 1px solid var(--line); border-radius: .5rem; background: var(--card); }
-#sessions b { font-weight: 600; }
+#sessions b { font-weight: 600; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 #sessions small { grid-column: 1 / -1; }
-.status { white-space: nowrap; font-size: .9rem; font-weight: 600; color: var(--faint); }
+.status { align-self: start; white-space: nowrap; font-size: .9rem; font-weight: 600; color: var(--faint); }
 .status::before { content: '○ '; }
 .running { color: var(--running); } .running::before { content: '● '; }
 .needs-you { color: var(--asks); background: var(--asks-page); border-radius: .35rem; padding: 0 .4rem; }

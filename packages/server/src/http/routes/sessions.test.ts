@@ -44,6 +44,18 @@ describe('a session', () => {
     expect((await api.get(path)).status).toBe(200)
   })
 
+  test('says why its last run failed, in the list as well, until another one starts', async () => {
+    const api = start({ script: script().error('auth', 'The key is wrong.').step().text('Done.') })
+    const path = await api.session()
+    const failed = { status: 'idle', failed: { reason: 'The key is wrong.' } }
+    await api.post(`${path}/prompt`, { text: 'go' })
+    await vi.waitFor(async () => expect(await body(api.get(path))).toMatchObject(failed))
+    expect(await body(api.get('/api/sessions'))).toMatchObject({ sessions: [failed] })
+    await api.post(`${path}/prompt`, { text: 'go on' })
+    await vi.waitFor(async () => expect(await body(api.get(path))).toMatchObject({ status: 'idle', message_count: 3 }))
+    expect(await body(api.get(path))).not.toHaveProperty('failed')
+  })
+
   test('is not created if it could not be opened for its prompt', async () => {
     const go = Promise.withResolvers<void>()
     const api = start({ script: script().do(() => go.promise), otherwise: () => script().text('Done.'), maxLive: 1 })

@@ -1,0 +1,115 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import dns from 'node:dns'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { startCommand } from '../terminal/command.ts'
+import { SiteBrowser } from './docs-site/site-browser.ts'
+import { inspectStates, populate } from './serve-path/looks.ts'
+import { walk } from './serve-path/path.ts'
+import { freePort, proxyName, startProxy, type ProxyOptions } from './serve-path/proxies.ts'
+
+export const name = 'serve-path'
+export const claim =
+  'A phone pairs by the printed link and watches sessions: on loopback, behind nginx and Caddy with TLS and a path, and by the ' +
+  'address of the machine with a self-signed certificate.'
+export const sizes = { ci: { paths: 4, looks: 2 }, full: { paths: 7, looks: 4 } }
+
+/** `SCREENSHOTS=<folder>` keeps a picture of each state of the page. */
+const screenshots = process.env['SCREENSHOTS']
+
+interface Place {
+  name: string
+  args: readonly string[]
+  proxy?: Pick<ProxyOptions, 'kind' | 'path'>
+}
+
+/** Runs the built command as a person would, and does in Chromium what the person does with the link. */
+export async function run({ size, seed, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
+  resolveProxyName()
+  if (screenshots !== undefined) await mkdir(screenshots, { recursive: true })
+  const problems: string[] = []
+  const complain = (problem: string): void => {
+    problems.push(problem)
+    say(`PROBLEM (seed ${seed}) ${problem}`)
+  }
+  const figures: Record<string, number> = {}
+  await using browser = await SiteBrowser.start({
+    axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
+    args: [`--host-resolver-rules=MAP ${proxyName} 127.0.0.1`],
+  })
+  for (const place of placesOf(size, random)) {
+    await using home = await fakeHome()
+    const [port, proxyPort] = [await freePort(), await freePort()]
+    const publicUrl = `https://${proxyName}:${proxyPort}/agents`
+    const behind = place.proxy ? ['--public-url', publicUrl, '--trusted-proxy', '127.0.0.1'] : []
+    const start = performance.now()
+    await using command = startCommand({ home, args: ['serve', '--port', String(port), ...place.args, ...behind] })
+    await command.untilSaid(/type the code .*\n/)
+    const link = /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? ''
+    const fragment = new URLSearchParams(new URL(link).hash.slice(1))
+    const folder = await temporaryFolder()
+    const started = place.proxy && (await startProxy({ ...place.proxy, folder, port: proxyPort, upstream: port }))
+    await using proxy = started
+    const steps: string[] = []
+    const reached = (step: string): void => void steps.push(`${step} ${Math.round(performance.now() - start)} ms`)
+    reached('link')
+    await using view = await browser.open({ width: 360, scheme: random() < 0.5 ? 'light' : 'dark' })
+    const fingerprint = proxy?.fingerprint ?? fragment.get('fingerprint') ?? undefined
+    const told = (problem: string): void => complain(`${place.name}: ${problem}`)
+    await using client = await walk({ view, home, link, fingerprint, name: String(seed), complain: told, reached })
+    if (place.name === 'loopback') {
+      await populate(client, home)
+      const ways = [
+        { width: 360, scheme: 'light' },
+        { width: 1440, scheme: 'dark' },
+        { width: 360, scheme: 'dark' },
+        { width: 1440, scheme: 'light' },
+      ] as const
+      for (const way of ways.slice(0, sizes[size].looks)) {
+        await using other = await browser.open(way)
+        const shot = screenshots && join(screenshots, `${way.width}-${way.scheme}`)
+        await inspectStates({ view: other, client, url: new URL(link).origin, shot, complain: told })
+      }
+    }
+    say(`${place.name}: ${steps.join(', ')}`)
+    figures[`${place.name.replaceAll(/\W+/g, '_')}_ms`] = Math.round(performance.now() - start)
+    const { code } = await command.kill('SIGTERM')
+    if (code !== 0) told(`the server ended with ${code}`)
+  }
+  return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
+}
+
+/** At size ci, chance decides whether a proxy keeps the path and whether the server listens on one or all addresses. */
+function placesOf(size: FigureContext['size'], random: () => number): Place[] {
+  const infos = Object.values(networkInterfaces()).flatMap((each = []) => each)
+  const address = infos.find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+  if (address === undefined) throw new Error('This machine has no address that other machines could use.')
+  const behind = (kind: 'nginx' | 'caddy', path: 'kept' | 'removed'): Place => ({
+    name: `${kind}, path ${path}`,
+    args: [],
+    proxy: { kind, path },
+  })
+  const selfSigned = (host: string): Place => ({
+    name: `self-signed, ${host === '0.0.0.0' ? 'all addresses' : 'one address'}`,
+    args: ['--host', host, '--self-signed'],
+  })
+  const either = <Value>(one: Value, other: Value): Value[] =>
+    size === 'full' ? [one, other] : [random() < 0.5 ? one : other]
+  return [
+    { name: 'loopback', args: [] },
+    ...either(behind('nginx', 'kept'), behind('nginx', 'removed')),
+    ...either(behind('caddy', 'kept'), behind('caddy', 'removed')),
+    ...either(selfSigned(address), selfSigned('0.0.0.0')),
+  ]
+}
+
+/** For the clients in this process; the browser has a rule of its own. */
+function resolveProxyName(): void {
+  const { lookup } = dns
+  const resolve = (host: string, ...rest: unknown[]): void =>
+    (lookup as (...args: unknown[]) => void)(host === proxyName ? '127.0.0.1' : host, ...rest)
+  dns.lookup = Object.assign(resolve, lookup) as typeof lookup
+}
