@@ -1,4 +1,5 @@
 import { getRequestListener } from '@hono/node-server'
+import type { TracerProvider } from '@opentelemetry/api'
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { Problem } from '@tapetree/client'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
@@ -33,10 +34,11 @@ import type { LiveSessions } from './live/live-sessions.ts'
 import { RequestProblem, problemOf } from './util/problem-error.ts'
 import { recoverSessions, type Recovered, type RecoveryPolicy } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
-import { observeRequests, type Metrics } from './observe/metrics.ts'
+import type { Metrics } from './observe/metrics.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
+import { logRequest, observeRequests, requestIdOf, type RequestLine } from './observe/requests.ts'
 import { loadTls, type CertificateNames, type TlsKeys, type TlsOptions } from './tls.ts'
-import { WsDoor, wsRoute } from './ws/ws-door.ts'
+import { WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
 import { settledWithin } from '@tapetree/session/util/deadline'
 
 export interface ServerOptions {
@@ -76,6 +78,8 @@ export interface ServerOptions {
   metrics?: Metrics
   /** Logs every request, and other errors. */
   log?: Log
+  /** Traces every request. Runs that a request starts belong to its trace, or to that of its `traceparent`. */
+  tracerProvider?: TracerProvider
   /**
    * What to do about runs that the previous server left interrupted. Absent: nothing, until they are resumed by
    * hand.
@@ -297,6 +301,7 @@ interface Doors {
   routes: Routes
   ws: WsDoor
   closing: AbortController
+  log: Log | undefined
 }
 
 interface DoorParts {
@@ -330,8 +335,8 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   const closing = new AbortController()
   const storage = new StorageCheck(tenants, clock)
   const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, tenants }))
-  const { metrics, log } = options
-  if (metrics || log) routes.app.use(observeRequests({ ...(metrics && { metrics }), ...(log && { log }) }))
+  const { metrics, log, tracerProvider } = options
+  routes.app.use(observeRequests({ metrics, log, tracerProvider }))
   if (metrics) addMetrics(routes, metrics, ownerTenant)
   addCallerRoute(routes)
   if (tokens && pairing) addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock })
@@ -349,10 +354,13 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   const undeclared = undeclaredRoutes(routes)
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
-  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock })
+  const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
+  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock, onUpgrade })
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
-  return { gatekeeper, holders, waitingRoom, proxies, publicUrl, origins, routes, ws, closing }
+  return { gatekeeper, holders, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
 }
+
+const upgradeRoute = { method: 'GET', route: wsRoute.path, ms: 0, traceId: undefined }
 
 const noApi = {
   models: () => Promise.resolve([]),
@@ -426,7 +434,8 @@ function handlersOf(doors: Doors, { isUnixSocket }: Pick<Listener, 'isUnixSocket
     handleUpgrade: (request, socket, head) => {
       if (doors.publicUrl) removePrefix(request, doors.publicUrl.prefix)
       doors.waitingRoom.heard(socket)
-      doors.ws.upgrade(request, socket, { head, peer: peerFor(request) })
+      const requestId = requestIdOf(singleHeader(request, requestIdHeader))
+      doors.ws.upgrade(request, socket, { head, peer: peerFor(request), requestId })
     },
   }
 }
@@ -445,16 +454,23 @@ const serverSettings = {
 
 function requestListener(doors: Doors, peerFor: (request: IncomingMessage) => Peer): RequestListener {
   const fetchApp = (request: Request, bindings: unknown): Response | Promise<Response> => {
-    const { incoming } = bindings as DoorBindings
-    return doors.routes.app.fetch(request, { ...(bindings as DoorBindings), peer: peerFor(incoming) })
+    const { incoming, outgoing } = bindings as DoorBindings
+    const requestId = String(outgoing.getHeader(requestIdHeader))
+    return doors.routes.app.fetch(request, { ...(bindings as DoorBindings), peer: peerFor(incoming), requestId })
   }
   // The global classes `Request` and `Response` must not be replaced.
   const toApp = getRequestListener(fetchApp, { overrideGlobalObjects: false })
   return (request, response) => {
     doors.waitingRoom.heard(request.socket)
     for (const [name, value] of Object.entries(everyResponse)) response.setHeader(name, value)
-    const refused = wrongHost(doors, request, peerFor(request))
-    if (refused) return refuse(request, response, refused)
+    const requestId = requestIdOf(singleHeader(request, requestIdHeader))
+    response.setHeader(requestIdHeader, requestId)
+    const peer = peerFor(request)
+    const refused = wrongHost(doors, request, peer)
+    if (refused) {
+      if (doors.log) logRequest(doors.log, refusedLine(request, { status: refused.status, requestId, peer }))
+      return refuse(request, response, { ...refused, request_id: requestId })
+    }
     if (allowOrigin(doors, request, response)) return undefined
     const { prefix = '' } = doors.publicUrl ?? {}
     if (prefix !== '' && request.url === prefix) return redirectBelow(prefix, response)
@@ -476,6 +492,17 @@ function allowOrigin({ origins }: Doors, request: IncomingMessage, response: Ser
 /** To the page whose relative URLs are below the prefix. The target is relative, because a proxy may have removed a part. */
 function redirectBelow(prefix: string, response: ServerResponse): void {
   response.writeHead(308, { location: `./${prefix.slice(prefix.lastIndexOf('/') + 1)}/` }).end()
+}
+
+const requestIdHeader = 'x-request-id'
+
+function refusedLine(
+  { method = '', url = '' }: IncomingMessage,
+  { status, requestId, peer }: { status: number; requestId: string; peer: Peer },
+): RequestLine {
+  const path = url.replace(/\?.*/s, '')
+  const nobody = { tenant: undefined, caller: undefined, traceId: undefined }
+  return { requestId, method, path, route: 'none', status, ms: 0, address: peer.address, ...nobody }
 }
 
 /** No page of another origin may read or run our content. */

@@ -79,6 +79,7 @@ export {
   sessionPageSchema,
   sessionQuerySchema,
   sessionStatusSchema,
+  versionSchema,
   type ErasedSession,
   type EventPage,
   type WireImageStored,

@@ -16,6 +16,9 @@ const { prompt, compact, resume } = operations
 
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string().optional() })
 
+/** `protocol` is the subprotocol of the socket. */
+export const versionSchema = z.object({ name: z.string(), version: z.string().optional(), protocol: z.string() })
+
 export const sessionStatusSchema = z.enum(['idle', 'running', 'requires_action', 'ended'])
 
 /** `interrupted`: the process of the run has ended. `storage-failed`: its lines could not be stored. */

@@ -25,6 +25,8 @@ export interface ApiParts {
   ) => Promise<Pick<LoadedSettings, 'values' | 'origins' | 'problems'>>
   /** Absolute folders. Sessions work inside of them, and nothing outside is shown. */
   roots: (tenant: string) => readonly string[]
+  /** Name and version of the program, for `/api/version`. */
+  version?: { name?: string; version: string }
   /** Why a load balancer should send requests elsewhere; undefined if the server is ready. */
   notReady?: () => string | undefined | Promise<string | undefined>
   /** Aborted on shutdown: ends long polls and streams. */
@@ -43,6 +45,8 @@ export interface AppEnv {
   Variables: {
     caller: Caller
     sessions: LiveSessions
+    /** The trace that runs started by this request belong to. */
+    traceparent?: string
     /** Aborted when the caller's token is revoked; ends its streams. */
     revoked?: AbortSignal
   }
@@ -78,11 +82,7 @@ export class Routes {
         if (result.success) return undefined
         const issues = result.error.issues.slice(0, 20)
         const detail = issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')
-        return context.json(
-          { type: 'invalid-request', title: 'Invalid request', status: 422, detail },
-          422,
-          problemJson,
-        )
+        return problemAnswer(context, { type: 'invalid-request', title: 'Invalid request', status: 422, detail })
       },
     })
     this.app.onError((error, context) => {
@@ -90,7 +90,7 @@ export class Routes {
       if (problem.status === 401) context.header('www-authenticate', 'Bearer')
       const { retry_after_ms: waitMs } = problem
       if (typeof waitMs === 'number') context.header('retry-after', String(Math.ceil(waitMs / 1000)))
-      return context.body(JSON.stringify(problem), problem.status as 500, problemJson)
+      return problemAnswer(context, problem)
     })
     this.app.notFound((context) => this.#noHandler(context))
   }
@@ -157,6 +157,13 @@ export const problemBody = problemSchema.loose()
 const problemResponse = {
   description: 'A problem document (RFC 9457).',
   content: { 'application/problem+json': { schema: problemBody } },
+}
+
+/** A problem document with the id of the request, by which its log line can be found. */
+function problemAnswer(context: Context, problem: Problem): Response {
+  const { requestId } = (context.env ?? {}) as { requestId?: string }
+  const body = { ...problem, ...(requestId !== undefined && { request_id: requestId }) }
+  return context.body(JSON.stringify(body), problem.status as 500, problemJson)
 }
 
 /** Problems of the framework itself: a malformed JSON body, an unsupported content type. */

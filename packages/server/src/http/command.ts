@@ -36,7 +36,15 @@ export async function perform(context: Context<AppEnv>, live: LiveSession, reque
   checkRole(caller, { op, args }, live)
   const commandId = commandIdOf(context, partOf(request)) ?? newId()
   const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
-  const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }), ...(of && { request: of.request }) }
+  const traceparent = context.get('traceparent')
+  const frame = {
+    op,
+    args,
+    sender,
+    ...(traceparent !== undefined && { traceparent }),
+    ...(ifHead !== undefined && { ifHead }),
+    ...(of && { request: of.request }),
+  }
   const ack = await live.perform(commandId, clientOf(context), frame)
   if (ack.error) throw errorOf(ack.error)
   return ack as Done

@@ -12,6 +12,7 @@ import type { AppEnv, Guard } from './app.ts'
 /** Bindings that the server passes to an app with each request. */
 export interface DoorBindings extends HttpBindings {
   peer: Peer
+  requestId: string
 }
 
 export interface GuardOptions {

@@ -51,6 +51,8 @@ export interface CommandFrame {
   args?: unknown
   ifHead?: number
   sender?: CommandSender
+  /** The W3C trace that this command belongs to. */
+  traceparent?: string
   /** The whole request, if this command is one part of it: the same id with another request is rejected. */
   request?: unknown
 }
@@ -59,6 +61,12 @@ export interface CommandFrame {
 export interface PerformedCommand {
   op: string
   ack: Ack
+}
+
+interface RememberedCommand {
+  identity: CommandIdentity
+  ack: Promise<Ack>
+  traceparent: string | undefined
 }
 
 const defaultTickMs = 33
@@ -80,7 +88,7 @@ export class LiveSession {
   readonly #connections = new Set<Connection>()
   readonly #queueNotices: QueueNotices
   readonly #byClient = new Map<string, Connection>()
-  readonly #acks = new Map<string, { identity: CommandIdentity; ack: Promise<Ack> }>()
+  readonly #acks = new Map<string, RememberedCommand>()
   readonly #clock: Clock
   readonly #tickMs: number
   readonly #stops: (() => void)[]
@@ -233,7 +241,7 @@ export class LiveSession {
     const { token, digest } = identity
     const cause: Cause = { cmd: id, client: clientId, ...(token !== localUser && { token }), digest }
     const ack = this.#inTurn(frame, () => this.#perform(cause, frame))
-    this.#acks.set(id, { identity, ack })
+    this.#acks.set(id, { identity, ack, traceparent: frame.traceparent })
     const [oldest] = this.#acks.keys()
     if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
     const done = await ack
@@ -241,6 +249,11 @@ export class LiveSession {
     // A rejected command had no effect, so it may be retried.
     if (!done.ok) this.#acks.delete(id)
     return done
+  }
+
+  /** The trace of a recent command; undefined if it had none. */
+  traceparentOf(commandId: string): string | undefined {
+    return this.#acks.get(commandId)?.traceparent
   }
 
   /** Calls the listener once for every command, when it has its answer. */

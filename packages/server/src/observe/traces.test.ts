@@ -120,6 +120,33 @@ describe('a trace', () => {
     expect(spans[2]).toMatchObject({ name: 'execute_tool act', attributes: { 'error.type': 'tool_error' } })
   })
 
+  test('of a run belongs to the trace of the command that started it, also after a wait in the queue', async () => {
+    const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const says = script()
+      .do(() => begun.resolve())
+      .do(() => go.promise)
+      .text('one')
+      .step()
+      .text('two')
+    const { live, spans } = await traced(says)
+    const traceparent = (digit: string): string => `00-${digit.repeat(32)}-${digit.repeat(16)}-01`
+    const ended = Promise.withResolvers<void>()
+    live.session.subscribe(({ line }) => {
+      if (line.type === 'run_end' && spans.filter(({ parent }) => parent === 'b'.repeat(16)).length > 0) ended.resolve()
+    })
+    await live.perform('1', 'me', { op: 'prompt', args: { text: 'go' }, traceparent: traceparent('a') })
+    await begun.promise
+    await live.perform('2', 'me', { op: 'queue.add', args: { message: 'later' }, traceparent: traceparent('b') })
+    go.resolve()
+    await ended.promise
+    expect(spans.map(({ name, traceId, parent }) => [name, traceId.charAt(0), parent])).toEqual([
+      ['invoke_agent tapetree', 'a', 'a'.repeat(16)],
+      ['chat scripted-1', 'a', 'invoke_agent tapetree'],
+      ['invoke_agent tapetree', 'b', 'b'.repeat(16)],
+      ['chat scripted-1', 'b', 'invoke_agent tapetree'],
+    ])
+  })
+
   test('leaves no span open when the session is closed midway', async () => {
     const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const says = script()

@@ -12,8 +12,9 @@ import {
 import type { DriverEvent } from '../live/driver.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { Message, Content, ToolResult, Usage } from '@tapetree/session'
-import type { Line } from '@tapetree/session/format'
+import type { Line, RunStartRecord } from '@tapetree/session/format'
 import { modelInUse } from './model-call.ts'
+import { remoteContext } from './trace-context.ts'
 
 export interface TraceOptions {
   /** Default: the provider that the process has registered; without one nothing is traced. */
@@ -24,8 +25,9 @@ export interface TraceOptions {
 
 /**
  * Spans of the GenAI conventions: `invoke_agent` for a run, and in it `chat` for each model call and
- * `execute_tool` for each tool. Built from log lines and driver events, so foreign agents are traced too. Use
- * it as one of the `observers` of live sessions.
+ * `execute_tool` for each tool. Built from log lines and driver events, so foreign agents are traced too. A run
+ * that a request with a `traceparent` started belongs to that trace. Use it as one of the `observers` of live
+ * sessions.
  */
 export function tracing(options: TraceOptions = {}): (live: LiveSession) => () => void {
   const { provider = trace.getTracerProvider(), hasContent = false } = options
@@ -62,6 +64,8 @@ class SessionSpans {
   #prompt: Message | undefined
   /** The input of each call in the last answer, if content is included. */
   #inputs = new Map<string, unknown>()
+  /** The trace of each run and queued message that a traced command caused, by id. */
+  readonly #traces = new Map<string, string>()
 
   constructor(live: LiveSession, tracer: Tracer, hasContent: boolean) {
     this.#live = live
@@ -71,12 +75,13 @@ class SessionSpans {
 
   take(line: Line): void {
     const at = Date.parse(line.timestamp)
+    this.#rememberTrace(line)
     switch (line.type) {
       case 'message':
         this.#takeMessage(line.id, line.message, at)
         break
       case 'run_start':
-        this.#start(line.runStart.runId, at)
+        this.#start(line.runStart, at)
         break
       case 'tool_start':
         this.#startTool(line.toolStart, at)
@@ -105,15 +110,34 @@ class SessionSpans {
     this.#end(this.#live.now, undefined, 'closed')
   }
 
-  #start(runId: string, at: number): void {
+  /** The effect of a command is one line: the message of a new run, a queued message, or the start of a run. */
+  #rememberTrace(line: Line): void {
+    const id =
+      line.type === 'message'
+        ? line.message.runId
+        : line.type === 'run_start'
+          ? line.runStart.runId
+          : line.type === 'submission' && line.submission.action === 'add'
+            ? line.submission.id
+            : undefined
+    const traceparent = 'cause' in line && line.cause ? this.#live.traceparentOf(line.cause.cmd) : undefined
+    if (id === undefined || traceparent === undefined) return
+    this.#traces.set(id, traceparent)
+    const [oldest] = this.#traces.keys()
+    if (this.#traces.size > maxTraces && oldest !== undefined) this.#traces.delete(oldest)
+  }
+
+  #start({ runId, submissionId }: RunStartRecord['runStart'], at: number): void {
     this.#end(at, undefined, 'superseded')
     const attributes = { ...this.#common('invoke_agent'), [gen.agentName]: 'tapetree', 'tapetree.run.id': runId }
     const content = this.#hasContent && this.#prompt ? inputAttributes(this.#prompt) : {}
     const span = this.#tracer.startSpan(
       'invoke_agent tapetree',
       { kind: SpanKind.INTERNAL, startTime: at, attributes: { ...attributes, ...content } },
-      ROOT_CONTEXT,
+      remoteContext(this.#traces.get(runId) ?? this.#traces.get(submissionId ?? '')),
     )
+    this.#traces.delete(runId)
+    if (submissionId !== undefined) this.#traces.delete(submissionId)
     this.#run = { runId, span, context: trace.setSpan(ROOT_CONTEXT, span), tools: new Map() }
   }
 
@@ -190,6 +214,9 @@ class SessionSpans {
     return { [gen.operationName]: operation, [gen.conversationId]: this.#live.session.id }
   }
 }
+
+/** More messages are seldom queued; the oldest are forgotten, and their runs start traces of their own. */
+const maxTraces = 1000
 
 function inputsOf({ content }: Message): Map<string, unknown> {
   return new Map(

@@ -6,6 +6,7 @@ import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
 import { speaksOurs } from '../auth/credential.ts'
+import type { Caller } from '../auth/operation-roles.ts'
 import type { Admitted, Gatekeeper, Identified, Visit } from '../auth/gatekeeper.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
@@ -17,7 +18,18 @@ import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 interface Upgrade {
   head: Buffer
   peer: Peer
+  requestId: string
   identified?: Identified
+}
+
+/** An upgrade that was accepted, with status 101, or refused. */
+export interface FinishedUpgrade {
+  requestId: string
+  path: string
+  status: number
+  address: string
+  tenant: string | undefined
+  caller: string | undefined
 }
 
 export interface WsDoorOptions {
@@ -26,6 +38,8 @@ export interface WsDoorOptions {
   waitingRoom: WaitingRoom
   tenants: ReadonlyMap<string, LiveSessions>
   clock?: Clock
+  /** Called once for every upgrade. */
+  onUpgrade?: ((done: FinishedUpgrade) => void) | undefined
 }
 
 /** Declared like the routes, for listings of all endpoints. */
@@ -44,11 +58,15 @@ export class WsDoor {
   readonly #server: WebSocketServer
   readonly #screens = new Set<RemoteScreen>()
   readonly #closing = new AbortController()
+  readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
 
   constructor(options: WsDoorOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.#server = new WebSocketServer(serverOptions)
+    this.#server.on('headers', (headers, request) => {
+      headers.push(`X-Request-Id: ${this.#upgrades.get(request)?.requestId ?? ''}`)
+    })
     void this.#watchStalled()
   }
 
@@ -57,16 +75,18 @@ export class WsDoor {
   }
 
   /** Accepts a socket, or rejects it with a reason. */
-  upgrade(request: IncomingMessage, socket: Socket, { head, peer }: Upgrade): void {
+  upgrade(request: IncomingMessage, socket: Socket, upgrade: Upgrade): void {
+    const { head, peer } = upgrade
+    this.#upgrades.set(request, upgrade)
     socket.on('error', destroyFailed)
     const refuse = (error: unknown): void => this.#refuse(problemOf(error), { request, socket, head })
     try {
       this.#options.gatekeeper.checkHost(peer)
       const asked = this.#options.gatekeeper.identify(request, peer)
-      if (!asked) return this.#admit(request, socket, { head, peer })
+      if (!asked) return this.#admit(request, socket, upgrade)
       asked
         .then((identified) => {
-          if (!socket.destroyed) this.#admit(request, socket, { head, peer, identified })
+          if (!socket.destroyed) this.#admit(request, socket, { ...upgrade, identified })
         })
         .catch(refuse)
     } catch (error) {
@@ -86,6 +106,7 @@ export class WsDoor {
       if (this.#closing.signal.aborted) throw new RequestProblem(503, 'shutting-down', 'The server is shutting down.')
       this.#options.waitingRoom.admit(socket)
       const clock = this.#clock
+      this.#finished(request, 101, caller)
       this.#server.handleUpgrade(request, socket, head, (webSocket) =>
         this.#open({ socket: webSocket, stream: socket, caller, sessions, sessionId, clock }, admitted),
       )
@@ -117,14 +138,28 @@ export class WsDoor {
     problem: Problem,
     { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
   ): void {
+    this.#finished(request, problem.status)
     const code = codeOf[problem.status]
     if (code === undefined || !speaksOurs(headerOf(request, 'sec-websocket-protocol'))) {
-      answer(socket, problem)
+      answer(socket, problem, this.#upgrades.get(request)?.requestId ?? '')
       return
     }
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('error', () => undefined)
       webSocket.close(code, problem.title)
+    })
+  }
+
+  #finished(request: IncomingMessage, status: number, caller?: Caller): void {
+    const { requestId = '', peer } = this.#upgrades.get(request) ?? {}
+    const path = request.url?.replace(/\?.*/s, '') ?? ''
+    this.#options.onUpgrade?.({
+      requestId,
+      path,
+      status,
+      address: peer?.address ?? '',
+      tenant: caller?.tenant,
+      caller: caller?.tokenId,
     })
   }
 
@@ -178,14 +213,15 @@ function headerOf({ headers }: IncomingMessage, name: string): string | undefine
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-function answer(socket: Socket, problem: Problem): void {
-  const body = JSON.stringify(problem)
+function answer(socket: Socket, problem: Problem, requestId: string): void {
+  const body = JSON.stringify({ ...problem, request_id: requestId })
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`,
     'Connection: close',
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'X-Content-Type-Options: nosniff',
+    `X-Request-Id: ${requestId}`,
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon())
 }

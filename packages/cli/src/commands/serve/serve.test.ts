@@ -2,6 +2,7 @@ import type { SessionHandle } from '@tapetree/client'
 import { text } from '@tapetree/session'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { serveCommands } from '../table/serve.ts'
@@ -11,6 +12,7 @@ import { addressOfServer, pair, parseServerLink, type ServerLink } from '../../h
 import { remoteSource } from '../../host/remote-source.ts'
 import { startChild, type Child } from '../../host/testing/child.ts'
 import { parse } from '../../command-line/parse.ts'
+import { version } from '../../command-line/version.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
@@ -103,6 +105,31 @@ describe('serve', () => {
     expect(await source.list({})).toEqual([])
     child.process.kill('SIGTERM')
     expect(await child.ended).toBe(0)
+  })
+
+  test('logs every request at the level info, and tells its version', async () => {
+    const { home, child, link } = await start('--log-level', 'info')
+    const logged = createInterface({ input: child.process.stderr })[Symbol.asyncIterator]()
+    const server = await pair(link)
+    const headers = { authorization: `Bearer ${server.token}`, 'x-request-id': 'request-7' }
+    const answer = await fetch(new URL('/api/version', link.url), { headers })
+    expect(await answer.json()).toEqual({ name: 'tapetree', version, protocol: 'tapetree.v1' })
+    const lines: unknown[] = []
+    while (lines.length < 2) lines.push(JSON.parse(String((await logged.next()).value)))
+    expect(lines).toMatchObject([
+      { level: 'info', route: '/api/pair', status: 201, address: '127.0.0.1' },
+      {
+        route: '/api/version',
+        status: 200,
+        requestId: 'request-7',
+        tenant: 'default',
+        caller: expect.stringMatching(/^[\da-f]{16}$/),
+      },
+    ])
+    expect(JSON.stringify(lines)).not.toContain(server.token.slice(-40))
+    const told = startChild(new URL('../../main.ts', import.meta.url), ['--version'], home)
+    cleanUps.push(() => told[Symbol.asyncDispose]())
+    expect(await told.line()).toBe(version)
   })
 
   test('reports an invalid address or port in one sentence', async () => {

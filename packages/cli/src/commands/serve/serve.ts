@@ -9,6 +9,7 @@ import {
   TrustedProxies,
   folderInside,
   type LiveSessions,
+  type LogOptions,
   type Role,
   type ServerOptions,
   type TlsOptions,
@@ -25,6 +26,7 @@ import { surroundingsOf } from '../../host/surroundings.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { failureOf } from '../../command-line/failure-of.ts'
 import { realpath } from 'node:fs/promises'
+import { version } from '../../command-line/version.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { readRegularFile, type RegularFile } from '../../util/read-regular-file.ts'
 import { announce, type Reach } from './announce.ts'
@@ -37,7 +39,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const store = storeInside(await openStore(places), options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
-  const log = createLog({ level: 'warn' })
+  const log = createLog({ level: logLevelOf(invocation) })
   const host = await SessionHost.open({
     io,
     store,
@@ -79,6 +81,7 @@ function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<S
     surroundingsOf(io, { cwd: cwd ?? roots[0] ?? io.cwd })
   return {
     roots: () => roots,
+    version: { version },
     models: async () => {
       const { registry } = await around(undefined)
       await registry.discover()
@@ -214,6 +217,11 @@ function usable<Value>(option: string, make: () => Value): Value {
   } catch (error) {
     throw usageFailure(`${option}: ${(error as Error).message}`)
   }
+}
+
+/** The parser has checked the value. */
+function logLevelOf(invocation: Invocation): NonNullable<LogOptions['level']> {
+  return (textOption(invocation, 'log-level') ?? 'warn') as NonNullable<LogOptions['level']>
 }
 
 const defaultPort = 8787

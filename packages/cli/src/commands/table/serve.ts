@@ -56,6 +56,13 @@ export const serveCommands: readonly CommandSpec[] = [
         default: 'this folder',
         completes: 'folder',
       },
+      {
+        name: 'log-level',
+        value: 'level',
+        choices: ['debug', 'info', 'warn', 'error', 'silent'],
+        description: 'what to log on standard error; info includes every request',
+        default: 'warn',
+      },
       { name: 'no-recovery', description: 'do not resume runs that an earlier server left interrupted' },
     ],
     examples: [

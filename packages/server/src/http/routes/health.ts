@@ -1,11 +1,11 @@
-import { healthSchema, readinessSchema } from '@tapetree/client/protocol'
+import { healthSchema, readinessSchema, subprotocol, versionSchema } from '@tapetree/client/protocol'
 import type { ApiParts, Routes } from '../app.ts'
 import { json } from '../responses.ts'
 import { createRoute, z } from '@hono/zod-openapi'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { metricsRoute, type Metrics } from '../../observe/metrics.ts'
 
-export function addHealth(routes: Routes, { notReady }: ApiParts): void {
+export function addHealth(routes: Routes, { notReady, version }: ApiParts): void {
   routes.add(
     'anyone',
     {
@@ -31,6 +31,17 @@ export function addHealth(routes: Routes, { notReady }: ApiParts): void {
       if (reason === undefined) return context.json({ status: 'ready' as const }, 200)
       return context.json({ status: 'not-ready' as const, reason }, 503)
     },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/version',
+      operationId: 'getVersion',
+      summary: 'Get the version of the server and of its protocol',
+      responses: { 200: json(versionSchema, 'Strangers do not learn which version they could attack.') },
+    },
+    (context) => context.json({ name: 'tapetree', ...version, protocol: subprotocol }, 200),
   )
 }
 

@@ -140,6 +140,11 @@ describe('data around sessions', () => {
     expect(await body(api.get(`${path}/commands`))).toEqual({ commands: [{ name: 'fix', description: 'Fixes' }] })
   })
 
+  test('the version is that of the program, with the protocol', async () => {
+    const api = start({ parts: { version: { version: '1.2.3' } } })
+    expect(await body(api.get('/api/version'))).toEqual({ name: 'tapetree', version: '1.2.3', protocol: 'tapetree.v1' })
+  })
+
   test('health and readiness are public', async () => {
     let reason: string | undefined
     const api = start({ parts: { notReady: () => reason } })

@@ -2,6 +2,7 @@ import {
   trace,
   type Context,
   type Span,
+  type SpanContext,
   type SpanOptions,
   type SpanStatus,
   type TracerProvider,
@@ -9,7 +10,9 @@ import {
 
 export interface KeptSpan {
   name: string
+  /** The name of the parent; of a parent outside of this process, its id. */
   parent: string | undefined
+  traceId: string
   attributes: Record<string, unknown>
   startTime: number
   endTime: number | undefined
@@ -19,12 +22,15 @@ export interface KeptSpan {
 /** Records every span, in start order. */
 export function memoryTracer(): { provider: TracerProvider; spans: KeptSpan[] } {
   const spans: KeptSpan[] = []
-  const names = new Map<Span, string>()
   const startSpan = (name: string, { attributes = {}, startTime }: SpanOptions = {}, context?: Context): Span => {
-    const around = context && trace.getSpan(context)
+    const around = context && trace.getSpan(context)?.spanContext()
+    const number = spans.length + 1
+    const traceId = around?.traceId ?? number.toString(16).padStart(32, 'a')
+    const spanContext: SpanContext = { traceId, spanId: number.toString(16).padStart(16, '0'), traceFlags: 1 }
     const kept: KeptSpan = {
       name,
-      parent: around && names.get(around),
+      parent: around && (spans[Number.parseInt(around.spanId, 16) - 1]?.name ?? around.spanId),
+      traceId,
       attributes: { ...attributes },
       startTime: Number(startTime),
       endTime: undefined,
@@ -32,12 +38,13 @@ export function memoryTracer(): { provider: TracerProvider; spans: KeptSpan[] } 
     }
     spans.push(kept)
     const span = {
+      spanContext: () => spanContext,
+      updateName: (newName: string) => ((kept.name = newName), span),
       setAttribute: (key: string, value: unknown) => ((kept.attributes[key] = value), span),
       setAttributes: (more: object) => (Object.assign(kept.attributes, more), span),
       setStatus: (status: SpanStatus) => ((kept.status = status), span),
-      end: (time: number) => void (kept.endTime = time),
+      end: (time = Date.now()) => void (kept.endTime = time),
     } as unknown as Span
-    names.set(span, name)
     return span
   }
   return { spans, provider: { getTracer: () => ({ startSpan }) } as unknown as TracerProvider }
