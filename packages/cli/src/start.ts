@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
+import { isatty } from 'node:tty'
 import type { Io } from './command-line/io.ts'
 
 /** Runs the command in this process and handles signals, streams and the exit code. */
@@ -10,7 +11,7 @@ export async function start(args: readonly string[]): Promise<void> {
   keepCompiledCode(home)
   loadInLittleMemory()
   process.on('uncaughtException', (error) => stopAt(error))
-  const signal = signalOfProcess()
+  const { signal, onHangup } = signalsOfProcess()
   const { runCli } = await import('./cli.ts')
   const io: Io = {
     stdin: process.stdin,
@@ -20,6 +21,7 @@ export async function start(args: readonly string[]): Promise<void> {
     cwd: process.cwd(),
     home,
     signal,
+    onHangup,
   }
   await leave(await runCli(args, io))
 }
@@ -56,18 +58,38 @@ const graceMs = 5000
 
 /**
  * The first signal asks the command to stop, the second ends the process. A lost terminal or a shutting-down system sends no second signal,
- * so a deadline ends the process instead.
+ * so a deadline ends the process instead. A command that listens for SIGHUP reloads instead, unless the terminal is gone.
  */
-function signalOfProcess(): AbortSignal {
+function signalsOfProcess(): Required<Pick<Io, 'signal' | 'onHangup'>> {
   const controller = new AbortController()
+  const listeners = new Set<() => void>()
   process.once('SIGINT', () => controller.abort())
   const leaveSoon = (name: 'SIGTERM' | 'SIGHUP'): void => {
     controller.abort()
     setTimeout(() => process.kill(process.pid, name), graceMs).unref()
   }
-  for (const name of ['SIGTERM', 'SIGHUP'] as const) process.once(name, () => leaveSoon(name))
-  onceTerminalIsGone(() => leaveSoon('SIGHUP'))
-  return controller.signal
+  const hangUp = (): void => {
+    const hadTerminal = process.stdin.isTTY
+    if (listeners.size > 0 && !(hadTerminal && !isatty(0))) {
+      for (const listener of listeners) listener()
+      return
+    }
+    process.off('SIGHUP', hangUp)
+    leaveSoon('SIGHUP')
+  }
+  process.once('SIGTERM', () => leaveSoon('SIGTERM'))
+  process.on('SIGHUP', hangUp)
+  onceTerminalIsGone(() => {
+    process.off('SIGHUP', hangUp)
+    leaveSoon('SIGHUP')
+  })
+  return {
+    signal: controller.signal,
+    onHangup: (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
 }
 
 /** Ignores write errors, which the writer handles; only a lost terminal ends the process. */

@@ -3,7 +3,7 @@ import type { TracerProvider } from '@opentelemetry/api'
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { Problem } from '@tapetree/client'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import { isIPv6, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { FailureLimiter, type FailureLimits } from './auth/failure-limiter.ts'
@@ -37,7 +37,7 @@ import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
 import { logRequest, observeRequests, requestIdOf, type RequestLine } from './observe/requests.ts'
-import { loadTls, type CertificateNames, type TlsKeys, type TlsOptions } from './tls.ts'
+import { loadTls, useCertificate, type CertificateNames, type TlsKeys, type TlsOptions } from './tls.ts'
 import { WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
 import { settledWithin } from '@tapetree/session/util/deadline'
 
@@ -123,6 +123,8 @@ export interface RunningServer extends SocketServer {
   fingerprint?: string
   /** Why the self-signed certificate of an earlier start was replaced. Clients that know the old one must pair again. */
   renewed?: 'expires' | 'new-name'
+  /** Uses another certificate for new connections. Throws if it is not usable; then the old one stays in use. */
+  reloadTls(keys: Pick<TlsKeys, 'cert' | 'key'>): void
   /** A short-lived link that admits one device, once. */
   pairingLink(grant: NewToken): string
 }
@@ -164,6 +166,10 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
       alsoAt,
       ...(fingerprint !== undefined && { fingerprint }),
       ...(renewed !== undefined && { renewed }),
+      reloadTls: (keys) => {
+        if (!tls) throw new Error('This server has no TLS.')
+        useCertificate(byPort as TlsServer, keys)
+      },
       pairingLink: (grant) => {
         if (!pairing) throw new Error('Pairing needs tokens, and this server has none.')
         const { code } = pairing.begin(grant)

@@ -1,8 +1,9 @@
 import { replaceFile } from '@tapetree/session/util/replace-file'
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { isIP, isIPv6 } from 'node:net'
 import { join } from 'node:path'
+import { createSecureContext, type Server } from 'node:tls'
 import { makeCertificate } from './self-signed.ts'
 
 /** A certificate as PEM; or a self-signed one, stored in a folder so that it stays the same. */
@@ -22,6 +23,15 @@ export interface CertificateNames {
   required: readonly string[]
   /** Included in a new certificate. Systems change some of their addresses every day, which is no reason for a new one. */
   also?: readonly string[]
+}
+
+/** For new connections. Throws if the certificate cannot be used; then nothing changes. */
+export function useCertificate(server: Server, { cert, key }: Pick<TlsKeys, 'cert' | 'key'>): void {
+  // An empty file would be accepted below, and every handshake would fail.
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    throw new Error('The private key does not belong to the certificate.')
+  createSecureContext({ cert, key })
+  server.setSecureContext({ cert, key })
 }
 
 /** A self-signed certificate is renewed this long before it expires. */

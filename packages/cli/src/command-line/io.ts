@@ -13,6 +13,8 @@ export interface Io {
   readonly home: string
   /** Aborted by the first SIGINT or SIGTERM. The chat screen reads Ctrl-C as a key, so it does not abort this. */
   readonly signal: AbortSignal
+  /** Calls the listener on SIGHUP, which otherwise stops the command like SIGTERM. Returns a function that removes it. */
+  readonly onHangup?: (listener: () => void) => () => void
 }
 
 export type Input = Readable & { readonly isTTY?: boolean }

@@ -28,8 +28,8 @@ import { failureOf } from '../../command-line/failure-of.ts'
 import { realpath } from 'node:fs/promises'
 import { version } from '../../command-line/version.ts'
 import { harmlessLine } from '../../text/harmless.ts'
-import { readRegularFile, type RegularFile } from '../../util/read-regular-file.ts'
 import { announce, type Reach } from './announce.ts'
+import { readCertificate, reloadOnDemand } from './certificate.ts'
 
 /** Serves sessions until it is told to stop. */
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -62,9 +62,14 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       throw serveFailure(error, options)
     })
     try {
-      const { pairRole: role, publicUrl, reach } = options
-      await announce(server, { io, role, publicUrl, reach, asJson: flag(invocation, 'json') })
-      if (!io.signal.aborted) await once(io.signal, 'abort')
+      const stop = reloadOnDemand(server, { invocation, io, log })
+      try {
+        const { pairRole: role, publicUrl, reach } = options
+        await announce(server, { io, role, publicUrl, reach, asJson: flag(invocation, 'json') })
+        if (!io.signal.aborted) await once(io.signal, 'abort')
+      } finally {
+        stop()
+      }
     } finally {
       await server.close()
     }
@@ -244,35 +249,7 @@ async function tlsOf(invocation: Invocation, io: Io): Promise<TlsOptions | undef
   if (selfSigned) return { selfSigned: { folder: join(placesOf(io).state, 'tls') } }
   if (cert === undefined && key === undefined) return undefined
   if (cert === undefined || key === undefined) throw usageFailure('--tls-cert and --tls-key must be used together.')
-  return { cert: await readPem(cert, io), key: await readPem(key, io) }
-}
-
-/** Far larger than any certificate chain. */
-const maxPemBytes = 1024 * 1024
-
-async function readPem(path: string, { cwd, signal }: Io): Promise<Buffer> {
-  const file = await readRegularFile(resolve(cwd, path), { maxBytes: maxPemBytes, signal })
-  if (file.type === 'read') return file.bytes
-  throw new Failure(exitCodes.configuration, `Cannot use ${harmlessLine(path)} as a certificate or key.`, {
-    type: 'unreadable-file',
-    why: whyNot(file),
-    next: ['tapetree serve --self-signed'],
-  })
-}
-
-function whyNot(file: Exclude<RegularFile, { type: 'read' }>): string {
-  switch (file.type) {
-    case 'not-found':
-      return 'The file does not exist.'
-    case 'no-file':
-      return 'It is not a regular file.'
-    case 'too-large':
-      return `It has ${file.size} bytes; the limit is ${maxPemBytes}.`
-    case 'unreadable':
-      return file.cause.message
-    default:
-      return file satisfies never
-  }
+  return readCertificate({ cert: resolve(io.cwd, cert), key: resolve(io.cwd, key) }, io.signal)
 }
 
 function withoutTls(host: string): Failure {

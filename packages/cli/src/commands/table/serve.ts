@@ -19,7 +19,7 @@ export const serveCommands: readonly CommandSpec[] = [
         default: '8787',
       },
       { name: 'host', value: 'address', description: 'the address to listen on', default: '127.0.0.1' },
-      { name: 'tls-cert', value: 'file', description: 'a certificate, as PEM', completes: 'file' },
+      { name: 'tls-cert', value: 'file', description: 'a certificate, as PEM; SIGHUP reloads it', completes: 'file' },
       { name: 'tls-key', value: 'file', description: 'the private key of the certificate, as PEM', completes: 'file' },
       { name: 'self-signed', description: 'create a certificate and include its fingerprint in the link' },
       { name: 'allow-insecure', description: 'accept other machines without TLS, for example behind a TLS proxy' },
