@@ -113,6 +113,24 @@ describe('a trace', () => {
     expect(JSON.stringify(spans)).not.toContain(secret)
   })
 
+  test.each([
+    ['google', 'gcp.gemini'],
+    ['google.vertex.chat', 'gcp.vertex_ai'],
+    ['amazon-bedrock', 'aws.bedrock'],
+    ['azure.responses', 'azure.ai.openai'],
+    ['mistral', 'mistral_ai'],
+    ['xai', 'x_ai'],
+    ['openai.chat', 'openai'],
+    ['openai-compatible', 'openai-compatible'],
+    ['my-own', 'my-own'],
+  ])('names the provider %s as the conventions do: %s', async (provider, name) => {
+    const { live, spans } = await traced(script().text('Hi.'))
+    const { driver } = live
+    driver.config = () => ({ model: { provider, model_id: 'm' } })
+    await promptOf(live, 'go')
+    expect(spans.map(({ attributes }) => attributes['gen_ai.provider.name'])).toEqual([name, name])
+  })
+
   test('of a tool that failed reports it', async () => {
     const says = script().toolCall('1', 'act').toolResult('1', { content: 'no', isError: true }).step().text('Hm.')
     const { live, spans } = await traced(says)

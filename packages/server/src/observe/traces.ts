@@ -207,7 +207,7 @@ class SessionSpans {
 
   #common(operation: string): Attributes {
     const { provider, model } = modelInUse(this.#live.driver.config())
-    return { ...this.#conversation(operation), [gen.providerName]: provider, [gen.requestModel]: model }
+    return { ...this.#conversation(operation), [gen.providerName]: providerName(provider), [gen.requestModel]: model }
   }
 
   #conversation(operation: string): Attributes {
@@ -217,6 +217,22 @@ class SessionSpans {
 
 /** More messages are seldom queued; the oldest are forgotten, and their runs start traces of their own. */
 const maxTraces = 1000
+
+/** The conventions have their own names for well-known providers. The first match counts; other names stay. */
+const wellKnownProviders: readonly [pattern: RegExp, name: string][] = [
+  [/^(?:amazon-)?bedrock\b/, 'aws.bedrock'],
+  [/^azure\b/, 'azure.ai.openai'],
+  [/^(?:google[.-])?vertex\b/, 'gcp.vertex_ai'],
+  [/^google\b/, 'gcp.gemini'],
+  [/^mistral\b/, 'mistral_ai'],
+  [/^xai\b/, 'x_ai'],
+  [/^anthropic\b/, 'anthropic'],
+  [/^openai(?=\.|$)/, 'openai'],
+]
+
+function providerName(provider: string): string {
+  return wellKnownProviders.find(([pattern]) => pattern.test(provider))?.[1] ?? provider
+}
 
 function inputsOf({ content }: Message): Map<string, unknown> {
   return new Map(

@@ -6,6 +6,7 @@ import {
   startServer,
   storeInside,
   TokenStore,
+  tracing,
   TrustedProxies,
   folderInside,
   type LiveSessions,
@@ -30,22 +31,26 @@ import { version } from '../../command-line/version.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { announce, type Reach } from './announce.ts'
 import { readCertificate, reloadOnDemand } from './certificate.ts'
+import { openTraces, traceUrlOf } from './otlp.ts'
 
 /** Serves sessions until it is told to stop. */
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const options = await serveOptions(invocation, io)
+  const traceUrl = traceUrlOf(textOption(invocation, 'otlp'))
   const places = placesOf(io)
   // Everything below sees only sessions of the roots.
   const store = storeInside(await openStore(places), options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
   const log = createLog({ level: logLevelOf(invocation) })
+  const traces = traceUrl === undefined ? undefined : await openTraces(traceUrl, log)
+  let stoppedAt = performance.now()
   const host = await SessionHost.open({
     io,
     store,
     owner: 'server',
     checkFolder: options.checkFolder,
-    observers: [metrics.observe],
+    observers: [metrics.observe, ...(traces ? [tracing({ provider: traces.provider })] : [])],
     onProblem: ({ source, message }) => log.warn({ source }, message),
   })
   tenants.set(defaultTenant, host.sessions)
@@ -54,6 +59,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       tenants,
       metrics,
       log,
+      ...(traces && { tracerProvider: traces.provider }),
       tokens: await TokenStore.open({ file: join(places.state, 'tokens.json') }),
       api: serveApi(io, options),
       ...options.server,
@@ -68,6 +74,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
         await announce(server, { io, role, publicUrl, reach, asJson: flag(invocation, 'json') })
         if (!io.signal.aborted) await once(io.signal, 'abort')
       } finally {
+        stoppedAt = performance.now()
         stop()
       }
     } finally {
@@ -77,8 +84,12 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   } finally {
     await host.close()
     await store.close()
+    await traces?.close(Math.max(0, maxStopMs - (performance.now() - stoppedAt)))
   }
 }
+
+/** A process that got SIGTERM has 5 s. */
+const maxStopMs = 4800
 
 /** What the routes need besides sessions. Read each time, so that a new key takes effect. */
 function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<ServerOptions['api']> {

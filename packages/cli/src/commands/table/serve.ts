@@ -63,6 +63,11 @@ export const serveCommands: readonly CommandSpec[] = [
         description: 'what to log on standard error; info includes every request',
         default: 'warn',
       },
+      {
+        name: 'otlp',
+        value: 'url',
+        description: 'send traces to this OpenTelemetry collector, such as http://localhost:4318',
+      },
       { name: 'no-recovery', description: 'do not resume runs that an earlier server left interrupted' },
     ],
     examples: [
