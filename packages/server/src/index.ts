@@ -22,7 +22,7 @@ export { LocalSession, type LocalSessionOptions } from './local/local-session.ts
 export { ReadOnlySession, type ReadOnlySessionOptions } from './local/local-session-read-only.ts'
 export { RequestProblem } from './util/problem-error.ts'
 export { recoverSessions, type Recovered, type RecoveryOptions, type RecoveryPolicy } from './live/recovery.ts'
-export { storeInside } from './store-inside.ts'
+export { storeInside } from './live/store-inside.ts'
 export { createLog, type Log, type LogOptions } from './observe/log.ts'
 export { Metrics } from './observe/metrics.ts'
 export { tracing, type TraceOptions } from './observe/traces.ts'

@@ -2,6 +2,7 @@ import { getRequestListener } from '@hono/node-server'
 import type { TracerProvider } from '@opentelemetry/api'
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { Problem } from '@tapetree/client'
+import type { Limits } from '@tapetree/client/protocol'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import { isIPv6, type Socket } from 'node:net'
@@ -9,6 +10,7 @@ import type { Duplex } from 'node:stream'
 import { FailureLimiter, type FailureLimits } from './auth/failure-limiter.ts'
 import { Gatekeeper, type Authenticate } from './auth/gatekeeper.ts'
 import { AllowedHosts, corsHeaders, preflightHeaders } from './auth/host-origin.ts'
+import { UsageLimits } from './auth/limits.ts'
 import { Pairing, pairingLink } from './auth/pairing.ts'
 import { peerOf, TrustedProxies, type Peer } from './auth/peer.ts'
 import { PublicUrl } from './auth/public-url.ts'
@@ -74,7 +76,7 @@ export interface ServerOptions {
   publicUrl?: string
   /** Addresses and networks whose forwarded headers are trusted. */
   trustedProxies?: readonly string[]
-  /** Served at `/metrics` to callers with the role `drive` in the owner's tenant. The server closes it on shutdown. */
+  /** Served at `/metrics` to callers with the role `metrics` or `drive` in the owner's tenant. The server closes it on shutdown. */
   metrics?: Metrics
   /** Logs every request, and other errors. */
   log?: Log
@@ -85,6 +87,8 @@ export interface ServerOptions {
    * hand.
    */
   recovery?: RecoveryPolicy
+  /** Limits of whole tenants, besides those of their tokens. */
+  tenantLimits?: ReadonlyMap<string, Limits>
   failures?: Partial<FailureLimits>
   unauthenticated?: Partial<WaitingRoomLimits>
   /** How long clients have to disconnect by themselves on shutdown. */
@@ -299,6 +303,7 @@ type AnyServerOptions = Omit<ServerOptions, 'host' | 'port' | 'unixSocket' | 'tl
 interface Doors {
   gatekeeper: Gatekeeper
   holders: TokenHolders
+  limits: UsageLimits
   waitingRoom: WaitingRoom
   proxies: TrustedProxies
   publicUrl: PublicUrl | undefined
@@ -328,6 +333,7 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
       for (const sessions of tenants.values()) sessions.clientIds.release(tokenId)
     },
   })
+  const limits = new UsageLimits({ tenants, tokens, tenantLimits: options.tenantLimits, clock })
   const waitingRoom = new WaitingRoom(clock, options.unauthenticated)
   const gatekeeper = new Gatekeeper({
     tokens,
@@ -340,12 +346,13 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   })
   const closing = new AbortController()
   const storage = new StorageCheck(tenants, clock)
-  const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, tenants }))
+  const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, limits }))
   const { metrics, log, tracerProvider } = options
   routes.app.use(observeRequests({ metrics, log, tracerProvider }))
   if (metrics) addMetrics(routes, metrics, ownerTenant)
   addCallerRoute(routes)
-  if (tokens && pairing) addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock })
+  if (tokens && pairing)
+    addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock, limits, roots: options.api?.roots ?? noApi.roots })
   addRoutes(routes, {
     ...noApi,
     notReady: () => notReadyReason({ tenants, closing: closing.signal }) ?? storage.reason(),
@@ -361,9 +368,9 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
-  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, tenants, clock, onUpgrade })
+  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
-  return { gatekeeper, holders, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
+  return { gatekeeper, holders, limits, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
 }
 
 const upgradeRoute = { method: 'GET', route: wsRoute.path, ms: 0, traceId: undefined }
@@ -389,13 +396,14 @@ function recover({ tenants, recovery: policy, log }: AnyServerOptions, clock: Cl
 
 /** Live sessions notify their observers, and end when their lines are on disk. */
 async function closeDoors(
-  { holders, waitingRoom, ws, closing }: Doors,
+  { holders, limits, waitingRoom, ws, closing }: Doors,
   { tenants, metrics }: AnyServerOptions,
 ): Promise<void> {
   closing.abort()
   metrics?.close()
   const ended = await Promise.allSettled([...tenants.values()].map((sessions) => sessions.close()))
   ws.close()
+  limits.close()
   holders.close()
   waitingRoom.close()
   for (const end of ended) if (end.status === 'rejected') throw end.reason

@@ -8,6 +8,7 @@ import { askingGate } from '../../../packages/server/src/http/testing/asking-gat
 import { FailureLimiter } from '../../../packages/server/src/auth/failure-limiter.ts'
 import { Gatekeeper } from '../../../packages/server/src/auth/gatekeeper.ts'
 import { AllowedHosts } from '../../../packages/server/src/auth/host-origin.ts'
+import { UsageLimits } from '../../../packages/server/src/auth/limits.ts'
 import { Pairing } from '../../../packages/server/src/auth/pairing.ts'
 import { TokenStore } from '../../../packages/server/src/auth/token-store.ts'
 import { addAuthRoutes } from '../../../packages/server/src/http/routes/auth.ts'
@@ -56,7 +57,10 @@ const hastyClock: Clock = {
 
 /** All routes of a server, those that let people in as well; who calls is believed. */
 export async function openApi(stage: Stage, touched: Set<string>): Promise<TestApi> {
+  const tokens = await TokenStore.open({ file: join(stage.own, 'tokens.json') })
+  const { record } = await tokens.create({ tenant: 'local', role: 'drive' })
   const api = new TestApi({
+    tokenId: record.id,
     store: openFileStore({ folder: stage.store, durability: 'accepted', port: watchedPort(touched) }),
     otherwise: ({ messages }) =>
       messages.length % 3 === 0 ? script().toolCall(`call-${messages.length}`, 'act', {}) : script().text('Said.'),
@@ -68,14 +72,15 @@ export async function openApi(stage: Stage, touched: Set<string>): Promise<TestA
       settings: () => Promise.resolve({ values: {} as never, origins: new Map(), problems: [] }),
     },
   })
-  const tokens = await TokenStore.open({ file: join(stage.own, 'tokens.json') })
   const gatekeeper = new Gatekeeper({
     tokens,
     limiter: new FailureLimiter(systemClock),
     hosts: new AllowedHosts([]),
     ownerTenant: 'local',
   })
-  addAuthRoutes(api.routes, { gatekeeper, tokens, pairing: new Pairing(tokens), clock: systemClock })
+  const limits = new UsageLimits({ tenants: new Map(), tokens, clock: systemClock })
+  const roots = (): string[] => [stage.root]
+  addAuthRoutes(api.routes, { gatekeeper, tokens, limits, roots, pairing: new Pairing(tokens), clock: systemClock })
   return api
 }
 

@@ -1,6 +1,6 @@
 import { changesSomething, lesserRole, type Visit, type Way } from './visit.ts'
 
-/** What must come of a visit. `own` is let in, but to nothing of the tenant that is being watched. */
+/** The expected outcome of a visit. `own` is admitted, but reaches nothing of the watched tenant. */
 export type Expected = { type: 'refused'; statuses: readonly number[] } | { type: 'own' } | { type: 'open' }
 
 /** Written down once more, apart from the code that does it. */
@@ -23,9 +23,11 @@ export function expected(way: Way, visit: Visit): Expected {
   if (isForeign) return refused(403)
   if (visit.token === 'good cookie' && visit.origin === 'absent' && changesSomething(way)) return refused(403)
   if (visit.token === 'lesser role' && lesserRole(way.access) !== undefined) return refused(403)
+  if (visit.token === 'metrics role' && way.access !== 'any-role' && way.access !== 'metrics') return refused(403)
+  if (visit.token === 'other folder' && way.access === 'metrics') return refused(403)
   if (visit.token === 'tenant not hosted') return refused(403)
   if (isWrongType) return refused(415)
-  return visit.token === 'other tenant' ? { type: 'own' } : { type: 'open' }
+  return visit.token === 'other tenant' || visit.token === 'other folder' ? { type: 'own' } : { type: 'open' }
 }
 
 function refused(...statuses: number[]): Expected {

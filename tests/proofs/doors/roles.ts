@@ -3,7 +3,7 @@ import { script, scriptedModel } from '@tapetree/agent/testing'
 import { checkCommand, operationNames, type Ack, type Operation, roles } from '@tapetree/client/protocol'
 import { AgentDriver, LiveSessions, startServer, TokenStore, type LiveSession, type Role } from '@tapetree/server'
 import { memoryStore, type Session } from '@tapetree/session'
-import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { WebSocket, type RawData } from 'ws'
 import { askingGate } from '../../../packages/server/src/http/testing/asking-gate.ts'
@@ -24,7 +24,7 @@ interface Ids {
 /** Written down once more, apart from the table of the server: whether a role may do this. */
 function mayDo(role: Role, op: Operation, args: Record<string, unknown>, ids: Ids): boolean {
   if (role === 'drive') return true
-  if (role === 'view') return false
+  if (role === 'view' || role === 'metrics') return false
   if (op === 'permission.answer') return role === 'approve'
   const steers = args['delivery'] === 'steer' || args['id'] === ids.steer
   switch (op) {
@@ -129,7 +129,7 @@ export async function tryRoles({ folder, random, complain }: PartContext): Promi
     const all = variantsOf(op, noIds).map((_, index) => index)
     // Whoever drives may do it all, and whoever looks may do nothing: one variant shows it.
     const one = Math.floor(random() * all.length)
-    for (const variant of role === 'drive' || role === 'view' ? [one] : all) {
+    for (const variant of role === 'drive' || role === 'view' || role === 'metrics' ? [one] : all) {
       const { live, ids } = await prepare(sessions, situation)
       const args = variantsOf(op, ids)[variant] ?? {}
       const what = `${role} sends ${op} ${JSON.stringify(args)} to a session that is ${situation}`
@@ -237,10 +237,18 @@ async function send(url: string, token: string, data: { op: Operation; args: obj
     if (frame.type === 'attached') socket.send(JSON.stringify({ type: 'cmd', data: { id: 'under-test', ...data } }))
     if (frame.type === 'ack') resolve(frame.data)
   })
+  // A role that may not even watch gets no socket.
+  socket.on('error', () => undefined)
+  socket.on('unexpected-response', (_request, response: IncomingMessage) => {
+    const error = { type: 'role-too-small', title: '', status: response.statusCode ?? 0 }
+    if (error.status === 403) resolve({ id: 'under-test', ok: false, error })
+    else reject(new Error(`the upgrade was answered with ${error.status}`))
+  })
   socket.on('close', (code) => reject(new Error(`the socket was closed with ${code}`)))
-  await once(socket, 'open')
-  socket.send(
-    JSON.stringify({ type: 'attach', data: { client: { id: `client-${token.slice(9, 25)}` }, deltas: false } }),
+  socket.on('open', () =>
+    socket.send(
+      JSON.stringify({ type: 'attach', data: { client: { id: `client-${token.slice(9, 25)}` }, deltas: false } }),
+    ),
   )
   try {
     return await promise

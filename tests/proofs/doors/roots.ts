@@ -3,12 +3,15 @@ import { scriptedModel } from '@tapetree/agent/testing'
 import {
   AgentDriver,
   LiveSessions,
+  Metrics,
   recoverSessions,
   startServer,
   storeInside,
   TokenStore,
+  type Role,
   type RunningServer,
 } from '@tapetree/server'
+import { roles } from '@tapetree/client/protocol'
 import { text, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir, readFile, realpath, symlink } from 'node:fs/promises'
@@ -19,10 +22,15 @@ import { pick, type PartContext } from './part-context.ts'
 
 interface Place {
   root: string
+  /** Whether the server or only its tokens are limited to the root. */
+  limited: 'server' | 'tokens'
   server: RunningServer
   sessions: LiveSessions
   store: SessionStore
+  /** Of role `drive`. */
   token: string
+  /** One for each role, all with the same folder. */
+  tokens: ReadonlyMap<Role, string>
 }
 
 interface Made {
@@ -33,8 +41,9 @@ interface Made {
 }
 
 /**
- * Two servers of one user over the same files, each for its own folder. Every route of each is visited with every kind of session of the
- * other, which must be answered as an id that nobody ever had; neither lists, finds, tells of, resumes or changes one of them.
+ * Two servers of one user over the same files, each for its own folder, and two without that limit whose tokens have it. Every route of each is
+ * visited by every role with every kind of session outside, which must be answered like an id that never existed. Nothing outside is listed,
+ * found, reported, resumed or changed.
  */
 export async function tryRoots(context: PartContext): Promise<{ visits: number; sessions: number }> {
   const { random, complain } = context
@@ -42,17 +51,29 @@ export async function tryRoots(context: PartContext): Promise<{ visits: number; 
   const whole = openFileStore({ folder: join(folder, 'sessions') })
   const roots = ['left', 'right'].map((name) => join(folder, name))
   const made = await makeSessions(whole, folder, roots, random)
-  const places = await Promise.all(roots.map((root) => openPlace(folder, root)))
+  const limits = ['server', 'tokens'] as const
+  const places = await Promise.all(
+    limits.flatMap((limited) => roots.map((root) => openPlace({ folder, root, limited }))),
+  )
   let visits = 0
   try {
     for (const place of places) {
       const inside = made.filter(({ root }) => root === place.root)
       const outside = made.filter(({ root }) => root !== place.root)
       const before = await logsOf(folder, outside)
-      await recoverSessions(place.sessions)
+      if (place.limited === 'server') await recoverSessions(place.sessions)
       for (const { driver } of place.sessions.opened) while (driver.isBusy) await new Promise(setImmediate)
       await compareLists(place, inside)
-      for (const each of outside) visits += await visitAll(place, each)
+      for (const each of outside) {
+        // A role that is too small is rejected before the session matters, so one of the others suffices for each session.
+        const others = roles.filter((each) => each !== 'drive')
+        for (const role of place.limited === 'server'
+          ? (['drive'] as const)
+          : ['drive' as const, pick(others, random)]) {
+          visits += await visitAll({ ...place, token: place.tokens.get(role) ?? '' }, each)
+        }
+      }
+      if (place.limited === 'tokens') await tryElsewhere(place, folder)
       const after = await logsOf(folder, outside)
       for (const [id, log] of before) if (after.get(id) !== log) complain(`session ${id} was changed or moved`)
       for (const { id } of inside.filter(({ place: where }) => where === 'active')) {
@@ -78,7 +99,7 @@ export async function tryRoots(context: PartContext): Promise<{ visits: number; 
       count++
       const told = `${way.method} ${way.path} of a session outside (${where})`
       if (outside.replaceAll(id, unknown) !== never) complain(`${told}: ${outside} instead of ${never}`)
-      if (!never.startsWith('404 ') && !never.startsWith('415 ') && !never.startsWith('4404 ')) {
+      if (!/^(?:40[34]|415|4404|1006) /.test(never)) {
         complain(`the proof asked ${told} wrongly: ${never}`)
       }
     }
@@ -98,6 +119,29 @@ export async function tryRoots(context: PartContext): Promise<{ visits: number; 
     for (const id of found) if (!inside.some((each) => each.id === id)) complain(`a search found session ${id}`)
     const metrics = await ask('/metrics', { url: server.url, token })
     for (const { id } of made) if (metrics.text.includes(id)) complain(`metrics name session ${id}`)
+  }
+
+  /** Folders and tokens outside of the folder of the token, and metrics, which count everything. */
+  async function tryElsewhere({ server, root, tokens }: Place, around: string): Promise<void> {
+    for (const [role, token] of tokens) {
+      const status = async (path: string, json?: object): Promise<number> =>
+        (await ask(path, { url: server.url, token, ...(json && { json }) })).status
+      const elsewhere = [around, join(around, 'around'), ...roots.filter((each) => each !== root)]
+      for (const cwd of [...elsewhere, join(root, '..')]) {
+        const query = encodeURIComponent(cwd)
+        const statuses = {
+          'a session': await status('/api/sessions', { cwd }),
+          'a list of folders': await status(`/api/folders?path=${query}`),
+          settings: await status(`/api/settings?cwd=${query}`),
+          'a token': await status('/api/tokens', { role: 'view', folder: cwd }),
+          'a pairing code': await status('/api/pairing', { role: 'view', folder: cwd }),
+          metrics: await status('/metrics'),
+        }
+        for (const [what, answered] of Object.entries(statuses)) {
+          if (answered !== 403) complain(`${role} with the folder ${root} got ${what} of ${cwd}: ${answered}`)
+        }
+      }
+    }
   }
 }
 
@@ -144,8 +188,13 @@ async function makeSessions(
   return made
 }
 
-async function openPlace(folder: string, root: string): Promise<Place> {
-  const store = storeInside(openFileStore({ folder: join(folder, 'sessions') }), [root])
+async function openPlace({
+  folder,
+  root,
+  limited,
+}: Pick<Place, 'root' | 'limited'> & { folder: string }): Promise<Place> {
+  const roots = limited === 'server' ? [root] : [folder]
+  const store = storeInside(openFileStore({ folder: join(folder, 'sessions') }), roots)
   const model = scriptedModel([], { otherwise: () => [{ type: 'text_delta', text: 'Nobody asked.' }] })
   const options = { models: onlyModel(model), tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: root }
   const sessions = new LiveSessions({
@@ -158,9 +207,14 @@ async function openPlace(folder: string, root: string): Promise<Place> {
     },
   })
   const tokens = await TokenStore.open({ file: join(folder, 'tokens.json') })
-  const { token } = await tokens.create({ tenant: 'default', role: 'drive' })
-  const server = await startServer({ tenants: new Map([['default', sessions]]), tokens, api: { roots: () => [root] } })
-  return { root, server, sessions, store, token }
+  const byRole = new Map<Role, string>()
+  for (const role of roles) {
+    const scope = limited === 'tokens' ? { folder: root } : {}
+    byRole.set(role, (await tokens.create({ tenant: 'default', role, ...scope })).token)
+  }
+  const tenants = new Map([['default', sessions]])
+  const server = await startServer({ tenants, tokens, metrics: new Metrics(tenants), api: { roots: () => roots } })
+  return { root, limited, server, sessions, store, token: byRole.get('drive') ?? '', tokens: byRole }
 }
 
 /** Status and problem of one request, or the close code of a socket. */

@@ -1,14 +1,23 @@
 import { roles } from '@tapetree/client/protocol'
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { scriptedModel } from '@tapetree/agent/testing'
-import { AgentDriver, LiveSessions, startServer, TokenStore, type Role, type RunningServer } from '@tapetree/server'
+import {
+  AgentDriver,
+  LiveSessions,
+  Metrics,
+  startServer,
+  TokenStore,
+  type Role,
+  type RunningServer,
+} from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allGood, lesserRole, type TokenKind, type Visit, type Way } from './visit.ts'
 
 const watched = 'watched'
 const other = 'other'
+const elsewhere = 'elsewhere'
 
 /** A server with a tenant whose things must stay as they are, and everything that people try to get at them with. */
 export class Scene {
@@ -19,6 +28,7 @@ export class Scene {
   readonly #folder: string
   /** By the access that a way needs, since `lesser role` depends on it. */
   readonly #bearers: Map<string, string>
+  readonly #elsewhereId: string
   readonly #ids: { session: string; message: string; token: string; entry: string }
 
   private constructor(parts: {
@@ -34,6 +44,7 @@ export class Scene {
     this.#sessions = parts.sessions
     this.#folder = parts.folder
     this.#bearers = parts.bearers
+    this.#elsewhereId = idIn(parts.bearers.get('other folder') ?? '')
     this.#ids = parts.ids
     this.ways = parts.server.declared.map(({ method, path, access, config }) => ({
       method,
@@ -44,18 +55,23 @@ export class Scene {
     }))
   }
 
-  static async open(folder: string): Promise<Scene> {
+  static async open(temporaryFolder: string): Promise<Scene> {
+    const folder = await realpath(temporaryFolder)
+    await mkdir(join(folder, elsewhere))
     const sessions = scripted()
+    const tenants = new Map([
+      [watched, sessions],
+      [other, scripted()],
+    ])
     const tokens = await TokenStore.open({
       file: join(folder, 'tokens.json'),
       first: { tenant: watched, role: 'drive' },
     })
     const server = await startServer({
-      tenants: new Map([
-        [watched, sessions],
-        [other, scripted()],
-      ]),
+      tenants,
       tokens,
+      ownerTenant: watched,
+      metrics: new Metrics(tenants),
       api: { roots: () => [folder] },
     })
     const session = await sessions.create({ cwd: folder, name: 'watched' })
@@ -67,7 +83,7 @@ export class Scene {
     const { id: message } = queued.result as { id: string }
     const spare = await tokens.create({ tenant: watched, role: 'view', name: 'spare' })
     const ids = { session, message, token: spare.record.id, entry: live.session.leafId ?? 'none' }
-    return new Scene({ server, tokens, sessions, folder, bearers: await makeBearers(tokens), ids })
+    return new Scene({ server, tokens, sessions, folder, bearers: await makeBearers(tokens, folder), ids })
   }
 
   get ids(): { session: string; message: string; token: string; entry: string } {
@@ -96,7 +112,8 @@ export class Scene {
       isBusy: live.driver.isBusy,
       config: live.board.get('config'),
       live: [...this.#sessions.live.keys()],
-      tokens: this.#tokens.list(watched),
+      // A token with another folder may create tokens for that folder.
+      tokens: this.#tokens.list(watched).filter(({ parentId }) => parentId !== this.#elsewhereId),
       files: (await readdir(this.#folder)).sort(),
     })
   }
@@ -143,14 +160,25 @@ export class Scene {
   }
 }
 
-async function makeBearers(tokens: TokenStore): Promise<Map<string, string>> {
+function idIn(token: string): string {
+  return token.split('_')[1] ?? ''
+}
+
+async function makeBearers(tokens: TokenStore, folder: string): Promise<Map<string, string>> {
   const bearers = new Map<string, string>()
   const add = async (kind: TokenKind | `lesser role ${string}`, tenant: string, role: Role): Promise<string> => {
-    const made = await tokens.create({ tenant, role, ...(kind === 'expired' && { expiresAt: Date.now() - 1 }) })
+    const made = await tokens.create({
+      tenant,
+      role,
+      ...(kind === 'expired' && { expiresAt: Date.now() - 1 }),
+      ...(kind === 'other folder' && { folder: join(folder, elsewhere) }),
+    })
     bearers.set(kind, made.token)
     return made.record.id
   }
-  for (const role of roles.slice(0, -1)) await add(`lesser role ${role}`, watched, role)
+  for (const role of roles.filter((each) => each !== 'drive')) await add(`lesser role ${role}`, watched, role)
+  await add('metrics role', watched, 'metrics')
+  await add('other folder', watched, 'drive')
   await add(allGood.token, watched, 'drive')
   await add('expired', watched, 'drive')
   await add('other tenant', other, 'drive')

@@ -1,4 +1,3 @@
-import { roles } from '@tapetree/client/protocol'
 import type { RouteAccess, Role } from '@tapetree/server'
 
 /** One way in, from the router's own inventory. */
@@ -30,6 +29,8 @@ export const tokenKinds = [
   'revoked',
   'revoked cookie',
   'lesser role',
+  'metrics role',
+  'other folder',
   'other tenant',
   'tenant not hosted',
 ] as const
@@ -84,8 +85,19 @@ type ContentTypeKind = (typeof contentTypeKinds)[number]
 
 export const allGood: Visit = { token: 'good', host: 'good', origin: 'absent', contentType: 'declared' }
 
+/** The widest role that may not use a route. */
 export function lesserRole(access: RouteAccess): Role | undefined {
-  return access === 'anyone' ? undefined : roles[roles.indexOf(access) - 1]
+  return lesserRoles[access]
+}
+
+const lesserRoles: Record<RouteAccess, Role | undefined> = {
+  anyone: undefined,
+  'any-role': undefined,
+  view: 'metrics',
+  queue: 'view',
+  approve: 'queue',
+  drive: 'approve',
+  metrics: 'approve',
 }
 
 export function changesSomething({ method, isWebSocket }: Way): boolean {

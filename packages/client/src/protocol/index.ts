@@ -3,6 +3,7 @@ export {
   beginPairingSchema,
   callerSchema,
   createTokenSchema,
+  limitsSchema,
   pairedSchema,
   pairingBegunSchema,
   pairPreviewedSchema,
@@ -14,6 +15,9 @@ export {
   tokenCreatedSchema,
   tokenInfoSchema,
   tokenListSchema,
+  type LimitName,
+  type Limits,
+  type LimitUsage,
   type Role,
   type TokenInfo,
 } from './access.ts'

@@ -89,7 +89,7 @@ export class Gatekeeper {
   }
 
   /** Synchronous, so that nothing can happen between the check and the registration of a connection. */
-  admit(visit: Visit, needs: Role, identified?: Identified): Admitted {
+  admit(visit: Visit, needs: Role | 'any-role', identified?: Identified): Admitted {
     const { peer, header } = visit
     const credential = credentialOf(header, peer)
     const admitted = identified
@@ -100,7 +100,7 @@ export class Gatekeeper {
     // A host application may authenticate by any cookie.
     this.#checkOrigin(visit, identified ? header('cookie') !== undefined : credential.type === 'cookie')
     const { role } = admitted.caller
-    if (!mayDo(role, needs)) {
+    if (needs !== 'any-role' && !mayDo(role, needs)) {
       throw new RequestProblem(
         403,
         'role-too-small',
@@ -145,8 +145,9 @@ export class Gatekeeper {
   #admitToken(token: string, peer: Peer): Admitted {
     const record = this.#options.tokens?.verify(token)
     if (!record) throw this.failed(peer)
-    const { id, tenant, role, expiresAt } = record
-    return { caller: { tokenId: id, tenant, role }, ...(expiresAt !== undefined && { expiresAt }) }
+    const { id, tenant, role, folder, expiresAt } = record
+    const caller = { tokenId: id, tenant, role, ...(folder !== undefined && { folder }) }
+    return { caller, ...(expiresAt !== undefined && { expiresAt }) }
   }
 
   #checkOrigin({ peer, method, isUpgrade = false, header }: Visit, byCookie: boolean): void {

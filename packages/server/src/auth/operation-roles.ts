@@ -3,8 +3,13 @@ import { RequestProblem } from '../util/problem-error.ts'
 
 export { roles, type Role }
 
+const ladder: readonly Role[] = ['view', 'queue', 'approve', 'drive']
+
+/** `metrics` is not a step of the ladder: it includes no other role, and of the others only `drive` includes it. */
 export function mayDo(has: Role, needs: Role): boolean {
-  return roles.indexOf(has) >= roles.indexOf(needs)
+  if (has === needs) return true
+  if (has === 'metrics' || needs === 'metrics') return has === 'drive'
+  return ladder.indexOf(has) >= ladder.indexOf(needs)
 }
 
 /** The caller as determined by the server; only the token comes from the request. */
@@ -12,6 +17,8 @@ export interface Caller {
   tokenId: string
   tenant: string
   role: Role
+  /** Absolute. Absent: all folders of the server. */
+  folder?: string
 }
 
 /** The queued messages of the session that a command addresses. */

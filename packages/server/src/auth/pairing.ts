@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { createHash, randomBytes } from 'node:crypto'
 import { mayDo, type Role } from './operation-roles.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 import type { NewToken, TokenRecord, TokenStore } from './token-store.ts'
 
 const defaultLifeMs = 5 * 60_000
@@ -9,6 +10,7 @@ const maxOpen = 100
 
 interface OpenCode {
   grant: NewToken
+  by?: string
   until: number
 }
 
@@ -24,10 +26,15 @@ export class Pairing {
     this.#clock = clock
   }
 
-  begin(grant: NewToken, { lifeMs = defaultLifeMs } = {}): { code: string; expiresAt: number } {
+  /** `by` is the token that grants it. Throws `wider-than-creator` if that token is narrower. */
+  begin(
+    grant: NewToken,
+    { lifeMs = defaultLifeMs, by }: { lifeMs?: number; by?: string } = {},
+  ): { code: string; expiresAt: number } {
+    if (by !== undefined) this.#tokens.checkGrant(grant, { by })
     const code = newCode()
     const until = this.#clock.now() + lifeMs
-    this.#open.set(keyOf(code), { grant, until })
+    this.#open.set(keyOf(code), { grant, until, ...(by !== undefined && { by }) })
     const [oldest] = this.#open.keys()
     if (this.#open.size > maxOpen && oldest !== undefined) this.#open.delete(oldest)
     return { code, expiresAt: until }
@@ -43,12 +50,13 @@ export class Pairing {
   async exchange(code: string, { name, role }: { name?: string; role?: Role } = {}): Promise<Exchange> {
     const found = this.#find(code)
     if (!found) return { type: 'unknown' }
-    const { grant } = found
+    const { grant, by } = found
     if (role !== undefined && !mayDo(grant.role, role)) return { type: 'too-wide', grants: grant.role }
     // Before anything is awaited: of two concurrent exchanges of one code, one succeeds.
     this.#open.delete(keyOf(code))
     const wanted = { ...grant, ...(role !== undefined && { role }), ...(name !== undefined && { name }) }
-    return { type: 'paired', ...(await this.#tokens.create(wanted)) }
+    const made = await this.#tokens.create(wanted, by === undefined ? {} : { by }).catch(unlessCreatorOver)
+    return made ? { type: 'paired', ...made } : { type: 'unknown' }
   }
 
   #find(code: string): OpenCode | undefined {
@@ -57,7 +65,7 @@ export class Pairing {
   }
 }
 
-/** `unknown`: the code does not exist, was used or has expired. */
+/** `unknown`: the code does not exist, was used or has expired, or the token that granted it is no longer valid. */
 export type Exchange =
   | { type: 'paired'; token: string; record: TokenRecord }
   | { type: 'unknown' }
@@ -79,6 +87,11 @@ export function pairingLink(
 ): string {
   const fragment = new URLSearchParams({ pair: code, ...(fingerprint !== undefined && { fingerprint }) })
   return `${url.replace(/\/$/, '')}/#${fragment.toString()}`
+}
+
+function unlessCreatorOver(error: unknown): undefined {
+  if (error instanceof RequestProblem && error.problem.type === 'creator-over') return undefined
+  throw error
 }
 
 /** The same for every way in which people type a code. */

@@ -3,6 +3,7 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { roles } from './operation-roles.ts'
 import { TokenStore } from './token-store.ts'
 
 let folder: string
@@ -109,6 +110,114 @@ describe('a token', () => {
     expect(made.map(({ token }) => again.verify(token) !== undefined)).toEqual(made.map((_, index) => index >= 10))
     expect(again.list('a')).toEqual(made.slice(10).map(({ record }) => record))
     expect(again.list('default')).toHaveLength(1)
+  })
+})
+
+describe('a token that another one creates', () => {
+  const day = 24 * 60 * 60_000
+  const clock = new FakeClock()
+
+  async function creator(): Promise<{ store: TokenStore; by: string }> {
+    const store = await TokenStore.open({ file, clock })
+    const limits = { sessions: 10, spend_per_day: 5 }
+    const expiresAt = clock.now() + day
+    const { record } = await store.create({ tenant: 'a', role: 'drive', folder: '/srv/one', limits, expiresAt })
+    return { store, by: record.id }
+  }
+
+  test('inherits tenant, folder, expiry and limits', async () => {
+    const { store, by } = await creator()
+    const { record, token } = await store.create({ tenant: 'a', role: 'view', limits: { sessions: 3 } }, { by })
+    expect(record).toMatchObject({
+      parentId: by,
+      folder: '/srv/one',
+      limits: { sessions: 3, spend_per_day: 5 },
+      expiresAt: clock.now() + day,
+    })
+    expect((await TokenStore.open({ file, clock })).verify(token)).toEqual(record)
+  })
+
+  test.each([
+    ['tenant', { tenant: 'b' }],
+    ['folder', { folder: '/srv' }],
+    ['folder', { folder: '/srv/one-too' }],
+    ['folder', { folder: '/srv/one/../two' }],
+    ['expires_at', { expiresAt: clock.now() + day + 1 }],
+    ['limits.sessions', { limits: { sessions: 11 } }],
+    ['limits.spend_per_day', { limits: { spend_per_day: 5.01 } }],
+  ])('is rejected if its %s is wider: %o', async (member, wider) => {
+    const { store, by } = await creator()
+    const wanted = { tenant: 'a', role: 'view' as const, ...wider }
+    const before = await readFile(file, 'utf8')
+    await expect(store.create(wanted, { by })).rejects.toMatchObject({
+      problem: { status: 403, type: 'wider-than-creator', member },
+    })
+    expect(() => store.checkGrant(wanted, { by })).toThrow('at most as wide as itself')
+    expect(await readFile(file, 'utf8')).toBe(before)
+  })
+
+  test('has at most the role of its creator; metrics is granted only by drive', async () => {
+    const store = await TokenStore.open({ file })
+    const granted: string[] = []
+    for (const role of roles) {
+      const { record } = await store.create({ tenant: 'a', role })
+      for (const wanted of roles) {
+        const made = store.create({ tenant: 'a', role: wanted }, { by: record.id })
+        await made.then(
+          () => granted.push(`${role} ${wanted}`),
+          () => undefined,
+        )
+      }
+    }
+    const ladder = ['view view', 'queue view', 'queue queue', 'approve view', 'approve queue', 'approve approve']
+    expect(granted).toEqual([...ladder, ...roles.map((role) => `drive ${role}`), 'metrics metrics'])
+  })
+
+  test('ends with its creator, over several generations', async () => {
+    const { store, by } = await creator()
+    const child = await store.create({ tenant: 'a', role: 'drive' }, { by })
+    const grandchild = await store.create({ tenant: 'a', role: 'view' }, { by: child.record.id })
+    const stranger = await store.create({ tenant: 'a', role: 'view' })
+    const other = await TokenStore.open({ file, clock })
+    const told: string[] = []
+    other.onRevoked((id) => told.push(id))
+    expect(await store.revoke(by, 'a')).toBe(true)
+    for (const each of [store, other]) {
+      expect([child, grandchild].map(({ token }) => each.verify(token))).toEqual([undefined, undefined])
+      expect(each.verify(stranger.token)).toBeDefined()
+    }
+    expect(told.toSorted()).toEqual([by, child.record.id, grandchild.record.id].toSorted())
+    expect(await readFile(file, 'utf8')).not.toContain(grandchild.record.id)
+  })
+
+  test('is not created after another process has revoked its creator', async () => {
+    const { store, by } = await creator()
+    const other = await TokenStore.open({ file, clock })
+    await other.revoke(by, 'a')
+    await expect(store.create({ tenant: 'a', role: 'view' }, { by })).rejects.toMatchObject({
+      problem: { status: 401, type: 'creator-over' },
+    })
+  })
+
+  test('can be derived only a few times in a row', async () => {
+    const store = await TokenStore.open({ file })
+    let { record } = await store.create({ tenant: 'a', role: 'drive' })
+    for (let depth = 1; depth < 8; depth++) {
+      ;({ record } = await store.create({ tenant: 'a', role: 'drive' }, { by: record.id }))
+    }
+    await expect(store.create({ tenant: 'a', role: 'view' }, { by: record.id })).rejects.toMatchObject({
+      problem: { type: 'derived-too-often' },
+    })
+  })
+
+  test('is not valid if the file was edited so that its creators are missing or form a cycle', async () => {
+    const { store, by } = await creator()
+    const child = await store.create({ tenant: 'a', role: 'drive' }, { by })
+    const text = await readFile(file, 'utf8')
+    await writeFile(file, text.replaceAll(by, '0'.repeat(16)).replace(`"${'0'.repeat(16)}"`, `"${'1'.repeat(16)}"`))
+    expect((await TokenStore.open({ file, clock })).verify(child.token)).toBeUndefined()
+    await writeFile(file, text.replaceAll(`"parent_id": "${by}"`, `"parent_id": "${child.record.id}"`))
+    expect((await TokenStore.open({ file, clock })).verify(child.token)).toBeUndefined()
   })
 })
 

@@ -9,7 +9,9 @@ import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { RequestProblem, emitWarning } from '../util/problem-error.ts'
-import { roles, type Role } from './operation-roles.ts'
+import { limitsSchema, type LimitName, type Limits } from '@tapetree/client/protocol'
+import { isInside } from '@tapetree/agent/util/is-inside'
+import { mayDo, roles, type Role } from './operation-roles.ts'
 
 /** A token's record. Only the holder has the token itself. */
 export interface TokenRecord {
@@ -18,6 +20,11 @@ export interface TokenRecord {
   role: Role
   /** For people: its owner or device. */
   name?: string
+  /** Absolute and real. The token reaches only sessions inside of it. */
+  folder?: string
+  limits?: Limits
+  /** The token that created this one. */
+  parentId?: string
   /** Milliseconds since 1970. */
   createdAt: number
   expiresAt?: number
@@ -27,13 +34,15 @@ export interface NewToken {
   tenant: string
   role: Role
   name?: string
+  folder?: string
+  limits?: Limits
   expiresAt?: number
 }
 
 export interface TokenStoreOptions {
   file: string
-  /** The token that the first start creates. */
-  first?: NewToken
+  /** The token that the first start creates; null: none. */
+  first?: NewToken | null
   clock?: Clock
 }
 
@@ -78,15 +87,25 @@ export class TokenStore {
     return token
   }
 
-  /** The record of a token; undefined if it is unknown, was revoked by any process or has expired. */
+  /**
+   * The record of a token; undefined if it is unknown, was revoked by any process or has expired, or if this is
+   * true of the token that created it.
+   */
   verify(token: string): TokenRecord | undefined {
     this.refresh()
     const [, id = '', secret = ''] = tokenPattern.exec(token) ?? []
     const stored = this.#tokens.get(id)
     // An unknown id takes as long as a known one.
     const isRight = timingSafeEqual(hashOf(secret), Buffer.from(stored?.hash ?? unknownHash, 'hex'))
-    if (!stored || !isRight || this.#isOver(stored)) return undefined
+    if (!stored || !isRight || this.#isOver(stored, this.#tokens)) return undefined
     return recordOf(stored)
+  }
+
+  /** A token and the tokens that it derives from, nearest first. Empty if it is not valid. */
+  chainOf(tokenId: string): TokenRecord[] {
+    const stored = this.#tokens.get(tokenId)
+    if (!stored || this.#isOver(stored, this.#tokens)) return []
+    return chainIn(this.#tokens, stored).map(recordOf)
   }
 
   list(tenant: string): TokenRecord[] {
@@ -94,20 +113,40 @@ export class TokenStore {
     return [...this.#tokens.values()].filter((token) => token.tenant === tenant).map(recordOf)
   }
 
-  /** Only the return value contains the token. */
-  async create(newToken: NewToken): Promise<{ token: string; record: TokenRecord }> {
-    const { token, stored } = this.#newToken(newToken)
-    await this.#change((tokens) => tokens.set(stored.id, stored))
-    return { token, record: recordOf(stored) }
+  /**
+   * Only the return value contains the token. If a token creates it (`by`), it inherits what is absent. Rejects
+   * with `wider-than-creator` if anything is wider, and with `creator-over` if the creator is no longer valid.
+   */
+  async create(newToken: NewToken, { by }: { by?: string } = {}): Promise<{ token: string; record: TokenRecord }> {
+    const created = this.#newToken(newToken, by)
+    await this.#change((tokens) => {
+      // Checked under the lock: another process may have revoked the creator by now.
+      if (by !== undefined) Object.assign(created.stored, grantOnDisk(this.#narrowed(newToken, by, tokens)))
+      tokens.set(created.stored.id, created.stored)
+    })
+    return { token: created.token, record: recordOf(created.stored) }
   }
 
-  /** Returns false if this tenant has no such token. Closes its connections at once, before the file is written. */
+  /** Throws as `create` does, without creating anything. */
+  checkGrant(newToken: NewToken, { by }: { by: string }): void {
+    this.refresh()
+    this.#narrowed(newToken, by, this.#tokens)
+  }
+
+  /**
+   * Revokes a token and all tokens that derive from it. Returns false if this tenant has no such token. Closes
+   * their connections at once, before the file is written.
+   */
   async revoke(tokenId: string, tenant: string): Promise<boolean> {
     this.refresh()
     if (this.#tokens.get(tokenId)?.tenant !== tenant) return false
-    this.#revoked.add(tokenId)
+    const revokeIn = (tokens: ReadonlyMap<string, StoredToken>): void => {
+      for (const id of familyIn(tokens, tokenId)) this.#revoked.add(id)
+    }
+    revokeIn(this.#tokens)
     this.#take(this.#tokens)
-    await this.#change((tokens) => tokens.delete(tokenId))
+    // Another process may have added to the family by now.
+    await this.#change(revokeIn)
     return true
   }
 
@@ -137,28 +176,44 @@ export class TokenStore {
     this.#take(new Map(tokens.map((token) => [token.id, token])))
   }
 
-  #isOver({ expires_at: expiresAt }: StoredToken): boolean {
-    return expiresAt !== undefined && Date.parse(expiresAt) <= this.#clock.now()
+  /** Whether it has expired, or a token that it derives from is gone or has expired. */
+  #isOver(stored: StoredToken, tokens: ReadonlyMap<string, StoredToken>): boolean {
+    const chain = chainIn(tokens, stored)
+    const now = this.#clock.now()
+    return (
+      chain.at(-1)?.parent_id !== undefined ||
+      chain.some(({ expires_at: expiresAt }) => expiresAt !== undefined && Date.parse(expiresAt) <= now)
+    )
   }
 
-  #newToken({ tenant, role, name, expiresAt }: NewToken): { token: string; stored: StoredToken } {
+  #narrowed(newToken: NewToken, by: string, tokens: ReadonlyMap<string, StoredToken>): NewToken {
+    const creator = this.#revoked.has(by) ? undefined : tokens.get(by)
+    if (!creator || this.#isOver(creator, tokens)) {
+      throw new RequestProblem(401, 'creator-over', 'The token that creates this one was revoked or has expired.')
+    }
+    if (chainIn(tokens, creator).length >= maxDepth) {
+      throw new RequestProblem(403, 'derived-too-often', `A token can be derived from another ${maxDepth} times.`)
+    }
+    return narrowed(newToken, recordOf(creator))
+  }
+
+  #newToken(newToken: NewToken, parentId?: string): { token: string; stored: StoredToken } {
     const secret = randomBytes(32).toString('base64url')
     const stored: StoredToken = {
       id: randomBytes(8).toString('hex'),
       hash: hashOf(secret).toString('hex'),
-      tenant,
-      role,
+      ...grantOnDisk(newToken),
       created_at: new Date(this.#clock.now()).toISOString(),
-      ...(name !== undefined && { name }),
-      ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+      ...(parentId !== undefined && { parent_id: parentId }),
     }
     return { token: `tapetree_${stored.id}_${secret}`, stored }
   }
 
   /** Of several processes that start for the first time, one creates the first token. */
-  #makeFile(first: NewToken): Promise<void> {
+  #makeFile(first: NewToken | null): Promise<void> {
     return this.#change((tokens, { isNew }) => {
       if (!isNew) return false
+      if (!first) return true
       const { token, stored } = this.#newToken(first)
       this.#firstToken = token
       tokens.set(stored.id, stored)
@@ -204,6 +259,8 @@ export class TokenStore {
 export const defaultTenant = 'default'
 
 const tokenPattern = /^tapetree_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
+/** How many tokens may derive from each other in a row; every lookup follows them. */
+const maxDepth = 8
 const unknownHash = '0'.repeat(64)
 
 const storedTokenSchema = z.strictObject({
@@ -212,6 +269,10 @@ const storedTokenSchema = z.strictObject({
   tenant: z.string().min(1),
   role: z.enum(roles),
   name: z.string().exactOptional(),
+  // Earlier versions, which do not know these members, reject the file instead of ignoring a restriction.
+  folder: z.string().min(1).exactOptional(),
+  limits: limitsSchema.exactOptional(),
+  parent_id: z.string().exactOptional(),
   created_at: z.iso.datetime(),
   expires_at: z.iso.datetime().exactOptional(),
 })
@@ -219,15 +280,87 @@ type StoredToken = z.infer<typeof storedTokenSchema>
 
 const tokenFileSchema = z.strictObject({ version: z.literal(1), tokens: z.array(storedTokenSchema) })
 
-function recordOf({ id, tenant, role, name, created_at: createdAt, expires_at: expiresAt }: StoredToken): TokenRecord {
+function grantOnDisk({
+  tenant,
+  role,
+  name,
+  folder,
+  limits,
+  expiresAt,
+}: NewToken): Omit<StoredToken, 'id' | 'hash' | 'created_at' | 'parent_id'> {
+  return {
+    tenant,
+    role,
+    ...(name !== undefined && { name }),
+    ...(folder !== undefined && { folder }),
+    ...(limits && Object.keys(limits).length > 0 && { limits }),
+    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+  }
+}
+
+function recordOf(stored: StoredToken): TokenRecord {
+  const { id, tenant, role, name, folder, limits, parent_id: parentId } = stored
+  const { created_at: createdAt, expires_at: expiresAt } = stored
   return {
     id,
     tenant,
     role,
     createdAt: Date.parse(createdAt),
     ...(name !== undefined && { name }),
+    ...(folder !== undefined && { folder }),
+    ...(limits && { limits }),
+    ...(parentId !== undefined && { parentId }),
     ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
   }
+}
+
+/** A token and those that it derives from, nearest first. The last one has a `parent_id` only if that is gone. */
+function chainIn(tokens: ReadonlyMap<string, StoredToken>, stored: StoredToken): StoredToken[] {
+  const chain = [stored]
+  // A file that was edited by hand may contain a cycle.
+  for (let { parent_id: next } = stored; next !== undefined && chain.length <= maxDepth;) {
+    const parent = tokens.get(next)
+    if (!parent) break
+    chain.push(parent)
+    next = parent.parent_id
+  }
+  return chain
+}
+
+/** The ids of a token and of all tokens that derive from it. */
+function familyIn(tokens: ReadonlyMap<string, StoredToken>, tokenId: string): string[] {
+  const isOfFamily = (stored: StoredToken): boolean =>
+    chainIn(tokens, stored).some(({ id, parent_id: parentId }) => id === tokenId || parentId === tokenId)
+  return [tokenId, ...[...tokens.values()].filter(isOfFamily).map(({ id }) => id)]
+}
+
+/** What a creator grants: absent members are its own. Throws `wider-than-creator`. */
+function narrowed(wanted: NewToken, creator: TokenRecord): NewToken {
+  const { folder = creator.folder, expiresAt = creator.expiresAt } = wanted
+  if (wanted.tenant !== creator.tenant) throw wider('tenant', creator.tenant)
+  if (!mayDo(creator.role, wanted.role)) throw wider('role', creator.role)
+  if (creator.folder !== undefined && !isInside(folder ?? '', creator.folder)) throw wider('folder', creator.folder)
+  if (creator.expiresAt !== undefined && (expiresAt ?? Infinity) > creator.expiresAt) {
+    throw wider('expires_at', new Date(creator.expiresAt).toISOString())
+  }
+  const limits: Limits = { ...creator.limits, ...wanted.limits }
+  for (const [name, most] of Object.entries(creator.limits ?? {}) as [LimitName, number][]) {
+    limits[name] ??= most
+    if (limits[name] > most) throw wider(`limits.${name}`, most)
+  }
+  return {
+    tenant: wanted.tenant,
+    role: wanted.role,
+    ...(wanted.name !== undefined && { name: wanted.name }),
+    ...(folder !== undefined && { folder }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    limits,
+  }
+}
+
+function wider(member: string, most: string | number): RequestProblem {
+  const detail = `A token can only create tokens that are at most as wide as itself: ${member} may be at most ${most}.`
+  return new RequestProblem(403, 'wider-than-creator', detail, { member })
 }
 
 /** The secret has 256 random bits, so a slow hash would not add security. */

@@ -1,6 +1,7 @@
 import { OpenAPIHono, type RouteConfig, type RouteHandler } from '@hono/zod-openapi'
+import type { CallerLimits } from '../auth/limits.ts'
 import type { Caller, Role } from '../auth/operation-roles.ts'
-import type { LiveSessions } from '../live/live-sessions.ts'
+import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import type { Problem } from '@tapetree/client'
 import { problemSchema } from '@tapetree/client/protocol'
 import { HTTPException } from 'hono/http-exception'
@@ -44,7 +45,11 @@ export interface AgentSummary {
 export interface AppEnv {
   Variables: {
     caller: Caller
-    sessions: LiveSessions
+    sessions: ReachableSessions
+    /** Absent: the caller has no limits. */
+    limits?: CallerLimits
+    /** When the caller's token expires, in milliseconds. */
+    expiresAt?: number | undefined
     /** The trace that runs started by this request belong to. */
     traceparent?: string
     /** Aborted when the caller's token is revoked; ends its streams. */
@@ -54,8 +59,8 @@ export interface AppEnv {
 
 export type App = OpenAPIHono<AppEnv>
 
-/** Who may call a route. Every route declares it; public ones say `anyone`. */
-export type RouteAccess = Role | 'anyone'
+/** Who may call a route. Every route declares it; public ones say `anyone`, and `any-role` needs any valid token. */
+export type RouteAccess = Role | 'any-role' | 'anyone'
 
 export interface DeclaredRoute {
   method: string

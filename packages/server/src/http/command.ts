@@ -37,6 +37,7 @@ export async function perform(context: Context<AppEnv>, live: LiveSession, reque
   const commandId = commandIdOf(context, partOf(request)) ?? newId()
   const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
   const traceparent = context.get('traceparent')
+  const limits = context.get('limits')
   const frame = {
     op,
     args,
@@ -44,6 +45,7 @@ export async function perform(context: Context<AppEnv>, live: LiveSession, reque
     ...(traceparent !== undefined && { traceparent }),
     ...(ifHead !== undefined && { ifHead }),
     ...(of && { request: of.request }),
+    ...(limits && { checkLimits: () => limits.checkCommand(op) }),
   }
   const ack = await live.perform(commandId, clientOf(context), frame)
   if (ack.error) throw errorOf(ack.error)

@@ -1,11 +1,11 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Gatekeeper, Visit } from '../auth/gatekeeper.ts'
+import type { UsageLimits } from '../auth/limits.ts'
 import { mediaType } from '../auth/host-origin.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
-import type { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 import type { AppEnv, Guard } from './app.ts'
 
@@ -19,7 +19,7 @@ export interface GuardOptions {
   gatekeeper: Gatekeeper
   holders: TokenHolders
   waitingRoom: WaitingRoom
-  tenants: ReadonlyMap<string, LiveSessions>
+  limits: UsageLimits
 }
 
 /** Body limit for unauthenticated callers; authenticated ones have the limit of the route. */
@@ -27,7 +27,7 @@ const maxStrangerBytes = 64 * 1024
 
 /** Runs before every route: identifies the caller, or throws the problem. */
 export function createGuard(options: GuardOptions): Guard {
-  const { gatekeeper, tenants } = options
+  const { gatekeeper, limits } = options
   return (access, mediaTypes) => {
     const guard: MiddlewareHandler<AppEnv> = async (context, next) => {
       const visit = visitOf(context)
@@ -39,12 +39,16 @@ export function createGuard(options: GuardOptions): Guard {
         const incoming = bindingsOf(context)?.incoming
         const identified = incoming && (await gatekeeper.identify(incoming, visit.peer))
         const admitted = gatekeeper.admit(visit, access, identified)
-        const sessions = tenants.get(admitted.caller.tenant)
+        const { caller, expiresAt } = admitted
+        const sessions = limits.sessionsOf(caller)
         if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
+        limits.takeRequest(caller)
         checkBody(visit, mediaTypes, Infinity)
         holdRequest(context, options, admitted)
-        context.set('caller', admitted.caller)
+        context.set('caller', caller)
+        context.set('expiresAt', expiresAt)
         context.set('sessions', sessions)
+        context.set('limits', limits.of(caller))
       }
       await next()
     }

@@ -55,6 +55,8 @@ export interface CommandFrame {
   traceparent?: string
   /** The whole request, if this command is one part of it: the same id with another request is rejected. */
   request?: unknown
+  /** Rejects if a limit forbids the command. Not called if the command took effect before. */
+  checkLimits?: () => Promise<void>
 }
 
 /** A command that was run or rejected, for metrics. */
@@ -321,7 +323,7 @@ export class LiveSession {
     return done
   }
 
-  async #perform(cause: Cause, { op, args, ifHead, sender }: CommandFrame): Promise<Ack> {
+  async #perform(cause: Cause, { op, args, ifHead, sender, checkLimits }: CommandFrame): Promise<Ack> {
     const { cmd: id } = cause
     this.#commandsAtWork++
     try {
@@ -333,6 +335,7 @@ export class LiveSession {
         const done = this.session.effectOf(id)
         if (done !== undefined) return { id, ok: true, dup: true, seq: done }
       }
+      await checkLimits?.()
       const { seq: head } = this.session.head
       if (ifHead !== undefined && ifHead !== head) {
         throw new RequestProblem(

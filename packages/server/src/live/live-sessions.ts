@@ -14,6 +14,9 @@ export interface NewSession extends CreateOptions {
   agent?: string
 }
 
+/** Called for a session that becomes live; the returned function is called when it is closed. */
+type LiveObserver = (live: LiveSession) => () => void
+
 export interface LiveSessionsOptions {
   store: SessionStore
   /** Opens a driver for an existing session. */
@@ -31,7 +34,7 @@ export interface LiveSessionsOptions {
    * Called for each session that becomes live, for metrics and traces; the returned function is called when
    * that session is closed.
    */
-  observers?: readonly ((live: LiveSession) => () => void)[]
+  observers?: readonly LiveObserver[]
   /** Reports errors that have no caller, such as a failed close of an idle session. */
   onProblem?: (problem: { sessionId: string; error: unknown }) => void
 }
@@ -68,10 +71,12 @@ export class LiveSessions {
   readonly #listeners = new Listeners<string>(emitWarning)
   /** Room that is kept free for sessions that are being created. */
   #reserved = 0
+  readonly #observers: Set<LiveObserver>
 
   constructor(options: LiveSessionsOptions) {
     this.store = options.store
     this.#options = { ...defaults, ...options }
+    this.#observers = new Set(this.#options.observers)
     void this.#closeIdle()
   }
 
@@ -153,6 +158,12 @@ export class LiveSessions {
     return this.#listeners.add(listener)
   }
 
+  /** Adds an observer for sessions that become live from now on. The returned function removes it. */
+  observe(observer: LiveObserver): () => void {
+    this.#observers.add(observer)
+    return () => void this.#observers.delete(observer)
+  }
+
   /** Closes one, for example before it is deleted. */
   async release(sessionId: string): Promise<void> {
     const entry = this.#entries.get(sessionId)
@@ -195,7 +206,7 @@ export class LiveSessions {
   }
 
   #observe(live: LiveSession): void {
-    for (const observe of this.#options.observers) live.onClose(observe(live))
+    for (const observe of this.#observers) live.onClose(observe(live))
   }
 
   async #openDriver(sessionId: string): Promise<SessionDriver> {

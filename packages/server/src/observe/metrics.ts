@@ -5,7 +5,7 @@ import type { LiveSessions } from '../live/live-sessions.ts'
 import { modelCallOf, modelInUse } from './model-call.ts'
 
 /** The route of the metrics. They contain no content, but count the activity of all tenants. */
-export const metricsRoute = { method: 'get', path: '/metrics', access: 'drive' } as const
+export const metricsRoute = { method: 'get', path: '/metrics', access: 'metrics' } as const
 
 export interface FinishedRequest {
   method: string

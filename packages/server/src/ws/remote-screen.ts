@@ -2,17 +2,19 @@ import type { Clock } from '@tapetree/agent/run'
 import { clientFrameSchema, closeCodes, limits, type AttachRequest, type ClientFrame } from '@tapetree/client/protocol'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
+import type { UsageLimits } from '../auth/limits.ts'
 import { checkRole, mayDo, type Caller } from '../auth/operation-roles.ts'
 import { highWater, type Connection, type Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
-import type { LiveSessions } from '../live/live-sessions.ts'
+import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import { RequestProblem, problemOf } from '../util/problem-error.ts'
 
 export interface RemoteScreenOptions {
   socket: WebSocket
   stream: Duplex
   caller: Caller
-  sessions: LiveSessions
+  sessions: ReachableSessions
+  limits: UsageLimits
   sessionId: string
   clock: Clock
 }
@@ -155,9 +157,10 @@ export class RemoteScreen {
     live: LiveSession,
     connection: Connection,
   ): Promise<void> {
-    const { caller } = this.#options
+    const { caller, limits } = this.#options
     try {
       checkRole(caller, { op, args }, live)
+      limits.takeRequest(caller)
     } catch (refused) {
       connection.reply({ type: 'ack', data: { id, ok: false, error: problemOf(refused) } })
       return this.#paceReading()
@@ -165,7 +168,8 @@ export class RemoteScreen {
     this.#underWay++
     this.#paceReading()
     const sender = { tokenId: caller.tokenId, mayDrive: mayDo(caller.role, 'drive') }
-    const frame = { op, args, sender, ...(ifHead !== undefined && { ifHead }) }
+    const checkLimits = (): Promise<void> => limits.of(caller).checkCommand(op)
+    const frame = { op, args, sender, checkLimits, ...(ifHead !== undefined && { ifHead }) }
     // Any failure is the answer to this command; it must not crash the server.
     const ack = await live
       .perform(id, connection.client.id, frame)

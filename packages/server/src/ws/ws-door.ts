@@ -8,10 +8,10 @@ import { WebSocket, WebSocketServer } from 'ws'
 import { speaksOurs } from '../auth/credential.ts'
 import type { Caller } from '../auth/operation-roles.ts'
 import type { Admitted, Gatekeeper, Identified, Visit } from '../auth/gatekeeper.ts'
+import type { UsageLimits } from '../auth/limits.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
-import type { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem, problemOf } from '../util/problem-error.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 
@@ -36,7 +36,7 @@ export interface WsDoorOptions {
   gatekeeper: Gatekeeper
   holders: TokenHolders
   waitingRoom: WaitingRoom
-  tenants: ReadonlyMap<string, LiveSessions>
+  limits: UsageLimits
   clock?: Clock
   /** Called once for every upgrade. */
   onUpgrade?: ((done: FinishedUpgrade) => void) | undefined
@@ -101,14 +101,16 @@ export class WsDoor {
       const sessionId = sessionIdIn(request.url)
       const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access, identified)
       const { caller } = admitted
-      const sessions = this.#options.tenants.get(caller.tenant)
+      const { limits } = this.#options
+      const sessions = limits.sessionsOf(caller)
       if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
+      limits.takeRequest(caller)
       if (this.#closing.signal.aborted) throw new RequestProblem(503, 'shutting-down', 'The server is shutting down.')
       this.#options.waitingRoom.admit(socket)
       const clock = this.#clock
       this.#finished(request, 101, caller)
       this.#server.handleUpgrade(request, socket, head, (webSocket) =>
-        this.#open({ socket: webSocket, stream: socket, caller, sessions, sessionId, clock }, admitted),
+        this.#open({ socket: webSocket, stream: socket, caller, sessions, limits, sessionId, clock }, admitted),
       )
     } catch (error) {
       this.#refuse(problemOf(error), { request, socket, head })

@@ -4,7 +4,9 @@ import type { Dirent } from 'node:fs'
 import { opendir, stat, realpath } from 'node:fs/promises'
 import { basename, dirname, join, posix, resolve, isAbsolute } from 'node:path'
 import type { z } from 'zod'
+import type { Caller } from '../../auth/operation-roles.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
+import type { ApiParts } from '../app.ts'
 
 type FolderList = z.infer<typeof folderListSchema>
 type FileList = z.infer<typeof fileListSchema>
@@ -83,6 +85,18 @@ async function kindOf(folder: string, entry: Dirent, root: string): Promise<'fil
   if (real === undefined || !isInside(real, root)) return undefined
   const found = await stat(real).catch(() => undefined)
   return found?.isDirectory() ? 'folder' : found?.isFile() ? 'file' : undefined
+}
+
+/** The folders that a caller may use: the roots of its tenant, or what its own folder has of them. */
+export async function rootsFor(
+  { tenant, folder }: Pick<Caller, 'tenant' | 'folder'>,
+  { roots }: Pick<ApiParts, 'roots'>,
+): Promise<readonly string[]> {
+  const all = roots(tenant)
+  if (folder === undefined) return all
+  const real = await Promise.all(all.map((root) => realOr(root, root)))
+  const inside = real.flatMap((root) => (isInside(folder, root) ? [folder] : isInside(root, folder) ? [root] : []))
+  return [...new Set(inside)]
 }
 
 /** The real path of a folder inside one of the roots. Paths outside are rejected without reading them. */

@@ -15,19 +15,24 @@ import {
   tokenListSchema,
   type TokenInfo,
 } from '@tapetree/client/protocol'
+import type { Context } from 'hono'
 import { z } from 'zod'
 import { clearedCookie, credentialOf, tokenCookie } from '../../auth/credential.ts'
 import type { Gatekeeper } from '../../auth/gatekeeper.ts'
+import type { UsageLimits } from '../../auth/limits.ts'
 import type { Pairing } from '../../auth/pairing.ts'
 import type { Peer } from '../../auth/peer.ts'
 import type { NewToken, TokenRecord, TokenStore } from '../../auth/token-store.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
-import type { Routes } from '../app.ts'
+import type { ApiParts, AppEnv, Routes } from '../app.ts'
+import { localUser } from '../../live/driver.ts'
+import { folderInside, rootsFor } from '../bodies/list-files.ts'
 import { visitOf } from '../guard.ts'
 import { json, jsonBody } from '../responses.ts'
 
-export interface AuthParts {
+export interface AuthParts extends Pick<ApiParts, 'roots'> {
   gatekeeper: Gatekeeper
+  limits: UsageLimits
   tokens: TokenStore
   pairing: Pairing
   clock: Clock
@@ -43,22 +48,33 @@ export function addAuthRoutes(routes: Routes, parts: AuthParts): void {
 /** Also available without tokens, as over the Unix socket alone. */
 export function addCallerRoute(routes: Routes): void {
   routes.add(
-    'view',
+    'any-role',
     {
       method: 'get',
       path: '/api/caller',
       operationId: 'getCaller',
-      summary: 'Show the caller and its role',
+      summary: 'Show the caller, its role and its limits',
       responses: { 200: json(callerSchema, 'The caller of this token.') },
     },
-    (context) => {
-      const { tokenId, tenant, role } = context.get('caller')
-      return context.json({ token_id: tokenId, tenant, role }, 200)
+    async (context) => {
+      const { tokenId, tenant, role, folder } = context.get('caller')
+      const expiresAt = context.get('expiresAt')
+      const { limits = {}, usage = {} } = (await context.get('limits')?.show()) ?? {}
+      const body = {
+        token_id: tokenId,
+        tenant,
+        role,
+        ...(folder !== undefined && { folder }),
+        ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+        ...(Object.keys(limits).length > 0 && { limits, usage }),
+      }
+      return context.json(body, 200)
     },
   )
 }
 
-function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
+function addTokens(routes: Routes, parts: AuthParts): void {
+  const { tokens, limits } = parts
   routes.add(
     'drive',
     {
@@ -66,9 +82,19 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       path: '/api/tokens',
       operationId: 'listTokens',
       summary: 'List the tokens of the tenant',
+      description: 'A caller with a folder sees only its own token and the tokens that derive from it.',
       responses: { 200: json(tokenListSchema, 'Without the tokens themselves, which are not stored.') },
     },
-    (context) => context.json({ tokens: tokens.list(context.get('caller').tenant).map(infoOf) }, 200),
+    async (context) => {
+      const records = tokens.list(context.get('caller').tenant).filter(({ id }) => mayManage(context, id, tokens))
+      const listed = await Promise.all(
+        records.map(async (record) => ({
+          ...infoOf(record),
+          ...(record.limits && { usage: await limits.usageOf(record) }),
+        })),
+      )
+      return context.json({ tokens: listed }, 200)
+    },
   )
   routes.add(
     'drive',
@@ -76,21 +102,13 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       method: 'post',
       path: '/api/tokens',
       operationId: 'createToken',
-      summary: 'Make a token',
+      summary: 'Make a token that is at most as wide as that of the caller',
       request: { body: jsonBody(createTokenSchema) },
       responses: { 201: json(tokenCreatedSchema, 'The token is shown only this once.') },
     },
     async (context) => {
-      const { role, name, expires_at: expires } = context.req.valid('json')
-      const expiresAt = expires === undefined ? undefined : Date.parse(expires)
-      if (expiresAt !== undefined && expiresAt <= clock.now()) {
-        throw new RequestProblem(422, 'already-over', 'The expiry time of a token must be in the future.')
-      }
-      const { tenant } = context.get('caller')
-      const made = await tokens.create({
-        ...grantOf(tenant, role, name),
-        ...(expiresAt !== undefined && { expiresAt }),
-      })
+      const grant = await grantOf(context, context.req.valid('json'), parts)
+      const made = await tokens.create(grant, creatorOf(context))
       return context.json({ ...infoOf(made.record), token: made.token }, 201)
     },
   )
@@ -100,13 +118,15 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
       method: 'delete',
       path: '/api/tokens/{token_id}',
       operationId: 'revokeToken',
-      summary: 'Revoke a token',
+      summary: 'Revoke a token and all tokens that derive from it',
       request: { params: z.object({ token_id: z.string().max(64) }) },
-      responses: { 204: { description: 'Its connections are closed.' } },
+      responses: { 204: { description: 'Their connections are closed.' } },
     },
     async (context) => {
       const { token_id: tokenId } = context.req.valid('param')
-      if (!(await tokens.revoke(tokenId, context.get('caller').tenant))) {
+      const isRevoked =
+        mayManage(context, tokenId, tokens) && (await tokens.revoke(tokenId, context.get('caller').tenant))
+      if (!isRevoked) {
         throw new RequestProblem(404, 'token-not-found', 'The token does not exist.')
       }
       return context.body(null, 204)
@@ -114,7 +134,8 @@ function addTokens(routes: Routes, { tokens, clock }: AuthParts): void {
   )
 }
 
-function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): void {
+function addPairing(routes: Routes, parts: AuthParts): void {
+  const { gatekeeper, pairing, clock } = parts
   routes.add(
     'drive',
     {
@@ -125,9 +146,9 @@ function addPairing(routes: Routes, { gatekeeper, pairing, clock }: AuthParts): 
       request: { body: jsonBody(beginPairingSchema) },
       responses: { 201: json(pairingBegunSchema, 'Valid once, and only briefly.') },
     },
-    (context) => {
-      const { role, name } = context.req.valid('json')
-      const { code, expiresAt } = pairing.begin(grantOf(context.get('caller').tenant, role, name))
+    async (context) => {
+      const grant = await grantOf(context, context.req.valid('json'), parts)
+      const { code, expiresAt } = pairing.begin(grant, creatorOf(context))
       return context.json({ code, expires_at: new Date(expiresAt).toISOString() }, 201)
     },
   )
@@ -218,8 +239,38 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
   )
 }
 
-function grantOf(tenant: string, role: NewToken['role'], name: string | undefined): NewToken {
-  return { tenant, role, ...(name !== undefined && { name }) }
+/** The grant that a request asks for. The tenant is that of the caller; the folder is inside of the roots. */
+async function grantOf(
+  context: Context<AppEnv>,
+  { role, name, folder, expires_at: expires, limits }: z.infer<typeof createTokenSchema>,
+  parts: Pick<AuthParts, 'clock' | 'roots'>,
+): Promise<NewToken> {
+  const caller = context.get('caller')
+  const { tenant } = caller
+  const expiresAt = expires === undefined ? undefined : Date.parse(expires)
+  if (expiresAt !== undefined && expiresAt <= parts.clock.now()) {
+    throw new RequestProblem(422, 'already-over', 'The expiry time of a token must be in the future.')
+  }
+  return {
+    tenant,
+    role,
+    ...(name !== undefined && { name }),
+    ...(folder !== undefined && { folder: await folderInside(folder, await rootsFor(caller, parts)) }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(limits && { limits }),
+  }
+}
+
+/** The token that creates another one; the user of the Unix socket is not bound by any. */
+function creatorOf(context: Context<AppEnv>): { by?: string } {
+  const { tokenId } = context.get('caller')
+  return tokenId === localUser ? {} : { by: tokenId }
+}
+
+/** A caller with a folder manages only its own token and those that derive from it. */
+function mayManage(context: Context<AppEnv>, tokenId: string, tokens: TokenStore): boolean {
+  const { tokenId: callerId, folder } = context.get('caller')
+  return folder === undefined || tokens.chainOf(tokenId).some(({ id }) => id === callerId)
 }
 
 /** The cookie expires with its token. */
@@ -227,12 +278,17 @@ function cookieOf(token: string, { expiresAt }: TokenRecord, { peer, clock }: { 
   return tokenCookie(token, peer, expiresAt === undefined ? undefined : (expiresAt - clock.now()) / 1000)
 }
 
-function infoOf({ id, role, name, createdAt, expiresAt }: TokenRecord): TokenInfo {
+function infoOf(record: TokenRecord): TokenInfo {
+  const { id, role, tenant, name, folder, parentId, limits, createdAt, expiresAt } = record
   return {
     id,
     role,
+    tenant,
     created_at: new Date(createdAt).toISOString(),
     ...(name !== undefined && { name }),
+    ...(folder !== undefined && { folder }),
+    ...(parentId !== undefined && { parent_id: parentId }),
+    ...(limits && { limits }),
     ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
   }
 }

@@ -29,6 +29,7 @@ export function addBlobs(routes: Routes): void {
       if (mediaType === undefined) {
         throw new RequestProblem(415, 'no-image', 'The image must be PNG, JPEG, GIF or WebP.')
       }
+      await context.get('limits')?.checkStorage()
       const live = await context.get('sessions').get(context.req.valid('param').id)
       await live.becomeWritable()
       const { sha256, size } = await live.session.putBlob(image)

@@ -10,7 +10,7 @@ import { newId, type Session } from '@tapetree/session'
 import type { LogLine } from '@tapetree/session/log-store'
 import type { Context } from 'hono'
 import { z } from 'zod'
-import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { eventStreamHeaders, EventStream, type EventStreamOptions } from '../sse.ts'
@@ -111,7 +111,7 @@ async function lineAfter(
 }
 
 /** The lines one by one, each with a newline, until the signal aborts. */
-async function streamLines(sessions: LiveSessions, sessionId: string, query: PageQuery): Promise<Response> {
+async function streamLines(sessions: ReachableSessions, sessionId: string, query: PageQuery): Promise<Response> {
   const session = await sessions.store.open(sessionId, { readOnly: true })
   const lines = linesOf(session, query)
   const stream = new ReadableStream<Uint8Array>({

@@ -45,7 +45,7 @@ export function addHealth(routes: Routes, { notReady, version }: ApiParts): void
   )
 }
 
-/** It counts the activity of all tenants, so only the owner's tenant may read it. */
+/** It counts the activity of all tenants, so only tokens of the owner's tenant without a folder may read it. */
 export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string): void {
   const { method, path, access } = metricsRoute
   const text = { 'text/plain': { schema: z.string() } }
@@ -57,8 +57,13 @@ export function addMetrics(routes: Routes, metrics: Metrics, ownerTenant: string
     responses: { 200: { description: 'For Prometheus.', content: text } },
   })
   routes.add(access, route, async (context) => {
-    if (context.var.caller.tenant !== ownerTenant)
-      throw new RequestProblem(403, 'owner-only', 'Only the owner of this server may read the metrics.')
+    const { tenant, folder } = context.var.caller
+    if (tenant !== ownerTenant || folder !== undefined)
+      throw new RequestProblem(
+        403,
+        'owner-only',
+        'Only tokens of the owner that are not limited to a folder may read the metrics.',
+      )
     return context.text(await metrics.metricsText(), 200, { 'content-type': metrics.contentType })
   })
 }

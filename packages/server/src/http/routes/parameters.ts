@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Session } from '@tapetree/session'
 import type { LiveSession } from '../../live/live-session.ts'
-import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 
@@ -14,7 +14,7 @@ export const blobParameters = sessionParameter.extend({ sha256: z.string().regex
 
 /** Reads a session without making it live. */
 export async function readSession<T>(
-  sessions: LiveSessions,
+  sessions: ReachableSessions,
   sessionId: string,
   read: (session: Session, live: LiveSession | undefined) => T | Promise<T>,
 ): Promise<T> {

@@ -1,7 +1,7 @@
 import { movedSessionSchema } from '@tapetree/client/protocol'
 import { SessionError } from '@tapetree/session'
 import { z } from 'zod'
-import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import type { Routes } from '../app.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
@@ -85,7 +85,7 @@ export function addPlaces(routes: Routes): void {
 }
 
 /** A session that is active already stays in place. */
-async function restore(sessions: LiveSessions, id: string): Promise<z.infer<typeof movedSessionSchema>> {
+async function restore(sessions: ReachableSessions, id: string): Promise<z.infer<typeof movedSessionSchema>> {
   await sessions.store.restore(id).catch((error: unknown) => {
     const isOpen = error instanceof SessionError && error.code === 'session-owned'
     if (!isOpen) throw error

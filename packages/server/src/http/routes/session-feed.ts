@@ -2,7 +2,7 @@ import { systemClock } from '@tapetree/agent/run'
 import { SessionError } from '@tapetree/session'
 import type { WireSessionFeedEvent } from '@tapetree/client/protocol'
 import { z } from 'zod'
-import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import type { ApiParts, Routes } from '../app.ts'
 import { readSession } from './parameters.ts'
 import { infoOf, summaryOf } from '../bodies/session-body.ts'
@@ -66,7 +66,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
   )
 }
 
-async function stateOf(sessions: LiveSessions, sessionId: string): Promise<WireSessionFeedEvent | undefined> {
+async function stateOf(sessions: ReachableSessions, sessionId: string): Promise<WireSessionFeedEvent | undefined> {
   try {
     const session = await readSession(sessions, sessionId, async (open, live) =>
       summaryOf(await infoOf(open, live), live),

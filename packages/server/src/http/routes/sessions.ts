@@ -20,7 +20,7 @@ import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
-import type { LiveSessions } from '../../live/live-sessions.ts'
+import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
@@ -35,7 +35,7 @@ import {
   type CommandRequest,
 } from '../command.ts'
 import { changedMeanwhile, namesTag, json, jsonBody } from '../responses.ts'
-import { folderInside } from '../bodies/list-files.ts'
+import { folderInside, rootsFor } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { detailsOf, summaryOf, type TaggedDetails } from '../bodies/session-body.ts'
 
@@ -212,7 +212,7 @@ async function create(
   if (agent !== undefined && !(await parts.agents(tenant)).some(({ id }) => id === agent)) {
     throw new RequestProblem(422, 'unknown-agent', `The agent ${JSON.stringify(agent)} does not exist.`)
   }
-  const roots = parts.roots(tenant)
+  const roots = await rootsFor(context.get('caller'), parts)
   const wantedFolder = cwd ?? roots[0]
   const folder = wantedFolder === undefined ? undefined : await folderInside(wantedFolder, roots)
   return orEarlier(context, key, (keyed) =>
@@ -283,13 +283,23 @@ async function orEarlier(
   key: NewSessionKey | undefined,
   make: (keyed: Partial<Pick<NewSessionKey, 'id' | 'cause'>>) => Promise<string>,
 ): Promise<string> {
-  if (!key) return make({})
+  const makeNew: typeof make = async (keyed) => {
+    await context.get('limits')?.checkNewSession()
+    return make(keyed)
+  }
+  if (!key) return makeNew({})
   const { id, cause, identity } = key
   try {
-    return await make({ id, cause })
+    return await makeNew({ id, cause })
   } catch (error) {
-    if (!(error instanceof SessionError && error.code === 'session-exists')) throw error
-    const isOurs = await readSession(context.get('sessions'), id, (session) => isEffectOf(session, 1, identity))
+    // At a limit, the same request may still have created its session before.
+    const isAtLimit = error instanceof RequestProblem && error.problem['limit'] !== undefined
+    if (!isAtLimit && !(error instanceof SessionError && error.code === 'session-exists')) throw error
+    const isOurs = await readSession(context.get('sessions'), id, (session) => isEffectOf(session, 1, identity)).catch(
+      (unreadable: unknown) => {
+        throw isAtLimit ? error : unreadable
+      },
+    )
     if (!isOurs) throw keyReused()
     return id
   }
@@ -367,7 +377,7 @@ async function performIfMatch(
 }
 
 /** Works in any place. Background commands of the session are stopped, unless another process writes it. */
-async function eraseSession(sessions: LiveSessions, id: string): Promise<ErasedSession> {
+async function eraseSession(sessions: ReachableSessions, id: string): Promise<ErasedSession> {
   await sessions.release(id)
   await using session = await sessions.store.open(id).catch(unlessNotFound)
   if (session?.localFolder !== undefined && !session.owner) await new Jobs().stopAll(session.localFolder)

@@ -14,7 +14,7 @@ import type { ListedModel } from '@tapetree/agent/models'
 import type { LoadedSettings, Origin } from '@tapetree/agent/settings'
 import type { ApiParts, Routes } from '../app.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
-import { folderInside, completeFiles, listFolders } from '../bodies/list-files.ts'
+import { folderInside, completeFiles, listFolders, rootsFor } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
 import { toWire } from '../bodies/wire-entry.ts'
@@ -63,7 +63,8 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     async (context) => {
       const { cwd } = context.req.valid('query')
       const { tenant } = context.get('caller')
-      const folder = cwd === undefined ? undefined : await folderInside(cwd, parts.roots(tenant))
+      const roots = await rootsFor(context.get('caller'), parts)
+      const folder = cwd === undefined ? undefined : await folderInside(cwd, roots)
       return context.json(settingsBody(await parts.settings(tenant, folder)), 200)
     },
   )
@@ -79,7 +80,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     },
     async (context) => {
       const { path } = context.req.valid('query')
-      return context.json(await listFolders(path, parts.roots(context.get('caller').tenant)), 200)
+      return context.json(await listFolders(path, await rootsFor(context.get('caller'), parts)), 200)
     },
   )
   routes.add(
@@ -97,7 +98,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
       const { id } = context.req.valid('param')
       const cwd = await readSession(context.get('sessions'), id, ({ header }) => header?.cwd)
       if (cwd === undefined) throw new RequestProblem(404, 'folder-not-found', 'The session has no folder.')
-      const folder = await folderInside(cwd, parts.roots(context.get('caller').tenant))
+      const folder = await folderInside(cwd, await rootsFor(context.get('caller'), parts))
       return context.json(await completeFiles(folder, { typed: q, limit }), 200)
     },
   )

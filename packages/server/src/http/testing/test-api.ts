@@ -21,6 +21,8 @@ export interface TestApiOptions {
   clock?: Clock
   maxLive?: number
   parts?: Partial<ApiParts>
+  /** The token of callers that name none. */
+  tokenId?: string
 }
 
 export interface Asked {
@@ -40,6 +42,7 @@ export class TestApi {
   readonly store: SessionStore
   /** Responses that differ from their declaration. */
   readonly faults: string[] = []
+  readonly #tokenId: string
   readonly #closing = new AbortController()
   readonly #revoked = new AbortController()
 
@@ -47,6 +50,7 @@ export class TestApi {
     const { script: said = script(), store = memoryStore(), agent, slashCommands = [], clock, parts } = options
     const model = scriptedModel(said, options.otherwise && { otherwise: options.otherwise })
     this.store = store
+    this.#tokenId = options.tokenId ?? 'test'
     this.sessions = new LiveSessions({
       store,
       ...(options.maxLive !== undefined && { maxLive: options.maxLive }),
@@ -83,7 +87,7 @@ export class TestApi {
 
   readonly #guard: MiddlewareHandler<AppEnv> = async (context, next) => {
     const role = (context.req.header('x-test-role') ?? 'drive') as Role
-    const tokenId = context.req.header('x-test-token') ?? 'test'
+    const tokenId = context.req.header('x-test-token') ?? this.#tokenId
     context.set('caller', { tokenId, tenant: 'local', role })
     context.set('sessions', this.sessions)
     context.set('revoked', this.#revoked.signal)

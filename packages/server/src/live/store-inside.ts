@@ -9,12 +9,16 @@ import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
  * excluded.
  */
 export function storeInside(store: SessionStore, roots: readonly string[]): SessionStore {
-  const realRoots = roots.map((root) => realPlace(resolve(root)) ?? resolve(root))
-  return store.restrictedTo((cwd) => {
+  return store.restrictedTo(insideOf(roots.map((root) => realPlace(resolve(root)) ?? resolve(root))))
+}
+
+/** Whether a session with this folder is inside of one of these folders. They are real; links in them count as outside. */
+export function insideOf(realRoots: readonly string[]): (cwd: string | undefined) => boolean {
+  return (cwd) => {
     if (cwd === undefined || !isAbsolute(cwd)) return false
     const place = realPlace(cwd)
     return place !== undefined && realRoots.some((root) => isInside(place, root))
-  })
+  }
 }
 
 /**
