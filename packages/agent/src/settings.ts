@@ -13,6 +13,7 @@ export { loadResources, type ResourcePlaces, type Resources } from './resources/
 export type { Skill } from './resources/skills.ts'
 export type { Template } from './resources/templates.ts'
 export type { Settings } from './settings/built-in.ts'
+export { changeUserSettings, type SettingsChange } from './settings/change-settings.ts'
 export { configFolder, SettingsError, type SettingsErrorCode } from './settings/config-files.ts'
 export {
   Credential,

@@ -122,10 +122,17 @@ export {
 export { stateKeys, stateValueSchemas, type StateKey, type WireStateValues } from './state-values.ts'
 export {
   agentListSchema,
+  fileContentQuerySchema,
+  fileContentSchema,
   fileListSchema,
+  filePathQuerySchema,
   fileQuerySchema,
   folderListSchema,
   folderQuerySchema,
+  gitDiffQuerySchema,
+  gitDiffSchema,
+  gitStatusSchema,
+  patchSettingsSchema,
   readinessSchema,
   settingListSchema,
   settingsQuerySchema,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { operations } from './command.ts'
 
 /** Data around sessions: folders and files to choose from, settings, agents, commands. */
 
@@ -43,10 +44,96 @@ export const settingListSchema = z.object({
   problems: z.array(z.string()),
 })
 
+/** Null removes a setting. No other setting can be written over the network. */
+export const patchSettingsSchema = z.strictObject({
+  /** As `provider/id`. */
+  model: z.string().min(1).max(400).nullable().optional(),
+  thinking_level: operations.set_thinking_level.shape.level.nullable().optional(),
+  theme: z.enum(['dark', 'light', 'high-contrast']).nullable().optional(),
+})
+
 export const agentListSchema = z.object({
   agents: z.array(z.object({ id: z.string(), name: z.string(), description: z.string().optional() })),
 })
 
 export const slashCommandListSchema = z.object({
   commands: z.array(z.object({ name: z.string(), description: z.string() })),
+})
+
+const workspacePath = z.string().min(1).max(4096)
+
+/** Relative to the session's folder. */
+export const filePathQuerySchema = z.object({ path: workspacePath })
+
+export const fileContentQuerySchema = z.object({
+  path: workspacePath,
+  /** In bytes: `next_offset` of the part before. */
+  offset: z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER).optional(),
+  /** In bytes. */
+  limit: z.coerce
+    .number()
+    .int()
+    .min(16)
+    .max(1024 * 1024)
+    .optional(),
+})
+
+export const fileContentSchema = z.object({
+  path: z.string(),
+  /** Of the whole file, in bytes. */
+  size: z.int().nonnegative(),
+  modified: z.string(),
+  type: z.enum(['text', 'image', 'binary']),
+  media_type: z.string().optional(),
+  encoding: z.enum(['utf-8', 'utf-16le', 'utf-16be']).optional(),
+  /** Only of a text, without its byte order mark. It ends with a complete character. */
+  content: z.string().optional(),
+  /** False if bytes are not valid in this encoding; U+FFFD stands for them. */
+  is_exact: z.boolean().optional(),
+  offset: z.int().nonnegative().optional(),
+  /** Null at the end of the file. */
+  next_offset: z.int().nonnegative().nullish(),
+})
+
+const gitChangeSchema = z.enum(['unmodified', 'modified', 'added', 'deleted', 'renamed', 'copied', 'type-changed'])
+
+export const gitStatusSchema = z.object({
+  /** Absent if no branch is checked out. */
+  branch: z.string().optional(),
+  /** Absent before the first commit. */
+  commit: z.string().optional(),
+  upstream: z.object({ name: z.string(), ahead: z.int(), behind: z.int() }).optional(),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      /** The former path of a renamed or copied file. */
+      original_path: z.string().optional(),
+      /** The index against HEAD. */
+      staged: gitChangeSchema,
+      /** The working tree against the index. */
+      unstaged: gitChangeSchema,
+      is_untracked: z.boolean(),
+      is_conflicted: z.boolean(),
+    }),
+  ),
+  /** There are more files than are listed. */
+  is_cut: z.boolean(),
+})
+
+/** `all`: the working tree against HEAD. `unstaged`: against the index. `staged`: the index against HEAD. */
+export const gitDiffQuerySchema = z.object({
+  path: workspacePath,
+  scope: z.enum(['all', 'staged', 'unstaged']).optional(),
+})
+
+export const gitDiffSchema = z.object({
+  path: z.string(),
+  original_path: z.string().optional(),
+  /** A unified diff; empty if nothing has changed or the file is binary. */
+  patch: z.string(),
+  added: z.int().nonnegative(),
+  removed: z.int().nonnegative(),
+  is_binary: z.boolean(),
+  is_untracked: z.boolean(),
+  is_cut: z.boolean(),
 })

@@ -9,9 +9,10 @@ import { problemOf, RequestProblem } from '../util/problem-error.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Model } from '@tapetree/agent'
+import type { RuleLayers } from '@tapetree/agent/permissions'
 import type { Clock } from '@tapetree/agent/run'
 import type { ListedModel } from '@tapetree/agent/models'
-import type { LoadedSettings } from '@tapetree/agent/settings'
+import type { LoadedSettings, SettingsChange } from '@tapetree/agent/settings'
 
 /** Data of the routes besides sessions, by tenant. */
 export interface ApiParts {
@@ -24,6 +25,13 @@ export interface ApiParts {
     tenant: string,
     cwd: string | undefined,
   ) => Promise<Pick<LoadedSettings, 'values' | 'origins' | 'problems'>>
+  /** Writes the settings of the user. Absent: they cannot be changed here. */
+  changeSettings?: (tenant: string, change: SettingsChange) => Promise<void>
+  /**
+   * What applies to the files of a folder: the rules for reading, and why git does not run there, if there is a reason.
+   * Absent: only the built-in rules, and no git.
+   */
+  workspace?: (tenant: string, cwd: string) => Promise<{ rules: RuleLayers; gitProblem?: string }>
   /** Absolute folders. Sessions work inside of them, and nothing outside is shown. */
   roots: (tenant: string) => readonly string[]
   /** Name and version of the program, for `/api/version`. */

@@ -15,6 +15,7 @@ import {
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
+import { changeUserSettings, type ProjectTrust } from '@tapetree/agent/settings'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { flag, listOption, textOption, type Invocation } from '../../command-line/command.ts'
@@ -108,7 +109,21 @@ function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<S
       return (await registry.open({ provider, id: modelId })).model
     },
     settings: async (_tenant, cwd) => (await around(cwd)).settings,
+    changeSettings: (_tenant, change) => changeUserSettings(change, io),
+    workspace: async (_tenant, cwd) => {
+      const { trust, settings } = await around(cwd)
+      const gitProblem = gitProblemOf(trust)
+      return { rules: settings.rules, ...(gitProblem !== undefined && { gitProblem }) }
+    },
   }
+}
+
+/** Why git does not run in a project, if there is a reason. A repository without settings has nothing to trust. */
+function gitProblemOf(trust: ProjectTrust): string | undefined {
+  const advice = 'Git does not run before you trust the project: start tapetree in its folder.'
+  if (trust.state === 'untrusted') return `${trust.reason} ${advice}`
+  if (trust.state === 'changed') return `The settings of the project have changed since you trusted them. ${advice}`
+  return undefined
 }
 
 /** Why the server cannot listen, with commands to try. */

@@ -2,6 +2,7 @@ import type { ApiParts, Routes } from '../app.ts'
 import { addBlobs } from './blobs.ts'
 import { addDocumentation } from './documentation.ts'
 import { addEvents } from './events.ts'
+import { addFiles } from './files.ts'
 import { addHealth } from './health.ts'
 import { addHistory } from './history.ts'
 import { addPermissions } from './permissions.ts'
@@ -25,5 +26,6 @@ export function addRoutes(routes: Routes, parts: ApiParts): void {
   addBlobs(routes)
   addHistory(routes, parts)
   addWorkspace(routes, parts)
+  addFiles(routes, parts)
   addDocumentation(routes)
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { changeUserSettings, describeSettings, loadSettings } from '@tapetree/agent/settings'
+import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestApi, type TestApiOptions } from '../testing/test-api.ts'
@@ -114,6 +115,56 @@ describe('data around sessions', () => {
       ],
     })
     expect((await api.get(`/api/settings?cwd=${folder}`)).status).toBe(403)
+  })
+
+  test('model, thinking level and theme can be written, and nothing else', async () => {
+    const home = join(folder, 'home')
+    const file = join(home, '.config/tapetree/settings.json')
+    const places = { home, env: {} }
+    await mkdir(join(home, '.config/tapetree'), { recursive: true })
+    await writeFile(file, JSON.stringify({ hooks: { toolCall: [{ command: 'check' }] } }))
+    const model = { provider: 'p', id: 'm', key: { type: 'not-needed' as const }, source: 'catalogue' as const }
+    const api = start({
+      parts: {
+        models: () => Promise.resolve([model as never]),
+        settings: () => loadSettings({ cwd: folder, ...places }),
+        changeSettings: (_, change) => changeUserSettings(change, places),
+      },
+    })
+    const written = async (): Promise<unknown> => JSON.parse(await readFile(file, 'utf8'))
+    const { settings } = await body<{ settings: unknown[] }>(
+      api.patch('/api/settings', { model: 'p/m', thinking_level: 'high', theme: 'light' }),
+    )
+    expect(settings).toContainEqual(expect.objectContaining({ key: 'model', value: 'p/m' }))
+    expect(settings).toContainEqual(expect.objectContaining({ key: 'terminal.theme', value: 'light' }))
+    const after = {
+      hooks: { toolCall: [{ command: 'check' }] },
+      model: 'p/m',
+      thinkingLevel: 'high',
+      terminal: { theme: 'light' },
+    }
+    expect(await written()).toEqual(after)
+    for (const key of new Set(describeSettings().map((row) => row.key.split('.')[0] ?? ''))) {
+      if (['model', 'thinkingLevel'].includes(key)) continue
+      expect((await api.patch('/api/settings', { model: 'p/m', [key]: {} })).status).toBe(422)
+    }
+    for (const wrong of [
+      { theme: 'pink' },
+      { thinking_level: 'a lot' },
+      { model: 1 },
+      { __proto__: null, hooks: {} },
+      [],
+    ])
+      expect((await api.patch('/api/settings', wrong)).status).toBe(422)
+    expect(await body(api.patch('/api/settings', { model: 'p/other' }))).toMatchObject({ type: 'unknown-model' })
+    expect(await written()).toEqual(after)
+    await writeFile(file, '{')
+    expect(await body(api.patch('/api/settings', { theme: null }))).toMatchObject({
+      status: 409,
+      type: 'settings-not-written',
+    })
+    expect(await readFile(file, 'utf8')).toBe('{')
+    expect(await body(start().patch('/api/settings', { theme: null }))).toMatchObject({ type: 'no-settings' })
   })
 
   test('models, agents and commands are listed', async () => {

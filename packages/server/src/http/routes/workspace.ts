@@ -5,18 +5,19 @@ import {
   folderListSchema,
   folderQuerySchema,
   modelListSchema,
+  patchSettingsSchema,
   settingListSchema,
   settingsQuerySchema,
   slashCommandListSchema,
   type WireModelList,
 } from '@tapetree/client/protocol'
 import type { ListedModel } from '@tapetree/agent/models'
-import type { LoadedSettings, Origin } from '@tapetree/agent/settings'
+import { SettingsError, type LoadedSettings, type Origin } from '@tapetree/agent/settings'
 import type { ApiParts, Routes } from '../app.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { folderInside, completeFiles, listFolders, rootsFor } from '../bodies/list-files.ts'
 import { readSession, sessionParameter } from './parameters.ts'
-import { json } from '../responses.ts'
+import { json, jsonBody } from '../responses.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import type { z } from 'zod'
 
@@ -66,6 +67,23 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
       const roots = await rootsFor(context.get('caller'), parts)
       const folder = cwd === undefined ? undefined : await folderInside(cwd, roots)
       return context.json(settingsBody(await parts.settings(tenant, folder)), 200)
+    },
+  )
+  routes.add(
+    'drive',
+    {
+      method: 'patch',
+      path: '/api/settings',
+      operationId: 'changeSettings',
+      summary: 'Choose model, thinking level and theme of the user',
+      description: 'No setting that runs or allows something can be written.',
+      request: { body: jsonBody(patchSettingsSchema) },
+      responses: { 200: json(settingListSchema, 'The settings after the change. Another layer may override it.') },
+    },
+    async (context) => {
+      const { tenant } = context.get('caller')
+      await changeSettings(context.req.valid('json'), tenant, parts)
+      return context.json(settingsBody(await parts.settings(tenant, undefined)), 200)
     },
   )
   routes.add(
@@ -123,6 +141,27 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
 function modelOnWire({ id, key, ...rest }: ListedModel): WireModelList['models'][number] {
   const more = toWire(rest) as Record<string, unknown> & { provider: string }
   return { ...more, model_id: id, key: key.type }
+}
+
+async function changeSettings(
+  { model, thinking_level: thinkingLevel, theme }: z.infer<typeof patchSettingsSchema>,
+  tenant: string,
+  parts: ApiParts,
+): Promise<void> {
+  if (!parts.changeSettings) throw new RequestProblem(404, 'no-settings', 'Settings cannot be changed on this server.')
+  const names =
+    typeof model === 'string' ? (await parts.models(tenant)).map(({ provider, id }) => `${provider}/${id}`) : []
+  if (typeof model === 'string' && !names.includes(model))
+    throw new RequestProblem(422, 'unknown-model', `The model ${JSON.stringify(model)} does not exist here.`)
+  const change = {
+    ...(model !== undefined && { model }),
+    ...(thinkingLevel !== undefined && { thinkingLevel }),
+    ...(theme !== undefined && { theme }),
+  }
+  await parts.changeSettings(tenant, change).catch((error: unknown) => {
+    if (!(error instanceof SettingsError)) throw error
+    throw new RequestProblem(409, 'settings-not-written', error.message)
+  })
 }
 
 type SettingList = z.infer<typeof settingListSchema>

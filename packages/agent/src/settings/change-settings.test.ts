@@ -1,0 +1,87 @@
+import { lstat, stat, symlink } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { TestFolder } from '../testing/test-folder.ts'
+import { changeUserSettings, type SettingsChange } from './change-settings.ts'
+import { loadSettings } from './layers.ts'
+
+const config = '.config/tapetree'
+const change = (folder: TestFolder, wanted: SettingsChange): Promise<void> =>
+  changeUserSettings(wanted, { home: folder.path, env: {} })
+
+test('a new settings file is private and has exactly what was chosen', async () => {
+  await using folder = await TestFolder.make()
+  await change(folder, { model: 'openai/gpt-5', thinkingLevel: 'high', theme: 'light' })
+  expect(JSON.parse(await folder.read(`${config}/settings.json`))).toEqual({
+    model: 'openai/gpt-5',
+    thinkingLevel: 'high',
+    terminal: { theme: 'light' },
+  })
+  expect((await stat(folder.at(`${config}/settings.json`))).mode & 0o777).toBe(0o600)
+  const { values, problems } = await loadSettings({ cwd: folder.path, home: folder.path, env: {} })
+  expect([values.model, values.thinkingLevel, values.terminal.theme, problems]).toEqual([
+    'openai/gpt-5',
+    'high',
+    'light',
+    [],
+  ])
+})
+
+test('all other settings stay, null removes one, and no change writes nothing', async () => {
+  const kept = { hooks: { toolCall: [{ command: 'check' }] }, permissions: { mode: 'ask' }, terminal: { vim: true } }
+  await using folder = await TestFolder.make({
+    [`${config}/settings.json`]: JSON.stringify({ model: 'a/b', ...kept, unknownLater: 1 }),
+  })
+  const before = await lstat(folder.at(`${config}/settings.json`))
+  await change(folder, {})
+  expect((await lstat(folder.at(`${config}/settings.json`))).ino).toBe(before.ino)
+  await change(folder, { model: null, theme: 'dark' })
+  expect(JSON.parse(await folder.read(`${config}/settings.json`))).toEqual({
+    ...kept,
+    terminal: { vim: true, theme: 'dark' },
+    unknownLater: 1,
+  })
+  await change(folder, { theme: null, thinkingLevel: null })
+  expect(JSON.parse(await folder.read(`${config}/settings.json`))).toEqual({ ...kept, unknownLater: 1 })
+})
+
+test('a YAML file keeps its comments', async () => {
+  await using folder = await TestFolder.make({
+    [`${config}/settings.yaml`]: '# mine\nmodel: a/b # the best\nlimits:\n  run: { turns: 5 }\n',
+  })
+  await change(folder, { model: 'c/d', theme: 'light', thinkingLevel: null })
+  expect(await folder.read(`${config}/settings.yaml`)).toBe(
+    '# mine\nmodel: c/d # the best\nlimits:\n  run: { turns: 5 }\nterminal:\n  theme: light\n',
+  )
+})
+
+test('a linked file is changed where it is', async () => {
+  await using folder = await TestFolder.make({ 'dotfiles/mine': '{}', [`${config}/keep`]: '' })
+  await symlink(folder.at('dotfiles/mine'), folder.at(`${config}/settings.json`))
+  await change(folder, { model: 'a/b' })
+  expect((await lstat(folder.at(`${config}/settings.json`))).isSymbolicLink()).toBe(true)
+  expect(JSON.parse(await folder.read('dotfiles/mine'))).toEqual({ model: 'a/b' })
+})
+
+test('a malformed file or value is rejected, and the file stays as it is', async () => {
+  await using folder = await TestFolder.make({ [`${config}/settings.json`]: '{ "model": ' })
+  await expect(change(folder, { model: 'a/b' })).rejects.toMatchObject({ code: 'malformed-file' })
+  expect(await folder.read(`${config}/settings.json`)).toBe('{ "model": ')
+  await using other = await TestFolder.make({ [`${config}/settings.json`]: '{"model":"a/b"}' })
+  for (const wanted of [{ model: 'no slash' }, { theme: 'pink' }, { thinkingLevel: 'a lot' }])
+    await expect(change(other, wanted as SettingsChange)).rejects.toMatchObject({ code: 'malformed-file' })
+  expect(await other.read(`${config}/settings.json`)).toBe('{"model":"a/b"}')
+})
+
+test('concurrent changes are all kept', async () => {
+  await using folder = await TestFolder.make()
+  await Promise.all([
+    change(folder, { model: 'a/b' }),
+    change(folder, { theme: 'light' }),
+    change(folder, { thinkingLevel: 'low' }),
+  ])
+  expect(JSON.parse(await folder.read(`${config}/settings.json`))).toEqual({
+    model: 'a/b',
+    terminal: { theme: 'light' },
+    thinkingLevel: 'low',
+  })
+})

@@ -1,0 +1,122 @@
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { z } from 'zod'
+import { visibleName } from '../util/visible-text.ts'
+import { checkSettings, pathText, settingsFileNames } from './check-settings.ts'
+import {
+  changePrivateFile,
+  configFolder,
+  readBounded,
+  SettingsError,
+  writePrivateFile,
+  type Environment,
+} from './config-files.ts'
+import type { settingsSchema } from './schema.ts'
+
+type Input = z.input<typeof settingsSchema>
+
+/**
+ * The settings that a program may write for the user: a choice of model and looks. Everything that runs or allows
+ * something is written by the user alone.
+ */
+export interface SettingsChange {
+  /** As `provider/id`. Null removes a setting. */
+  model?: Input['model'] | null
+  thinkingLevel?: Input['thinkingLevel'] | null
+  theme?: NonNullable<Input['terminal']>['theme'] | null
+}
+
+/** Where each of them is in the file. */
+const places: Record<keyof SettingsChange, readonly string[]> = {
+  model: ['model'],
+  thinkingLevel: ['thinkingLevel'],
+  theme: ['terminal', 'theme'],
+}
+
+const maxBytes = 1024 * 1024
+
+/**
+ * Changes the settings file of the user, or creates it. All other settings stay, in YAML with their comments. Rejects
+ * with `malformed-file` if the file or a value is not valid; then nothing is written.
+ */
+export async function changeUserSettings(
+  change: SettingsChange,
+  { home, env }: { home: string; env: Environment },
+): Promise<void> {
+  const changes = changesOf(change)
+  if (changes.length === 0) return
+  const { path, format } = await settingsFile(configFolder({ home, env }))
+  await changePrivateFile(path, async () => {
+    const read = await readBounded(path, maxBytes)
+    if (read.type === 'refused') throw malformed(path, read.reason)
+    const bytes = read.type === 'read' ? read.bytes : new Uint8Array()
+    await writePrivateFile(path, await changedText({ path, format }, bytes, changes))
+  })
+}
+
+interface Change {
+  place: readonly string[]
+  /** Undefined removes it. */
+  value: unknown
+}
+
+function changesOf(change: SettingsChange): Change[] {
+  return Object.entries(places).flatMap(([name, place]) => {
+    const value = change[name as keyof SettingsChange]
+    return value === undefined ? [] : [{ place, value: value ?? undefined }]
+  })
+}
+
+interface SettingsFile {
+  path: string
+  format: 'json' | 'yaml'
+}
+
+/** The file that is read, without links: the user may keep it elsewhere. */
+async function settingsFile(folder: string): Promise<SettingsFile> {
+  for (const name of settingsFileNames) {
+    const path = await realpath(join(folder, name)).catch(() => undefined)
+    if (path !== undefined) return { path, format: name.endsWith('.json') ? 'json' : 'yaml' }
+  }
+  return { path: join(folder, 'settings.json'), format: 'json' }
+}
+
+async function changedText(
+  { path, format }: SettingsFile,
+  bytes: Uint8Array,
+  changes: readonly Change[],
+): Promise<string> {
+  // Loaded on demand: the parser is large.
+  const [{ readSettingsText }, { parseDocument }] = await Promise.all([import('./settings-text.ts'), import('yaml')])
+  const read = readSettingsText(bytes, format)
+  if (read.type === 'malformed') throw malformed(path, read.message)
+  const value = structuredClone(read.written.value) as Record<string, unknown>
+  for (const { place, value: wanted } of changes) setIn(value, place, wanted)
+  const fault = checkSettings(value).faults.find((each) => changes.some(({ place }) => startsWith(each.path, place)))
+  if (fault) throw malformed(path, `${pathText(fault.path)}: ${fault.message}`)
+  if (format === 'json') return `${JSON.stringify(value, undefined, 2)}\n`
+  const document = parseDocument(Buffer.from(bytes).toString('utf8'), { uniqueKeys: false })
+  for (const { place, value: wanted } of changes) {
+    if (wanted !== undefined) document.setIn(place, wanted)
+    else if (document.hasIn(place)) document.deleteIn(place)
+  }
+  return document.toString()
+}
+
+function setIn(value: Record<string, unknown>, place: readonly string[], wanted: unknown): void {
+  const [name = '', ...rest] = place
+  if (rest.length > 0) {
+    const inner = value[name]
+    if (typeof inner === 'object' && inner !== null) setIn(inner as Record<string, unknown>, rest, wanted)
+    else if (wanted !== undefined) setIn((value[name] = {}), rest, wanted)
+  } else if (wanted === undefined) Reflect.deleteProperty(value, name)
+  else value[name] = wanted
+}
+
+function startsWith(path: readonly PropertyKey[], start: readonly string[]): boolean {
+  return start.every((name, index) => path[index] === name)
+}
+
+function malformed(path: string, reason: string): SettingsError {
+  return new SettingsError('malformed-file', `${visibleName(path)} was not changed. ${reason}`)
+}
