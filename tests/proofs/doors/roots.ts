@@ -241,7 +241,12 @@ const parameters: Record<string, string> = {
   sha256: '0'.repeat(64),
 }
 
-const queries: Record<string, string> = { '/api/sessions/{id}/compare': '?left=a&right=b' }
+const queries: Record<string, string> = {
+  '/api/sessions/{id}/compare': '?left=a&right=b',
+  '/api/sessions/{id}/files/content': '?path=a.txt',
+  '/api/sessions/{id}/files/raw': '?path=a.txt',
+  '/api/sessions/{id}/git/diff': '?path=a.txt',
+}
 
 const bodies: Record<string, object> = {
   '': { name: 'changed' },
