@@ -113,8 +113,13 @@ async function ask<T>(
   throw new ProblemError(told.success ? told.data : { type: 'http', title: answer.statusText, status: answer.status })
 }
 
-function hitOf({ session_id, entry_id, ...hit }: z.infer<typeof searchResultSchema>['hits'][number]): SearchHit {
-  return { ...hit, sessionId: session_id, entryId: entry_id }
+function hitOf({
+  session_id,
+  entry_id,
+  matches = [],
+  ...hit
+}: z.infer<typeof searchResultSchema>['hits'][number]): SearchHit {
+  return { ...hit, matches, sessionId: session_id, entryId: entry_id }
 }
 
 function offered(model: ModelList['models'][number]): OfferedModel {

@@ -134,9 +134,21 @@ export const comparisonSchema = z.object({
   right: comparedSideSchema,
 })
 
+const time = z.iso.datetime({ offset: true })
+
 export const searchQuerySchema = z.object({
   q: z.string().min(1).max(1000),
   limit: z.coerce.number().int().min(1).max(200).optional(),
+  cursor: z.string().max(1000).optional(),
+  /** Only sessions of this folder. */
+  cwd: z.string().max(4096).optional(),
+  session_id: z.string().max(64).optional(),
+  /** The role of a message or the type of another entry; several are separated by commas. */
+  role: z.string().max(500).optional(),
+  /** Only entries of this time or later. */
+  since: time.optional(),
+  /** Only entries before this time. */
+  until: time.optional(),
 })
 export const searchResultSchema = z.object({
   hits: z.array(
@@ -147,8 +159,12 @@ export const searchResultSchema = z.object({
       timestamp: z.string(),
       role: z.string(),
       snippet: z.string(),
+      /** Where the words are in the snippet, in UTF-16 code units. */
+      matches: z.array(z.object({ start: z.int().nonnegative(), end: z.int().nonnegative() })).optional(),
     }),
   ),
+  /** Absent on the last page. */
+  cursor: z.string().optional(),
 })
 
 export const playbackTypeSchema = z.enum([

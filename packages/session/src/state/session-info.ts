@@ -61,16 +61,35 @@ export interface SearchQuery {
   limit?: number
   /** Search only the sessions with these ids. */
   among?: ReadonlySet<string>
+  /** Only hits with one of these roles. */
+  roles?: readonly string[]
+  /** Only entries of this time or later, and only entries before this time; in ISO 8601. */
+  since?: string
+  until?: string
+  /** Only hits that come after this one, the last hit of the page before. */
+  after?: HitPosition
 }
+
+/** Hits are ordered by time, newest first, then by session and line. */
+export type HitPosition = Pick<SearchHit, 'timestamp' | 'sessionId' | 'seq'>
 
 export interface SearchHit {
   sessionId: string
   entryId: string
   seq: number
   timestamp: string
+  /** The role of a message, or the type of another entry. */
   role: string
   /** Text around the first match. */
   snippet: string
+  /** Where the words are in the snippet, in UTF-16 code units, in order. */
+  matches: TextRange[]
+}
+
+export interface TextRange {
+  start: number
+  /** Exclusive. */
+  end: number
 }
 
 /** The list row of a folded session. */

@@ -3,7 +3,9 @@ import type { SessionInfo } from '../state/session-info.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import { user } from '../testing/builders.ts'
 import { pageOf } from './list-page.ts'
-import { newestHits, snippetOf } from './search-log.ts'
+import { fold } from './file/session-index/search-text.ts'
+import { rangesOf } from './search-hits.ts'
+import { snippetOf } from './search-log.ts'
 
 describe('a page of sessions', () => {
   test('filters by folder, status and text in name, first message or folder', () => {
@@ -48,7 +50,21 @@ describe('search by reading', () => {
     const hits = await store.search({ text: 'NEEDLE' })
     expect(hits.length).toBe(50)
     expect((await store.search({ text: 'needle 7', limit: 1 })).length).toBe(1)
-    expect(newestHits(hits, { text: '', limit: 2 }).length).toBe(2)
+  })
+
+  test('marks every word where it is, in any case and any script, and overlapping ones once', () => {
+    const lower = (text: string): string => text.toLowerCase()
+    expect(rangesOf('A needle, NEEDLES 🌳 needle', ['needle'], lower)).toEqual([
+      { start: 2, end: 8 },
+      { start: 10, end: 16 },
+      { start: 21, end: 27 },
+    ])
+    expect(rangesOf('İstanbul', ['i'], lower)).toEqual([{ start: 0, end: 1 }])
+    expect(rangesOf('foobar', ['foob', 'obar'], lower)).toEqual([{ start: 0, end: 6 }])
+    expect(rangesOf('text', ['absent', ''], lower)).toEqual([])
+    const accented = 'Cafe\u0301 ﬁne'
+    const ranges = rangesOf(accented, ['cafe', 'fi'], fold)
+    expect(ranges.map(({ start, end }) => accented.slice(start, end))).toEqual(['Cafe\u0301', 'ﬁ'])
   })
 
   test('returns the role of a message, also for a summary', async () => {

@@ -2,43 +2,33 @@ import { isObject } from '../util/json.ts'
 import type { ReadableLog } from '../log/log-store.ts'
 import { textOfLine } from '../line/message-text.ts'
 import { replay } from '../log/replay.ts'
-import type { SearchHit, SearchQuery } from '../state/session-info.ts'
 import { SessionState } from '../state/session-state.ts'
+import { msOf, rangesOf, type NewestHits } from './search-hits.ts'
 
 /** Searches one log by reading it: every word must occur, in any case. */
-export async function searchLog(log: ReadableLog, query: { text: string; sessionId: string }): Promise<SearchHit[]> {
-  const words = query.text.toLowerCase().split(/\s+/).filter(Boolean)
-  const hits: SearchHit[] = []
+export async function searchLog(
+  log: ReadableLog,
+  { text, sessionId, hits }: { text: string; sessionId: string; hits: NewestHits },
+): Promise<void> {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   const [first] = words
-  if (first === undefined) return hits
+  if (first === undefined) return
   await replay(log, new SessionState({ isWhole: true }), {
     from: 0,
     watch: ({ line, seq }) => {
-      const text = textOfLine(line)
-      const lower = text.toLowerCase()
-      if (!words.every((word) => lower.includes(word))) return
+      const { timestamp = '' } = line
       const message = line['message']
-      hits.push({
-        sessionId: query.sessionId,
-        entryId: line.id,
-        seq,
-        timestamp: line.timestamp ?? '',
-        role: isObject(message) ? String(message['role']) : line.type,
-        snippet: snippetOf(text, lower.indexOf(first)),
-      })
+      const role = isObject(message) ? String(message['role']) : line.type
+      if (!hits.wants({ ms: msOf(timestamp), sessionId, seq }) || !hits.wantsRole(role)) return
+      const searched = textOfLine(line)
+      const lower = searched.toLowerCase()
+      if (!words.every((word) => lower.includes(word))) return
+      const snippet = snippetOf(searched, lower.indexOf(first))
+      const matches = rangesOf(snippet, words, (each) => each.toLowerCase())
+      hits.add({ sessionId, entryId: line.id, seq, timestamp, role, snippet, matches })
     },
   })
-  return hits
 }
-
-/** The newest hits, at most as many as requested. */
-export function newestHits(hits: readonly SearchHit[], query: SearchQuery): SearchHit[] {
-  return hits
-    .toSorted((left, right) => right.timestamp.localeCompare(left.timestamp))
-    .slice(0, query.limit ?? defaultLimit)
-}
-
-const defaultLimit = 50
 
 /** Text around an index, on one line. */
 export function snippetOf(text: string, at: number): string {

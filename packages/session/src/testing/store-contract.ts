@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { SessionError, type SessionErrorCode } from '../errors.ts'
 import { text } from '../line/message.ts'
+import type { SearchHit, SearchQuery } from '../state/session-info.ts'
 import type { Session } from '../store/session.ts'
 import type { SessionStore } from '../store/session-store.ts'
 import { assistant, call, said, toolResult, user } from './builders.ts'
@@ -273,6 +274,62 @@ function lists(it: It): void {
     )
     assert.deepEqual(await store.search({ text: 'absent' }), [])
     assert.deepEqual(await store.search({ text: ' ' }), [])
+  })
+
+  it('pages of a search fit together, and filters select by session, role and time', async ({ store }) => {
+    const expected: string[] = []
+    const sessions = [await store.create(), await store.create()]
+    for (let index = 0; index < 24; index++) {
+      const session = sessions[index % 2]
+      if (!session) continue
+      expected.push(await user(session, `Needle number ${index}`))
+      expected.push(await session.appendMessage('assistant', [text(`a needle for ${index}`)]))
+    }
+    const [first, second] = sessions
+    if (!first || !second) throw new Error('There are two sessions.')
+    const ids = (hits: readonly SearchHit[]): string[] => hits.map(({ entryId }) => entryId)
+    const all = await store.search({ text: 'needle', limit: 100 })
+    assert.deepEqual(ids(all).toSorted(), expected.toSorted())
+    for (const limit of [1, 7, 48, 100]) {
+      const paged: SearchHit[] = []
+      for (;;) {
+        const last = paged.at(-1)
+        const page = await store.search({ text: 'needle', limit, ...(last && { after: last }) })
+        paged.push(...page)
+        if (page.length < limit) break
+      }
+      assert.deepEqual(paged, all)
+    }
+    for (const { snippet, matches } of all) {
+      assert.deepEqual(
+        matches.map(({ start, end }) => snippet.slice(start, end).toLowerCase()),
+        ['needle'],
+      )
+    }
+    const only = async (query: Omit<SearchQuery, 'text'>): Promise<string[]> =>
+      ids(await store.search({ text: 'needle', limit: 100, ...query }))
+    const which = (isWanted: (hit: SearchHit) => boolean): string[] => ids(all.filter(isWanted))
+    assert.deepEqual(
+      await only({ roles: ['assistant'] }),
+      which(({ role }) => role === 'assistant'),
+    )
+    assert.deepEqual(await only({ roles: ['compaction'] }), [])
+    assert.deepEqual(
+      await only({ among: new Set([second.id]) }),
+      which(({ sessionId }) => sessionId === second.id),
+    )
+    const middle = all[20]?.timestamp ?? ''
+    assert.deepEqual(
+      await only({ since: middle }),
+      which(({ timestamp }) => timestamp >= middle),
+    )
+    assert.deepEqual(
+      await only({ until: middle }),
+      which(({ timestamp }) => timestamp < middle),
+    )
+    const both = await only({ roles: ['user'], limit: 3, ...(all[10] && { after: all[10] }) })
+    assert.deepEqual(both, ids(all.slice(11).filter(({ role }) => role === 'user')).slice(0, 3))
+    for (const session of sessions) await session.close()
   })
 
   it('archived and deleted sessions leave the list and can be restored', async ({ store }) => {

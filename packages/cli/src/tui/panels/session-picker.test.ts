@@ -24,6 +24,7 @@ test('typing searches names at once, and messages after a pause', () => {
     timestamp: '2026-01-09T12:00:00Z',
     role: 'user',
     snippet: 'the \u001b[2Jparser fails',
+    matches: [],
   }
   picker.update({ ...data, found: { text: 'parser', hits: [hit] } })
   expect(picker.render(80).join('\n')).toContain('Fix the build: user: … the \u241b[2Jparser fails')

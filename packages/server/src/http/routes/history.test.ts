@@ -225,6 +225,56 @@ describe('the recording', () => {
     expect((await api.get(`${path}/player?time=now`)).status).toBe(422)
   })
 
+  test('is searched in pages and with filters, and the words are marked', async () => {
+    const api = start({ otherwise: () => script().text('Another peculiar answer') })
+    const paths = [await api.session({ cwd: '/' }), await api.session({ cwd: '/tmp' })]
+    for (const path of [...paths, ...paths]) {
+      await api.post(`${path}/prompt`, { text: 'A peculiar question' })
+      await vi.waitFor(async () => expect(await body(api.get(path))).toMatchObject({ status: 'idle' }))
+    }
+    interface Found {
+      hits: {
+        session_id: string
+        entry_id: string
+        role: string
+        snippet: string
+        timestamp: string
+        matches: { start: number; end: number }[]
+      }[]
+      cursor?: string
+    }
+    const search = (query: Record<string, string>): Promise<Found> =>
+      body<Found>(api.get(`/api/search?${new URLSearchParams({ q: 'PECULIAR', ...query }).toString()}`))
+    const all = await search({})
+    expect(all.hits).toHaveLength(8)
+    expect(all.cursor).toBeUndefined()
+    const paged: Found['hits'] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Found = await search({ limit: '3', ...(cursor !== '' && { cursor }) })
+      paged.push(...page.hits)
+      cursor = page.cursor
+    }
+    expect(paged).toEqual(all.hits)
+    expect(all.hits.map(({ snippet, matches: [match] }) => snippet.slice(match?.start, match?.end))).toEqual(
+      Array.from({ length: 8 }, () => 'peculiar'),
+    )
+    const entries = async (query: Record<string, string>): Promise<string[]> =>
+      (await search(query)).hits.map(({ entry_id: id }) => id)
+    const which = (wanted: (hit: Found['hits'][number]) => boolean): string[] =>
+      all.hits.filter(wanted).map(({ entry_id: id }) => id)
+    const id = paths[1]?.split('/').at(-1) ?? ''
+    expect(await entries({ role: 'user' })).toEqual(which(({ role }) => role === 'user'))
+    expect(await entries({ role: 'user, assistant' })).toHaveLength(8)
+    expect(await entries({ session_id: id })).toEqual(which((hit) => hit.session_id === id))
+    expect(await entries({ cwd: '/tmp' })).toEqual(which((hit) => hit.session_id === id))
+    expect(await entries({ cwd: '/', session_id: id })).toEqual([])
+    const since = all.hits[3]?.timestamp ?? ''
+    expect(await entries({ since })).toEqual(which(({ timestamp }) => timestamp >= since))
+    expect(await entries({ until: since })).toEqual(which(({ timestamp }) => timestamp < since))
+    expect(await search({ cursor: 'nonsense' })).toMatchObject({ status: 422, type: 'invalid-cursor' })
+    expect(await search({ since: 'yesterday' })).toMatchObject({ status: 422, type: 'invalid-request' })
+  })
+
   test('is searched, and exported with its blobs', async () => {
     const { api, path, id } = await told({ script: script().text('a peculiar answer') })
     expect(await body(api.get('/api/search?q=peculiar'))).toMatchObject({

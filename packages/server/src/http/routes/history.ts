@@ -13,7 +13,7 @@ import {
   treeQuerySchema,
   treeWindowSchema,
 } from '@tapetree/client/protocol'
-import type { Context, ContextMessage, Session } from '@tapetree/session'
+import type { Context, ContextMessage, SearchQuery, Session, SessionStore } from '@tapetree/session'
 import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session/view'
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
@@ -156,16 +156,59 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
       method: 'get',
       path: '/api/search',
       operationId: 'searchSessions',
-      summary: 'Search all sessions',
+      summary: 'Search all sessions, or some of them',
       request: { query: searchQuerySchema },
       responses: { 200: json(searchResultSchema, 'Newest first.') },
     },
     async (context) => {
-      const { q, limit = 50 } = context.req.valid('query')
-      const hits = await context.get('sessions').store.search({ text: q, limit })
-      return context.json({ hits: toWire(hits) } as z.infer<typeof searchResultSchema>, 200)
+      const { limit = 50, ...query } = context.req.valid('query')
+      const { store } = context.get('sessions')
+      // One more than wanted tells whether there is another page.
+      const found = await store.search({ ...(await searchOf(query, store)), limit: limit + 1 })
+      const hits = found.slice(0, limit)
+      const last = found.length > limit ? hits.at(-1) : undefined
+      const body = { hits: toWire(hits), ...(last && { cursor: cursorOf(last) }) }
+      return context.json(body as z.infer<typeof searchResultSchema>, 200)
     },
   )
+}
+
+type SearchRequest = Omit<z.infer<typeof searchQuerySchema>, 'limit'>
+
+async function searchOf(request: SearchRequest, store: SessionStore): Promise<SearchQuery> {
+  const { q, cursor, cwd, session_id: sessionId, role, since, until } = request
+  const inFolder = cwd === undefined ? undefined : await idsIn(cwd, store)
+  const among = sessionId === undefined ? inFolder : new Set([sessionId].filter((id) => inFolder?.has(id) ?? true))
+  return {
+    text: q,
+    ...(among && { among }),
+    ...(role !== undefined && { roles: role.split(',').map((each) => each.trim()) }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(cursor !== undefined && { after: positionIn(cursor) }),
+  }
+}
+
+async function idsIn(cwd: string, store: SessionStore): Promise<ReadonlySet<string>> {
+  const { sessions } = await store.list({ cwd, limit: Infinity })
+  return new Set(sessions.map(({ id }) => id))
+}
+
+type HitPosition = NonNullable<SearchQuery['after']>
+
+const cursorSchema = z.tuple([z.string(), z.string(), z.int()])
+
+function cursorOf({ timestamp, sessionId, seq }: HitPosition): string {
+  return Buffer.from(JSON.stringify([timestamp, sessionId, seq])).toString('base64url')
+}
+
+function positionIn(cursor: string): HitPosition {
+  try {
+    const [timestamp, sessionId, seq] = cursorSchema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+    return { timestamp, sessionId, seq }
+  } catch {
+    throw new RequestProblem(422, 'invalid-cursor', 'The cursor is not from a page of this search.')
+  }
 }
 
 const defaultEvents = 200

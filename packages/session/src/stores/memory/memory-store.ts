@@ -28,7 +28,8 @@ import { SessionStore, type SessionStoreOptions } from '../../store/session-stor
 import { settledWithin } from '../../util/deadline.ts'
 import { Listeners } from '../../util/listeners.ts'
 import { pageOf } from '../list-page.ts'
-import { newestHits, searchLog } from '../search-log.ts'
+import { NewestHits } from '../search-hits.ts'
+import { searchLog } from '../search-log.ts'
 
 /** Sessions that live as long as the process, with the same lines and fencing as any other store. */
 export function memoryStore(options: Omit<SessionStoreOptions, 'openPath' | 'pathOf'> = {}): SessionStore {
@@ -76,12 +77,12 @@ export class MemoryLogStore implements LogStore {
   }
 
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
-    const hits: SearchHit[] = []
+    const hits = new NewestHits(query)
     for (const [sessionId, session] of this.#sessionsOf(scope)) {
       if (session.place !== 'active' || query.among?.has(sessionId) === false) continue
-      hits.push(...(await searchLog(new MemoryLog(session, undefined), { ...query, sessionId })))
+      await searchLog(new MemoryLog(session, undefined), { text: query.text, sessionId, hits })
     }
-    return newestHits(hits, query)
+    return hits.list()
   }
 
   async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {

@@ -1,3 +1,6 @@
+import { payloadOf } from '../../../line/codec.ts'
+import type { DiskLine } from '../../../line/line.ts'
+import { textOfLine } from '../../../line/message-text.ts'
 import { parseLine } from '../../../line/parse-line.ts'
 import { Reading, type ReplayedLine } from '../../../log/replay.ts'
 import type { SearchHit, SearchQuery } from '../../../state/session-info.ts'
@@ -8,9 +11,9 @@ import { maxNamedTerms } from './index-terms.ts'
 import { IndexTexts } from './index-texts.ts'
 import type { LogStat } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
-import { NewestHits } from './newest-hits.ts'
+import { defaultHits, msOf, NewestHits, rangesOf } from '../../search-hits.ts'
 import { readInSlices, withLog } from './read-log.ts'
-import { matchExpression, wordsOf, type FoundTerms } from './search-text.ts'
+import { findWords, fold, matchExpression, wordsOf, type FoundTerms } from './search-text.ts'
 import type { Slices } from './slices.ts'
 
 /** Queries the full-text index, and reads the logs that it does not cover. */
@@ -27,12 +30,14 @@ export class IndexSearch {
     this.#texts = new IndexTexts(slices)
   }
 
-  async search(source: IndexSource, { text, limit = defaultHits, among }: SearchQuery): Promise<SearchHit[]> {
+  async search(source: IndexSource, query: SearchQuery): Promise<SearchHit[]> {
+    const { text, limit = defaultHits, among } = query
     const words = wordsOf(text)
     if (words.length === 0 || limit < 1) return []
+    const hits = new NewestHits(query)
     const found = this.#searching.then(() =>
       this.#file.use({ folder: source.folder, kind: 'search' }, (part) =>
-        this.#search(source, { words, limit, isWanted: (id) => among?.has(id) ?? true }, part),
+        this.#search(source, { words, hits, isWanted: (id) => among?.has(id) ?? true }, part),
       ),
     )
     this.#searching = found.catch(() => undefined)
@@ -41,12 +46,11 @@ export class IndexSearch {
 
   async #search(
     source: IndexSource,
-    query: { words: string[]; limit: number; isWanted: (id: string) => boolean },
+    query: { words: string[]; hits: NewestHits; isWanted: (id: string) => boolean },
     part: Part | undefined,
   ): Promise<SearchHit[]> {
-    const hits = new NewestHits(query.limit)
     const unindexed = await this.#texts.update(source, part)
-    const { words, isWanted } = query
+    const { words, hits, isWanted } = query
     const isIndexed = (id: string): boolean => isWanted(id) && !unindexed.has(id)
     if (part) await this.#lookUp(source, part, { words, isIndexed, hits })
     const unread = [...unindexed.values()].filter(({ id }) => isWanted(id))
@@ -62,18 +66,20 @@ export class IndexSearch {
     const expression = await matchExpression(words, (text) => this.#termsWith(part, text))
     if (expression === undefined) return
     let below: number | undefined = Number.MAX_SAFE_INTEGER
-    let misses = 0
+    const missed = { words: 0, role: 0 }
     for (let size = firstWindow; below !== undefined; size = Math.min(size * 4, maxWindow)) {
       const window: Candidate[] = []
       below = gather(part.db.candidates(part.source, expression, below), { size, hits, window })
-      const examined = window.filter(({ id }) => isIndexed(id)).sort((left, right) => right.ms - left.ms)
+      const isWanted = ({ id, ms, seq }: Candidate): boolean => isIndexed(id) && hits.wants({ ms, sessionId: id, seq })
+      const examined = window.filter(isWanted).sort((left, right) => right.ms - left.ms)
       for (let from = 0; from < examined.length; from += examinedTogether) {
         const group = examined.slice(from, from + examinedTogether)
         if (group.every(({ ms }) => ms < hits.floorMs)) break
-        if (misses >= maxMisses) return
+        if (missed.words >= maxMisses || missed.role >= maxOtherRoles) return
         const byLog = Map.groupBy(group, ({ id }) => id)
-        const missed = [...byLog].map(([id, candidates]) => examine(source, id, { candidates, words, hits }))
-        for (const count of await Promise.all(missed)) misses += count
+        await Promise.all(
+          [...byLog].map(([id, candidates]) => examine(source, id, { candidates, words, hits, missed })),
+        )
         await this.#slices.pause()
       }
       await this.#slices.pause()
@@ -97,7 +103,8 @@ export class IndexSearch {
     for (const file of files.sort((left, right) => right.mtimeMs - left.mtimeMs)) {
       if (file.mtimeMs < hits.floorMs) return
       try {
-        const watch = ({ line, seq }: ReplayedLine): boolean => hits.offerLine(file.id, line, { seq, words })
+        const watch = ({ line, seq }: ReplayedLine): void =>
+          void offerLine(line, { sessionId: file.id, seq, words, hits })
         await withLog(source, file.id, (log) =>
           readInSlices(log, {
             reading: new Reading(new SessionState({ isWhole: true }), watch),
@@ -113,13 +120,14 @@ export class IndexSearch {
   }
 }
 
-const defaultHits = 50
 /** Candidates are read in windows, each four times the previous size. */
 const firstWindow = 200
 const maxWindow = 3200
 const examinedTogether = 16
 /** After this many false candidates a search stops; older hits are not found. */
 const maxMisses = 2000
+/** The same for entries that have the words, but another role than the query wants. */
+const maxOtherRoles = 20_000
 
 /** Takes one window of candidates and returns where the next one begins; undefined if no newer hit is possible. */
 function gather(
@@ -134,18 +142,43 @@ function gather(
   return undefined
 }
 
+interface Missed {
+  words: number
+  role: number
+}
+
 /** Reads the candidate entries, keeps those that contain the words and counts the misses. */
 async function examine(
   source: IndexSource,
   id: string,
-  { candidates, words, hits }: { candidates: Candidate[]; words: readonly string[]; hits: NewestHits },
-): Promise<number> {
+  request: { candidates: Candidate[]; words: readonly string[]; hits: NewestHits; missed: Missed },
+): Promise<void> {
+  const { candidates, words, hits, missed } = request
   // The log may have been deleted since it was listed.
   const lines = await withLog(source, id, (log) => log.readAt(candidates)).catch(() => [])
-  const isHit = ({ seq }: Candidate, index: number): boolean => {
+  for (const [index, { seq }] of candidates.entries()) {
     const parsed = lines[index] && parseLine(lines[index])
-    if (parsed?.type !== 'line' || (parsed.line.seq ?? seq) !== seq) return false
-    return hits.offerLine(id, parsed.line, { seq, words })
+    const isThere = parsed?.type === 'line' && (parsed.line.seq ?? seq) === seq
+    const missing = isThere ? offerLine(parsed.line, { sessionId: id, seq, words, hits }) : 'words'
+    if (missing !== undefined) missed[missing]++
   }
-  return candidates.filter((candidate, index) => !isHit(candidate, index)).length
+}
+
+interface OfferedLine {
+  sessionId: string
+  seq: number
+  words: readonly string[]
+  hits: NewestHits
+}
+
+/** Adds the line if its text contains every word: the only place that decides what matches. Else says what is missing. */
+function offerLine(line: DiskLine, { sessionId, seq, words, hits }: OfferedLine): keyof Missed | undefined {
+  const { timestamp = '' } = line
+  if (!hits.wants({ ms: msOf(timestamp), sessionId, seq })) return undefined
+  const role = line.type === 'message' ? String(payloadOf(line)['role']) : line.type
+  if (!hits.wantsRole(role)) return 'role'
+  const snippet = findWords(textOfLine(line), words)
+  if (snippet === undefined) return 'words'
+  hits.add({ sessionId, entryId: line.id, seq, timestamp, role, snippet, matches: rangesOf(snippet, words, fold) })
+  return undefined
 }

@@ -7,7 +7,7 @@ import type { Document } from './index-documents.ts'
 import { chunksOf, maxPendingRows, type Part } from './index-file.ts'
 import { compare, isPresentIn, statOf, walk, type ChangedLog, type Comparison, type LogStat } from './index-walk.ts'
 import type { IndexSource } from './list-index.ts'
-import { msOf } from './newest-hits.ts'
+import { msOf } from '../../search-hits.ts'
 import { readInSlices, stillHas, withLog } from './read-log.ts'
 import { fold, termsOf } from './search-text.ts'
 import { inParallel, type Slices } from './slices.ts'
@@ -197,5 +197,5 @@ function stateAt(mark: Mark | undefined): SessionState {
 
 function documentOf({ line, seq, at, size }: ReplayedLine): Document | undefined {
   const text = textOfLine(line).slice(0, maxIndexedLength)
-  return text === '' ? undefined : { seq, at, size, ms: msOf(line), terms: termsOf(fold(text)) }
+  return text === '' ? undefined : { seq, at, size, ms: msOf(line.timestamp), terms: termsOf(fold(text)) }
 }

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { isId } from '../../../line/ids.ts'
 import type { ReadableLog } from '../../../log/log-store.ts'
-import { sessionInfoOf, type SearchHit, type SessionInfo } from '../../../state/session-info.ts'
+import { sessionInfoOf, type SessionInfo } from '../../../state/session-info.ts'
 import { SessionReader } from '../../../log/session-reader.ts'
 import { pageOf } from '../../list-page.ts'
-import { newestHits, searchLog } from '../../search-log.ts'
+import { NewestHits } from '../../search-hits.ts'
+import { searchLog } from '../../search-log.ts'
 import type { FilePort } from '../file-port.ts'
 import type { IndexSource, ListIndex } from './list-index.ts'
 
@@ -20,12 +21,11 @@ export function scanIndex(port: FilePort): ListIndex {
       return pageOf(rows, query)
     },
     search: async (source, query) => {
-      const hits: SearchHit[] = []
+      const hits = new NewestHits(query)
       for await (const { id, log } of logsIn(port, source)) {
-        if (query.among?.has(id) === false) continue
-        hits.push(...(await searchLog(log, { ...query, sessionId: id })))
+        if (query.among?.has(id) !== false) await searchLog(log, { text: query.text, sessionId: id, hits })
       }
-      return newestHits(hits, query)
+      return hits.list()
     },
     purge: async () => undefined,
     close: () => undefined,

@@ -737,9 +737,26 @@ describe('a search', () => {
         timestamp: time(7),
         role: 'compaction',
         snippet: 'They answer questions',
+        matches: [{ start: 5, end: 11 }],
       },
-      { sessionId: 'a', entryId: 'e4', seq: 4, timestamp: time(1), role: 'assistant', snippet: 'The answer is two' },
-      { sessionId: 'a', entryId: 'b', seq: 6, timestamp: '', role: 'branch_summary', snippet: 'No answer yet' },
+      {
+        sessionId: 'a',
+        entryId: 'e4',
+        seq: 4,
+        timestamp: time(1),
+        role: 'assistant',
+        snippet: 'The answer is two',
+        matches: [{ start: 4, end: 10 }],
+      },
+      {
+        sessionId: 'a',
+        entryId: 'b',
+        seq: 6,
+        timestamp: '',
+        role: 'branch_summary',
+        snippet: 'No answer yet',
+        matches: [{ start: 3, end: 9 }],
+      },
     ])
   })
 
