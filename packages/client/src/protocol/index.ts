@@ -103,6 +103,8 @@ export {
   contextQuerySchema,
   contextSchema,
   entryRequestSchema,
+  entryWindowQuerySchema,
+  entryWindowSchema,
   movedSessionSchema,
   playbackTypeSchema,
   playerPageSchema,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cursorSchema } from './frames.ts'
-import { promptResultSchema, sessionInfoSchema } from './rest.ts'
+import { eventSchema, promptResultSchema, sessionInfoSchema } from './rest.ts'
 
 /** Views of a session over HTTP: the session itself, its tree, its context, its recording. */
 
@@ -72,6 +72,28 @@ export const treeWindowSchema = z.object({
   leaf_id: z.string().nullable(),
   has_before: z.boolean(),
   has_after: z.boolean(),
+})
+
+/**
+ * The entries around a place, of all branches: the newest `before` entries before it, and the first `after` entries from
+ * it on. The place is a line or an entry; by default the end. A line is found without reading the log.
+ */
+export const entryWindowQuerySchema = z.object({
+  seq: seq.optional(),
+  entry_id: entryId.optional(),
+  before: z.coerce.number().int().min(0).max(500).optional(),
+  after: z.coerce.number().int().min(0).max(500).optional(),
+})
+
+/** Entries as in the log, in its order: a parent may lie in an earlier window. */
+export const entryWindowSchema = z.object({
+  entries: z.array(eventSchema),
+  leaf_id: z.string().nullable(),
+  head: cursorSchema,
+  /** The `seq` of the window before this one, to be asked for with `after=0`; null at the beginning. */
+  previous: z.int().nullable(),
+  /** The `seq` of the window after this one, to be asked for with `before=0`; null at the end. */
+  next: z.int().nullable(),
 })
 
 export const contextQuerySchema = z.object({

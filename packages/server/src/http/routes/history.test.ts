@@ -109,6 +109,52 @@ describe('the tree', () => {
   })
 })
 
+describe('a window of entries', () => {
+  interface Window {
+    entries: { seq: number; id: string; type: string }[]
+    leaf_id: string
+    previous: number | null
+    next: number | null
+  }
+
+  test('around a line or an entry fits together with the windows on both sides', async () => {
+    const api = start({ otherwise: () => script().toolCall('call', 'act', {}).step().text('done') })
+    const path = await api.session()
+    for (let run = 0; run < 6; run++) {
+      await api.post(`${path}/prompt`, { text: `question ${run} ${'x'.repeat(run)}` })
+      await vi.waitFor(async () => expect(await body(api.get(path))).toMatchObject({ status: 'idle' }))
+    }
+    const window = (query: string): Promise<Window> => body<Window>(api.get(`${path}/entries?${query}`))
+    const { events } = await body<{ events: { seq: number; parent_id?: string | null }[] }>(api.get(`${path}/events`))
+    const all = events.filter((line) => 'parent_id' in line)
+    expect(await window('seq=0&before=0&after=500')).toMatchObject({ entries: all, previous: null, next: null })
+    const middle = all[Math.floor(all.length / 2)] as { seq: number; id: string }
+    for (const place of [`seq=${middle.seq}`, `entry_id=${middle.id}`]) {
+      const around = await window(`${place}&before=2&after=3`)
+      const index = all.findIndex(({ seq }) => seq === middle.seq)
+      expect(around.entries).toEqual(all.slice(index - 2, index + 3))
+      const together = [...around.entries]
+      for (let { previous } = around; previous !== null;) {
+        const page = await window(`seq=${previous}&before=4&after=0`)
+        together.unshift(...page.entries)
+        ;({ previous } = page)
+      }
+      for (let { next } = around; next !== null;) {
+        const page = await window(`seq=${next}&before=0&after=4`)
+        together.push(...page.entries)
+        ;({ next } = page)
+      }
+      expect(together).toEqual(all)
+    }
+    // By default the newest.
+    expect((await window('before=1')).entries).toEqual(all.slice(-1))
+    expect(await window('seq=999999&before=0&after=0')).toMatchObject({ entries: [], next: null })
+    expect(await window('seq=1&before=0&after=0')).toMatchObject({ entries: [], previous: null, next: 1 })
+    expect((await api.get(`${path}/entries?entry_id=none`)).status).toBe(404)
+    expect((await api.get(`${path}/entries?seq=-1`)).status).toBe(422)
+  })
+})
+
 describe('the context', () => {
   test('gives each message its entry, and the reason why it is included', async () => {
     const { api, path, id } = await told({ script: script().text('answer') })

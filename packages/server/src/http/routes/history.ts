@@ -4,6 +4,8 @@ import {
   contextQuerySchema,
   contextSchema,
   entryRequestSchema,
+  entryWindowQuerySchema,
+  entryWindowSchema,
   eventSchema,
   playbackTypeSchema,
   playerPageSchema,
@@ -18,6 +20,7 @@ import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/sessio
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, Routes } from '../app.ts'
+import { entryWindow } from '../bodies/entry-window.ts'
 import { compareLeaves, treeWindow } from '../bodies/tree-window.ts'
 import { readSession, entryParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
@@ -83,6 +86,24 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
         return contextOnWire(leafId, await session.getContext({ leafId }))
       })
       return context.json(body, 200)
+    },
+  )
+  routes.add(
+    'view',
+    {
+      method: 'get',
+      path: '/api/sessions/{id}/entries',
+      operationId: 'listEntries',
+      summary: 'Get the entries around a line or an entry, as in the log',
+      request: { params: sessionParameter, query: entryWindowQuerySchema },
+      responses: { 200: json(entryWindowSchema, 'In the order of the log.') },
+    },
+    async (context) => {
+      const query = context.req.valid('query')
+      const { id } = context.req.valid('param')
+      const body = await readSession(context.get('sessions'), id, (session) => entryWindow(session, query))
+      // Not reserialized: a line has the same bytes on every endpoint.
+      return context.body(body, 200, { 'content-type': 'application/json' }) as never
     },
   )
   routes.add(
