@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { LiveText } from '@tapetree/session/view'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { noDraft, openDraft, readDraft, removeDraft } from './draft.ts'
@@ -70,6 +72,37 @@ describe('a draft', () => {
     await Promise.all(drafts.map((draft) => draft.close()))
     for (const [index, each] of folders.entries())
       expect(await textOf(each)).toMatchObject({ text: { content: `four and ${index}!` } })
+  })
+
+  test('of each of many sessions lets the process end by itself, with all text written', async () => {
+    const program = `
+      import { mkdirSync, readFileSync } from 'node:fs'
+      import { setTimeout as sleep } from 'node:timers/promises'
+      import { openDraft } from ${JSON.stringify(new URL('draft.ts', import.meta.url).href)}
+      const folders = Array.from({ length: 30 }, (_, index) => process.argv[2] + '/session-' + index)
+      for (const folder of folders) mkdirSync(folder)
+      const drafts = folders.map((folder) => openDraft(folder))
+      let off = 0
+      const add = () => {
+        for (const draft of drafts) draft.add({ type: 'delta', item: 'one', part: 0, kind: 'text', off, text: 'abc', run: 'r' })
+        off += 3
+      }
+      for (let round = 0; round < 20; round++) {
+        add()
+        await sleep(40)
+      }
+      await Promise.all(drafts.map((draft) => draft.close()))
+      const complete = folders.filter((folder) => {
+        const lines = readFileSync(folder + '/draft.jsonl', 'utf8').trim().split('\\n')
+        return lines.map((line) => JSON.parse(line).text).join('').length === off
+      })
+      console.log(complete.length)`
+    const place = await mkdtemp(join(tmpdir(), 'drafts-'))
+    await writeFile(join(place, 'program.ts'), program)
+    const flags = ['-C', '@tapetree/source', join(place, 'program.ts'), place]
+    const { stdout } = await promisify(execFile)(process.execPath, flags, { timeout: 20_000 })
+    expect(stdout).toBe('30\n')
+    await rm(place, { recursive: true })
   })
 
   test('is read back part by part', async () => {

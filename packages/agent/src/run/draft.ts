@@ -190,16 +190,17 @@ parentPort.on('message', ({ id, writes }) => {
 
 /** Writes the drafts of many sessions, one message for all of them. */
 class WriterThread {
-  readonly #worker = new Worker(threadSource, { eval: true, name: 'drafts', stdin: true })
+  readonly #worker = new Worker(threadSource, { eval: true, name: 'drafts', stdin: true, execArgv: [] })
   readonly #open = new Map<number, () => void>()
   #sent = 0
   /** False while the thread starts: text does not wait for it. */
   isReady = false
 
   constructor() {
-    this.#worker.unref()
     this.#worker.once('online', () => (this.isReady = true))
     this.#worker.on('message', (id: number) => this.#end(id))
+    // A listener for messages keeps the process alive, so this comes after it.
+    this.#worker.unref()
     this.#worker.on('error', () => undefined)
     this.#worker.once('exit', () => {
       writerThread = undefined
@@ -209,6 +210,8 @@ class WriterThread {
 
   write(writes: readonly DraftWrite[]): Promise<void> {
     const id = ++this.#sent
+    // The process must not end before the text is written.
+    this.#worker.ref()
     this.#worker.postMessage({ id, writes })
     return new Promise((resolve) => this.#open.set(id, resolve))
   }
@@ -216,6 +219,7 @@ class WriterThread {
   #end(id: number): void {
     this.#open.get(id)?.()
     this.#open.delete(id)
+    if (this.#open.size === 0) this.#worker.unref()
   }
 }
 
