@@ -99,6 +99,7 @@ const knownToScreens = ['client', 'session', 'cli']
 /** Entries a browser loads, with the foreign packages that are meant: whatever they reach has no `node:` and no other. */
 const browserEntries = new Map([
   ['packages/session/src/index.ts', []],
+  ['packages/session/src/screen.ts', []],
   ['packages/client/src/index.ts', ['zod']],
 ])
 

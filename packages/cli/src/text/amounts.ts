@@ -1,3 +1,5 @@
+export { elapsedText } from '@tapetree/session/screen'
+
 const minute = 60
 const hour = 60 * minute
 const day = 24 * hour
@@ -26,15 +28,6 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 
 function numberText(count: number): string {
   return count < 1000 ? String(count) : count.toLocaleString('en')
-}
-
-/** A duration for people: `4 s`, `3 min 20 s`, `2 h 5 min`. */
-export function elapsedText(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1000))
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** The size of a context window, short enough for a list: `900`, `128k`, `1M`. */

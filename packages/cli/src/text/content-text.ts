@@ -1,6 +1,8 @@
 import { getImageDimensions } from '@earendil-works/pi-tui'
 import type { Content, ImageSource } from '@tapetree/session'
 
+export { callArgument } from '@tapetree/session/screen'
+
 /** The text of a message or a result. Not yet harmless. */
 export function contentText(content: string | readonly Content[]): string {
   if (typeof content === 'string') return content
@@ -41,29 +43,4 @@ function sizeOf({ data, mediaType }: { data: string; mediaType: string }): strin
     // Not a complete image.
     return undefined
   }
-}
-
-interface Call {
-  name: string
-  input: Record<string, unknown>
-}
-
-/** The most informative argument of a call, such as the command or the path. Not yet harmless. */
-export function callArgument({ name, input }: Call): string {
-  if (name === 'todo_write') return ''
-  for (const member of telling) {
-    const value = input[member]
-    if (typeof value === 'string' && value !== '') return member === 'pattern' ? value + whereOf(input) : value
-  }
-  const [only, ...others] = Object.values(input)
-  if (typeof only === 'string' && others.length === 0) return only
-  return only === undefined ? '' : JSON.stringify(input).slice(0, longestJson)
-}
-
-/** Argument names of any tool, the most informative first. */
-const telling = ['command', 'pattern', 'path', 'url', 'description', 'question', 'query', 'prompt', 'jobId']
-const longestJson = 1000
-
-function whereOf({ path }: Record<string, unknown>): string {
-  return typeof path === 'string' && path !== '' ? ` in ${path}` : ''
 }

@@ -1,3 +1,4 @@
+import type { CallNews } from '@tapetree/session/screen'
 import type { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 
@@ -17,12 +18,4 @@ export interface ItemContext {
   readonly now?: () => number
   /** Caches the rendered part while the rest of its item changes. */
   readonly remember?: (part: object, draw: () => string[]) => string[]
-}
-
-export interface CallNews {
-  /** Its output so far. */
-  readonly output?: string
-  readonly startedAt?: number
-  /** It waits for a permission or an answer. */
-  readonly isAsked?: boolean
 }

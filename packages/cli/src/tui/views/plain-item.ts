@@ -1,8 +1,8 @@
+import { callOutcome } from '@tapetree/session/screen'
 import type { AssistantPart, ToolCallPart, TranscriptItem } from '@tapetree/session/view'
 import { callArgument, contentText, imageText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'
-import { callOutcome } from './call-lines.ts'
 import { foldLines } from './folded-lines.ts'
 import { bashNote, gapText } from './render-item.ts'
 
@@ -56,7 +56,16 @@ function plainPart(part: AssistantPart): string[] {
 }
 
 function plainCall(call: ToolCallPart): string[] {
-  const { state, note, output: printed } = callOutcome(call, { isLive: true, news: undefined, now: 0 })
+  const {
+    state,
+    note,
+    output: printed,
+  } = callOutcome(call, {
+    isLive: true,
+    news: undefined,
+    now: 0,
+    textOf: contentText,
+  })
   const how = shownWords(note) || state
   return [`Tool ${shownWords(call.name)}: ${shownWords(callArgument(call))}, ${how}`, ...output(printed)]
 }

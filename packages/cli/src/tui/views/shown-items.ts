@@ -1,3 +1,4 @@
+import type { CallNews } from '@tapetree/session/screen'
 import {
   emptyTranscript,
   type InFlightItem,
@@ -8,7 +9,7 @@ import {
 import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 import { DraftView } from './draft-view.ts'
-import type { ItemContext, CallNews } from './item-context.ts'
+import type { ItemContext } from './item-context.ts'
 import { renderItem, noticeLines } from './render-item.ts'
 
 export interface ShownItemsOptions {

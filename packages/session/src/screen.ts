@@ -1,0 +1,5 @@
+/** Models for screens, each of which draws them in its own way: rows of a transcript, tool calls, diffs, permission requests. */
+export { callArgument, callOutcome, elapsedText, type CallNews, type CallOutcome } from './view/calls.ts'
+export { parseDiff, replacementHunk, type DiffFile, type DiffHunk, type DiffLine, type TextRange } from './view/diff.ts'
+export { groupItems, readsText, type GroupedItems, type TranscriptRow } from './view/groups.ts'
+export { permissionText, spellInvisible, type PermissionText } from './view/permission-text.ts'
