@@ -13,8 +13,7 @@ import { freePort, proxyName, startProxy, type ProxyOptions } from './serve-path
 
 export const name = 'serve-path'
 export const claim =
-  'A phone pairs by the printed link and watches sessions: on loopback, behind nginx and Caddy with TLS and a path, and by the ' +
-  'address of the machine with a self-signed certificate.'
+  "A phone pairs by the printed link: on loopback, behind nginx and Caddy below a path, and at the machine's own address."
 export const sizes = { ci: { paths: 4, looks: 2 }, full: { paths: 7, looks: 4 } }
 
 /** `SCREENSHOTS=<folder>` keeps a picture of each state of the page. */
@@ -124,5 +123,5 @@ function resolveProxyName(): void {
   const { lookup } = dns
   const resolve = (host: string, ...rest: unknown[]): void =>
     (lookup as (...args: unknown[]) => void)(host === proxyName ? '127.0.0.1' : host, ...rest)
-  dns.lookup = Object.assign(resolve, lookup) as typeof lookup
+  dns.lookup = Object.assign(resolve, lookup)
 }

@@ -1,5 +1,5 @@
 import { RemoteSession, RestClient } from '@tapetree/client'
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { addressOfServer, pair, parseServerLink } from '../../../packages/cli/src/host/pair.ts'
 
 /** A program on the other side of the proxy. It pairs as `tapetree attach` does and notes every line that arrives. */
@@ -43,7 +43,7 @@ export class PathClient implements AsyncDisposable {
       sessionId,
       connect: (url, protocols) => {
         const socket = connect(url, protocols)
-        ;(socket as unknown as WebSocket).on('message', (data) => note(this.bySocket, String(data)))
+        ;(socket as unknown as WebSocket).on('message', (data: Buffer) => note(this.bySocket, data.toString()))
         return socket
       },
     })

@@ -37,8 +37,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     kind === 'nginx'
       ? (['nginx', '-p', folder, '-c', config, '-e', 'stderr'] as const)
       : (['caddy', 'run', '--config', config, '--adapter', 'caddyfile'] as const)
-  const homes = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
-  const child = spawn(program, args, { env: { ...process.env, ...homes }, stdio: ['ignore', 'ignore', 'pipe'] })
+  // Debian has nginx in a folder that is not in the path of every user.
+  const path = `${process.env['PATH'] ?? ''}:/usr/sbin`
+  const env = { PATH: path, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (said += chunk))
   const ended = once(child, 'close')

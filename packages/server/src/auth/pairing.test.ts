@@ -76,6 +76,7 @@ describe('a pairing code', () => {
       pair: 'secret',
       fingerprint: 'AA:BB',
     })
+    expect(link.href).toContain('#pair=secret&fingerprint=AA:BB')
     expect(pairingLink('https://tape.example/agents', { code: 'secret' })).toBe(
       'https://tape.example/agents/#pair=secret',
     )

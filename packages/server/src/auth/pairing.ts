@@ -85,8 +85,9 @@ export function pairingLink(
   url: string,
   { code, fingerprint }: { code: string; fingerprint?: string | undefined },
 ): string {
-  const fragment = new URLSearchParams({ pair: code, ...(fingerprint !== undefined && { fingerprint }) })
-  return `${url.replace(/\/$/, '')}/#${fragment.toString()}`
+  // Neither needs to be encoded, which keeps the QR code small.
+  const fragment = [`pair=${code}`, ...(fingerprint === undefined ? [] : [`fingerprint=${fingerprint}`])].join('&')
+  return `${url.replace(/\/$/, '')}/#${fragment}`
 }
 
 function unlessCreatorOver(error: unknown): undefined {
