@@ -9,6 +9,7 @@ import { logCommands, sessionCommands, playCommands, usageCommands } from './com
 import { mcpCommands, setupCommands } from './commands/table/setup.ts'
 import { runCommands } from './commands/table/run.ts'
 import { serveCommands } from './commands/table/serve.ts'
+import { tokenCommands } from './commands/table/tokens.ts'
 
 /** Runs one command line and returns its exit code. Never throws: errors go to stderr. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -53,6 +54,7 @@ export const commands: readonly CommandSpec[] = [
   ...chatCommands,
   ...runCommands,
   ...serveCommands,
+  ...tokenCommands,
   ...sessionCommands,
   ...playCommands,
   ...logCommands,

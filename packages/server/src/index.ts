@@ -2,9 +2,11 @@ export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessio
 export { Pairing, pairingLink } from './auth/pairing.ts'
 export { TrustedProxies } from './auth/peer.ts'
 export { PublicUrl } from './auth/public-url.ts'
+export { storedUsage } from './auth/limits.ts'
 export type { Caller, Role } from './auth/operation-roles.ts'
 export {
   defaultTenant,
+  tokenInfo,
   TokenStore,
   type NewToken,
   type TokenRecord,

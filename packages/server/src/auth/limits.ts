@@ -1,4 +1,4 @@
-import type { Clock } from '@tapetree/agent/run'
+import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { LimitName, Limits, LimitUsage, Operation } from '@tapetree/client/protocol'
 import { newId, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
@@ -307,6 +307,30 @@ export class UsageLimits {
       if (live.driver.isBusy) await live.perform(newId(), 'server', { op: 'cancel', args: {} })
     }
   }
+}
+
+/**
+ * What counts towards the limits of tokens, by id, as far as a store knows it: requests and live sessions are known only
+ * to the servers.
+ */
+export async function storedUsage(
+  records: readonly TokenRecord[],
+  { tokens, store }: { tokens: TokenStore; store: SessionStore },
+): Promise<Map<string, LimitUsage>> {
+  const ancestorsOf = (tokenId: string): string[] => tokens.chainOf(tokenId).map(({ id }) => id)
+  const spending = new Spending({ store, opened: [] }, { clock: systemClock, ancestorsOf })
+  const usages = new Map<string, LimitUsage>()
+  for (const { id, folder, limits } of records) {
+    if (!limits) continue
+    const visible = folder === undefined ? store : store.restrictedTo(insideOf([folder]))
+    if (limits.spend_per_day !== undefined) await spending.refresh()
+    usages.set(id, {
+      ...(limits.sessions !== undefined && { sessions: (await rowsOf(visible)).length }),
+      ...(limits.storage_bytes !== undefined && { storage_bytes: await bytesIn(visible) }),
+      ...(limits.spend_per_day !== undefined && { spend_per_day: spending.spentBy(id) }),
+    })
+  }
+  return usages
 }
 
 const maxStores = 1000

@@ -9,7 +9,7 @@ import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { RequestProblem, emitWarning } from '../util/problem-error.ts'
-import { limitsSchema, type LimitName, type Limits } from '@tapetree/client/protocol'
+import { limitsSchema, type LimitName, type Limits, type TokenInfo } from '@tapetree/client/protocol'
 import { isInside } from '@tapetree/agent/util/is-inside'
 import { mayDo, roles, type Role } from './operation-roles.ts'
 
@@ -108,9 +108,11 @@ export class TokenStore {
     return chainIn(this.#tokens, stored).map(recordOf)
   }
 
-  list(tenant: string): TokenRecord[] {
+  /** Of one tenant, or of all. Includes expired tokens. */
+  list(tenant?: string): TokenRecord[] {
     this.refresh()
-    return [...this.#tokens.values()].filter((token) => token.tenant === tenant).map(recordOf)
+    const isWanted = (token: StoredToken): boolean => tenant === undefined || token.tenant === tenant
+    return [...this.#tokens.values()].filter(isWanted).map(recordOf)
   }
 
   /**
@@ -279,6 +281,22 @@ const storedTokenSchema = z.strictObject({
 type StoredToken = z.infer<typeof storedTokenSchema>
 
 const tokenFileSchema = z.strictObject({ version: z.literal(1), tokens: z.array(storedTokenSchema) })
+
+/** A record as clients see it. */
+export function tokenInfo(record: TokenRecord): TokenInfo {
+  const { id, role, tenant, name, folder, parentId, limits, createdAt, expiresAt } = record
+  return {
+    id,
+    role,
+    tenant,
+    created_at: new Date(createdAt).toISOString(),
+    ...(name !== undefined && { name }),
+    ...(folder !== undefined && { folder }),
+    ...(parentId !== undefined && { parent_id: parentId }),
+    ...(limits && { limits }),
+    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
+  }
+}
 
 function grantOnDisk({
   tenant,

@@ -28,7 +28,7 @@ interface ReadLog {
  * again.
  */
 export class Spending {
-  readonly #sessions: LiveSessions
+  readonly #sessions: Pick<LiveSessions, 'store' | 'opened'>
   readonly #options: SpendingOptions
   #day = ''
   #total = 0
@@ -36,7 +36,7 @@ export class Spending {
   readonly #logs = new Map<string, ReadLog>()
   #reading: Promise<void> = Promise.resolve()
 
-  constructor(sessions: LiveSessions, options: SpendingOptions) {
+  constructor(sessions: Pick<LiveSessions, 'store' | 'opened'>, options: SpendingOptions) {
     this.#sessions = sessions
     this.#options = options
   }

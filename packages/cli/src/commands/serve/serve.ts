@@ -30,6 +30,7 @@ import { failureOf } from '../../command-line/failure-of.ts'
 import { realpath } from 'node:fs/promises'
 import { version } from '../../command-line/version.ts'
 import { harmlessLine } from '../../text/harmless.ts'
+import { limitsOf } from '../tokens/limits.ts'
 import { announce, type Reach } from './announce.ts'
 import { readCertificate, reloadOnDemand } from './certificate.ts'
 import { openTraces, traceUrlOf } from './otlp.ts'
@@ -61,7 +62,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       metrics,
       log,
       ...(traces && { tracerProvider: traces.provider }),
-      tokens: await TokenStore.open({ file: join(places.state, 'tokens.json') }),
+      tokens: await TokenStore.open({ file: join(places.state, 'tokens.json'), first: null }),
       api: serveApi(io, options),
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
@@ -173,6 +174,7 @@ interface ServeOptions {
     | 'publicUrl'
     | 'trustedProxies'
     | 'recovery'
+    | 'tenantLimits'
   > & { host: string; port: number }
   reach: Reach
   /** Without a slash at the end. */
@@ -189,6 +191,7 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
   if (!isHere && !tls && !allowInsecure) throw withoutTls(host)
   const publicUrl = publicUrlOf(invocation, { allowInsecure })
   const roots = await rootsOf(invocation, io)
+  const limits = limitsOf(invocation)
   return {
     roots,
     checkFolder: (cwd) => folderInside(cwd, roots),
@@ -201,6 +204,7 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
       allowedOrigins: originsOf(invocation),
       trustedProxies: proxiesOf(invocation),
       ...(publicUrl !== undefined && { publicUrl }),
+      ...(limits && { tenantLimits: new Map([[defaultTenant, limits]]) }),
       ...(!flag(invocation, 'no-recovery') && { recovery: 'resume' as const }),
     },
     reach: publicUrl !== undefined ? 'proxy' : isHere ? 'this-machine' : tls ? 'network' : 'insecure-network',

@@ -1,5 +1,6 @@
 import type { CommandSpec } from '../../command-line/command.ts'
 import { lookOptions } from './chat.ts'
+import { limitOption } from './tokens.ts'
 
 export const serveCommands: readonly CommandSpec[] = [
   {
@@ -56,6 +57,7 @@ export const serveCommands: readonly CommandSpec[] = [
         default: 'this folder',
         completes: 'folder',
       },
+      limitOption,
       {
         name: 'log-level',
         value: 'level',

@@ -13,7 +13,6 @@ import {
   tokenCreatedSchema,
   tokenInfoSchema,
   tokenListSchema,
-  type TokenInfo,
 } from '@tapetree/client/protocol'
 import type { Context } from 'hono'
 import { z } from 'zod'
@@ -22,7 +21,7 @@ import type { Gatekeeper } from '../../auth/gatekeeper.ts'
 import type { UsageLimits } from '../../auth/limits.ts'
 import type { Pairing } from '../../auth/pairing.ts'
 import type { Peer } from '../../auth/peer.ts'
-import type { NewToken, TokenRecord, TokenStore } from '../../auth/token-store.ts'
+import { tokenInfo, type NewToken, type TokenRecord, type TokenStore } from '../../auth/token-store.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
 import { localUser } from '../../live/driver.ts'
@@ -89,7 +88,7 @@ function addTokens(routes: Routes, parts: AuthParts): void {
       const records = tokens.list(context.get('caller').tenant).filter(({ id }) => mayManage(context, id, tokens))
       const listed = await Promise.all(
         records.map(async (record) => ({
-          ...infoOf(record),
+          ...tokenInfo(record),
           ...(record.limits && { usage: await limits.usageOf(record) }),
         })),
       )
@@ -109,7 +108,7 @@ function addTokens(routes: Routes, parts: AuthParts): void {
     async (context) => {
       const grant = await grantOf(context, context.req.valid('json'), parts)
       const made = await tokens.create(grant, creatorOf(context))
-      return context.json({ ...infoOf(made.record), token: made.token }, 201)
+      return context.json({ ...tokenInfo(made.record), token: made.token }, 201)
     },
   )
   routes.add(
@@ -188,9 +187,9 @@ function addPairing(routes: Routes, parts: AuthParts): void {
         throw new RequestProblem(403, 'role-too-wide', detail, { grants: made.grants })
       }
       const { token, record } = made
-      if (as === 'token') return context.json({ ...infoOf(record), token }, 201)
+      if (as === 'token') return context.json({ ...tokenInfo(record), token }, 201)
       context.header('set-cookie', cookieOf(token, record, { peer, clock }))
-      return context.json(infoOf(record), 201)
+      return context.json(tokenInfo(record), 201)
     },
   )
 }
@@ -214,7 +213,7 @@ function addSignIn(routes: Routes, { gatekeeper, tokens, clock }: AuthParts): vo
       const record = tokens.verify(token)
       if (!record) throw gatekeeper.failed(peer)
       context.header('set-cookie', cookieOf(token, record, { peer, clock }))
-      return context.json(infoOf(record), 200)
+      return context.json(tokenInfo(record), 200)
     },
   )
   routes.add(
@@ -276,19 +275,4 @@ function mayManage(context: Context<AppEnv>, tokenId: string, tokens: TokenStore
 /** The cookie expires with its token. */
 function cookieOf(token: string, { expiresAt }: TokenRecord, { peer, clock }: { peer: Peer; clock: Clock }): string {
   return tokenCookie(token, peer, expiresAt === undefined ? undefined : (expiresAt - clock.now()) / 1000)
-}
-
-function infoOf(record: TokenRecord): TokenInfo {
-  const { id, role, tenant, name, folder, parentId, limits, createdAt, expiresAt } = record
-  return {
-    id,
-    role,
-    tenant,
-    created_at: new Date(createdAt).toISOString(),
-    ...(name !== undefined && { name }),
-    ...(folder !== undefined && { folder }),
-    ...(parentId !== undefined && { parent_id: parentId }),
-    ...(limits && { limits }),
-    ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
-  }
 }
