@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, posix, relative } from 'node:path'
+import { missingExports } from './missing-exports.ts'
 
 /** What `buildSite` writes. */
 export const siteFolder = 'docs/.vitepress/dist'
@@ -20,7 +21,13 @@ export async function buildSite({ say }: { say: (line: string) => void }): Promi
   await rm(apiFolder, { recursive: true, force: true })
   await rm(siteFolder, { recursive: true, force: true })
   const entries = await writeEntries()
-  await timed('TypeDoc', say, () => run('typedoc/bin/typedoc', ['--entryPoints', ...entries]))
+  const json = '.api-entries/api.json'
+  await timed('TypeDoc', say, () =>
+    run('typedoc/bin/typedoc', ['--out', 'api', '--json', json, '--entryPoints', ...entries]),
+  )
+  const missing = missingExports(JSON.parse(await readFile(join('docs', json), 'utf8')))
+  if (missing.length > 0)
+    throw new Error(`Export these types, or do not use them in exported ones:\n${missing.join('\n')}`)
   await rm(entriesFolder, { recursive: true, force: true })
   await timed('VitePress', say, () => run('vitepress/bin/vitepress.js', ['build']))
 }

@@ -25,3 +25,4 @@ export {
   type ExtensionSource,
 } from './extensions/extension-host.ts'
 export { defaultExtensionLimits, type ExtensionLimits, type ExtensionProblem } from './extensions/loaded-extension.ts'
+export type { TrustedModules } from './extensions/trusted-modules.ts'

@@ -6,3 +6,4 @@ export { describeChange, type Pin, type PinChange, type PinStore } from './mcp/p
 export { mcpServerSchema, type McpServerSettings } from './mcp/server-settings.ts'
 export type { OAuthRecord, OAuthStore } from './mcp/sign-in.ts'
 export { PinFile } from './settings/pin-file.ts'
+export type { SignInOptions } from './mcp/sign-in.ts'

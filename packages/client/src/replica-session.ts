@@ -10,7 +10,7 @@ import type { ConnectionStatus, SessionChange } from './session-handle.ts'
 import type { StateValues } from './state-values.ts'
 
 /** Frames that change the replica or are passed on; the other frames concern the connection. */
-type ReplicaFrame = Exclude<ServerFrame, { type: 'attached' | 'ack' | 'pong' | 'gone' | 'bye' }>
+export type ReplicaFrame = Exclude<ServerFrame, { type: 'attached' | 'ack' | 'pong' | 'gone' | 'bye' }>
 
 /**
  * What the session handles with a `Replica` share. A subclass connects: it passes on what it receives, and sends

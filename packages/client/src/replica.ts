@@ -171,7 +171,7 @@ export class Replica {
   }
 }
 
-interface Base {
+export interface Base {
   readonly snapshot: SnapshotInput
   readonly hasOlder: boolean
 }

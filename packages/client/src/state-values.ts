@@ -38,7 +38,7 @@ export interface StateValues {
 }
 
 /** Why a session cannot be written, and which process writes it. */
-interface ReadOnlyState {
+export interface ReadOnlyState {
   reason: string
   owner?: { host?: string | undefined; process?: string | undefined } | undefined
 }

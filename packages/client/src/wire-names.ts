@@ -7,7 +7,9 @@ export type FromWire<T> = T extends readonly (infer Item)[]
     ? { [Name in keyof T as CamelCase<Name>]: FromWire<T[Name]> }
     : T
 
-type CamelCase<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Name
+export type CamelCase<Name> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
 
 /** Renames the members at every level. Only for values without foreign members, such as the input of a tool. */
 export function fromWire<T>(value: T): FromWire<T> {

@@ -58,3 +58,5 @@ export {
   type WriterRecord,
 } from './line/record.ts'
 export { checksum, sealLine, type SealedLine } from './line/seal-line.ts'
+export type { Draft, LineKind } from './line/line.ts'
+export type { PermissionModeRecord } from './line/record.ts'

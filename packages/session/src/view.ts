@@ -38,3 +38,7 @@ export type { InFlightItem, InFlightPart, LiveKind, LiveText } from './view/tran
 export type { TranscriptPath } from './view/transcript-path.ts'
 export type { PersistentList } from './util/persistent-list.ts'
 export type { TreeNode } from './view/tree-view.ts'
+export type { PersistentMap } from './util/persistent-map.ts'
+export type { EventOrigin, PermissionOutcome, PlaybackEventDetail } from './view/event.ts'
+export type { TranscriptNode } from './view/transcript-path.ts'
+export type { TranscriptTree } from './view/transcript-tree.ts'

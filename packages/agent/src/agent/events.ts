@@ -22,7 +22,7 @@ export type ToolViewEvent =
   | { type: 'tool_completed'; messageId: string; callId: string; result: ToolResult }
   | { type: 'tool_failed'; messageId: string; callId: string; result: ToolResult }
 
-interface Subscribable {
+export interface Subscribable {
   readonly session: { readonly id: string }
   subscribe(listener: AgentListener): () => void
 }

@@ -19,7 +19,7 @@ export interface Subagent {
   close(): Promise<void>
 }
 
-type PromptStart = { type: 'started'; run: Run } | { type: 'steered' | 'queued' | 'handled' }
+export type PromptStart = { type: 'started'; run: Run } | { type: 'steered' | 'queued' | 'handled' }
 
 export interface SubagentsOptions<A extends Subagent> {
   store: SessionStore

@@ -465,10 +465,8 @@ const table = [
   },
 ] as const satisfies readonly Host[]
 
-type Row = (typeof table)[number]
-
 /** The hosts with the Chat Completions format. */
-export type ChatHostId = Extract<Row, { api: 'openai-compatible' }>['id']
+export type ChatHostId = Extract<(typeof table)[number], { api: 'openai-compatible' }>['id']
 
 export const hosts: readonly Host[] = table
 

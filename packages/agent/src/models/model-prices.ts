@@ -6,7 +6,7 @@ export interface ModelPrices extends TokenPrices {
   tiers?: readonly PriceTier[] | undefined
 }
 
-interface PriceTier extends TokenPrices {
+export interface PriceTier extends TokenPrices {
   inputTokensAbove: number
 }
 

@@ -6,16 +6,14 @@ import { readLimited } from './resource-files.ts'
 export interface Instructions {
   /** Absolute. */
   path: string
-  source: InstructionSource
+  source: 'user' | 'project'
   text: string
 }
-
-type InstructionSource = 'user' | 'project'
 
 /** A folder that may contain instructions. */
 export interface InstructionPlace {
   folder: string
-  source: InstructionSource
+  source: Instructions['source']
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
 }

@@ -14,7 +14,7 @@ export interface Skill {
   path: string
   /** The base of relative references in it. */
   folder: string
-  source: SkillSource
+  source: 'user' | 'project' | 'config' | 'extension'
   license?: string
   compatibility?: string
   /** The tools that the skill expects to use. It grants nothing. */
@@ -24,12 +24,10 @@ export interface Skill {
   body: string
 }
 
-type SkillSource = 'user' | 'project' | 'config' | 'extension'
-
 /** A folder that contains skill folders. */
 export interface SkillPlace {
   folder: string
-  source: SkillSource
+  source: Skill['source']
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
   /** Replaces the content on disk. */

@@ -11,16 +11,14 @@ export interface Template {
   argumentHint?: string
   /** Absolute. */
   path: string
-  source: TemplateSource
+  source: 'config' | 'project' | 'extension'
   body: string
 }
-
-type TemplateSource = 'config' | 'project' | 'extension'
 
 /** A folder whose Markdown files are templates. */
 export interface TemplatePlace {
   folder: string
-  source: TemplateSource
+  source: Template['source']
   /** A folder that symbolic links must not leave, without links itself. */
   within?: string
   /** Replaces the content on disk. */

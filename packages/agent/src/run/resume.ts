@@ -8,7 +8,7 @@ import { answerCall, resultText } from './tool-results.ts'
 import type { Tool } from '../tools/tool.ts'
 import { factsOf, positionOf, type OpenRunFacts, type PathPosition } from './position.ts'
 
-type ToolStart = ToolStartRecord['toolStart']
+export type ToolStart = ToolStartRecord['toolStart']
 
 /** How to resume a run whose process died, one item for each open matter. Planning changes nothing. */
 export interface ResumePlan {

@@ -35,6 +35,9 @@ interface Delivered {
  * Runs the agent until no message may be delivered, and returns how the last run ended. Rejects if the log cannot be written, and with
  * `message-not-found` if the queued message to begin with was held or removed meanwhile.
  */
+export function run(start: RunStart, deps: RunDeps, signal: AbortSignal): Promise<RunEnd>
+/** @internal Also tells which run is open. */
+export function run(start: RunStart, deps: RunDeps, signal: AbortSignal, current: CurrentRun): Promise<RunEnd>
 export async function run(
   start: RunStart,
   deps: RunDeps,

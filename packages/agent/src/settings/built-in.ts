@@ -1,6 +1,6 @@
 import type { HookEvent, HookSettings, CheckedSettings } from './schema.ts'
 
-type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
+export type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
 
 /** The settings in force. Settings without a value or default are absent. */
 export interface Settings extends Pick<

@@ -194,11 +194,11 @@ const service = 'tapetree'
 const answerMs = 30_000
 
 /** The used part of the package; declared here, because the package is optional and its types may be missing. */
-interface KeyringPackage {
+export interface KeyringPackage {
   AsyncEntry: new (service: string, account: string) => KeyringEntry
 }
 
-interface KeyringEntry {
+export interface KeyringEntry {
   getPassword(signal: AbortSignal): Promise<string | null>
   setPassword(secret: string, signal: AbortSignal): Promise<void>
   deleteCredential(signal: AbortSignal): Promise<boolean>

@@ -11,7 +11,7 @@ import type { McpServerSettings } from '../mcp/server-settings.ts'
 import type { CheckedSettings } from './schema.ts'
 
 /** A program of the repository that its configuration starts. */
-interface ProjectProgram {
+export interface ProjectProgram {
   path: string
   sha256: string
 }

@@ -2,7 +2,7 @@ import type { Rule } from '../permissions/rules.ts'
 import { builtIn, type Settings } from './built-in.ts'
 import type { CheckedSettings } from './schema.ts'
 
-type LayerName = 'built-in' | 'user' | 'project' | 'environment' | 'flags'
+export type LayerName = 'built-in' | 'user' | 'project' | 'environment' | 'flags'
 
 /** The source of a value. */
 export interface Origin {

@@ -14,7 +14,7 @@ export interface ProjectFile {
   sha256: string
 }
 
-interface LeftOut {
+export interface LeftOut {
   path: string
   reason: string
 }

@@ -22,20 +22,20 @@ export interface JsonSchema {
 export type ToolInput<Schema extends InputSchema> =
   Schema extends StandardSchema<infer Output> ? Output : ObjectOf<Schema>
 
-type ObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
+export type ObjectOf<Schema> = Schema extends { readonly properties: infer Properties }
   ? { [Name in keyof Properties as Name extends RequiredOf<Schema> ? Name : never]: ValueOf<Properties[Name]> } & {
       [Name in keyof Properties as Name extends RequiredOf<Schema> ? never : Name]?: ValueOf<Properties[Name]>
     } & Record<string, unknown>
   : Record<string, unknown>
 
 /** Never if the names are not known as literals. */
-type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] }
+export type RequiredOf<Schema> = Schema extends { readonly required: readonly (infer Name)[] }
   ? string extends Name
     ? never
     : Name
   : never
 
-type ValueOf<Schema> = Schema extends { readonly const: infer Value }
+export type ValueOf<Schema> = Schema extends { readonly const: infer Value }
   ? Value
   : Schema extends { readonly enum: readonly (infer Value)[] }
     ? Value
@@ -43,7 +43,7 @@ type ValueOf<Schema> = Schema extends { readonly const: infer Value }
       ? OfType<Type extends readonly (infer Name)[] ? Name : Type, Schema>
       : unknown
 
-type OfType<Type, Schema> = Type extends 'string'
+export type OfType<Type, Schema> = Type extends 'string'
   ? string
   : Type extends 'number' | 'integer'
     ? number
@@ -57,7 +57,7 @@ type OfType<Type, Schema> = Type extends 'string'
             ? ObjectOf<Schema>
             : unknown
 
-type ItemOf<Schema> = Schema extends { readonly prefixItems: unknown }
+export type ItemOf<Schema> = Schema extends { readonly prefixItems: unknown }
   ? unknown
   : Schema extends { readonly items: infer Items }
     ? ValueOf<Items>

@@ -120,7 +120,7 @@ export interface ToolOptions<Schema extends InputSchema> {
 }
 
 /** What `run` may return: a string is the text that the model reads. */
-type Returned = ToolOutput | string
+export type Returned = ToolOutput | string
 
 const defaultDeadlineMs = 10 * 60 * 1000
 

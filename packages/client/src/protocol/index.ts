@@ -142,3 +142,4 @@ export {
 } from './surroundings.ts'
 export { snapshotFromWire, snapshotToWire, type WireFold, type WireSnapshot } from './wire-snapshot.ts'
 export { readFrame, type Incoming } from './read-frame.ts'
+export type { Payload } from './wire-snapshot.ts'

@@ -1,7 +1,7 @@
 import { fromDisk, toDisk, type DiskLine, type Header, type SessionRecord } from '@tapetree/session/format'
 import type { SessionSnapshot, SnapshotFold, SnapshotInput } from '@tapetree/session/view'
 
-type Payload = Record<string, unknown>
+export type Payload = Record<string, unknown>
 
 /** A snapshot on the wire: members taken from lines have the names of the log. */
 export interface WireSnapshot {

@@ -332,7 +332,7 @@ const maxPerToken = 1000
  * Client ids belong to the token that uses them first, until it is revoked or the server restarts. Logs name
  * clients by them.
  */
-class ClientIds {
+export class ClientIds {
   readonly #owners = new Map<string, string>()
   /** Ordered by last use. */
   readonly #byToken = new Map<string, Set<string>>()

@@ -25,7 +25,7 @@ export function nextPosition({ at, size }: Position): number {
   return at + size + 1
 }
 
-type Draft<T> = T extends unknown ? Omit<T, 'seq' | 'id' | 'timestamp' | 'parentId'> & { id?: string } : never
+export type Draft<T> = T extends unknown ? Omit<T, 'seq' | 'id' | 'timestamp' | 'parentId'> & { id?: string } : never
 
 /** A line to append. The writer adds seq, time and, if absent, the id. */
 export type EntryDraft = Draft<NodeEntry | NoteEntry>
@@ -40,7 +40,10 @@ export const maxWrittenLineBytes = 192 * 1024
 export const maxReadLineBytes = 16 * 1024 * 1024
 export const maxNesting = 64
 
-type LineKind = 'header' | (typeof entryTypes)[keyof typeof entryTypes] | (typeof recordTypes)[keyof typeof recordTypes]
+export type LineKind =
+  | 'header'
+  | (typeof entryTypes)[keyof typeof entryTypes]
+  | (typeof recordTypes)[keyof typeof recordTypes]
 
 const kinds = new Map<string, LineKind>([
   ['session', 'header'],

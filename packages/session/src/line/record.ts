@@ -145,7 +145,7 @@ export interface PermissionResultRecord extends LineBase {
 }
 
 /** The permission mode from here on; the newest record counts. */
-interface PermissionModeRecord extends LineBase {
+export interface PermissionModeRecord extends LineBase {
   type: 'permission_mode'
   permissionMode: { mode: string }
 }

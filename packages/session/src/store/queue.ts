@@ -12,6 +12,7 @@ export class Queue {
   readonly #store: QueueStore
   readonly #sessionId: string
 
+  /** @internal Queues come from a store. */
   constructor(store: QueueStore, sessionId: string) {
     this.#store = store
     this.#sessionId = sessionId

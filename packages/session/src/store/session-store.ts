@@ -56,6 +56,9 @@ export class SessionStore {
   /** Sessions that this process has open for writing; openers share one instance. */
   readonly #open: OpenSessions
 
+  constructor(port: LogStore, options?: SessionStoreOptions)
+  /** @internal Shares the open sessions of another store. */
+  constructor(port: LogStore, options: SessionStoreOptions, open: OpenSessions)
   constructor(port: LogStore, options: SessionStoreOptions = {}, open: OpenSessions = new OpenSessions()) {
     this.scope = options.scope ?? localScope
     this.#port = port

@@ -84,6 +84,7 @@ export class Session {
   readonly #unsubscribe = new Set<() => void>()
   #isClosed = false
 
+  /** @internal Sessions come from a store. */
   constructor(parts: SessionParts) {
     this.id = parts.id
     this.path = parts.path

@@ -10,3 +10,5 @@ export {
 export { randomFrom } from './random-from.ts'
 export { randomLog } from './random-log.ts'
 export { testSessionStore, type ContractRunner, type StoreUnderTest } from './store-contract.ts'
+export type { DiskFile, DiskFolder, DiskNode, FileChange, NameChange } from './memory-disk.ts'
+export type { DiskBytes } from './disk-bytes.ts'

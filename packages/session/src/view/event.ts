@@ -11,14 +11,14 @@ export type PlaybackEventType = PlaybackEvent['type']
 
 export type PlaybackEventOf<T extends PlaybackEventType> = Extract<PlaybackEvent, { type: T }>
 
-interface EventOrigin {
+export interface EventOrigin {
   seq: number
   timestamp: string
   /** The source line; one line may give several events. */
   lineId: string
 }
 
-type PlaybackEventDetail =
+export type PlaybackEventDetail =
   | { type: 'session_start'; version: number; cwd?: string; parentSession?: string; parentEntry?: string }
   | { type: 'session_end'; reason: string }
   | { type: 'user_prompt'; text: string; images: ImageSource[]; submissionId?: string }
@@ -42,7 +42,7 @@ type PlaybackEventDetail =
   | { type: 'file_write'; path: string; size: number; callId?: string }
   | { type: 'error'; message: string; kind?: string; runId?: string }
 
-type PermissionOutcome = PermissionResultRecord['permissionResult']['outcome']
+export type PermissionOutcome = PermissionResultRecord['permissionResult']['outcome']
 
 /** The events of one line, in order. Bookkeeping lines give none. */
 export function eventsOf(line: Line): PlaybackEvent[] {

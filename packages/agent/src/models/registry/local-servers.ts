@@ -28,7 +28,7 @@ export interface FoundServer extends LocalServer {
 }
 
 /** What the server reports about a model; it may report only the id. */
-interface FoundModel {
+export interface FoundModel {
   id: string
   contextWindow?: number
   images?: boolean

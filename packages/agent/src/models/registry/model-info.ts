@@ -18,10 +18,10 @@ export interface ModelInfo {
   prices?: ModelPrices
   /** The environment variable to set; absent if no key is needed. */
   keyVariable?: string
-  source: ModelSource
+  source: ModelOrigin
 }
 
-type ModelSource = 'catalogue' | 'user' | 'local' | 'url'
+export type ModelOrigin = 'catalogue' | 'user' | 'local' | 'url'
 
 export interface ListedModel extends ModelInfo {
   key: KeyState

@@ -16,7 +16,7 @@ export interface ProviderAddition {
   models?: readonly ModelAddition[]
 }
 
-interface ModelAddition {
+export interface ModelAddition {
   id: string
   name?: string
   contextTokens?: number

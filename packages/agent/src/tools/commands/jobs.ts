@@ -46,13 +46,13 @@ export class Jobs {
     return dirname(root) === tmpdir() && basename(root).startsWith(temporaryPrefix) ? spool : undefined
   }
 
-  /** Makes the command a job: its folder outlives the result of its call. */
+  /** @internal Makes the command a job: its folder outlives the result of its call. */
   async keep(command: Command): Promise<string> {
     await writeFile(join(command.spool, jobMark), '', { mode: 0o600 })
     return basename(command.spool)
   }
 
-  /** Undefined if this session has no such job. */
+  /** @internal Undefined if this session has no such job. */
   async find(id: string, localFolder: string | undefined): Promise<Command | undefined> {
     if (!idPattern.test(id) || (localFolder === undefined && this.#temporary === undefined)) return undefined
     const folder = await this.pathOf(id, localFolder)

@@ -6,7 +6,7 @@ import { programUrl } from '../../util/program-url.ts'
 import { untilAborted } from '@tapetree/session/util/deadline'
 import { Worker } from 'node:worker_threads'
 
-interface Address {
+export interface Address {
   address: string
   family: number
 }

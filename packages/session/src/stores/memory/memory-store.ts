@@ -9,25 +9,19 @@ import type {
   LogStore,
   Owner,
   Place,
+  ReadableLog,
   Scope,
   StoredLine,
   WritableLog,
 } from '../../log/log-store.ts'
 import type { BlobReference } from '../../line/message.ts'
 import type { SealedLine } from '../../line/seal-line.ts'
-import {
-  sessionInfoOf,
-  type SearchHit,
-  type SearchQuery,
-  type SessionInfo,
-  type SessionPage,
-  type SessionQuery,
-} from '../../state/session-info.ts'
-import { SessionReader } from '../../log/session-reader.ts'
+import type { SearchHit, SearchQuery, SessionInfo, SessionPage, SessionQuery } from '../../state/session-info.ts'
 import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
 import { settledWithin } from '../../util/deadline.ts'
 import { Listeners } from '../../util/listeners.ts'
 import { pageOf } from '../list-page.ts'
+import { readSessionInfo } from '../log-info.ts'
 import { NewestHits } from '../search-hits.ts'
 import { searchLog } from '../search-log.ts'
 
@@ -51,7 +45,7 @@ export class MemoryLogStore implements LogStore {
     this.#sessionsOf(scope).delete(sessionId)
   }
 
-  async open(scope: Scope, sessionId: string): Promise<MemoryLog> {
+  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
     return new MemoryLog(this.#find(scope, sessionId), undefined)
   }
 
@@ -70,8 +64,7 @@ export class MemoryLogStore implements LogStore {
     const rows: SessionInfo[] = []
     for (const [id, session] of this.#sessionsOf(scope)) {
       if (session.place !== (query.place ?? 'active')) continue
-      const reader = await SessionReader.open(new MemoryLog(session, undefined), { whole: true })
-      rows.push(sessionInfoOf(reader.state, { id }))
+      rows.push(await readSessionInfo(new MemoryLog(session, undefined), id))
     }
     return pageOf(rows, query)
   }

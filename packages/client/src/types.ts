@@ -1,0 +1,5 @@
+/** Types that members of other exports have. */
+export type { Base, Oldest } from './replica.ts'
+export type { ReplicaFrame } from './replica-session.ts'
+export type { ReadOnlyState } from './state-values.ts'
+export type { CamelCase } from './wire-names.ts'

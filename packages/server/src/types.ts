@@ -1,0 +1,13 @@
+/** Types that options and members of other exports have. */
+export type { FailureLimits } from './auth/failure-limiter.ts'
+export type { WaitingRoomLimits } from './auth/waiting-room.ts'
+export type { App } from './http/app.ts'
+export type { Connection, Notice, Sink } from './live/connection.ts'
+export type { FlyingPart, InFlight } from './live/in-flight.ts'
+export type { CommandFrame, PerformedCommand } from './live/live-session.ts'
+export type { ClientIds } from './live/live-sessions.ts'
+export type { Presence } from './live/presence.ts'
+export type { OutgoingLine, RecentLines } from './live/recent-lines.ts'
+export type { BoardValue, StateBoard } from './live/state-values.ts'
+export type { FinishedRequest } from './observe/metrics.ts'
+export type { CommandSender } from './live/sent-command.ts'
