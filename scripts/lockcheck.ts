@@ -38,9 +38,11 @@ function lookup(place: string, name: string, packages: Record<string, LockEntry>
   return false
 }
 
-const problems = ['package-lock.json', 'docs/package-lock.json', ...globSync('tools/*/package-lock.json')].flatMap(
-  checkLock,
-)
+const problems = [
+  'package-lock.json',
+  'docs/package-lock.json',
+  ...globSync('{tools/*,tests/comparison/rivals}/package-lock.json'),
+].flatMap(checkLock)
 for (const problem of problems) console.error(problem)
 console.log(`lockcheck: ${problems.length} problems`)
 process.exitCode = problems.length === 0 ? 0 : 1

@@ -85,6 +85,7 @@ const reference: Item[] = [
       page('Concepts', '/concepts'),
       page('How it works', '/how-it-works'),
       page('What others lose', '/peers'),
+      page('Comparison of SDKs', '/reference/comparison'),
       page('Proofs and benches', '/reference/proofs'),
       page('Status and platforms', '/reference/platforms'),
     ],
