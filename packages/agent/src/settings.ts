@@ -35,7 +35,6 @@ export { grantTrust, revokeTrust, settleTrust, trustOf, type ProjectTrust, type 
 export { TrustStore, type Grant } from './settings/trust-store.ts'
 export type { Environment } from './settings/config-files.ts'
 export type { FileSettings, SettingFault } from './settings/check-settings.ts'
-export type { Groups } from './settings/built-in.ts'
 export type { KeyringEntry, KeyringPackage } from './settings/credentials.ts'
 export type { LayerName } from './settings/merge-settings.ts'
 export type { LeftOut, ProjectFile } from './settings/project.ts'

@@ -12,3 +12,4 @@ export {
   type GitStatus,
 } from './workspace/workspace-git.ts'
 export { readWorkspaceFile, WorkspaceProblem, type FilePart, type WorkspaceFile } from './workspace/workspace-file.ts'
+export type { Encoding } from './tools/files/file-kind.ts'

@@ -1,23 +1,21 @@
 import type { HookEvent, HookSettings, CheckedSettings } from './schema.ts'
 
-export type Groups = { [Key in keyof CheckedSettings]-?: NonNullable<CheckedSettings[Key]> }
-
 /** The settings in force. Settings without a value or default are absent. */
 export interface Settings extends Pick<
   CheckedSettings,
   'model' | 'thinkingLevel' | 'fallbackModel' | 'smallModel' | 'maxOutputTokens' | 'temperature' | 'shellPrefix'
 > {
   modelCycle: string[]
-  permissions: { mode: NonNullable<Groups['permissions']['mode']> }
-  limits: Required<Groups['limits']>
-  compaction: Required<Groups['compaction']>
-  retry: Required<Groups['retry']>
-  steerPolicy: Groups['steerPolicy']
-  conversations: { queue: Required<NonNullable<Groups['conversations']['queue']>> }
-  reasoning: Groups['reasoning']
+  permissions: { mode: NonNullable<NonNullable<CheckedSettings['permissions']>['mode']> }
+  limits: Required<NonNullable<CheckedSettings['limits']>>
+  compaction: Required<NonNullable<CheckedSettings['compaction']>>
+  retry: Required<NonNullable<CheckedSettings['retry']>>
+  steerPolicy: NonNullable<CheckedSettings['steerPolicy']>
+  conversations: { queue: Required<NonNullable<NonNullable<CheckedSettings['conversations']>['queue']>> }
+  reasoning: NonNullable<CheckedSettings['reasoning']>
   hooks: { [Event in HookEvent]?: HookSettings[] }
-  mcpServers: Groups['mcpServers']
-  providers: Groups['providers']
+  mcpServers: NonNullable<CheckedSettings['mcpServers']>
+  providers: NonNullable<CheckedSettings['providers']>
   redaction: { allow: string[] }
   systemPrompt: { append: string[] }
   /** Absolute, like the folders. */
@@ -25,7 +23,7 @@ export interface Settings extends Pick<
   skillFolders: string[]
   promptFolders: string[]
   web: { allowPrivateAddresses: boolean }
-  terminal: Required<Groups['terminal']>
+  terminal: Required<NonNullable<CheckedSettings['terminal']>>
 }
 
 /** The defaults. A test compares them with those of a run. */

@@ -15,7 +15,7 @@ export interface NewSession extends CreateOptions {
 }
 
 /** Called for a session that becomes live; the returned function is called when it is closed. */
-type LiveObserver = (live: LiveSession) => () => void
+export type LiveObserver = (live: LiveSession) => () => void
 
 export interface LiveSessionsOptions {
   store: SessionStore
