@@ -7,11 +7,12 @@ import { npm, type PackedPackage } from './packages.ts'
 /** The linters of packages and esbuild, with a lock file of their own: nothing else in the repository needs them. */
 export const toolFolder = resolve(import.meta.dirname, '../../tools/packages')
 
-export async function installTools(): Promise<void> {
-  const installed = join(toolFolder, 'node_modules/.package-lock.json')
+/** Installs a folder of tools from its lock file, unless it is installed. */
+export async function installTools(folder = toolFolder): Promise<void> {
+  const installed = join(folder, 'node_modules/.package-lock.json')
   const isCurrent =
-    existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(toolFolder, 'package-lock.json')).mtimeMs
-  if (!isCurrent) await npm(['ci', '--prefer-offline', '--strict-allow-scripts'], { cwd: toolFolder })
+    existsSync(installed) && statSync(installed).mtimeMs >= statSync(join(folder, 'package-lock.json')).mtimeMs
+  if (!isCurrent) await npm(['ci', '--prefer-offline', '--strict-allow-scripts'], { cwd: folder })
 }
 
 /** What publint and arethetypeswrong find in packed packages. */

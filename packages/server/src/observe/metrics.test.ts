@@ -44,7 +44,7 @@ describe('metrics', () => {
     expect(of(`model_calls_total{${model},outcome="ok"}`)).toBe(1)
     expect(of(`model_tokens_total{${model},type="input"}`)).toBe(100)
     expect(of(`model_tokens_total{${model},type="cache_read"}`)).toBe(60)
-    expect(of('event_loop_delay_seconds{quantile="0.99"}')).toBeTypeOf('number')
+    expect(of('event_loop_delay_seconds{percentile="99"}')).toBeTypeOf('number')
     expect(of('process_resident_bytes')).toBeGreaterThan(1_000_000)
   })
 

@@ -129,11 +129,12 @@ export class Metrics {
     const gauge = new Gauge({
       name: 'tapetree_event_loop_delay_seconds',
       help: 'Delay of the event loop, since the last read.',
-      labelNames: ['quantile'],
+      // The label `quantile` is for summaries only.
+      labelNames: ['percentile'],
       registers: [this.#registry],
       collect: () => {
-        for (const quantile of [50, 99]) gauge.set({ quantile: quantile / 100 }, delay.percentile(quantile) / 1e9)
-        gauge.set({ quantile: 1 }, delay.max / 1e9)
+        for (const percentile of [50, 99]) gauge.set({ percentile }, delay.percentile(percentile) / 1e9)
+        gauge.set({ percentile: 100 }, delay.max / 1e9)
         delay.reset()
       },
     })

@@ -84,14 +84,19 @@ function openapiDocument(routes: Routes, cookie: string): Document {
     info: {
       title: 'tapetree',
       version: '1',
+      license: { name: 'MIT', url: 'https://spdx.org/licenses/MIT.html' },
       description:
         'Sessions over HTTP. Failures are problem documents (RFC 9457); a request with an `Idempotency-Key` takes effect once.',
     },
+    // Relative to this document, so that it is right behind a proxy with a path too.
+    servers: [{ url: '..' }],
     security: [{ bearer: [] }, { cookie: [] }],
   })
   for (const { method, path, access } of routes.declared) {
     const operation = document.paths?.[path]?.[method as 'get']
     if (!operation) continue
+    // Tools that check responses do not count the default as one for client errors.
+    operation.responses = { ...operation.responses, '4XX': operation.responses?.['default'] }
     Object.assign(operation, { 'x-access': access, ...(access === 'anyone' && { security: [] }) })
   }
   document.components = {
