@@ -3,10 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { parseServerLink, pair } from '../../packages/cli/src/host/pair.ts'
-import { startChild } from '../../packages/cli/src/host/testing/child.ts'
-import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 import { call, say } from '../peers/answers.ts'
+import { serve, untilLine } from './served.ts'
 
 type Value = string | number | boolean | Value[]
 
@@ -183,49 +182,6 @@ function faultsOf(span: ReceivedSpan): string[] {
   ]
 }
 
-interface Served {
-  ask: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Record<string, unknown>>
-  /** Resolves with its exit code and its log. */
-  stop: () => Promise<{ code: number | string; log: string }>
-}
-
-async function serveWith(home: FakeHome, ...args: string[]): Promise<Served> {
-  const program = new URL('../../packages/cli/src/main.ts', import.meta.url)
-  const child = startChild(program, ['serve', '--json', '--port', '0', ...args], home)
-  onTestFinished(() => child[Symbol.asyncDispose]())
-  let log = ''
-  child.process.stderr.on('data', (text: Buffer) => (log += text.toString()))
-  const { pairing_link: text } = JSON.parse(await child.line()) as { pairing_link: string }
-  const link = parseServerLink(text)
-  if (!link) throw new Error(text)
-  const { token } = await pair(link)
-  return {
-    ask: async (path, body, headers = {}) => {
-      const response = await fetch(new URL(path, link.url), {
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
-        ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-      })
-      return (await response.json()) as Record<string, unknown>
-    },
-    stop: async () => {
-      child.process.kill('SIGTERM')
-      return { code: await child.ended, log }
-    },
-  }
-}
-
-/** The seq of the next `run_end` after this line. */
-async function untilRunEnds(served: Served, id: string, start: number): Promise<number> {
-  let after = start
-  for (;;) {
-    const page = await served.ask(`/api/sessions/${id}/events?after=${after}&wait=60`)
-    const events = page['events'] as { seq: number; type: string }[]
-    const end = events.find(({ type }) => type === 'run_end')
-    if (end) return end.seq
-    after = events.at(-1)?.seq ?? after
-  }
-}
-
 test('serve --otlp sends spans by the GenAI conventions, in the trace of the caller and without content', async () => {
   const home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
   onTestFinished(() => home[Symbol.asyncDispose]())
@@ -236,14 +192,14 @@ test('serve --otlp sends spans by the GenAI conventions, in the trace of the cal
     say(`It says ${secret}.`),
     { type: 'failure', error: 'auth', message: secret },
   )
-  const served = await serveWith(home, '--otlp', receiver.url)
+  const served = await serve(home, '--otlp', receiver.url)
   const traceId = '0af7651916cd43dd8448eb211c80319c'
   const traceparent = `00-${traceId}-b7ad6b7169203331-01`
   const made = await served.ask('/api/sessions', { cwd: home.cwd, prompt: `Say ${secret}` }, { traceparent })
   const id = String(made['id'])
-  const ended = await untilRunEnds(served, id, 0)
+  const ended = await untilLine(served, id, { type: 'run_end' })
   await served.ask(`/api/sessions/${id}/prompt`, { text: 'Again' })
-  await untilRunEnds(served, id, ended)
+  await untilLine(served, id, { type: 'run_end', after: ended })
   expect(await served.stop()).toEqual({ code: 0, log: '' })
 
   expect(receiver.resource).toMatchObject({ 'service.name': 'tapetree', 'telemetry.sdk.language': 'nodejs' })
@@ -284,9 +240,9 @@ test('a collector that is away disturbs nothing, and its failure is logged', asy
   await once(away, 'listening')
   const { port } = away.address() as AddressInfo
   await new Promise((resolve) => away.close(resolve))
-  const served = await serveWith(home, '--otlp', `http://127.0.0.1:${port}`)
+  const served = await serve(home, '--otlp', `http://127.0.0.1:${port}`)
   const { id } = await served.ask('/api/sessions', { cwd: home.cwd, prompt: 'Hi' })
-  await untilRunEnds(served, String(id), 0)
+  await untilLine(served, String(id), { type: 'run_end' })
   const { code, log } = await served.stop()
   expect([code, log]).toEqual([0, expect.stringContaining('"source":"otlp"')])
 })

@@ -447,6 +447,28 @@ describe('going down', () => {
     expect(session.openRun).not.toBeNull()
   })
 
+  test('answers requests that are under way, and waits for no connection that a client keeps alive', async () => {
+    const slow = Promise.withResolvers<Response>()
+    const asked = Promise.withResolvers<void>()
+    const addRoutes: ServerOptions['addRoutes'] = (routes) =>
+      routes.add('view', { method: 'get', path: '/api/slow', operationId: 'slow', responses: {} }, () => {
+        asked.resolve()
+        return slow.promise as never
+      })
+    const server = await start(() => ({ addRoutes }))
+    const socket = connect(server.server.address.port, '127.0.0.1')
+    const answer = socket.toArray()
+    socket.write(
+      `GET /api/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${await server.token('view')}\r\n\r\n`,
+    )
+    await asked.promise
+    const closed = server.server.close()
+    await expect(server.ask('/api/health')).rejects.toThrow('ECONNREFUSED')
+    slow.resolve(new Response('at last'))
+    expect(await closed).toBe('in time')
+    expect(Buffer.concat(await answer).toString()).toMatch(/^HTTP\/1\.1 200 [\s\S]*at last/)
+  })
+
   test('destroys connections that do not close', async () => {
     const stuck = Promise.withResolvers<Response>()
     const asked = Promise.withResolvers<void>()

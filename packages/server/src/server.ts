@@ -571,6 +571,8 @@ function urlsOf({ names, port, scheme }: { names: readonly string[]; port: numbe
 /** A server shuts down within 5 s, whatever hangs; the remaining time is for destroying connections. */
 const defaultGraceMs = 4500
 
+const sweepMs = 20
+
 interface Shutdown {
   graceMs: number
   servers: readonly Server[]
@@ -580,6 +582,8 @@ interface Shutdown {
 
 /** Stops listening, notifies clients, and destroys connections that remain after the grace period. */
 async function shutDown({ servers, finish, graceMs }: Shutdown): Promise<'in time' | 'cut'> {
+  // Readiness turns first.
+  const finished = finish()
   const closed = Promise.all(
     servers.map(
       (server) =>
@@ -589,15 +593,17 @@ async function shutDown({ servers, finish, graceMs }: Shutdown): Promise<'in tim
         }),
     ),
   )
-  const orderly = finish().then(async () => {
+  // A connection becomes idle when its last request has its response.
+  const sweep = setInterval(() => {
     for (const server of servers) server.closeIdleConnections()
-    await closed
-  })
+  }, sweepMs)
+  const orderly = Promise.all([finished, closed])
   try {
     if ((await settledWithin(orderly, { ms: graceMs })) === 'late') return 'cut'
     await orderly
     return 'in time'
   } finally {
+    clearInterval(sweep)
     for (const server of servers) server.closeAllConnections()
   }
 }
