@@ -58,5 +58,5 @@ test('SIGTERM turns readiness, ends streams, tells clients 1012, answers open re
   expect(await longPoll()).toMatch(/^HTTP\/1\.1 200 [\s\S]*"events":\[\]/)
   expect(await served.child.ended).toBe(0)
   expect((await logLines(home)).filter((line) => line.includes('"type":"run_end"'))).toEqual([])
-  await expect(fetch(new URL('/api/health', served.url))).rejects.toThrow()
+  await expect(fetch(new URL('/api/health', served.url))).rejects.toThrow('fetch failed')
 })
