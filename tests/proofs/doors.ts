@@ -3,6 +3,7 @@ import { tryCallers } from './doors/callers.ts'
 import { closeCodeFor, mayAsQueue } from './doors/close-calls.ts'
 import { expected } from './doors/expected.ts'
 import { Knocker, type Answer } from './doors/knock.ts'
+import { tryProxied } from './doors/proxied.ts'
 import { tryRoles } from './doors/roles.ts'
 import { tryRoots } from './doors/roots.ts'
 import { Scene } from './doors/scene.ts'
@@ -11,7 +12,7 @@ import { visitsTo } from './doors/visits.ts'
 
 export const name = 'doors'
 export const claim = 'Every endpoint rejects a wrong token, role, host or origin.'
-export const sizes = { ci: { combinedFaults: 2 }, full: { combinedFaults: Infinity } }
+export const sizes = { ci: { combinedFaults: 2, proxied: 1000 }, full: { combinedFaults: Infinity, proxied: 50_000 } }
 
 /** At once; the server is as busy as in life, and what one of them does is seen by the look at the state after each way. */
 const atOnce = 16
@@ -71,7 +72,14 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
     say(`${roots.visits} visits to ${roots.sessions} sessions of other roots: as to sessions that are not there`)
     const { requests } = await tryCallers({ folder: await temporaryFolder(), random, complain })
     say(`${requests} requests with keys and client ids of other tokens`)
-    const inside = { commands, outsideVisits: roots.visits, requests }
+    const { proxied } = await tryProxied({
+      folder: await temporaryFolder(),
+      random,
+      complain,
+      count: sizes[size].proxied,
+    })
+    say(`${proxied} requests through proxies with a public URL and an allowed origin`)
+    const inside = { commands, outsideVisits: roots.visits, requests, proxied }
     return { ok: problems.length === 0, figures: { ...counts, opened, ...inside, problems: problems.length } }
   } finally {
     knocker.close()

@@ -228,7 +228,9 @@ async function visit({ server, token }: Place, way: RunningServer['declared'][nu
     headers: { authorization: `Bearer ${token}`, ...(hasBody && { 'content-type': 'application/json' }) },
     ...(hasBody && { body: JSON.stringify(body) }),
   })
-  if (!response.ok) return `${response.status} ${await response.text()}`
+  // Each response has an id of its own.
+  const idPattern = /,"request_id":"[^"]*"/
+  if (!response.ok) return `${response.status} ${(await response.text()).replace(idPattern, '')}`
   // A stream of events would not end.
   await response.body?.cancel()
   return `${response.status} and let in`
