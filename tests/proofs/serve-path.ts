@@ -7,6 +7,7 @@ import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { startCommand } from '../terminal/command.ts'
 import { SiteBrowser } from './docs-site/site-browser.ts'
+import type { PathClient } from './serve-path/client.ts'
 import { inspectStates, populate } from './serve-path/looks.ts'
 import { walk, type PathOptions } from './serve-path/path.ts'
 import { freePort, proxyName, startProxy, type ProxyOptions } from './serve-path/proxies.ts'
@@ -18,6 +19,11 @@ export const sizes = { ci: { paths: 4, looks: 2 }, full: { paths: 7, looks: 4 } 
 
 /** `SCREENSHOTS=<folder>` keeps a picture of each state of the page. */
 const screenshots = process.env['SCREENSHOTS']
+
+/** Places that share the machine. */
+const atOnce = 3
+/** On a busy machine, a step may take long. */
+const patienceMs = 60_000
 
 interface Place {
   name: string
@@ -53,7 +59,11 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   // Alone, so that its times are those of a person; the others share the machine.
   const [first, ...others] = placesOf(size, random)
   if (first) await visit({ ...first, looks: looks.slice(0, sizes[size].looks) })
-  await Promise.all(others.map(visit))
+  const rest = others.values()
+  const visitRest = async (): Promise<void> => {
+    for (const place of rest) await visit(place)
+  }
+  await Promise.all(Array.from({ length: atOnce }, visitRest))
   return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
 }
 
@@ -75,7 +85,11 @@ async function visitPlace({ place, browser, folder, name, complain, reached }: V
   const [port, proxyPort] = [await freePort(), await freePort()]
   const publicUrl = `https://${proxyName}:${proxyPort}/agents`
   const behind = place.proxy ? ['--public-url', publicUrl, '--trusted-proxy', '127.0.0.1'] : []
-  await using command = startCommand({ home, args: ['serve', '--port', String(port), ...place.args, ...behind] })
+  await using command = startCommand({
+    home,
+    args: ['serve', '--port', String(port), ...place.args, ...behind],
+    timeoutMs: 300_000,
+  })
   await command.untilSaid(/type the code .*\n/)
   reached('link')
   const link = /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? ''
@@ -83,13 +97,18 @@ async function visitPlace({ place, browser, folder, name, complain, reached }: V
   await using proxy = started
   const fingerprint = proxy?.fingerprint ?? new URLSearchParams(new URL(link).hash.slice(1)).get('fingerprint')
   await using view = await browser.open({ width: 360, scheme: 'light' })
-  await using client = await walk({ view, home, link, fingerprint: fingerprint ?? undefined, name, complain, reached })
-  if (place.looks) await populate(client, home)
-  for (const look of place.looks ?? []) {
-    await using other = await browser.open(look)
-    const shot = screenshots && join(screenshots, `${look.width}-${look.scheme}`)
-    await inspectStates({ view: other, client, url: new URL(link).origin, shot, complain })
+  await using otherView = await browser.open({ width: 360, scheme: 'dark' })
+  for (const each of [view, otherView]) each.page.setDefaultTimeout(patienceMs)
+  const inspect = async (client: PathClient): Promise<void> => {
+    if (place.looks) await populate(client, home)
+    for (const look of place.looks ?? []) {
+      await using other = await browser.open(look)
+      const shot = screenshots && join(screenshots, `${look.width}-${look.scheme}`)
+      await inspectStates({ view: other, client, url: new URL(link).origin, shot, complain })
+    }
   }
+  const path = { view, otherView, home, link, fingerprint: fingerprint ?? undefined, name, complain, reached }
+  await walk({ ...path, withClient: inspect })
   const { code } = await command.kill('SIGTERM')
   if (code !== 0) complain(`the server ended with ${code}`)
 }

@@ -11,7 +11,7 @@ export class PathClient implements AsyncDisposable {
   readonly byStream: number[] = []
   /** Pieces of streamed text, over server-sent events. */
   #streamed = ''
-  #onStreamed = Promise.withResolvers<void>()
+  #onStreamed = newSignal()
   readonly #address: ReturnType<typeof addressOfServer>
   readonly #stop = new AbortController()
   #session: RemoteSession | undefined
@@ -49,7 +49,7 @@ export class PathClient implements AsyncDisposable {
     })
     this.#session = session
     const stream = await this.#fetch(`sessions/${sessionId}/events/stream`)
-    void this.#read(stream)
+    this.#read(stream).catch((error: unknown) => this.#onStreamed.reject(error))
     await session.ready
     return session
   }
@@ -58,7 +58,7 @@ export class PathClient implements AsyncDisposable {
   async untilStreamed(text: string): Promise<void> {
     while (!this.#streamed.includes(text)) {
       await this.#onStreamed.promise
-      this.#onStreamed = Promise.withResolvers()
+      this.#onStreamed = newSignal()
     }
   }
 
@@ -66,7 +66,7 @@ export class PathClient implements AsyncDisposable {
   async untilLine(seq: number): Promise<void> {
     while ((this.byStream.at(-1) ?? 0) < seq || (this.bySocket.at(-1) ?? 0) < seq) {
       await this.#onStreamed.promise
-      this.#onStreamed = Promise.withResolvers()
+      this.#onStreamed = newSignal()
     }
   }
 
@@ -80,21 +80,17 @@ export class PathClient implements AsyncDisposable {
 
   async #read(response: Response): Promise<void> {
     let rest = ''
-    try {
-      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-        rest += Buffer.from(chunk).toString()
-        const events = rest.split('\n\n')
-        rest = events.pop() ?? ''
-        for (const event of events) {
-          const data = /^data: (.*)$/m.exec(event)?.[1]
-          if (data === undefined) continue
-          note(this.byStream, data)
-          this.#streamed += (JSON.parse(data) as { data?: { text?: string } }).data?.text ?? ''
-        }
-        this.#onStreamed.resolve()
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      rest += Buffer.from(chunk).toString()
+      const events = rest.split('\n\n')
+      rest = events.pop() ?? ''
+      for (const event of events) {
+        const data = /^data: (.*)$/m.exec(event)?.[1]
+        if (data === undefined) continue
+        note(this.byStream, data)
+        this.#streamed += (JSON.parse(data) as { data?: { text?: string } }).data?.text ?? ''
       }
-    } catch (error) {
-      if (!this.#stop.signal.aborted) throw error
+      this.#onStreamed.resolve()
     }
   }
 
@@ -102,6 +98,13 @@ export class PathClient implements AsyncDisposable {
     this.#stop.abort()
     await this.#session?.close()
   }
+}
+
+/** A failure counts for those who wait for it; the end of the server is none. */
+function newSignal(): PromiseWithResolvers<void> {
+  const signal = Promise.withResolvers<void>()
+  signal.promise.catch(() => undefined)
+  return signal
 }
 
 /** Only lines of the log have a number. */

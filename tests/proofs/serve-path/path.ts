@@ -5,6 +5,8 @@ import { PathClient } from './client.ts'
 
 export interface PathOptions {
   view: SiteView
+  /** Another device. */
+  otherView: SiteView
   home: FakeHome
   /** As `tapetree serve` printed it. */
   link: string
@@ -15,13 +17,15 @@ export interface PathOptions {
   complain: (problem: string) => void
   /** Called when a step of the person has ended. */
   reached: (step: string) => void
+  /** Called with a program that the person has invited, before the person signs out. */
+  withClient?: (client: PathClient) => Promise<void>
 }
 
 /**
- * What a person does with the link, on a phone: pair, watch a session run, answer it elsewhere, sign out, pair again by
- * hand. Returns a program that the person has invited.
+ * What a person does with the link, on a phone: pair, watch a session run, answer it elsewhere, pair another device by
+ * hand, sign out.
  */
-export async function walk(options: PathOptions): Promise<PathClient> {
+export async function walk(options: PathOptions): Promise<void> {
   const { view, link, fingerprint, complain, reached } = options
   const { page } = view
   const url = new URL(link)
@@ -44,28 +48,40 @@ export async function walk(options: PathOptions): Promise<PathClient> {
   await checkCookie(options)
   const { code: pair } = await ask<{ code: string }>(page, 'api/pairing', { role: 'drive', name: 'a program' })
   const fragment = new URLSearchParams({ pair, ...(fingerprint !== undefined && { fingerprint }) })
-  const client = await PathClient.pair(`${base}/#${fragment.toString()}`)
+  await using client = await PathClient.pair(`${base}/#${fragment.toString()}`)
   await watchRun(options, client)
   reached('watched')
   await useDocs(options, base)
   await openUsedLink(options, code)
-  const typed = (await client.invite('approve')).toLowerCase().replaceAll('-', ' ')
+  await pairByHand(options, { base, code: await client.invite('approve') })
+  reached('paired by hand')
+  await options.withClient?.(client)
   await page.goto(`${base}/`)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.locator('#code-form').waitFor()
   const { status } = await ask<{ status?: number }>(page, 'api/caller')
   if (status !== 401) complain(`after signing out, the caller is still known: ${status}`)
-  await page.getByLabel('Pairing code').fill(typed)
+  // It was invited by a program that this device had invited.
+  await options.otherView.page.locator('#notice', { hasText: 'access of this device has ended' }).waitFor()
+  reached('signed out')
+}
+
+/** As a person types it, who takes fewer rights than are offered. */
+async function pairByHand(
+  { otherView: { page }, complain }: PathOptions,
+  { base, code }: { base: string; code: string },
+): Promise<void> {
+  await page.goto(`${base}/`)
+  await page.getByLabel('Pairing code').fill(code.toLowerCase().replaceAll('-', ' '))
   await page.getByRole('button', { name: 'Continue' }).click()
-  const offered = await page
-    .locator('#roles input')
-    .evaluateAll((inputs) => inputs.map((each) => each.getAttribute('value')))
+  await page.locator('#grant-form').waitFor()
+  const inputs = page.locator('#roles input')
+  const offered = await inputs.evaluateAll((all) => all.map((each) => each.getAttribute('value')))
   if (offered.join() !== 'approve,queue,view') complain(`a code for approve offers ${offered.join()}`)
   await page.getByRole('radio', { name: 'View' }).check()
   await page.getByRole('button', { name: 'Pair this device' }).click()
   await page.locator('#role', { hasText: 'role view' }).waitFor()
-  reached('paired by hand')
-  return client
+  await page.locator('#connection', { hasText: 'Live' }).waitFor()
 }
 
 /** The JSON of a response to a script of the page, by its cookie. */
