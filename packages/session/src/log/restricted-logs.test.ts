@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -148,3 +148,22 @@ async function drain(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   for await (const chunk of bytes) count += chunk.length
   return count
 }
+
+test('a log that begins with a byte order mark or blank lines is visible by its folder', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'restricted-'))
+  cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+  const header = '{"type":"session","id":"s","version":1,"timestamp":"2024-01-01T10:00:00Z","cwd":"/in/here"}\n'
+  const logs = { mark: `\uFEFF${header}`, blank: `\n \n${header}`, both: `\uFEFF\n${header}` }
+  for (const [id, text] of Object.entries(logs)) {
+    await mkdir(join(folder, id))
+    await writeFile(join(folder, id, 'events.jsonl'), text)
+  }
+  await using whole = openFileStore({ folder })
+  const inside = whole.restrictedTo((cwd) => cwd === '/in/here')
+  const outside = whole.restrictedTo((cwd) => cwd !== undefined && cwd !== '/in/here')
+  for (const id of Object.keys(logs)) {
+    await using session = await inside.open(id, { readOnly: true })
+    expect(session.header?.cwd).toBe('/in/here')
+    await expect(outside.open(id, { readOnly: true })).rejects.toMatchObject({ code: 'session-not-found' })
+  }
+})

@@ -1,6 +1,7 @@
 import { SessionError } from '../errors.ts'
 import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
+import { textOf } from './replay.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../state/session-info.ts'
 
@@ -108,12 +109,23 @@ export class RestrictedLogs implements LogStore {
 const maxHeaderBytes = 64 * 1024
 const newline = 10
 
-/** The folder in the header, which is the first line; undefined if the header is damaged. */
+/** The folder in the header, which is the first line that is not blank; undefined if the header is damaged. */
 function folderIn(bytes: Uint8Array): string | undefined {
-  const end = bytes.indexOf(newline)
-  const header = parseLine(end === -1 ? bytes : bytes.subarray(0, end))
-  const cwd = header.type === 'line' && header.line.type === 'session' ? header.line['cwd'] : undefined
+  const text = firstLineOf(bytes)
+  const header = text && parseLine(text)
+  const cwd = header?.type === 'line' && header.line.type === 'session' ? header.line['cwd'] : undefined
   return typeof cwd === 'string' ? cwd : undefined
+}
+
+function firstLineOf(bytes: Uint8Array): Uint8Array | undefined {
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(newline, at)
+    const line = bytes.subarray(at, end === -1 ? undefined : end)
+    const text = textOf({ at, size: line.length, bytes: line })
+    if (text || end === -1) return text
+    at = end + 1
+  }
+  return undefined
 }
 
 function notFound(sessionId: string): SessionError {
