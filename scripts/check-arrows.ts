@@ -72,7 +72,8 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
       drivers: ['live'],
       local: ['live'],
       ws: ['live', 'auth'],
-      http: ['live', 'auth', 'observe'],
+      push: ['live', 'auth'],
+      http: ['live', 'auth', 'observe', 'push'],
     },
   },
   // The screen knows sessions and clients and nothing of what runs them, so it is the same for a session on another machine.

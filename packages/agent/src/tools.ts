@@ -20,3 +20,10 @@ export type { EnvironmentOptions } from './tools/commands/environment.ts'
 export type { FetchOptions } from './tools/builtin/fetch.ts'
 export type { Address } from './tools/web/fetch-page.ts'
 export type { SchemaIssue, StandardResult } from '@tapetree/session/util/structured-answer'
+export {
+  refusePrivateLiteral,
+  requestPublic,
+  systemNetwork,
+  type Network,
+  type PublicRequest,
+} from './tools/web/fetch-page.ts'

@@ -33,6 +33,7 @@ import {
   unixSocketUrl,
 } from './listen.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
+import { PushService, type PushOptions } from './push/push-service.ts'
 import { RequestProblem, problemOf } from './util/problem-error.ts'
 import { recoverSessions, type Recovered, type RecoveryPolicy } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
@@ -51,7 +52,9 @@ export interface ServerOptions {
   /** Identifies callers instead of tokens, for users of a host application. */
   authenticate?: Authenticate
   /** Data of the routes besides sessions. Without roots no folder can be used. */
-  api?: Partial<Omit<ApiParts, 'closing' | 'clock'>>
+  api?: Partial<Omit<ApiParts, 'closing' | 'clock' | 'push'>>
+  /** Sends push messages to subscribed browsers when a session needs its user. Absent: none. */
+  push?: PushOptions
   /** Adds custom routes. `closing` is aborted on shutdown. */
   addRoutes?: (routes: Routes, context: { closing: AbortSignal }) => void
   /** Default: loopback. */
@@ -304,6 +307,7 @@ interface Doors {
   gatekeeper: Gatekeeper
   holders: TokenHolders
   limits: UsageLimits
+  push: PushService | undefined
   waitingRoom: WaitingRoom
   proxies: TrustedProxies
   publicUrl: PublicUrl | undefined
@@ -353,12 +357,22 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   addCallerRoute(routes)
   if (tokens && pairing)
     addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock, limits, roots: options.api?.roots ?? noApi.roots })
+  const push =
+    options.push &&
+    new PushService({
+      ...options.push,
+      tenants,
+      tokens,
+      clock,
+      onProblem: (problem) => log?.warn(problem, 'push message not sent'),
+    })
   addRoutes(routes, {
     ...noApi,
     notReady: () => notReadyReason({ tenants, closing: closing.signal }) ?? storage.reason(),
     ...options.api,
     closing: closing.signal,
     clock,
+    ...(push && { push }),
   })
   routes.addSocket(wsRoute.path)
   options.addRoutes?.(routes, { closing: closing.signal })
@@ -370,7 +384,7 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
   const proxies = new TrustedProxies(options.trustedProxies ?? [])
-  return { gatekeeper, holders, limits, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
+  return { gatekeeper, holders, limits, push, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
 }
 
 const upgradeRoute = { method: 'GET', route: wsRoute.path, ms: 0, traceId: undefined }
@@ -396,10 +410,11 @@ function recover({ tenants, recovery: policy, log }: AnyServerOptions, clock: Cl
 
 /** Live sessions notify their observers, and end when their lines are on disk. */
 async function closeDoors(
-  { holders, limits, waitingRoom, ws, closing }: Doors,
+  { holders, limits, push, waitingRoom, ws, closing }: Doors,
   { tenants, metrics }: AnyServerOptions,
 ): Promise<void> {
   closing.abort()
+  await push?.close()
   metrics?.close()
   const ended = await Promise.allSettled([...tenants.values()].map((sessions) => sessions.close()))
   ws.close()

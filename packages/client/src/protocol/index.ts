@@ -135,10 +135,16 @@ export {
   gitDiffSchema,
   gitStatusSchema,
   patchSettingsSchema,
+  pushKeySchema,
+  pushMessageSchema,
+  pushSubscribeSchema,
+  pushSubscriptionListSchema,
+  pushSubscriptionSchema,
   readinessSchema,
   settingListSchema,
   settingsQuerySchema,
   slashCommandListSchema,
+  type PushMessage,
 } from './surroundings.ts'
 export { snapshotFromWire, snapshotToWire, type WireFold, type WireSnapshot } from './wire-snapshot.ts'
 export { readFrame, type Incoming } from './read-frame.ts'

@@ -137,3 +137,31 @@ export const gitDiffSchema = z.object({
   is_untracked: z.boolean(),
   is_cut: z.boolean(),
 })
+
+/** The server's public key, in base64url, for `PushManager.subscribe`. */
+export const pushKeySchema = z.object({ public_key: z.string() })
+
+/** The members of `PushSubscription.toJSON()` that a server needs. */
+export const pushSubscribeSchema = z.strictObject({
+  endpoint: z.url().max(2000),
+  keys: z.strictObject({ p256dh: z.string().max(200), auth: z.string().max(100) }),
+})
+
+export const pushSubscriptionSchema = z.object({
+  id: z.string(),
+  /** The origin of the endpoint. The rest of it is a secret. */
+  service: z.string(),
+  created_at: z.string(),
+})
+export const pushSubscriptionListSchema = z.object({ subscriptions: z.array(pushSubscriptionSchema) })
+
+/** The content of a push message: what a session needs from its user. */
+export const pushMessageSchema = z.object({
+  session_id: z.string(),
+  /** Absent if the session has no name. */
+  name: z.string().optional(),
+  needs: z.enum(['permission', 'question', 'finished', 'failed']),
+  /** The request to answer. */
+  request_id: z.string().optional(),
+})
+export type PushMessage = z.infer<typeof pushMessageSchema>

@@ -2,6 +2,7 @@ import { OpenAPIHono, type RouteConfig, type RouteHandler } from '@hono/zod-open
 import type { CallerLimits } from '../auth/limits.ts'
 import type { Caller, Role } from '../auth/operation-roles.ts'
 import type { ReachableSessions } from '../live/reachable-sessions.ts'
+import type { PushService } from '../push/push-service.ts'
 import type { Problem } from '@tapetree/client'
 import { problemSchema } from '@tapetree/client/protocol'
 import { HTTPException } from 'hono/http-exception'
@@ -38,6 +39,8 @@ export interface ApiParts {
   version?: { name?: string; version: string }
   /** Why a load balancer should send requests elsewhere; undefined if the server is ready. */
   notReady?: () => string | undefined | Promise<string | undefined>
+  /** Absent: no push messages are sent. */
+  push?: PushService
   /** Aborted on shutdown: ends long polls and streams. */
   closing: AbortSignal
   clock?: Clock

@@ -69,6 +69,7 @@ export class LiveSessions {
   readonly #leaving = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
   readonly #listeners = new Listeners<string>(emitWarning)
+  readonly #lineListeners = new Listeners<{ live: LiveSession; line: Line }>(emitWarning)
   /** Room that is kept free for sessions that are being created. */
   #reserved = 0
   readonly #observers: Set<LiveObserver>
@@ -164,6 +165,11 @@ export class LiveSessions {
     return () => void this.#observers.delete(observer)
   }
 
+  /** Calls the listener for every line of every live session, also of one that another process writes. */
+  onLine(listener: (committed: { live: LiveSession; line: Line }) => void): () => void {
+    return this.#lineListeners.add(listener)
+  }
+
   /** Closes one, for example before it is deleted. */
   async release(sessionId: string): Promise<void> {
     const entry = this.#entries.get(sessionId)
@@ -198,8 +204,9 @@ export class LiveSessions {
       await driver.close()
       throw error
     })
-    live.onLine(({ type }) => {
-      if (listed.has(type)) this.#tell(sessionId)
+    live.onLine((line) => {
+      if (listed.has(line.type)) this.#tell(sessionId)
+      this.#lineListeners.notify({ live, line })
     })
     if (!live.isWatched) this.#observe(live)
     return live

@@ -86,6 +86,34 @@ async function fetchOnce(url: URL, { maxBytes, network, signal }: PageRequest): 
   }
 }
 
+export interface PublicRequest {
+  method: string
+  headers: Record<string, string>
+  body: Uint8Array
+  network: Network
+  signal: AbortSignal
+}
+
+/**
+ * One request to a server on the internet. Addresses of this machine and its network are rejected, redirects are not
+ * followed, and the body of the response is not read.
+ */
+export async function requestPublic(url: string, request: PublicRequest): Promise<{ status: number }> {
+  const { network, signal, ...init } = request
+  const refusal = refusalOf(url)
+  if (refusal !== undefined) throw new ToolProblem(`${url} is not a valid address. ${refusal}`)
+  const addresses = await checkedAddresses(new URL(url), network, signal)
+  const { Agent } = await import('undici')
+  const agent = new Agent({ connect: { lookup: pinnedTo(addresses) } })
+  try {
+    const response = await network.fetch(url, { ...init, dispatcher: agent, redirect: 'manual', signal })
+    await response.body?.cancel()
+    return { status: response.status }
+  } finally {
+    await agent.destroy()
+  }
+}
+
 const redirects = new Set([301, 302, 303, 307, 308])
 
 const headers = {

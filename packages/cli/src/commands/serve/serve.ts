@@ -64,6 +64,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       ...(traces && { tracerProvider: traces.provider }),
       tokens: await TokenStore.open({ file: join(places.state, 'tokens.json'), first: null }),
       api: serveApi(io, options),
+      push: { file: join(places.state, 'push.json') },
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
     }).catch((error: unknown) => {

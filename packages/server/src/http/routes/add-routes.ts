@@ -7,6 +7,7 @@ import { addHealth } from './health.ts'
 import { addHistory } from './history.ts'
 import { addPermissions } from './permissions.ts'
 import { addPlaces } from './places.ts'
+import { addPush } from './push.ts'
 import { addQueue } from './queue.ts'
 import { addRuns } from './runs.ts'
 import { addSessionFeed } from './session-feed.ts'
@@ -27,5 +28,6 @@ export function addRoutes(routes: Routes, parts: ApiParts): void {
   addHistory(routes, parts)
   addWorkspace(routes, parts)
   addFiles(routes, parts)
+  addPush(routes, parts.push)
   addDocumentation(routes)
 }
