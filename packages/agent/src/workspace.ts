@@ -8,7 +8,7 @@ export {
   type GitDiff,
   type GitDiffScope,
   type GitFile,
-  type GitPlace,
+  type GitWorkspace,
   type GitStatus,
 } from './workspace/workspace-git.ts'
 export { readWorkspaceFile, WorkspaceProblem, type FilePart, type WorkspaceFile } from './workspace/workspace-file.ts'

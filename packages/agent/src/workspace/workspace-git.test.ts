@@ -7,15 +7,15 @@ import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { noRules } from '../permissions/rules.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { TestFolder } from '../testing/test-folder.ts'
-import { gitDiff, gitStatus, parseGitStatus, type GitPlace } from './workspace-git.ts'
+import { gitDiff, gitStatus, parseGitStatus, type GitWorkspace } from './workspace-git.ts'
 
 /** Enough time for git on a slow machine. */
 const patient: Clock = { ...systemClock, wait: (_, signal) => new FakeClock().wait(1, signal) }
 
 function place(
   folder: TestFolder,
-  { cwd = folder.path, ...rest }: Partial<GitPlace> & { cwd?: string } = {},
-): GitPlace {
+  { cwd = folder.path, ...rest }: Partial<GitWorkspace> & { cwd?: string } = {},
+): GitWorkspace {
   const policy = { mode: 'ask' as const, rules: noRules, cwd, home: '/nowhere' }
   return { policy, roots: [folder.path], clock: patient, ...rest }
 }

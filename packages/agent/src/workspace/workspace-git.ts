@@ -19,7 +19,7 @@ export class GitProblem extends Error {
   }
 }
 
-export interface GitPlace {
+export interface GitWorkspace {
   /** `cwd` is the session's folder. Only files below it are shown. */
   policy: Policy
   /** The git folders and everything they refer to must be inside one of these. */
@@ -78,7 +78,7 @@ const maxFiles = 2000
 const maxPatchBytes = 1024 * 1024
 
 /** The branch and the changed files below the session's folder. Submodules are left out. */
-export async function gitStatus(place: GitPlace): Promise<GitStatus> {
+export async function gitStatus(place: GitWorkspace): Promise<GitStatus> {
   const status = await statusOf(await openRepository(place), place)
   if (status.files.length <= maxFiles) return status
   return { ...status, files: status.files.slice(0, maxFiles), isCut: true }
@@ -88,7 +88,7 @@ export async function gitStatus(place: GitPlace): Promise<GitStatus> {
  * The change of one file: `all` compares the working tree with HEAD, `unstaged` with the index, and `staged` compares the
  * index with HEAD.
  */
-export async function gitDiff(path: string, scope: GitDiffScope, place: GitPlace): Promise<GitDiff> {
+export async function gitDiff(path: string, scope: GitDiffScope, place: GitWorkspace): Promise<GitDiff> {
   const { policy } = place
   const opened = await openRepository(place)
   const written = resolve(opened.cwd, path)
@@ -143,7 +143,7 @@ interface OpenedRepository extends Repository {
 }
 
 /** Rejects unless git can run there without running anything else, or reading anything outside of the roots. */
-async function openRepository({ policy, roots }: GitPlace): Promise<OpenedRepository> {
+async function openRepository({ policy, roots }: GitWorkspace): Promise<OpenedRepository> {
   const cwd = await realpath(policy.cwd)
   const repository = findRepository(cwd)
   if (repository === undefined) throw new GitProblem('no-repository', 'The folder is not in a git repository.')
@@ -236,7 +236,7 @@ function textOf(file: string): string {
 async function run(
   command: readonly string[],
   { root, cwd }: OpenedRepository,
-  { clock, environment, signal, maxBytes }: GitPlace & { maxBytes: number },
+  { clock, environment, signal, maxBytes }: GitWorkspace & { maxBytes: number },
 ): Promise<{ output: string; isCut: boolean }> {
   const ran = await runGit(command, {
     cwd,
@@ -255,12 +255,12 @@ async function run(
   throw new GitProblem('git-failed', `Git failed in this repository. ${reason}`)
 }
 
-async function emptyTree(opened: OpenedRepository, place: GitPlace): Promise<string> {
+async function emptyTree(opened: OpenedRepository, place: GitWorkspace): Promise<string> {
   const command = ['hash-object', '-t', 'tree', '/dev/null']
   return (await run(command, opened, { ...place, maxBytes: 1024 })).output.trim()
 }
 
-async function statusOf(opened: OpenedRepository, place: GitPlace): Promise<GitStatus> {
+async function statusOf(opened: OpenedRepository, place: GitWorkspace): Promise<GitStatus> {
   const { output, isCut } = await run([...statusArguments, '.'], opened, { ...place, maxBytes: maxStatusBytes })
   const prefix = opened.cwd === opened.root ? '' : `${relative(opened.root, opened.cwd).split(sep).join('/')}/`
   return parseGitStatus(output, { prefix, isCut })

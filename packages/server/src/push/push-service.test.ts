@@ -180,6 +180,24 @@ test('a subscription belongs to its token, and ends when the token is revoked or
   await vi.waitFor(async () => expect(await listed(other)).toBe(0))
 })
 
+test('a token that is limited to a folder hears only of its sessions, and cannot change settings', async () => {
+  const { server, endpoint } = await start(script().text('one').step().text('two'))
+  const { token } = await server.tokens.create({ tenant: 'default', role: 'drive', folder: server.folder })
+  const browser = new Browser('limited')
+  await server.ask('/api/push/subscriptions', { token, json: browser.subscription })
+  const driver = await server.token('drive')
+  const everywhere = new Browser('all')
+  await server.ask('/api/push/subscriptions', { token: driver, json: everywhere.subscription })
+  for (const cwd of ['/', server.folder]) {
+    const id = await server.sessions.create({ cwd })
+    await server.ask(`/api/sessions/${id}/prompt`, { token: driver, json: { text: 'go' } })
+  }
+  await delivered(endpoint, 3)
+  expect(endpoint.delivered.map(({ path }) => path).sort()).toEqual(['/all', '/all', '/limited'])
+  const settings = await server.ask('/api/settings', { token, method: 'PATCH', json: { theme: 'dark' } })
+  expect(settings.body).toMatchObject({ status: 403, type: 'owner-only' })
+})
+
 test.each([
   'http://push.example.com/a',
   'https://127.0.0.1/a',

@@ -6,7 +6,7 @@ import type { PushMessage } from '@tapetree/client/protocol'
 import type { Line } from '@tapetree/session/format'
 import { createHash } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
-import type { TokenRecord, TokenStore } from '../auth/token-store.ts'
+import type { TokenStore } from '../auth/token-store.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
@@ -126,7 +126,7 @@ export class PushService {
   async #maySee({ tenant, tokenId }: PushSubscription, cwd: string | undefined): Promise<boolean> {
     const { tokens, clock } = this.#options
     if (!tokens) return true
-    const record: (TokenRecord & { folder?: string }) | undefined = tokens.list(tenant).find(({ id }) => id === tokenId)
+    const record = tokens.list(tenant).find(({ id }) => id === tokenId)
     if (!record || (record.expiresAt !== undefined && record.expiresAt <= clock.now())) return false
     if (record.folder === undefined) return true
     return cwd !== undefined && isInside(await realpath(cwd).catch(() => '/'), record.folder)

@@ -15,7 +15,7 @@ import {
   readWorkspaceFile,
   WorkspaceProblem,
   type FilePart,
-  type GitPlace,
+  type GitWorkspace,
   type WorkspaceFile,
 } from '@tapetree/agent/workspace'
 import type { Context } from 'hono'
@@ -23,7 +23,7 @@ import { homedir } from 'node:os'
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
-import { folderInside } from '../bodies/list-files.ts'
+import { folderInside, rootsFor } from '../bodies/list-files.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import { etagOf, json, namesTag } from '../responses.ts'
 import { readSession, sessionParameter } from './parameters.ts'
@@ -129,27 +129,30 @@ export function addFiles(routes: Routes, parts: ApiParts): void {
 
 interface Workspace {
   policy: Policy
+  /** The folders that the caller may use. */
+  roots: readonly string[]
   /** Why git does not run. */
   gitProblem: string | undefined
 }
 
-async function workspaceOf(context: Context<AppEnv>, { roots, workspace }: ApiParts): Promise<Workspace> {
+async function workspaceOf(context: Context<AppEnv>, parts: ApiParts): Promise<Workspace> {
   const { tenant } = context.get('caller')
+  const roots = await rootsFor(context.get('caller'), parts)
   const id = context.req.param('id') ?? ''
   const cwd = await readSession(context.get('sessions'), id, ({ header }) => header?.cwd)
   if (cwd === undefined) throw new RequestProblem(404, 'folder-not-found', 'The session has no folder.')
-  const folder = await folderInside(cwd, roots(tenant))
-  const { rules = noRules, gitProblem } = workspace ? await workspace(tenant, folder) : withoutGit
-  return { policy: { mode: 'ask', rules, cwd: folder, home: homedir() }, gitProblem }
+  const folder = await folderInside(cwd, roots)
+  const { rules = noRules, gitProblem } = (await parts.workspace?.(tenant, folder)) ?? withoutGit
+  return { policy: { mode: 'ask', rules, cwd: folder, home: homedir() }, roots, gitProblem }
 }
 
 const withoutGit = { rules: undefined, gitProblem: 'This server does not run git.' }
 
-async function gitPlaceOf(context: Context<AppEnv>, parts: ApiParts): Promise<GitPlace> {
-  const { policy, gitProblem } = await workspaceOf(context, parts)
+async function gitPlaceOf(context: Context<AppEnv>, parts: ApiParts): Promise<GitWorkspace> {
+  const { policy, roots, gitProblem } = await workspaceOf(context, parts)
   if (gitProblem !== undefined) throw new GitProblem('git-refused', gitProblem)
   const { clock = systemClock } = parts
-  return { policy, roots: parts.roots(context.get('caller').tenant), clock, signal: context.req.raw.signal }
+  return { policy, roots, clock, signal: context.req.raw.signal }
 }
 
 function read(path: string, part: FilePart, policy: Policy): Promise<WorkspaceFile> {

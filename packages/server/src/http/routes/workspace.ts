@@ -81,7 +81,9 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
       responses: { 200: json(settingListSchema, 'The settings after the change. Another layer may override it.') },
     },
     async (context) => {
-      const { tenant } = context.get('caller')
+      const { tenant, folder } = context.get('caller')
+      if (folder !== undefined)
+        throw new RequestProblem(403, 'owner-only', 'A token that is limited to a folder cannot change settings.')
       await changeSettings(context.req.valid('json'), tenant, parts)
       return context.json(settingsBody(await parts.settings(tenant, undefined)), 200)
     },
