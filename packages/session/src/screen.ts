@@ -3,3 +3,5 @@ export { callArgument, callOutcome, elapsedText, type CallNews, type CallOutcome
 export { parseDiff, replacementHunk, type DiffFile, type DiffHunk, type DiffLine, type TextRange } from './view/diff.ts'
 export { groupItems, readsText, type GroupedItems, type TranscriptRow } from './view/groups.ts'
 export { permissionText, spellInvisible, type PermissionText } from './view/permission-text.ts'
+export type { Asked } from './view/permission-text.ts'
+export type { CallSituation } from './view/calls.ts'

@@ -1,5 +1,5 @@
 import { oneLine, escapeMarkup } from '../util/visible-text.ts'
-import { gitStateOf, type GitChanges, type GitPlace, type GitState } from './git-state.ts'
+import { gitStateOf, type GitChanges, type GitStatePlace, type GitState } from './git-state.ts'
 
 /**
  * Facts that change during a session. They precede the message of the user: in the system prompt they would invalidate
@@ -12,7 +12,7 @@ export interface EnvironmentFacts {
   git?: GitState
 }
 
-export interface FactPlace extends GitPlace {
+export interface FactPlace extends GitStatePlace {
   /** Default: that of this machine. */
   timeZone?: string
 }
@@ -73,7 +73,7 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
 
 /** Returns a function that gives the facts if they changed since its last call. */
 export function watchEnvironment(
-  place: Pick<GitPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
+  place: Pick<GitStatePlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
 ): () => Promise<string | undefined> {
   let told = ''
   return async () => {

@@ -23,7 +23,7 @@ export interface GitChanges {
   isCut: boolean
 }
 
-export interface GitPlace {
+export interface GitStatePlace {
   cwd: string
   clock: Clock
   /** The root of the project that the user trusts, without links. Git runs only in this repository. */
@@ -41,7 +41,7 @@ const maxOutput = 1024 * 1024
  * its settings name nothing that git would run. Otherwise, or if git is missing or slow, only the branch is known, from
  * the file HEAD.
  */
-export async function gitStateOf(place: GitPlace): Promise<GitState | undefined> {
+export async function gitStateOf(place: GitStatePlace): Promise<GitState | undefined> {
   const repository = findRepository(place.cwd)
   if (typeof repository !== 'object') return undefined
   const status = mayRun(repository, place) ? await runStatus(repository.root, place) : undefined
@@ -49,7 +49,7 @@ export async function gitStateOf(place: GitPlace): Promise<GitState | undefined>
   return status === undefined ? branchInFile(repository) : parseStatus(status.output, { isCut: status.isCut })
 }
 
-function mayRun({ root }: Repository, { cwd, trustedRoot }: GitPlace): boolean {
+function mayRun({ root }: Repository, { cwd, trustedRoot }: GitStatePlace): boolean {
   return root === trustedRoot && repositoryProblem(cwd) === undefined
 }
 
@@ -62,7 +62,7 @@ interface StatusOutput {
 
 async function runStatus(
   root: string,
-  { cwd, clock, environment, signal }: GitPlace,
+  { cwd, clock, environment, signal }: GitStatePlace,
 ): Promise<StatusOutput | undefined> {
   const ran = await runGit(statusArguments, {
     cwd,

@@ -20,7 +20,7 @@ export interface CallNews {
   readonly isAsked?: boolean
 }
 
-interface CallSituation {
+export interface CallSituation {
   /** Its run is active. */
   isLive: boolean
   news: CallNews | undefined

@@ -9,7 +9,7 @@ export interface PermissionText {
   input: readonly { name: string; text: string }[]
 }
 
-type Asked = Pick<PermissionRequestRecord['permissionRequest'], 'title' | 'tool' | 'input'>
+export type Asked = Pick<PermissionRequestRecord['permissionRequest'], 'title' | 'tool' | 'input'>
 
 /** The basis of the user's decision. Nothing is cut. `show` must make sure that nothing in a text can be hidden. */
 export function permissionText({ title, tool, input = {} }: Asked, show = spellInvisible): PermissionText {
