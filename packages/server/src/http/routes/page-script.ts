@@ -8,8 +8,8 @@ const part = (id) => document.getElementById(id)
 /** In the order of their rights: each includes the previous ones. */
 const rights = {
   view: ['View', 'Watch sessions, search, read the log.'],
-  queue: ['Queue', 'Also queue messages, rename and label. Starts no run.'],
-  approve: ['Approve', 'Also answer permission requests and questions.'],
+  queue: ['Queue', 'Watch sessions and queue messages for them. Starts no run.'],
+  approve: ['Approve', 'Watch, queue messages, answer permission requests and questions.'],
   drive: ['Drive', 'Everything: prompt, run commands, change the model, invite other devices.'],
   metrics: ['Metrics', 'Read the metrics, and nothing else.'],
 }
@@ -103,7 +103,7 @@ async function offer(given) {
         'label',
         {},
         element('input', { type: 'radio', name: 'role', value: name, checked: name === role }),
-        element('span', {}, rights[name][0] + (name === role ? ' (as the link grants)' : '')),
+        element('span', {}, rights[name][0] + (name === role ? ' (granted)' : '')),
         element('small', {}, rights[name][1]),
       ),
     ),
