@@ -122,6 +122,8 @@ export default defineConfig({
   description,
   lang: 'en-US',
   srcExclude: ['**/node_modules/**'],
+  // Pages name servers on the machine of the reader.
+  ignoreDeadLinks: 'localhostLinks',
   rewrites: { 'decisions/README.md': 'decisions/index.md' },
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/favicon.svg' }] satisfies HeadConfig],
   markdown: {
