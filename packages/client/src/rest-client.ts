@@ -5,6 +5,7 @@ import {
   acceptedSchema,
   erasedSessionSchema,
   eventPageSchema,
+  eventSchema,
   imageStoredSchema,
   modelListSchema,
   permissionAnsweredSchema,
@@ -29,6 +30,8 @@ import type {
   QueuedMessageBody,
   QueueList,
   RestBodies,
+  RestQueries,
+  RestResults,
   SessionSummary,
   SessionSummaryPage,
 } from './rest-values.ts'
@@ -173,6 +176,176 @@ export class RestClient {
     return answer.blob()
   }
 
+  /** The session with its model, its mode, its usage and its place in the log. */
+  async sessionDetails(id: string, signal?: AbortSignal): Promise<RestResults['sessionDetails']> {
+    return this.#view(`sessions/${part(id)}`, { signal })
+  }
+
+  async archive(id: string, options?: ChangeOptions): Promise<RestResults['moved']> {
+    return this.#change('POST', `sessions/${part(id)}/archive`, undefined, options)
+  }
+
+  async unarchive(id: string, options?: ChangeOptions): Promise<RestResults['moved']> {
+    return this.#change('POST', `sessions/${part(id)}/unarchive`, undefined, options)
+  }
+
+  /** From the trash. */
+  async restore(id: string, options?: ChangeOptions): Promise<RestResults['moved']> {
+    return this.#change('POST', `sessions/${part(id)}/restore`, undefined, options)
+  }
+
+  /** A session with its blobs as one file; the body is a stream. */
+  async exportSession(id: string, signal?: AbortSignal): Promise<Response> {
+    return this.#fetch(`sessions/${part(id)}/export`, { signal: signal ?? null })
+  }
+
+  async tree(id: string, query: RestQueries['tree'] = {}, signal?: AbortSignal): Promise<RestResults['tree']> {
+    return this.#view(`sessions/${part(id)}/tree`, { query, signal })
+  }
+
+  /** Complete entries around a place anywhere in the log. */
+  async entries(id: string, query: RestQueries['entries'] = {}, signal?: AbortSignal): Promise<RestResults['entries']> {
+    return this.#view(`sessions/${part(id)}/entries`, { query, signal }, windowNames)
+  }
+
+  async compare(id: string, query: RestQueries['compare'], signal?: AbortSignal): Promise<RestResults['compare']> {
+    return this.#view(`sessions/${part(id)}/compare`, { query, signal })
+  }
+
+  /** What the model sees at an entry; by default at the leaf. */
+  async context(id: string, entryId?: string, signal?: AbortSignal): Promise<RestResults['context']> {
+    return this.#view(`sessions/${part(id)}/context`, { query: { entryId }, signal })
+  }
+
+  /** One complete entry, with the names of the log. */
+  async entry(id: string, entryId: string, signal?: AbortSignal): Promise<EventPage['events'][number]> {
+    return this.#getWire(`sessions/${part(id)}/entries/${part(entryId)}`, eventSchema, { signal })
+  }
+
+  async entryRequest(id: string, entryId: string, signal?: AbortSignal): Promise<RestResults['entryRequest']> {
+    return this.#view(`sessions/${part(id)}/entries/${part(entryId)}/request`, { signal })
+  }
+
+  async player(id: string, query: RestQueries['player'] = {}, signal?: AbortSignal): Promise<RestResults['player']> {
+    return this.#view(`sessions/${part(id)}/player`, { query, signal })
+  }
+
+  async search(query: RestQueries['search'], signal?: AbortSignal): Promise<RestResults['search']> {
+    return this.#view('search', { query, signal })
+  }
+
+  /** File names in the session's folder that start with a text. */
+  async files(id: string, query: RestQueries['files'] = {}, signal?: AbortSignal): Promise<RestResults['files']> {
+    return this.#view(`sessions/${part(id)}/files`, { query, signal })
+  }
+
+  async file(id: string, query: RestQueries['file'], signal?: AbortSignal): Promise<RestResults['file']> {
+    return this.#view(`sessions/${part(id)}/files/content`, { query, signal })
+  }
+
+  async fileBytes(id: string, path: string, signal?: AbortSignal): Promise<Blob> {
+    const answer = await this.#fetch(`sessions/${part(id)}/files/raw${suffixOf({ path })}`, { signal: signal ?? null })
+    return answer.blob()
+  }
+
+  async gitStatus(id: string, signal?: AbortSignal): Promise<RestResults['gitStatus']> {
+    return this.#view(`sessions/${part(id)}/git`, { signal })
+  }
+
+  async gitDiff(id: string, query: RestQueries['gitDiff'], signal?: AbortSignal): Promise<RestResults['gitDiff']> {
+    return this.#view(`sessions/${part(id)}/git/diff`, { query, signal })
+  }
+
+  async slashCommands(id: string, signal?: AbortSignal): Promise<RestResults['slashCommands']> {
+    return this.#view(`sessions/${part(id)}/commands`, { signal })
+  }
+
+  /** Folders for new sessions: the roots, or the folders in this one. */
+  async folders(path?: string, signal?: AbortSignal): Promise<RestResults['folders']> {
+    return this.#view('folders', { query: { path }, signal })
+  }
+
+  async agents(signal?: AbortSignal): Promise<RestResults['agents']> {
+    return this.#view('agents', { signal })
+  }
+
+  async settings(cwd?: string, signal?: AbortSignal): Promise<RestResults['settings']> {
+    return this.#view('settings', { query: { cwd }, signal })
+  }
+
+  async changeSettings(body: RestBodies['changeSettings'], options?: ChangeOptions): Promise<RestResults['settings']> {
+    return this.#change('PATCH', 'settings', body, options)
+  }
+
+  async caller(signal?: AbortSignal): Promise<RestResults['caller']> {
+    return this.#view('caller', { signal })
+  }
+
+  async tokens(signal?: AbortSignal): Promise<RestResults['tokens']> {
+    return this.#view('tokens', { signal })
+  }
+
+  /** Only this result has the token itself. */
+  async createToken(body: RestBodies['createToken'], options?: ChangeOptions): Promise<RestResults['createToken']> {
+    return this.#change('POST', 'tokens', body, options)
+  }
+
+  async revokeToken(tokenId: string, options?: ChangeOptions): Promise<void> {
+    await this.#change('DELETE', `tokens/${part(tokenId)}`, undefined, options)
+  }
+
+  async beginPairing(body: RestBodies['beginPairing'], options?: ChangeOptions): Promise<RestResults['beginPairing']> {
+    return this.#change('POST', 'pairing', body, options)
+  }
+
+  /** What a pairing code grants; the code stays valid. */
+  async previewPairing(code: string, options?: ChangeOptions): Promise<RestResults['previewPairing']> {
+    return this.#change('POST', 'pair/preview', { code }, options)
+  }
+
+  async pair(body: RestBodies['pair'], options?: ChangeOptions): Promise<RestResults['pair']> {
+    return this.#change('POST', 'pair', body, options)
+  }
+
+  /** Exchanges a token for a cookie. */
+  async signIn(token: string, options?: ChangeOptions): Promise<RestResults['token']> {
+    return this.#change('POST', 'sign-in', { token }, options)
+  }
+
+  /** Deletes the cookie, and with `revoke` also its token. */
+  async signOut(body: { revoke?: boolean } = {}, options?: ChangeOptions): Promise<void> {
+    await this.#change('POST', 'sign-out', body, options)
+  }
+
+  /** The `applicationServerKey` for `PushManager.subscribe`. */
+  async pushKey(signal?: AbortSignal): Promise<string> {
+    return (await this.#view<{ publicKey: string }>('push/key', { signal })).publicKey
+  }
+
+  async pushSubscriptions(signal?: AbortSignal): Promise<RestResults['pushSubscriptions']> {
+    return this.#view('push/subscriptions', { signal })
+  }
+
+  async subscribePush(
+    { endpoint, keys }: RestBodies['subscribePush'],
+    options?: ChangeOptions,
+  ): Promise<RestResults['subscribePush']> {
+    return this.#change('POST', 'push/subscriptions', { endpoint, keys }, options)
+  }
+
+  async unsubscribePush(subscriptionId: string, options?: ChangeOptions): Promise<void> {
+    await this.#change('DELETE', `push/subscriptions/${part(subscriptionId)}`, undefined, options)
+  }
+
+  /** Rejects if the server is not ready. */
+  async ready(signal?: AbortSignal): Promise<RestResults['ready']> {
+    return this.#view('ready', { signal })
+  }
+
+  async version(signal?: AbortSignal): Promise<RestResults['version']> {
+    return this.#view('version', { signal })
+  }
+
   async models(signal?: AbortSignal): Promise<ModelList> {
     return this.#get('models', modelListSchema, { signal })
   }
@@ -193,11 +366,17 @@ export class RestClient {
     return fromWire(await this.#getWire(path, schema, options))
   }
 
-  async #getWire<T>(path: string, schema: z.ZodType<T>, { query, signal }: GetOptions): Promise<T> {
-    const asked = new URLSearchParams()
-    for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) asked.set(name, String(value))
-    const suffix = asked.size > 0 ? `?${asked.toString()}` : ''
-    return read(await this.#fetch(path + suffix, { signal: signal ?? null }), schema)
+  async #getWire<T>(path: string, schema: z.ZodType<T>, { query = {}, signal }: GetOptions): Promise<T> {
+    return read(await this.#fetch(path + suffixOf(query), { signal: signal ?? null }), schema)
+  }
+
+  /** A result that is not validated member by member: that would more than double the size of this client. */
+  async #view<T>(path: string, options: GetOptions, foreign = foreignNames): Promise<T> {
+    return fromWire(await this.#getWire(path, z.looseObject({}), options), foreign) as T
+  }
+
+  async #change<T>(method: string, path: string, body: unknown, options?: ChangeOptions): Promise<T> {
+    return (await this.#send(method, path, z.unknown(), body, options)) as T
   }
 
   async #send<T>(
@@ -210,7 +389,7 @@ export class RestClient {
     const headers = changeHeaders(options, body === undefined ? undefined : 'application/json')
     const init: RequestInit = { method, headers, signal: options.signal ?? null }
     if (body !== undefined) init.body = JSON.stringify(toWire(body))
-    return fromWire(await read(await this.#fetch(path, init), schema))
+    return fromWire(await read(await this.#fetch(path, init), schema), foreignNames)
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
@@ -237,6 +416,26 @@ export class RestClient {
     const { baseUrl } = this.#address
     return new URL(`api/${path}`, baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
   }
+}
+
+/** Members with the names of the log, of a tool or of a setting. */
+const foreignNames = new Set([
+  'input',
+  'data',
+  'params',
+  'provider_metadata',
+  'input_schema',
+  'message',
+  'tools',
+  'value',
+])
+const windowNames = new Set(['entries'])
+
+function suffixOf(query: NonNullable<GetOptions['query']>): string {
+  const asked = new URLSearchParams()
+  for (const [name, value] of Object.entries(toWire(query) as typeof query))
+    if (value !== undefined) asked.set(name, String(value))
+  return asked.size > 0 ? `?${asked.toString()}` : ''
 }
 
 /** Keeps an id from escaping its part of the path. */

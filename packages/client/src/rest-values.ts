@@ -11,6 +11,7 @@ import type {
   queueAddSchema,
   queuePatchSchema,
   resumeSchema,
+  versionSchema,
   WireImageStored,
   WireModelList,
   WirePromptResult,
@@ -21,6 +22,52 @@ import type {
   WireSessionSummary,
   WireSessionSummaryPage,
 } from './protocol/rest.ts'
+import type {
+  beginPairingSchema,
+  callerSchema,
+  createTokenSchema,
+  pairedSchema,
+  pairingBegunSchema,
+  pairPreviewedSchema,
+  pairSchema,
+  tokenCreatedSchema,
+  tokenInfoSchema,
+  tokenListSchema,
+} from './protocol/access.ts'
+import type {
+  comparisonQuerySchema,
+  comparisonSchema,
+  contextSchema,
+  entryRequestSchema,
+  entryWindowQuerySchema,
+  entryWindowSchema,
+  movedSessionSchema,
+  playerPageSchema,
+  playerQuerySchema,
+  searchQuerySchema,
+  searchResultSchema,
+  sessionDetailsSchema,
+  treeQuerySchema,
+  treeWindowSchema,
+} from './protocol/session-views.ts'
+import type {
+  agentListSchema,
+  fileContentQuerySchema,
+  fileContentSchema,
+  fileListSchema,
+  fileQuerySchema,
+  folderListSchema,
+  gitDiffQuerySchema,
+  gitDiffSchema,
+  gitStatusSchema,
+  patchSettingsSchema,
+  pushSubscribeSchema,
+  pushSubscriptionListSchema,
+  pushSubscriptionSchema,
+  readinessSchema,
+  settingListSchema,
+  slashCommandListSchema,
+} from './protocol/surroundings.ts'
 import type { OpenQuestion } from './state-values.ts'
 import type { FromWire } from './wire-names.ts'
 
@@ -51,4 +98,60 @@ export interface RestBodies {
   addToQueue: FromWire<z.input<typeof queueAddSchema>>
   changeQueued: FromWire<z.input<typeof queuePatchSchema>>
   answer: FromWire<z.input<typeof permissionAnswerSchema>>
+  changeSettings: FromWire<z.input<typeof patchSettingsSchema>>
+  createToken: FromWire<z.input<typeof createTokenSchema>>
+  beginPairing: FromWire<z.input<typeof beginPairingSchema>>
+  pair: FromWire<z.input<typeof pairSchema>>
+  /** As `PushSubscription.toJSON()` returns it. */
+  subscribePush: z.input<typeof pushSubscribeSchema>
+}
+
+type Query<Schema extends z.ZodType> = FromWire<z.output<Schema>>
+
+/** The queries of `RestClient`, by method. */
+export interface RestQueries {
+  tree: Query<typeof treeQuerySchema>
+  entries: Query<typeof entryWindowQuerySchema>
+  compare: Query<typeof comparisonQuerySchema>
+  player: Query<typeof playerQuerySchema>
+  search: Query<typeof searchQuerySchema>
+  files: Query<typeof fileQuerySchema>
+  file: Query<typeof fileContentQuerySchema>
+  gitDiff: Query<typeof gitDiffQuerySchema>
+}
+
+type Result<Schema extends z.ZodType> = FromWire<z.output<Schema>>
+
+/** The results of `RestClient` that have no name of their own, by method. */
+export interface RestResults {
+  sessionDetails: Result<typeof sessionDetailsSchema>
+  moved: Result<typeof movedSessionSchema>
+  tree: Result<typeof treeWindowSchema>
+  /** The entries have the names of the log. */
+  entries: Omit<Result<typeof entryWindowSchema>, 'entries'> & Pick<z.output<typeof entryWindowSchema>, 'entries'>
+  compare: Result<typeof comparisonSchema>
+  /** Messages and tools have the names of the log. */
+  context: Result<typeof contextSchema>
+  entryRequest: Result<typeof entryRequestSchema>
+  player: Result<typeof playerPageSchema>
+  search: Result<typeof searchResultSchema>
+  files: Result<typeof fileListSchema>
+  file: Result<typeof fileContentSchema>
+  gitStatus: Result<typeof gitStatusSchema>
+  gitDiff: Result<typeof gitDiffSchema>
+  folders: Result<typeof folderListSchema>
+  agents: Result<typeof agentListSchema>
+  slashCommands: Result<typeof slashCommandListSchema>
+  settings: Result<typeof settingListSchema>
+  caller: Result<typeof callerSchema>
+  tokens: Result<typeof tokenListSchema>
+  token: Result<typeof tokenInfoSchema>
+  createToken: Result<typeof tokenCreatedSchema>
+  beginPairing: Result<typeof pairingBegunSchema>
+  previewPairing: Result<typeof pairPreviewedSchema>
+  pair: Result<typeof pairedSchema>
+  pushSubscriptions: Result<typeof pushSubscriptionListSchema>
+  subscribePush: Result<typeof pushSubscriptionSchema>
+  ready: Result<typeof readinessSchema>
+  version: Result<typeof versionSchema>
 }

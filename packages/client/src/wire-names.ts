@@ -11,9 +11,10 @@ export type CamelCase<Name> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name
 
-/** Renames the members at every level. Only for values without foreign members, such as the input of a tool. */
-export function fromWire<T>(value: T): FromWire<T> {
-  return renamed(value, (name) => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())) as FromWire<T>
+/** Renames the members at every level. Values of foreign members, such as the input of a tool, stay as they are. */
+export function fromWire<T>(value: T, foreign?: ReadonlySet<string>): FromWire<T> {
+  const camelCase = (name: string): string => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+  return renamed(value, camelCase, foreign) as FromWire<T>
 }
 
 /** The reverse of `fromWire`. */
@@ -21,8 +22,13 @@ export function toWire(value: unknown): unknown {
   return renamed(value, snakeCase)
 }
 
-function renamed(value: unknown, nameOf: (name: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((each) => renamed(each, nameOf))
+function renamed(value: unknown, nameOf: (name: string) => string, foreign?: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((each) => renamed(each, nameOf, foreign))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [nameOf(name), renamed(inner, nameOf)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [
+      nameOf(name),
+      foreign?.has(name) ? inner : renamed(inner, nameOf, foreign),
+    ]),
+  )
 }
