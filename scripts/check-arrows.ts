@@ -105,9 +105,12 @@ const browserEntries = new Map([
 ])
 
 function checkArrows(): string[] {
-  const files = globSync(['packages/*/src/**/*.ts', 'tests/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts', '*.ts'], {
-    exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
-  }).map(withSlashes)
+  const files = globSync(
+    ['packages/*/src/**/*.{ts,tsx}', 'tests/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts', '*.ts'],
+    {
+      exclude: ['**/node_modules/**', '**/dist/**', 'tests/fixtures/**'],
+    },
+  ).map(withSlashes)
   const imports = new Map(files.map((file) => [file, importsOf(file)]))
   const all = [...imports.values()].flat()
   return [

@@ -17,7 +17,10 @@ type Manifest = { name: string; exports?: Record<string, Conditions>; imports?: 
 
 export function importsOf(file: string): Import[] {
   const text = readFileSync(file, 'utf8')
-  const { program, errors } = parseSync(file, text, { lang: 'ts', sourceType: 'module' })
+  const { program, errors } = parseSync(file, text, {
+    lang: file.endsWith('.tsx') ? 'tsx' : 'ts',
+    sourceType: 'module',
+  })
   if (errors.length > 0) throw new Error(`${file} does not parse: ${errors[0]?.message}`)
   const found: Import[] = []
   const add = (source: unknown, start: number): void => {

@@ -13,6 +13,7 @@ export async function setVersion(version: string): Promise<string[]> {
   for (const file of [
     'package.json',
     'tests/package.json',
+    'packages/web/package.json',
     ...packageFolders.map((each) => `packages/${each}/package.json`),
   ])
     await writeFile(file, withVersion(await readFile(file, 'utf8'), version))

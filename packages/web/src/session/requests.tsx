@@ -1,0 +1,193 @@
+import { isQuestion, ProblemError, type RemoteSession, type RequestAnswer } from '@tapetree/client'
+import { permissionText } from '@tapetree/session/screen'
+import type { PermissionRequest } from '@tapetree/session/view'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { Markdown } from '../markdown/markdown.tsx'
+import { sentenceOf } from '../server.ts'
+import { Diff } from './diff.tsx'
+import { diffOf } from './tool-call.tsx'
+
+/** Pending permission requests and questions, the oldest first. Says when another screen answered. */
+export function Requests({ session, mayAnswer }: { session: RemoteSession; mayAnswer: boolean }): ReactNode {
+  const { permissions } = session.transcript
+  const [notice, setNotice] = useState<string>()
+  const [sentId, setSentId] = useState<string>()
+  const own = useRef(new Set<string>())
+  const request = permissions[0]
+  const seen = useRef<string>(undefined)
+  const currentId = request?.requestId
+  useEffect(() => {
+    const before = seen.current
+    seen.current = currentId
+    if (before === undefined || before === currentId) return
+    setNotice(own.current.has(before) ? undefined : 'Answered on another screen.')
+  }, [currentId])
+  useEffect(() => {
+    if (notice === undefined) return undefined
+    const timer = setTimeout(() => setNotice(undefined), 6000)
+    return () => clearTimeout(timer)
+  }, [notice])
+
+  const answer = async (requestId: string, given: RequestAnswer): Promise<void> => {
+    own.current.add(requestId)
+    setSentId(requestId)
+    setNotice(undefined)
+    try {
+      await session.answer(requestId, given)
+    } catch (error) {
+      own.current.delete(requestId)
+      const isLate = error instanceof ProblemError && error.type === 'already-resolved'
+      setNotice(isLate ? 'Answered on another screen before.' : sentenceOf(error))
+      setSentId(undefined)
+    }
+  }
+
+  return (
+    <>
+      {notice !== undefined && (
+        <p className="notice" role="status">
+          {notice}
+        </p>
+      )}
+      {request && (
+        <Request
+          key={request.requestId}
+          request={request}
+          others={permissions.length - 1}
+          isSent={sentId === request.requestId}
+          mayAnswer={mayAnswer}
+          onAnswer={(given) => void answer(request.requestId, given)}
+        />
+      )}
+    </>
+  )
+}
+
+interface RequestProps {
+  request: PermissionRequest
+  /** How many more are waiting. */
+  others: number
+  isSent: boolean
+  mayAnswer: boolean
+  onAnswer: (answer: RequestAnswer) => void
+}
+
+function Request(props: RequestProps): ReactNode {
+  const { request, others, isSent, mayAnswer } = props
+  const title = isQuestion(request) ? 'The agent asks' : `Allow ${request.tool}?`
+  return (
+    <section className="request" aria-label={title}>
+      <h2>
+        {title} {others > 0 && <span className="faint">1 of {others + 1}</span>}
+      </h2>
+      {isQuestion(request) ? <Question {...props} /> : <Permission {...props} />}
+      {isSent && <p className="faint">Sending the answer…</p>}
+      {!mayAnswer && <p className="faint">This device may not answer.</p>}
+    </section>
+  )
+}
+
+function Permission({ request, isSent, mayAnswer, onAnswer }: RequestProps): ReactNode {
+  const [isNoting, setNoting] = useState(false)
+  const [note, setNote] = useState('')
+  const { what, why, input } = permissionText(request)
+  const isChange = (request.tool === 'edit' || request.tool === 'write') && request.input !== undefined
+  const isDisabled = isSent || !mayAnswer
+  return (
+    <>
+      <div className="request-body" tabIndex={0}>
+        <pre className="what">{what}</pre>
+        {isChange ? (
+          <Diff files={diffOf({ input: request.input ?? {} }, '')} />
+        ) : (
+          input.map(({ name, text }) => (
+            <div key={name}>
+              <small>{name}</small>
+              <pre>{text}</pre>
+            </div>
+          ))
+        )}
+        {why !== '' && <p className="faint plain">{why}</p>}
+      </div>
+      {isNoting ? (
+        <form
+          className="note-form"
+          onSubmit={(event) => {
+            event.preventDefault()
+            onAnswer({ outcome: 'rejected', ...(note.trim() !== '' && { text: note }) })
+          }}
+        >
+          <label className="field">
+            Why not?
+            <input value={note} autoFocus onChange={(event) => setNote(event.target.value)} />
+          </label>
+          <div className="buttons">
+            <button disabled={isDisabled}>Do not allow</button>
+            <button type="button" className="quiet" onClick={() => setNoting(false)}>
+              Back
+            </button>
+          </div>
+        </form>
+      ) : (
+        <div className="buttons">
+          {request.options.map(({ optionId, label, kind }) => (
+            <button
+              key={optionId}
+              disabled={isDisabled}
+              className={kind === 'allow_once' ? 'yes' : kind.startsWith('reject') ? 'no' : 'quiet'}
+              onClick={() => onAnswer({ optionId })}
+            >
+              {label}
+            </button>
+          ))}
+          <button className="quiet" disabled={isDisabled} onClick={() => setNoting(true)}>
+            Deny with a note
+          </button>
+        </div>
+      )}
+    </>
+  )
+}
+
+function Question({ request, isSent, mayAnswer, onAnswer }: RequestProps): ReactNode {
+  const [text, setText] = useState('')
+  const question = request.input?.['question']
+  const isDisabled = isSent || !mayAnswer
+  return (
+    <>
+      <div className="request-body" tabIndex={0}>
+        <Markdown text={typeof question === 'string' ? question : request.title} />
+      </div>
+      <div className="buttons">
+        {request.options.map(({ optionId, label }) => (
+          <button key={optionId} className="quiet" disabled={isDisabled} onClick={() => onAnswer({ optionId })}>
+            {label}
+          </button>
+        ))}
+      </div>
+      <form
+        className="note-form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (text.trim() !== '') onAnswer({ outcome: 'allowed', text })
+        }}
+      >
+        <label className="field">
+          In your own words
+          <textarea rows={2} value={text} onChange={(event) => setText(event.target.value)} />
+        </label>
+        <div className="buttons">
+          <button disabled={isDisabled || text.trim() === ''}>Answer</button>
+          <button
+            type="button"
+            className="quiet"
+            disabled={isDisabled}
+            onClick={() => onAnswer({ outcome: 'rejected' })}
+          >
+            No answer
+          </button>
+        </div>
+      </form>
+    </>
+  )
+}

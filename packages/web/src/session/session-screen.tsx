@@ -1,0 +1,143 @@
+import type { ConnectionStatus, SessionSummary } from '@tapetree/client'
+import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { describeStatus } from '../list/describe-session.ts'
+import { mayDo, sentenceOf, type Role } from '../server.ts'
+import { Composer } from './composer.tsx'
+import { Requests } from './requests.tsx'
+import { TranscriptList } from './transcript-list.tsx'
+import { useChanges, useSession, type OpenedSession } from './use-session.ts'
+
+interface SessionScreenProps {
+  sessionId: string
+  role: Role
+  /** From the list; absent until the list is loaded, and for a session that is not in it. */
+  summary: SessionSummary | undefined
+}
+
+export function SessionScreen({ sessionId, role, summary }: SessionScreenProps): ReactNode {
+  const opened = useSession(sessionId)
+  return opened ? (
+    <Opened opened={opened} role={role} summary={summary} />
+  ) : (
+    <main className="main centered">Opening…</main>
+  )
+}
+
+function Opened({
+  opened,
+  role,
+  summary,
+}: {
+  opened: OpenedSession
+  role: Role
+  summary: SessionSummary | undefined
+}): ReactNode {
+  useChanges(opened)
+  const { session } = opened
+  const { transcript, status } = session
+  const [problem, setProblem] = useState<string>()
+  const run = session.state('run')
+  const isRunning = run?.isBusy ?? transcript.run !== null
+  const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => setProblem(sentenceOf(error)))
+  const title = transcript.name || summary?.name || summary?.firstText || 'Session'
+  const state = describeStatus({
+    status: transcript.permissions.length > 0 ? 'requires_action' : isRunning ? 'running' : 'idle',
+    stopped: run?.stopped,
+  })
+  const readOnly = session.state('read_only')
+  const isInterrupted = run?.waitingFor?.type === 'resume'
+
+  return (
+    <main className="main session-screen">
+      <header className="session-head">
+        <a className="back" href="#/" aria-label="All sessions">
+          ←
+        </a>
+        <h1>{title}</h1>
+        <span className={`status ${state.kind}`}>{state.label}</span>
+      </header>
+      <ConnectionNotice status={status} />
+      {readOnly && <p className="notice">{readOnly.reason}</p>}
+      <TranscriptList opened={opened} isRunning={isRunning} />
+      <div className="session-foot">
+        {problem !== undefined && (
+          <p className="notice failed" role="alert">
+            {problem}
+            <button className="quiet tiny" onClick={() => setProblem(undefined)}>
+              Dismiss
+            </button>
+          </p>
+        )}
+        {transcript.lastError && !isRunning && (
+          <div className="notice failed" role="status">
+            <span>{transcript.lastError.message}</span>
+            {mayDo(role, 'drive') && (
+              <button className="quiet tiny" onClick={() => attempt(session.run('retry', {}))}>
+                Retry
+              </button>
+            )}
+          </div>
+        )}
+        {isInterrupted && (
+          <div className="notice" role="status">
+            <span>The run was interrupted.</span>
+            {mayDo(role, 'drive') && (
+              <button className="quiet tiny" onClick={() => attempt(session.run('resume', { by_person: true }))}>
+                Resume
+              </button>
+            )}
+          </div>
+        )}
+        {run?.waitingFor?.type === 'auto_retry_start' && (
+          <p className="notice" role="status">
+            {run.waitingFor.error.message} Trying again, attempt {run.waitingFor.attempt}.
+          </p>
+        )}
+        <Requests session={session} mayAnswer={mayDo(role, 'approve')} />
+        <Composer opened={opened} role={role} isRunning={isRunning} onProblem={setProblem} />
+      </div>
+    </main>
+  )
+}
+
+/** Says that the page is cut off, and for a moment that it was. */
+function ConnectionNotice({ status }: { status: ConnectionStatus }): ReactNode {
+  const lostAt = useRef<number | undefined>(undefined)
+  const wasAttached = useRef(false)
+  const [awaySeconds, setAwaySeconds] = useState<number>()
+  useEffect(() => {
+    if (status.type === 'attached') {
+      if (lostAt.current !== undefined) setAwaySeconds(Math.round((Date.now() - lostAt.current) / 1000))
+      lostAt.current = undefined
+      wasAttached.current = true
+    } else if (wasAttached.current) lostAt.current ??= Date.now()
+  }, [status.type])
+  useEffect(() => {
+    if (awaySeconds === undefined) return undefined
+    const timer = setTimeout(() => setAwaySeconds(undefined), 5000)
+    return () => clearTimeout(timer)
+  }, [awaySeconds])
+  if (status.type === 'closed') return <p className="notice failed">{closedSentences[status.reason]}</p>
+  if (status.type !== 'attached')
+    return (
+      <p className="notice" role="status">
+        {wasAttached.current
+          ? 'Connection lost. Reconnecting… Messages are kept and sent when it is back.'
+          : 'Connecting…'}
+      </p>
+    )
+  if (awaySeconds === undefined) return null
+  return (
+    <p className="notice good" role="status">
+      Connected again after {awaySeconds} s. Nothing was missed.
+    </p>
+  )
+}
+
+const closedSentences = {
+  closed: 'This session is closed.',
+  unauthorized: 'The access of this device has ended. Pair it again.',
+  forbidden: 'This device may not open this session.',
+  gone: 'This session does not exist any more.',
+  replaced: 'The session was opened in another tab. Reload to use it here.',
+}

@@ -1,0 +1,108 @@
+import {
+  callArgument,
+  callOutcome,
+  parseDiff,
+  replacementHunk,
+  type CallOutcome,
+  type DiffFile,
+} from '@tapetree/session/screen'
+import type { ToolCallPart } from '@tapetree/session/view'
+import { useState, type ReactNode } from 'react'
+import { contentText, outputText } from './content-text.ts'
+import { Diff } from './diff.tsx'
+import type { RowContext } from './row-context.ts'
+
+const signs: Record<CallOutcome['state'], string> = {
+  waiting: '○',
+  asking: '?',
+  running: '●',
+  done: '✓',
+  failed: '✗',
+  skipped: '–',
+}
+
+/** One line with the subject and state of a call, and its output or diff below. */
+export function ToolCall({ call, context }: { call: ToolCallPart; context: RowContext }): ReactNode {
+  const [isToggled, setToggled] = useState(false)
+  const output = context.outputOf(call.callId)
+  const {
+    state,
+    note,
+    output: printed,
+  } = callOutcome(call, {
+    isLive: context.isLive,
+    news: { ...(output !== undefined && { output }), isAsked: context.asked.has(call.callId) },
+    now: 0,
+    textOf: contentText,
+  })
+  const diff = changesFile(call) && state !== 'failed' ? diffOf(call, printed) : undefined
+  // What happens now, and what was changed, is open; results are folded.
+  const isOpen = (state === 'running' || diff !== undefined) !== isToggled
+  const hasBody = diff !== undefined || printed !== '' || call.name === 'todo_write'
+  return (
+    <div className="call">
+      <button
+        className="fold call-head"
+        aria-expanded={isOpen}
+        disabled={!hasBody}
+        onClick={() => setToggled(!isToggled)}
+      >
+        <span className={`sign ${state}`} aria-hidden="true">
+          {signs[state]}
+        </span>
+        <b>{call.name}</b>
+        <code className="argument">{callArgument(call)}</code>
+        {note !== '' && <span className={`note ${state}`}>{note}</span>}
+      </button>
+      {isOpen &&
+        (diff !== undefined ? (
+          <Diff files={diff} />
+        ) : call.name === 'todo_write' ? (
+          <Plan items={call.input['items']} />
+        ) : (
+          printed !== '' && (
+            <pre className="output" tabIndex={0}>
+              {outputText(printed)}
+            </pre>
+          )
+        ))}
+    </div>
+  )
+}
+
+function changesFile({ name }: ToolCallPart): boolean {
+  return name === 'edit' || name === 'write'
+}
+
+/** The diff from the tool; before that, or for a new file, the requested change. */
+export function diffOf({ input }: Pick<ToolCallPart, 'input'>, printed: string): DiffFile[] {
+  const at = printed.indexOf('\n\n')
+  if (at >= 0) return parseDiff(printed.slice(at + 2))
+  const { path, oldText, newText, content } = input
+  const name = typeof path === 'string' ? path : null
+  const hunk = replacementHunk(stringOr(oldText), stringOr(newText ?? content))
+  return [{ oldName: name, newName: name, hunks: [hunk], notes: [] }]
+}
+
+function stringOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** The task list. It comes straight from a model and may have any form. */
+function Plan({ items }: { items: unknown }): ReactNode {
+  if (!Array.isArray(items)) return null
+  return (
+    <ul className="plan">
+      {items.slice(0, 100).flatMap((item: unknown, index) => {
+        if (typeof item !== 'object' || item === null || !('text' in item) || typeof item.text !== 'string') return []
+        const status = 'status' in item ? item.status : undefined
+        const sign = status === 'completed' ? '✓' : status === 'in_progress' ? '▸' : '○'
+        return [
+          <li key={index} className={status === 'completed' ? 'faint' : undefined}>
+            {sign} {item.text}
+          </li>,
+        ]
+      })}
+    </ul>
+  )
+}
