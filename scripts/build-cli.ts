@@ -5,6 +5,7 @@ import { chmod, cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promis
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { build, type Plugin } from 'rolldown'
+import { buildWeb, webAppFolder } from './build-web.ts'
 import { licencesOf } from './build-cli/licences.ts'
 import { lateUnicode } from './build-cli/late-unicode.ts'
 import { withMarkdownInside } from './build-cli/markdown-inside.ts'
@@ -33,7 +34,9 @@ export async function buildCli(): Promise<void> {
   // Made aside and put in place whole: somebody may be running the one that is there.
   const made = await mkdtemp(join(dist, 'new-'))
   try {
-    await bundle(join(made, 'bin'))
+    await Promise.all([bundle(join(made, 'bin')), buildWeb()])
+    // The server looks for the web app beside its own code.
+    await cp(webAppFolder, join(made, 'bin/web-app'), { recursive: true })
     await writeManPage(made)
     await writeFile(join(made, 'bin', stamp), String(newest))
     await replace('man', made)
@@ -98,7 +101,12 @@ const stamp = '.built-from'
 
 function newestSource(): number {
   const files = globSync(
-    ['packages/*/src/**/*.{ts,md}', 'package-lock.json', 'scripts/build-cli.ts', 'scripts/build-cli/*.ts'],
+    [
+      'packages/*/src/**/*.{ts,tsx,css,md}',
+      'package-lock.json',
+      'scripts/build-{cli,web}.ts',
+      'scripts/build-cli/*.ts',
+    ],
     {
       cwd: root,
       exclude: ['**/*.test.ts'],

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { buildCli } from './build-cli.ts'
+import { buildWeb } from './build-web.ts'
 import { markdownReaders, withMarkdownInside } from './build-cli/markdown-inside.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -13,6 +14,7 @@ async function prepack(): Promise<void> {
   removeStaleOutput()
   execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-b', folder], { stdio: 'inherit' })
   if (basename(folder) === 'agent') putMarkdownInside()
+  if (basename(folder) === 'server') await buildWeb()
 }
 
 /** Users bundle the agent: it must not read files of its own when it runs. */

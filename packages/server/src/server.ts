@@ -20,6 +20,7 @@ import { WaitingRoom, type WaitingRoomLimits } from './auth/waiting-room.ts'
 import { addRoutes } from './http/routes/add-routes.ts'
 import { problemJson, Routes, undeclaredRoutes, type ApiParts, type DeclaredRoute } from './http/app.ts'
 import { addAuthRoutes, addCallerRoute } from './http/routes/auth.ts'
+import { findWebApp } from './http/routes/web-app.ts'
 import { addMetrics } from './http/routes/health.ts'
 import { addPage } from './http/routes/page.ts'
 import { createGuard, type DoorBindings } from './http/guard.ts'
@@ -55,6 +56,8 @@ export interface ServerOptions {
   api?: Partial<Omit<ApiParts, 'closing' | 'clock' | 'push'>>
   /** Sends push messages to subscribed browsers when a session needs its user. Absent: none. */
   push?: PushOptions
+  /** False: the page at `/` only pairs browsers and lists sessions. Default: the web app, if it was built. */
+  webApp?: boolean
   /** Adds custom routes. `closing` is aborted on shutdown. */
   addRoutes?: (routes: Routes, context: { closing: AbortSignal }) => void
   /** Default: loopback. */
@@ -377,7 +380,7 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
   routes.addSocket(wsRoute.path)
   options.addRoutes?.(routes, { closing: closing.signal })
   const hasOwnPage = routes.declared.some(({ method, path }) => method === 'get' && path === '/')
-  if (pairing && !hasOwnPage) addPage(routes)
+  if (pairing && !hasOwnPage) addPage(routes, options.webApp === false ? undefined : findWebApp())
   const undeclared = undeclaredRoutes(routes)
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)

@@ -5,7 +5,7 @@ import { pageScript } from './page-script.ts'
 
 let server: TestServer
 beforeAll(async () => {
-  server = await TestServer.start()
+  server = await TestServer.start(() => ({ webApp: false }))
 })
 afterAll(() => server.close())
 

@@ -1,6 +1,9 @@
+import type { Context } from 'hono'
 import { z } from 'zod'
+import { RequestProblem } from '../../util/problem-error.ts'
 import type { Routes } from '../app.ts'
 import { pageScript } from './page-script.ts'
+import type { WebApp, WebAppFile } from './web-app.ts'
 
 /** Only our own files, no framing, and no way to turn text into markup or code. */
 const headers = {
@@ -8,14 +11,18 @@ const headers = {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
   'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-cache',
 }
 
-/** The page that pairs a browser and lists the sessions. Anyone may load it: it shows nothing without a cookie. */
-export function addPage(routes: Routes): void {
+/**
+ * The web app or, in a clone that has not built it, a page that only pairs a browser and lists the sessions. Anyone may
+ * load it: it shows nothing without a cookie.
+ */
+export function addPage(routes: Routes, app: WebApp | undefined): void {
   for (const { path, operationId, type, body, summary } of files()) {
     routes.add(
       'anyone',
@@ -26,9 +33,64 @@ export function addPage(routes: Routes): void {
         summary,
         responses: { 200: { description: summary, content: { [type]: { schema: z.string() } } } },
       },
-      (context) => context.body(body, 200, { ...headers, 'content-type': `${type}; charset=utf-8` }) as never,
+      async (context) => {
+        const index = path === '/' ? await app?.file('index.html') : undefined
+        if (index) return answerWith(context, index, 'no-cache')
+        return context.body(body, 200, { ...headers, 'content-type': `${type}; charset=utf-8` })
+      },
     )
   }
+  addAppFile(routes, {
+    path: '/icon.svg',
+    operationId: 'getAppIcon',
+    cache: 'no-cache',
+    find: () => app?.file('icon.svg'),
+  })
+  addAppFile(routes, {
+    path: '/assets/{name}',
+    operationId: 'getAppAsset',
+    // The name of an asset changes with its content.
+    cache: 'public, max-age=31536000, immutable',
+    find: (name) => app?.file(`assets/${name}`),
+  })
+}
+
+interface AppFileRoute {
+  path: string
+  operationId: string
+  cache: string
+  find: (name: string) => Promise<WebAppFile | undefined> | undefined
+}
+
+function addAppFile(routes: Routes, { path, operationId, cache, find }: AppFileRoute): void {
+  const hasName = path.includes('{name}')
+  routes.add(
+    'anyone',
+    {
+      method: 'get',
+      path,
+      operationId,
+      summary: hasName ? 'A script or style sheet of the web app' : 'The icon of the web app',
+      ...(hasName && { request: { params: z.object({ name: z.string().max(200) }) } }),
+      responses: { 200: { description: 'The file.' } },
+    },
+    async (context) => {
+      const file = await find(context.req.param('name') ?? '')
+      if (!file) throw new RequestProblem(404, 'not-found', 'There is nothing at this path.')
+      return answerWith(context, file, cache)
+    },
+  )
+}
+
+function answerWith(context: Context, { body, gzipped, type }: WebAppFile, cache: string): Response {
+  const isGzipped = gzipped !== undefined && /\bgzip\b/.test(context.req.header('accept-encoding') ?? '')
+  return context.body(isGzipped ? gzipped : body, 200, {
+    ...headers,
+    'content-type': type,
+    'cache-control': cache,
+    vary: 'accept-encoding',
+    ...(isGzipped && { 'content-encoding': 'gzip' }),
+  })
 }
 
 function files(): { path: string; operationId: string; type: string; body: string; summary: string }[] {

@@ -1,0 +1,271 @@
+import type { FakeAnswer } from '@tapetree/agent/testing'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+import { buildWeb, webAppFolder } from '../../scripts/build-web.ts'
+import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { startCommand, type Command } from '../terminal/command.ts'
+import { SiteBrowser, type SiteView } from './docs-site/site-browser.ts'
+import { freePort } from './serve-path/proxies.ts'
+
+export const name = 'web-app'
+export const claim =
+  'The web app drives a session from a phone: pair, prompt, watch the answer, approve, reload, survive kill -9 of the server. It loads ' +
+  'at most 200 KB of script until the list shows and 350 KB until a session does, and axe-core finds no violation.'
+export const sizes = { ci: { looks: 2 }, full: { looks: 4 } }
+
+/** `SCREENSHOTS=<folder>` keeps a picture of each screen. */
+const screenshots = process.env['SCREENSHOTS']
+
+/** Gzipped script, in KB. */
+const limits = { list: 200, session: 350 }
+
+const looks = [
+  { width: 1440, scheme: 'dark' },
+  { width: 360, scheme: 'light' },
+  { width: 360, scheme: 'dark' },
+  { width: 1440, scheme: 'light' },
+] as const
+
+/** Runs the built command, and does in Chromium what a person does. */
+export async function run({ size, say }: FigureContext): Promise<FigureResult> {
+  if (screenshots !== undefined) await mkdir(screenshots, { recursive: true })
+  await buildWeb()
+  const problems: string[] = []
+  const complain = (problem: string): void => {
+    problems.push(problem)
+    say(`PROBLEM ${problem}`)
+  }
+  const sizesOfScript = await scriptSizes()
+  for (const [screen, kilobytes] of Object.entries(sizesOfScript))
+    if (kilobytes > limits[screen as keyof typeof limits]) complain(`the ${screen} loads ${kilobytes} KB of script`)
+
+  await using home = await fakeHome()
+  await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
+  const port = await freePort()
+  let command = startCommand({ home, args: ['serve', '--port', String(port)] })
+  try {
+    await using browser = await SiteBrowser.start({
+      axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
+    })
+    await using phone = await browser.open({ width: 360, scheme: 'light' })
+    const { page } = phone
+    page.setDefaultTimeout(15_000)
+    watchRequests(page, port, complain)
+    await using _picture = { [Symbol.asyncDispose]: () => pictureOf(phone, 'last') }
+    await pair(page, await linkOf(command))
+    await converse({ page, home, say, complain })
+    const before = await textOf(page)
+    await page.reload()
+    await page.getByText('All done.').waitFor()
+    const after = await textOf(page)
+    if (after !== before)
+      complain(`after a reload the session shows ${JSON.stringify(after)} instead of ${JSON.stringify(before)}`)
+    say('reloaded')
+    command = await surviveKill({ page, home, command, port, complain })
+    say('survived kill -9')
+    for (const look of looks.slice(0, sizes[size].looks)) {
+      await using view = await browser.open(look)
+      await inspect(view, { home, url: page.url(), phone: page, complain, name: `${look.width}-${look.scheme}` })
+    }
+    say('looked at every screen')
+  } finally {
+    await command.kill('SIGTERM')
+  }
+  return { ok: problems.length === 0, figures: { ...sizesOfScript, problems: problems.length } }
+}
+
+async function pictureOf(view: SiteView, screen: string): Promise<void> {
+  if (screenshots !== undefined) await view.screenshot(join(screenshots, `${screen}.png`))
+}
+
+/** What a browser loads until the list shows, and until a session does. */
+async function scriptSizes(): Promise<{ list: number; session: number }> {
+  const manifest = JSON.parse(await readFile(join(webAppFolder, 'manifest.json'), 'utf8')) as Record<
+    string,
+    { file: string; imports?: string[] }
+  >
+  const filesFrom = (entry: string): string[] => [
+    ...new Set([manifest[entry]?.file ?? '', ...(manifest[entry]?.imports ?? []).flatMap(filesFrom)]),
+  ]
+  const kilobytes = async (files: Iterable<string>): Promise<number> => {
+    let bytes = 0
+    for (const file of files) bytes += gzipSync(await readFile(join(webAppFolder, file))).length
+    return Math.ceil(bytes / 1000)
+  }
+  const list = new Set(filesFrom('index.html'))
+  const session = list.union(new Set(filesFrom('src/session/session-screen.tsx')))
+  return { list: await kilobytes(list), session: await kilobytes(session) }
+}
+
+async function linkOf(command: Command): Promise<string> {
+  await command.untilSaid(/type the code .*\n/)
+  return /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? ''
+}
+
+function watchRequests(page: Page, port: number, complain: (problem: string) => void): void {
+  page.on('request', (request) => {
+    if (!request.url().startsWith('about:') && new URL(request.url()).host !== `127.0.0.1:${port}`)
+      complain(`the page asked ${request.url()}`)
+  })
+}
+
+async function pair(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Pair this device' }).click()
+  await page.locator('#connection', { hasText: 'Live' }).waitFor()
+}
+
+interface Conversing {
+  page: Page
+  home: FakeHome
+  say: (line: string) => void
+  complain: (problem: string) => void
+}
+
+/** A new session: an answer that streams, a command that a person allows, an edit, and the end. */
+async function converse({ page, home, say, complain }: Conversing): Promise<void> {
+  home.provider.script(
+    {
+      type: 'answer',
+      content: [
+        { type: 'text', chunks: ['I **begin** '] },
+        { type: 'wait', gate: 'middle' },
+        { type: 'text', chunks: ['with `ls`, and [look](https://example.com/) at <b>it</b>.'] },
+        call('c1', 'bash', { command: 'touch made.txt && echo made' }),
+      ],
+    },
+    answer(call('c2', 'read', { path: 'greet.txt' }), call('c3', 'ls', { path: '.' })),
+    answer(call('c4', 'edit', { path: 'greet.txt', oldText: 'hello world', newText: 'hello there' })),
+    answer({ type: 'text', chunks: ['All done.\n\n```ts\nconst x: number = 1\n```\n'] }),
+  )
+  await page.getByRole('button', { name: 'New session' }).click()
+  await page.getByLabel('First message').fill('Greet me.')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('.mine', { hasText: 'Greet me.' }).waitFor()
+  // The rest of the answer is held back.
+  await page.locator('.answer strong', { hasText: 'begin' }).waitFor()
+  say('streaming')
+  home.provider.release('middle')
+  const request = page.getByRole('region', { name: 'Allow bash?' })
+  await request.waitFor()
+  if (!(await request.innerText()).includes('touch made.txt && echo made'))
+    complain('the request does not show the whole command')
+  await request.getByRole('button', { name: 'Allow once' }).click()
+  const edit = page.getByRole('region', { name: 'Allow edit?' })
+  await edit.waitFor()
+  say('allowed the command')
+  if ((await edit.locator('mark').allInnerTexts()).join() !== 'world,there')
+    complain(`the diff marks ${(await edit.locator('mark').allInnerTexts()).join()}`)
+  await edit.getByRole('button', { name: 'Allow once' }).click()
+  await page.getByText('All done.').waitFor()
+  say('done')
+  await page.locator('.session-head .status.idle').waitFor()
+  if ((await readFile(join(home.cwd, 'greet.txt'), 'utf8')) !== 'hello there\nsecond line\n')
+    complain('the file was not edited')
+  if ((await page.locator('.call', { hasText: 'Read 1 file, listed 1 folder' }).count()) !== 1)
+    complain('the reads are not one row')
+  if ((await page.locator('.answer b').count()) !== 0) complain('HTML of an answer became an element')
+}
+
+/** The server dies in the middle of an answer; the page comes back by itself, and its unsent message is delivered once. */
+async function surviveKill(given: {
+  page: Page
+  home: FakeHome
+  command: Command
+  port: number
+  complain: (problem: string) => void
+}): Promise<Command> {
+  const { page, home, command, port, complain } = given
+  home.provider.script({
+    type: 'answer',
+    content: [
+      { type: 'text', chunks: ['Half an answer so far '] },
+      { type: 'wait', gate: 'never' },
+    ],
+  })
+  await send(page, 'Say more.')
+  await page.locator('.answer', { hasText: 'Half an answer' }).waitFor()
+  await command.kill('SIGKILL')
+  await page.getByText('Connection lost.').waitFor()
+  home.provider.script(() => answer({ type: 'text', chunks: ['A whole answer.'] }))
+  await send(page, 'Sent while away.')
+  await page.locator('.outbox li', { hasText: 'Sent while away.' }).waitFor()
+  const url = page.url()
+  // Closes the page; what it could not send is in the storage of the browser.
+  await page.goto('about:blank')
+  const next = startCommand({ home, args: ['serve', '--port', String(port)] })
+  await linkOf(next)
+  await page.goto(url)
+  await page.locator('.mine', { hasText: 'Sent while away.' }).waitFor()
+  const resume = page.getByRole('button', { name: 'Resume' })
+  await resume.or(page.getByText('A whole answer.').first()).first().waitFor()
+  if (await resume.isVisible()) await resume.click()
+  await page.getByText('A whole answer.').first().waitFor()
+  await page.locator('.session-head .status.idle').waitFor()
+  const times = await page.locator('.mine', { hasText: 'Sent while away.' }).count()
+  if (times !== 1) complain(`the message that was sent while away is there ${times} times`)
+  return next
+}
+
+async function send(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Message').fill(text)
+  await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
+}
+
+/** Every screen at one size and in one theme; the request is answered on the phone meanwhile. */
+async function inspect(
+  view: SiteView,
+  given: { home: FakeHome; url: string; phone: Page; complain: (problem: string) => void; name: string },
+): Promise<void> {
+  const { home, url, phone, complain } = given
+  const { page } = view
+  const look = async (screen: string): Promise<void> => {
+    for (const problem of await view.inspect())
+      if (!/\b401\b/.test(problem)) complain(`${given.name} ${screen}: ${problem}`)
+    await pictureOf(view, `${given.name}-${screen}`)
+  }
+  const base = url.slice(0, url.indexOf('#'))
+  await page.goto(base)
+  await page.locator('#code-form').waitFor()
+  await look('pair')
+  const { code } = await phone.evaluate<{ code: string }>(
+    `fetch('api/pairing', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"role":"drive"}' }).then((each) => each.json())`,
+  )
+  await page.goto(`${base}#pair=${code}`)
+  await page.locator('#grant-form').waitFor()
+  await look('grant')
+  await page.getByRole('button', { name: 'Pair this device' }).click()
+  await page.locator('#connection', { hasText: 'Live' }).waitFor()
+  await look('list')
+  home.provider.script(
+    answer(call('q1', 'bash', { command: 'rm -rf build && npm run build -- --mode production' })),
+    answer({ type: 'text', chunks: ['It was not allowed.'] }),
+  )
+  await page.goto(url)
+  await page.getByText('All done.').waitFor()
+  await send(phone, 'Build it.')
+  await page.getByRole('region', { name: 'Allow bash?' }).waitFor()
+  await look('request')
+  await phone.getByRole('button', { name: 'Deny with a note' }).click()
+  await phone.getByLabel('Why not?').fill('Not today.')
+  await phone.getByRole('button', { name: 'Do not allow' }).click()
+  await page.getByText('Answered on another screen.').waitFor()
+  await page.getByText('It was not allowed.').last().waitFor()
+  await page.locator('.session-head .status.idle').waitFor()
+  await look('session')
+}
+
+async function textOf(page: Page): Promise<string> {
+  return (await page.locator('.rows').innerText()).replaceAll(/\s+/g, ' ')
+}
+
+function answer(...content: FakeAnswer['content']): FakeAnswer {
+  return { type: 'answer', content }
+}
+
+function call(id: string, tool: string, input: Record<string, unknown>): FakeAnswer['content'][number] {
+  return { type: 'tool_call', id, name: tool, chunks: [JSON.stringify(input)] }
+}
