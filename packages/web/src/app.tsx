@@ -81,7 +81,7 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
     <div className={openId === undefined ? 'home' : 'home has-session'}>
       <div className="side" role={openId === undefined ? 'main' : 'complementary'}>
         <SessionList sessions={sessions} openId={openId} role={caller.role} />
-        <footer className="side-foot">
+        <div className="side-foot">
           <span id="role" title={rights[caller.role]?.meaning}>
             This device: role {caller.role}
           </span>
@@ -97,12 +97,12 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
           >
             Sign out
           </button>
-        </footer>
+        </div>
       </div>
       {openId === undefined ? (
-        <div className="main nothing-open">
+        <section className="main nothing-open" aria-label="No session is open">
           <p>Choose a session, or start a new one.</p>
-        </div>
+        </section>
       ) : (
         <Suspense fallback={<main className="main centered">Loading…</main>}>
           <SessionScreen
