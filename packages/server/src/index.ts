@@ -1,7 +1,5 @@
 export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessions.ts'
 export { Pairing, pairingLink } from './auth/pairing.ts'
-export { TrustedProxies } from './auth/peer.ts'
-export { PublicUrl } from './auth/public-url.ts'
 export { storedUsage } from './auth/limits.ts'
 export type { Caller, Role } from './auth/operation-roles.ts'
 export {

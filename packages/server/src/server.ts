@@ -127,6 +127,8 @@ export interface SocketServer extends AsyncDisposable {
 
 export interface RunningServer extends SocketServer {
   address: { host: string; port: number }
+  /** As configured, without a slash at the end. */
+  publicUrl?: string
   /** Other URLs at which machines may reach it, if it listens on all addresses. */
   alsoAt: readonly string[]
   /** SHA-256 of a self-signed certificate. */
@@ -174,6 +176,7 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
       ...serve({ url, servers, doors, options, clock }),
       address: { host: address.address, port: address.port },
       alsoAt,
+      ...(publicUrl && { publicUrl: publicUrl.href }),
       ...(fingerprint !== undefined && { fingerprint }),
       ...(renewed !== undefined && { renewed }),
       reloadTls: (keys) => {
@@ -333,6 +336,8 @@ interface DoorParts {
 function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pairing, publicUrl }: DoorParts): Doors {
   const { tenants, tokens, ownerTenant = defaultTenant } = options
   const origins = new Set(options.allowedOrigins)
+  // First, because it may throw.
+  const proxies = new TrustedProxies(options.trustedProxies ?? [])
   const holders = new TokenHolders({
     tokens,
     clock,
@@ -386,7 +391,6 @@ function openDoors(options: AnyServerOptions, { names, isOwnAddress, clock, pair
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
-  const proxies = new TrustedProxies(options.trustedProxies ?? [])
   return { gatekeeper, holders, limits, push, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
 }
 

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import { OptionError } from '../util/option-error.ts'
 import type { PublicUrl } from './public-url.ts'
 
 /** Address, scheme and host of a client, as far as they can be trusted. */
@@ -59,7 +60,9 @@ export class TrustedProxies {
       const isRight =
         isIP(address) !== 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= mostBits))
       if (!isRight)
-        throw new Error(`${JSON.stringify(entry)} is neither an address nor a network. Correct the trusted proxies.`)
+        throw new OptionError(
+          `${JSON.stringify(entry)} is neither an address nor a network. Correct the trusted proxies.`,
+        )
       const family = isIPv4(address) ? 'ipv4' : 'ipv6'
       if (bits === undefined) this.#list.addAddress(address, family)
       else this.#list.addSubnet(address, Number(bits), family)

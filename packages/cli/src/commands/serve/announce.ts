@@ -10,19 +10,15 @@ interface Announced {
   io: Io
   /** The role that links grant, unless the user chooses another. */
   role: Role
-  publicUrl: string | undefined
   reach: Reach
   asJson: boolean
 }
 
 /** Prints the address and the first pairing link, and another one each time the user presses Enter. */
-export async function announce(
-  server: RunningServer,
-  { io, role, publicUrl, reach, asJson }: Announced,
-): Promise<void> {
+export async function announce(server: RunningServer, { io, role, reach, asJson }: Announced): Promise<void> {
   const newLink = (granted: Role): string =>
     server.pairingLink({ tenant: defaultTenant, role: granted, name: 'paired device' })
-  const { url: ownUrl, fingerprint } = server
+  const { url: ownUrl, publicUrl, fingerprint } = server
   const url = publicUrl ?? ownUrl
   if (asJson) {
     return printJson(io, {
@@ -36,7 +32,7 @@ export async function announce(
   }
   const isTerminal = io.stdout.isTTY === true
   const linkText = (granted: Role): string => pairingText({ url, link: newLink(granted), role: granted, isTerminal })
-  await write(io.stdout, addressText(server, { publicUrl, reach }))
+  await write(io.stdout, addressText(server, reach))
   await write(io.stdout, `\n${linkText(role)}\n${forPhones[reach]}\n`)
   if (io.stdin.isTTY !== true) return
   await write(io.stderr, 'Press Enter for another link, Ctrl-C to stop the server.\n')
@@ -68,11 +64,10 @@ function linkDialog(usual: Role): (line: string) => { type: 'ask'; question: str
   }
 }
 
+type ServerAddress = Pick<RunningServer, 'url' | 'publicUrl' | 'alsoAt' | 'fingerprint' | 'renewed'>
+
 /** Where the server can be reached. */
-export function addressText(
-  { url, alsoAt, fingerprint, renewed }: Pick<RunningServer, 'url' | 'alsoAt' | 'fingerprint' | 'renewed'>,
-  { publicUrl, reach }: { publicUrl: string | undefined; reach: Reach },
-): string {
+export function addressText({ url, publicUrl, alsoAt, fingerprint, renewed }: ServerAddress, reach: Reach): string {
   const others = reach === 'network' ? alsoAt : []
   return [
     ...(publicUrl === undefined

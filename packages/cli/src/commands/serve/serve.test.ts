@@ -282,7 +282,7 @@ describe('serve', () => {
     const parsed = parse(['serve', ...args], serveCommands)
     if (parsed.type !== 'run') throw new Error(parsed.type)
     const refused = { code: 2, message: expect.stringContaining(why) as string }
-    await expect(serveOptions(parsed.invocation, testIo({ ...home }))).rejects.toMatchObject(refused)
+    await expect(serve(parsed.invocation, testIo({ ...home }))).rejects.toMatchObject(refused)
   })
 })
 
@@ -305,11 +305,11 @@ async function servedInTerminal(options: { args: string[]; stdin: string; links?
 
 test('an address text says why a certificate was replaced, and names all addresses', () => {
   const server = { url: 'https://192.0.2.7:8787', alsoAt: ['https://laptop.local:8787'], fingerprint: 'AA:BB' }
-  const text = addressText({ ...server, renewed: 'new-name' }, { publicUrl: undefined, reach: 'network' })
+  const text = addressText({ ...server, renewed: 'new-name' }, 'network')
   expect(text).toContain('Also at https://laptop.local:8787\n')
   expect(text).toContain('Fingerprint AA:BB\n')
   expect(text).toContain('new certificate')
-  expect(addressText(server, { publicUrl: 'https://tape.example', reach: 'proxy' })).toMatch(
+  expect(addressText({ ...server, publicUrl: 'https://tape.example' }, 'proxy')).toMatch(
     /^Serving at https:\/\/tape\.example\nListening for the proxy at https:\/\/192/,
   )
 })

@@ -2,12 +2,10 @@ import {
   createLog,
   defaultTenant,
   Metrics,
-  PublicUrl,
   startServer,
   storeInside,
   TokenStore,
   tracing,
-  TrustedProxies,
   folderInside,
   type LiveSessions,
   type LogOptions,
@@ -73,8 +71,8 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     try {
       const stop = reloadOnDemand(server, { invocation, io, log })
       try {
-        const { pairRole: role, publicUrl, reach } = options
-        await announce(server, { io, role, publicUrl, reach, asJson: flag(invocation, 'json') })
+        const { pairRole: role, reach } = options
+        await announce(server, { io, role, reach, asJson: flag(invocation, 'json') })
         if (!io.signal.aborted) await once(io.signal, 'abort')
       } finally {
         stoppedAt = performance.now()
@@ -130,7 +128,8 @@ function gitProblemOf(trust: ProjectTrust): string | undefined {
 
 /** Why the server cannot listen, with commands to try. */
 function serveFailure(cause: unknown, { server }: Pick<ServeOptions, 'server'>): Failure {
-  const { code } = cause as NodeJS.ErrnoException
+  const { code, name, message } = cause as NodeJS.ErrnoException
+  if (name === 'OptionError') return usageFailure(harmlessLine(message))
   const { host, port } = server
   switch (code) {
     case 'EADDRINUSE':
@@ -178,8 +177,6 @@ interface ServeOptions {
     | 'tenantLimits'
   > & { host: string; port: number }
   reach: Reach
-  /** Without a slash at the end. */
-  publicUrl: string | undefined
   /** The role that the first link grants. */
   pairRole: Role
 }
@@ -203,35 +200,28 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
       allowInsecure,
       allowedHosts: listOption(invocation, 'allowed-host'),
       allowedOrigins: originsOf(invocation),
-      trustedProxies: proxiesOf(invocation),
+      trustedProxies: listOption(invocation, 'trusted-proxy'),
       ...(publicUrl !== undefined && { publicUrl }),
       ...(limits && { tenantLimits: new Map([[defaultTenant, limits]]) }),
       ...(!flag(invocation, 'no-recovery') && { recovery: 'resume' as const }),
     },
     reach: publicUrl !== undefined ? 'proxy' : isHere ? 'this-machine' : tls ? 'network' : 'insecure-network',
-    publicUrl,
     // The parser accepts no other value.
     pairRole: (textOption(invocation, 'pair-role') ?? 'drive') as Role,
   }
 }
 
+/** The server checks its form. */
 function publicUrlOf(invocation: Invocation, { allowInsecure }: { allowInsecure: boolean }): string | undefined {
   const given = textOption(invocation, 'public-url')
-  if (given === undefined) return undefined
-  const url = usable('--public-url', () => new PublicUrl(harmlessLine(given)))
-  const { hostname } = new URL(url.href)
+  const url = given === undefined ? null : URL.parse(given)
+  const { protocol, hostname = '' } = url ?? {}
   const isHere = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
-  if (url.scheme === 'http' && !isHere && !allowInsecure) {
+  if (protocol === 'http:' && !isHere && !allowInsecure) {
     throw usageFailure('--public-url must start with https://, because anyone on the network could read the tokens.', [
-      `tapetree serve --public-url ${url.href.replace('http:', 'https:')}`,
+      `tapetree serve --public-url ${harmlessLine(url?.href.replace('http:', 'https:') ?? '')}`,
     ])
   }
-  return url.href
-}
-
-function proxiesOf(invocation: Invocation): readonly string[] {
-  const given = listOption(invocation, 'trusted-proxy')
-  usable('--trusted-proxy', () => new TrustedProxies(given))
   return given
 }
 
@@ -245,14 +235,6 @@ function originsOf(invocation: Invocation): readonly string[] {
     `--allowed-origin must be a scheme, a host and perhaps a port, such as https://app.example, not ${JSON.stringify(harmlessLine(wrong))}.`,
     meant === undefined || meant === 'null' ? [] : [`tapetree serve --allowed-origin ${meant}`],
   )
-}
-
-function usable<Value>(option: string, make: () => Value): Value {
-  try {
-    return make()
-  } catch (error) {
-    throw usageFailure(`${option}: ${(error as Error).message}`)
-  }
 }
 
 /** The parser has checked the value. */
