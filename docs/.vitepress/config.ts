@@ -42,6 +42,8 @@ const readers: Item[] = [
       page('Run a server', '/guides/run-a-server'),
       page('Server security', '/guides/server-security'),
       page('Behind a proxy', '/guides/behind-a-proxy'),
+      page('Back up and restore', '/guides/backup-and-restore'),
+      page('Upgrade', '/guides/upgrade'),
     ],
   },
   {
