@@ -33,7 +33,7 @@ export function addHealth(routes: Routes, { notReady, version }: ApiParts): void
     },
   )
   routes.add(
-    'view',
+    'any-role',
     {
       method: 'get',
       path: '/api/version',
