@@ -127,6 +127,7 @@ export class Scene {
       token_id: token,
       entry_id: entry,
       request_id: 'r-1',
+      subscription_id: 'p-1',
       sha256: '0'.repeat(64),
     }
     return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -146,6 +147,8 @@ export class Scene {
       '/api/pair': { code: 'none' },
       '/api/sign-in': { token: 'none' },
       '/api/sessions': { cwd: this.#folder },
+      '/api/settings': { theme: 'dark' },
+      '/api/push/subscriptions': { endpoint: 'https://push.example/x', keys: { p256dh: 'x', auth: 'x' } },
       '/api/sessions/{id}': { name: 'changed' },
       '/api/sessions/{id}/prompt': { text: 'do it' },
       '/api/sessions/{id}/queue': { message: 'do it' },
