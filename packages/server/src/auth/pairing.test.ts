@@ -62,6 +62,14 @@ describe('a pairing code', () => {
     }
   })
 
+  test('does not outlive the token that it grants', async () => {
+    const pairing = new Pairing(tokens, clock)
+    const { code, expiresAt } = pairing.begin({ tenant: 'a', role: 'view', expiresAt: clock.now() + 60_000 })
+    expect(expiresAt - clock.now()).toBe(60_000)
+    clock.advance(60_000)
+    expect(await pairing.exchange(code)).toEqual({ type: 'unknown' })
+  })
+
   test('beyond a hundred invalidates the oldest', async () => {
     const pairing = new Pairing(tokens, clock)
     const codes = Array.from({ length: 101 }, () => pairing.begin({ tenant: 'a', role: 'view' }).code)

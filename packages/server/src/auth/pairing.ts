@@ -33,7 +33,8 @@ export class Pairing {
   ): { code: string; expiresAt: number } {
     if (by !== undefined) this.#tokens.checkGrant(grant, { by })
     const code = newCode()
-    const until = this.#clock.now() + lifeMs
+    // A code does not outlive the token that it grants.
+    const until = Math.min(this.#clock.now() + lifeMs, grant.expiresAt ?? Infinity)
     this.#open.set(keyOf(code), { grant, until, ...(by !== undefined && { by }) })
     const [oldest] = this.#open.keys()
     if (this.#open.size > maxOpen && oldest !== undefined) this.#open.delete(oldest)
