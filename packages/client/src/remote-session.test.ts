@@ -689,3 +689,46 @@ async function receives(server: ScriptedServer, type: ClientFrame['type']): Prom
     })
   })
 }
+
+describe('pending commands', () => {
+  test('are listed until they are answered, and the list is a new one after each change', async () => {
+    const server = await serve()
+    const session = await openSession(server)
+    const states = (): string[] => session.pending.map(({ op, state }) => `${op} ${state}`)
+    const seen = new Set([session.pending])
+    let changes = 0
+    session.subscribe(({ type }) => {
+      if (type !== 'pending') return
+      changes++
+      expect(seen.has(session.pending)).toBe(false)
+      seen.add(session.pending)
+    })
+    const first = session.run('retry', {}, { id: 'a' })
+    expect(session.pending).toEqual([{ id: 'a', op: 'retry', args: {}, state: 'unsent' }])
+    await session.ready
+    await eventually(() => expect(states()).toEqual(['retry sent']))
+    await first.catch(() => undefined)
+    await eventually(() => expect(states()).toEqual([]))
+    expect(changes).toBe(3)
+  })
+
+  test('are unconfirmed after a cut or a reload, and closed handles have none', async () => {
+    const storage = memoryStorage()
+    const server = await serve({ outgoing: (frame) => (frame.includes('"ack"') ? [] : [frame]) })
+    const session = await openSession(server, { storage })
+    await session.ready
+    session.run('retry', {}, { id: 'a' }).catch(() => undefined)
+    await eventually(() => expect(session.pending).toMatchObject([{ id: 'a', state: 'sent' }]))
+    const cut = new Promise<void>((resolve) => {
+      session.subscribe(({ type }) => {
+        if (type === 'pending' && session.pending[0]?.state === 'unconfirmed') resolve()
+      })
+    })
+    server.screens[0]?.socket.terminate()
+    await cut
+    await session.close()
+    expect(session.pending).toEqual([])
+    const reloaded = await openSession(server, { storage })
+    expect(reloaded.pending).toMatchObject([{ id: 'a', op: 'retry', state: 'unconfirmed' }])
+  })
+})

@@ -18,7 +18,13 @@ import type { Incoming } from './protocol/read-frame.ts'
 import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
 import type { ClosedReason, PresenceNews, RunOptions, SessionHandle } from './session-handle.ts'
-import { memoryStorage, Unacknowledged, type CommandStorage, type SentCommand } from './unacknowledged.ts'
+import {
+  memoryStorage,
+  Unacknowledged,
+  type CommandStorage,
+  type PendingCommand,
+  type SentCommand,
+} from './unacknowledged.ts'
 
 export interface RemoteSessionOptions extends ServerAddress {
   sessionId: string
@@ -55,6 +61,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   readonly #pending: Unacknowledged
   readonly #ready = Promise.withResolvers<void>()
   readonly #closing = new AbortController()
+  #pendingList: readonly PendingCommand[] = []
   #conversation: Conversation | undefined
   #pause = new AbortController()
   #presence: PresenceNews | undefined
@@ -80,10 +87,15 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     const session = new RemoteSession(options)
     // If the storage cannot be read, there is nothing to resend.
     await session.#pending.restore().catch(() => undefined)
+    session.#showPending()
     // Callers that do not await `ready` must not get an unhandled rejection.
     session.ready.catch(() => undefined)
     session.#done = session.#stayConnected()
     return session
+  }
+
+  override get pending(): readonly PendingCommand[] {
+    return this.#pendingList
   }
 
   get clientId(): string {
@@ -103,7 +115,9 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     }
     if (!fitsFrame(command))
       throw localProblem('too-large', `The command ${op} exceeds the limit of ${limits.maxFrameBytes} bytes.`)
-    return this.#pending.add(command, () => this.#flush())
+    const answer = this.#pending.add(command, () => this.#flush())
+    this.#showPending()
+    return answer
   }
 
   async loadOlder(count = 50): Promise<boolean> {
@@ -133,6 +147,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
       this.#conversation = undefined
       if (this.#isClosed) break
       this.#takeEnd(conversation, end.code)
+      this.#showPending()
       const refused = conversation.wasOpen ? undefined : await this.#whyRefused()
       const next = refused ?? afterEnd(end, failures, this.#options.random)
       if (next.type === 'give-up') {
@@ -206,7 +221,8 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
         const unheard = this.#pending.settle(frame.data)
         if (unheard) this.tell({ type: 'late_ack', op: unheard.op, ack: frame.data })
         if (this.#pending.size === 0) this.#isCautious = false
-        return this.#flush()
+        this.#flush()
+        return this.#showPending()
       }
       case 'gone':
         return from.end(frame.data.reason, closeCodes.gone)
@@ -266,6 +282,16 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     for (const command of this.#pending.unsent(conversation, { cautious: this.#isCautious })) {
       conversation.send({ type: 'cmd', data: command })
     }
+    this.#showPending()
+  }
+
+  #showPending(): void {
+    const list = this.#pending.list(this.#conversation)
+    const isSame = ({ id, state }: PendingCommand, index: number): boolean =>
+      id === this.#pendingList[index]?.id && state === this.#pendingList[index].state
+    if (list.length === this.#pendingList.length && list.every(isSame)) return
+    this.#pendingList = list
+    this.tell({ type: 'pending' })
   }
 
   /** Without this, a command that the server cannot parse would be resent forever. */
@@ -317,6 +343,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     const problem = closedProblem(reason)
     this.#ready.reject(problem)
     this.#pending.abandon(problem, { forget: reason === 'gone' })
+    this.#showPending()
     this.setStatus({ type: 'closed', reason })
   }
 

@@ -19,7 +19,10 @@ import type {
   SessionChange,
 } from './session-handle.ts'
 import type { StateValues } from './state-values.ts'
+import type { PendingCommand } from './unacknowledged.ts'
 import { fromWire, toWire, type FromWire } from './wire-names.ts'
+
+const noCommands: readonly PendingCommand[] = []
 
 /** The commands of a `SessionHandle`, in terms of `run`, and replies, in terms of the transcript and the state. */
 export abstract class SessionCommands {
@@ -36,6 +39,11 @@ export abstract class SessionCommands {
 
   stream<T = never>(text: string, options: AskOptions<T> = {}): AsyncGenerator<ReplyEvent<T>, void> {
     return stream(this, text, options)
+  }
+
+  /** None: a session in the same process answers at once. */
+  get pending(): readonly PendingCommand[] {
+    return noCommands
   }
 
   untilIdle(): Promise<void> {

@@ -6,6 +6,7 @@ import type { Ack, ServerFrame } from './protocol/frames.ts'
 import type { PromptResult } from './rest-values.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import type { StateValues } from './state-values.ts'
+import type { PendingCommand } from './unacknowledged.ts'
 import type { FromWire } from './wire-names.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface SessionHandle extends AsyncDisposable {
   /** Immutable: replaced by a new object on every change. */
   readonly transcript: Transcript
   readonly status: ConnectionStatus
+  /** Commands without an answer, oldest first. Immutable: replaced by a new array on every change. */
+  readonly pending: readonly PendingCommand[]
   /** The latest value of a key; undefined until the server has sent it. */
   state<Key extends StateKey>(key: Key): StateValues[Key] | undefined
   /** Calls the listener after each change; returns a function that unsubscribes. */
@@ -115,6 +118,8 @@ export type SessionChange =
   | { type: 'transcript' }
   | { type: 'state'; key: StateKey }
   | { type: 'status' }
+  /** A command was added, sent or answered. */
+  | { type: 'pending' }
   /** A change of the queue. Notices may be missed; the state `queue` may not. */
   | { type: 'notice'; notice: QueueNotice }
   /** The answer to a command from before a reload, which has no caller any more. */

@@ -35,10 +35,24 @@ export function memoryStorage(): CommandStorage {
   }
 }
 
+/** A command without an answer, as screens show it. */
+export interface PendingCommand {
+  readonly id: string
+  readonly op: Operation
+  readonly args: Readonly<Record<string, unknown>>
+  /**
+   * `unsent`: waits for a connection. `sent`: on its way on this connection. `unconfirmed`: it was sent before the
+   * connection ended, or before a reload; it will be sent again and takes effect once.
+   */
+  readonly state: 'unsent' | 'sent' | 'unconfirmed'
+}
+
 interface Waiting {
   readonly command: SentCommand
   /** Absent for a command restored from the storage, which has no caller. */
   readonly answer?: PromiseWithResolvers<unknown>
+  /** From before a reload. */
+  readonly isRestored?: true
   isStored: boolean
   /** The connection on which it was last sent. */
   sentOn: unknown
@@ -63,7 +77,8 @@ export class Unacknowledged {
   /** Restores commands from before a reload. */
   async restore(): Promise<void> {
     const left = await this.#storage.load(this.#sessionId)
-    for (const command of left) this.#waiting.set(command.id, { command, isStored: true, sentOn: undefined })
+    for (const command of left)
+      this.#waiting.set(command.id, { command, isRestored: true, isStored: true, sentOn: undefined })
   }
 
   /** Resolves with the result of the ack. Calls `stored` when the command may be sent: commands are stored first. */
@@ -91,6 +106,15 @@ export class Unacknowledged {
       }
       if (cautious) return
     }
+  }
+
+  /** All commands without an answer, as seen on this connection. */
+  list(connection: unknown): PendingCommand[] {
+    return [...this.#waiting.values()].map(({ command: { id, op, args }, sentOn, isRestored }) => {
+      const isSent = sentOn !== undefined && sentOn === connection
+      const wasSent = sentOn !== undefined || isRestored === true
+      return { id, op, args, state: isSent ? 'sent' : wasSent ? 'unconfirmed' : 'unsent' }
+    })
   }
 
   /** Commands sent on a connection that have no answer. */

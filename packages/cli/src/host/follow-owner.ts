@@ -115,6 +115,10 @@ export class MovingSession extends SessionCommands implements SessionHandle {
     return this.#ended === undefined ? this.#current.status : { type: 'closed', reason: this.#ended }
   }
 
+  override get pending(): SessionHandle['pending'] {
+    return this.#current.pending
+  }
+
   get isClosed(): boolean {
     return this.#ended !== undefined
   }
