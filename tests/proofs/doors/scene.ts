@@ -127,7 +127,7 @@ export class Scene {
       token_id: token,
       entry_id: entry,
       request_id: 'r-1',
-      subscription_id: 'p-1',
+      subscription_id: '0'.repeat(32),
       sha256: '0'.repeat(64),
     }
     return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
