@@ -128,6 +128,7 @@ export class Scene {
       entry_id: entry,
       request_id: 'r-1',
       subscription_id: '0'.repeat(32),
+      name: 'none.js',
       sha256: '0'.repeat(64),
     }
     return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -147,8 +148,6 @@ export class Scene {
       '/api/pair': { code: 'none' },
       '/api/sign-in': { token: 'none' },
       '/api/sessions': { cwd: this.#folder },
-      '/api/settings': { theme: 'dark' },
-      '/api/push/subscriptions': { endpoint: 'https://push.example/x', keys: { p256dh: 'x', auth: 'x' } },
       '/api/sessions/{id}': { name: 'changed' },
       '/api/sessions/{id}/prompt': { text: 'do it' },
       '/api/sessions/{id}/queue': { message: 'do it' },
