@@ -37,11 +37,11 @@ export const mutants: Record<string, () => () => void> = {
       }
     }),
 
-  'wider tokens if the creator has limits': () =>
+  'wider tokens on request': () =>
     replace(TokenStore.prototype, 'create', (create) => {
       return function (this: TokenStore, newToken, options) {
         return create.call(this, newToken, options).catch((error: unknown) => {
-          if (error instanceof RequestProblem && String(error.problem['member']).startsWith('limits.')) {
+          if (error instanceof RequestProblem && error.problem.type === 'wider-than-creator') {
             return create.call(this, newToken)
           }
           throw error
