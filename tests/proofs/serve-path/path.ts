@@ -38,7 +38,7 @@ export async function walk(options: PathOptions): Promise<void> {
   await page.goto(link)
   await page.locator('#grant-form').waitFor()
   if (page.url() !== `${base}/`) complain(`the address bar shows ${page.url()} after the code was read`)
-  if (!(await page.locator('#roles label').first().innerText()).includes('Drive (granted)'))
+  if (!/^\s*Drive \(.*grant/.test(await page.locator('#roles label').first().innerText()))
     complain('the page does not say which role the link grants')
   reached('page')
   await page.getByRole('button', { name: 'Pair this device' }).click()
