@@ -1,8 +1,11 @@
 import type { FakeAnswer } from '@tapetree/agent/testing'
+import { text } from '@tapetree/session'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
+import { openStore } from '../../packages/cli/src/host/open-store.ts'
+import { placesOf } from '../../packages/cli/src/host/places.ts'
 import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 import { buildWeb, webAppFolder } from '../../scripts/build-web.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
@@ -44,6 +47,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
 
   await using home = await fakeHome()
   await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
+  const longId = await longSession(home)
   const port = await freePort()
   let command = startCommand({ home, args: ['serve', '--port', String(port)] })
   try {
@@ -66,6 +70,11 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     say('reloaded')
     command = await surviveKill({ page, home, command, port, complain })
     say('survived kill -9')
+    const url = page.url()
+    await scrollFar({ page, url: `${url.slice(0, url.indexOf('#'))}#/sessions/${longId}`, complain })
+    await page.goto(url)
+    await page.locator('.session-head .status.idle').waitFor()
+    say('scrolled')
     for (const look of looks.slice(0, sizes[size].looks)) {
       await using view = await browser.open(look)
       await inspect(view, { home, url: page.url(), phone: page, complain, name: `${look.width}-${look.scheme}` })
@@ -210,8 +219,51 @@ async function surviveKill(given: {
   return next
 }
 
-async function send(page: Page, text: string): Promise<void> {
-  await page.getByLabel('Message').fill(text)
+/** Written before the server starts. */
+async function longSession(home: FakeHome): Promise<string> {
+  await using store = await openStore(placesOf(home))
+  await using session = await store.create({ cwd: home.cwd, name: 'A long one' })
+  for (let index = 0; index < longLength; index += 2) {
+    await session.appendMessage('user', [text(`question ${index}`)])
+    await session.appendMessage('assistant', [text(`answer ${index + 1}\n\n${'with some text '.repeat(index % 40)}`)])
+  }
+  return session.id
+}
+
+const longLength = 400
+
+/** The part of an element that is used; this program has no types of the browser. */
+interface Scrolled {
+  scrollTop: number
+  scrollHeight: number
+  clientHeight: number
+}
+
+/** The newest entry first, older ones as they come near, the first one at the top, and back; never many rows in the page. */
+async function scrollFar(given: { page: Page; url: string; complain: (problem: string) => void }): Promise<void> {
+  const { page, url, complain } = given
+  await page.goto(url)
+  await page.getByText(`answer ${longLength - 1}`).waitFor()
+  const distance = (): Promise<number> =>
+    page
+      .locator('.transcript')
+      .evaluate<number, Scrolled>((each) => each.scrollHeight - each.scrollTop - each.clientHeight)
+  if ((await distance()) > 2) complain(`a long session opens ${await distance()} px above its end`)
+  const first = page.getByText('question 0', { exact: true })
+  // In frames: older entries are loaded when the top comes near.
+  for (let frames = 0; frames < 400 && !(await first.isVisible()); frames++) {
+    await page.locator('.transcript').evaluate<void, Scrolled>((each) => void (each.scrollTop = 0))
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    const rows = await page.locator('.row').count()
+    if (rows > 80) return complain(`${rows} rows are in the page`)
+  }
+  if (!(await first.isVisible())) complain('the first message of a long session is not reached')
+  await page.getByRole('button', { name: 'Jump to newest' }).click()
+  await page.getByText(`answer ${longLength - 1}`).waitFor()
+}
+
+async function send(page: Page, words: string): Promise<void> {
+  await page.getByLabel('Message').fill(words)
   await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
 }
 

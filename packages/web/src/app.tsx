@@ -83,7 +83,7 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
         <SessionList sessions={sessions} openId={openId} role={caller.role} />
         <div className="side-foot">
           <span id="role" title={rights[caller.role]?.meaning}>
-            This device: role {caller.role}
+            role {caller.role}
           </span>
           <a href="api/docs">API explorer</a>
           <button

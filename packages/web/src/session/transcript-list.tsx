@@ -21,35 +21,35 @@ export function TranscriptList({ opened, isRunning }: { opened: OpenedSession; i
   const first = items.at(0)
   const hasOlder = first?.type === 'gap' && first.gap.type === 'not_loaded'
 
+  const isAtEnd = useRef(true)
+  // Before the virtualizer's own listener, which draws again at once: only then is it known whether the user left the end.
+  useLayoutEffect(() => {
+    const element = place.current
+    const look = (): void => void (isAtEnd.current = element === null || distanceToEnd(element) < 60)
+    element?.addEventListener('scroll', look, { passive: true })
+    return () => element?.removeEventListener('scroll', look)
+  }, [])
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => place.current,
     estimateSize: () => 64,
     getItemKey: (index) => rows[index]?.key ?? index,
     overscan: 8,
+    // Keeps the position when older rows are added above.
     anchorTo: 'end',
-    followOnAppend: true,
-    scrollEndThreshold: 60,
   })
-
-  const isFilled = rows.length > 0
+  const height = virtualizer.getTotalSize()
   useLayoutEffect(() => {
-    if (isFilled) virtualizer.scrollToEnd()
-  }, [isFilled, virtualizer])
-  // Streamed text makes the last row grow.
-  const isAtEnd = useRef(true)
-  useEffect(() => {
-    if (isAtEnd.current) virtualizer.scrollToEnd()
-  })
+    const element = place.current
+    if (isAtEnd.current && element) element.scrollTop = element.scrollHeight
+  }, [transcript, height])
 
   const isLoading = useRef(false)
   const [isFar, setFar] = useState(false)
   const look = (): void => {
     const element = place.current
     if (!element) return
-    const below = element.scrollHeight - element.scrollTop - element.clientHeight
-    isAtEnd.current = below < 60
-    setFar(below > 400)
+    setFar(distanceToEnd(element) > 400)
     if (element.scrollTop > 600 || !hasOlder || isLoading.current) return
     isLoading.current = true
     void session
@@ -57,6 +57,9 @@ export function TranscriptList({ opened, isRunning }: { opened: OpenedSession; i
       .catch(() => undefined)
       .finally(() => void (isLoading.current = false))
   }
+
+  // Also without scrolling: a page of older rows may be shorter than the screen.
+  useEffect(look, [transcript, height])
 
   const context = useMemo(
     (): RowContext => ({
@@ -70,7 +73,7 @@ export function TranscriptList({ opened, isRunning }: { opened: OpenedSession; i
   return (
     <div className="transcript-frame">
       <div className="transcript" ref={place} onScroll={look} tabIndex={0} role="log" aria-label="Conversation">
-        <div className="rows" style={{ height: virtualizer.getTotalSize() }}>
+        <div className="rows" style={{ height }}>
           {virtualizer.getVirtualItems().map(({ index, key, start }) => {
             const row = rows[index]
             return (
@@ -97,7 +100,8 @@ export function TranscriptList({ opened, isRunning }: { opened: OpenedSession; i
           className="jump"
           onClick={() => {
             isAtEnd.current = true
-            virtualizer.scrollToEnd()
+            const element = place.current
+            if (element) element.scrollTop = element.scrollHeight
           }}
         >
           Jump to newest ↓
@@ -105,6 +109,10 @@ export function TranscriptList({ opened, isRunning }: { opened: OpenedSession; i
       )}
     </div>
   )
+}
+
+function distanceToEnd({ scrollHeight, scrollTop, clientHeight }: Element): number {
+  return scrollHeight - scrollTop - clientHeight
 }
 
 function* itemsIn(items: Transcript['path']['items']): Generator<NonNullable<ReturnType<typeof items.at>>> {
