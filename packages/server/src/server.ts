@@ -230,7 +230,7 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
   const pairing = tokens && new Pairing(tokens, clock)
   const doors = openDoors(options, { names: allowedHosts, clock, pairing, publicUrl })
   const { handleRequest, handleUpgrade } = handlersOf(doors, { isUnixSocket: false })
-  recover(options, clock)
+  recover(options, { clock, closing: doors.closing.signal })
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= closeDoors(doors, options))
   return {
@@ -293,7 +293,7 @@ interface Serving {
 /** Starts once the server listens: resumes interrupted runs and makes it closable. */
 function serve({ url, servers, doors, options, clock }: Serving): SocketServer {
   const { graceMs = defaultGraceMs } = options
-  recover(options, clock)
+  recover(options, { clock, closing: doors.closing.signal })
   let closed: Promise<'in time' | 'cut'> | undefined
   const close = (): Promise<'in time' | 'cut'> =>
     (closed ??= shutDown({ servers, graceMs, finish: () => closeDoors(doors, options) }))
@@ -404,14 +404,19 @@ const noApi = {
 }
 
 /** Runs in the background: clients can connect meanwhile. */
-function recover({ tenants, recovery: policy, log }: AnyServerOptions, clock: Clock): void {
+function recover(
+  { tenants, recovery: policy, log }: AnyServerOptions,
+  { clock, closing }: { clock: Clock; closing: AbortSignal },
+): void {
   if (policy === undefined) return
   for (const [tenant, sessions] of tenants) {
     const onRecovered = ({ sessionId, step }: Recovered): void =>
       log?.info({ tenant, sessionId, step: step.type }, 'recovered')
-    recoverSessions(sessions, { policy, clock, onRecovered }).catch((error: unknown) =>
-      log?.error({ tenant, message: error instanceof Error ? error.message : String(error) }, 'recovery failed'),
-    )
+    recoverSessions(sessions, { policy, clock, onRecovered }).catch((error: unknown) => {
+      // The next start recovers the rest.
+      if (closing.aborted) return
+      log?.error({ tenant, message: error instanceof Error ? error.message : String(error) }, 'recovery failed')
+    })
   }
 }
 
