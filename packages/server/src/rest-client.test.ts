@@ -205,7 +205,7 @@ test('every route has a method, with camelCase names in queries, bodies and resu
 /** Pages for people, and routes for load balancers and for programs without this client. */
 function isForOthers(route: string): boolean {
   return (
-    /^get \/(?:page\.|$)/.test(route) ||
+    /^get \/(?:page\.|icon\.svg|assets\/|$)/.test(route) ||
     ['get /api/health', 'get /api/sessions/{id}/events/stream', 'get /api/openapi.json'].includes(route) ||
     route.startsWith('get /api/docs')
   )
