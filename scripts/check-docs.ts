@@ -20,7 +20,7 @@ interface Block {
 const workFolder = '.docs-check'
 // The last need a terminal or do not end: tests/terminal and `npm run proof quickstart` try them.
 const mayStayUnrun =
-  /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run (?:check|mutation)\b|tapetree( -\w)?$|tapetree (serve|attach|tour|login)\b)/
+  /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run (?:check|mutation)\b|tapetree( -\w)?$|tapetree (serve|attach|tour|login)\b|sh deploy\/backup\.sh |rsync )/
 
 function checkDocs(): string[] {
   const files = globSync(['*.md', 'docs/**/*.md', 'examples/*.md', 'packages/*/README.md'], {

@@ -98,11 +98,11 @@ export function rangesOf(text: string, words: readonly string[], fold: (text: st
   const found: TextRange[] = []
   for (const word of words.filter((each) => each !== '')) {
     for (let at = folded.indexOf(word); at !== -1; at = folded.indexOf(word, at + word.length)) {
-      const [first, last] = [origins[at], origins[at + word.length - 1]]
-      if (first && last) found.push({ start: first.start, end: last.end })
+      const [first, last] = [origins[at], origins[at + word.length - 1]] as [TextRange, TextRange]
+      found.push({ start: first.start, end: last.end })
     }
   }
-  return joined(found.sort((left, right) => left.start - right.start || left.end - right.end))
+  return joined(found.sort((left, right) => left.start - right.start))
 }
 
 /** Words may overlap; a range is marked once. */
