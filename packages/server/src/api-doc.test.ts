@@ -23,7 +23,7 @@ test('every method and property of the classes is on the page', () => {
 })
 
 test('every option of a server and of live sessions has a row, and no other', () => {
-  expect(new Set(rowsOf(sectionOf('Starting')))).toEqual(new Set(membersOf('server.ts', 'ServerOptions')))
+  expect(new Set(rowsOf(sectionOf('Starting')))).toEqual(new Set(membersOf('server-options.ts', 'ServerOptions')))
   expect(new Set(rowsOf(sectionOf('Options of live sessions')))).toEqual(
     new Set(membersOf('live/live-sessions.ts', 'LiveSessionsOptions')),
   )

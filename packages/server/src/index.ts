@@ -26,14 +26,7 @@ export { createLog, type Log, type LogOptions } from './observe/log.ts'
 export { Metrics } from './observe/metrics.ts'
 export { tracing, type TraceOptions } from './observe/traces.ts'
 export type { Authenticate, AuthenticatedUser } from './auth/gatekeeper.ts'
-export {
-  createHandler,
-  startServer,
-  type HandlerOptions,
-  type RunningServer,
-  type ServerHandler,
-  type ServerOptions,
-  type SocketServer,
-  type SocketServerOptions,
-} from './server.ts'
+export { createHandler, type ServerHandler } from './mount.ts'
+export type { HandlerOptions, ServerOptions, SocketServerOptions } from './server-options.ts'
+export { startServer, type RunningServer, type SocketServer } from './server.ts'
 export type { TlsOptions } from './tls.ts'

@@ -1,15 +1,13 @@
 import { AgentSession, allowAll, onlyModel } from '@tapetree/agent'
 import { FakeClock, scriptedModel } from '@tapetree/agent/testing'
 import { roles, type Limits } from '@tapetree/client/protocol'
-import { AgentDriver, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
+import { AgentDriver, LiveSessions, startServer, TokenStore } from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
 import { randomFrom } from '@tapetree/session/testing'
-import type { EventEmitter } from 'node:events'
-import { request, type ClientRequest } from 'node:http'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { WebSocket } from 'ws'
 import type { Answer as WholeAnswer } from '../../../packages/server/src/testing/running-server.ts'
+import { isSettled, openSocket, openStream, type Opened, type Place } from './connections.ts'
 import {
   depthOf,
   derivesFrom,
@@ -55,15 +53,6 @@ export async function playHistory({ seed, folder, say }: HistoryOptions): Promis
   }
 }
 
-interface Place {
-  server: RunningServer
-  tokens: TokenStore
-  /** The ids of its sessions, by folder. */
-  sessions: Map<string, string>
-  /** Changes when it is started again. */
-  generation: number
-}
-
 interface PendingCode {
   code: string
   place: Place
@@ -73,14 +62,12 @@ interface PendingCode {
   until: number
 }
 
-interface OpenConnection {
+interface OpenConnection extends Opened {
   what: 'socket' | 'stream'
   token: KnownToken
   place: Place
   generation: number
   isClosed: boolean
-  closed: Promise<unknown>
-  end: () => void
 }
 
 class World {
@@ -486,66 +473,4 @@ function bodyOf({ role, folder, expiresAt, limits }: Wanted): object {
 /** Whether a token is no longer in the file: it, or one that it derives from, was revoked. */
 function isGone({ isRevoked, parent }: KnownToken): boolean {
   return isRevoked || (parent !== undefined && isGone(parent))
-}
-
-type Opened = Pick<OpenConnection, 'closed' | 'end'>
-
-let sockets = 0
-
-/** Attaches to the session of a folder. Undefined if the server refuses. */
-async function openSocket(
-  { server, sessions }: Place,
-  { token, id }: KnownToken,
-  folder: string,
-): Promise<Opened | undefined> {
-  const url = `${server.url.replace('http', 'ws')}/api/sessions/${sessions.get(folder)}/ws`
-  const socket = new WebSocket(url, ['tapetree.v1', `bearer.${token}`])
-  socket.on('error', () => undefined)
-  const closed = closeOf(socket)
-  socket.on('open', () =>
-    socket.send(JSON.stringify({ type: 'attach', data: { client: { id: `c-${id}-${++sockets}` } } })),
-  )
-  const message = new Promise<string>((resolve) => socket.once('message', (data: Buffer) => resolve(data.toString())))
-  const first = await Promise.race([message, closed.then(() => undefined)])
-  if (first === undefined) return undefined
-  const { type } = JSON.parse(first) as { type: string }
-  if (type === 'attached') return { closed, end: () => socket.terminate() }
-  socket.terminate()
-  return undefined
-}
-
-/** Unlike `once`, it does not reject if an error comes first. */
-export function closeOf(emitter: EventEmitter): Promise<void> {
-  return new Promise((resolve) => emitter.once('close', () => resolve()))
-}
-
-/** Follows the list of sessions. Undefined if the server refuses. */
-function openStream({ server }: Place, { token }: KnownToken): Promise<Opened | undefined> {
-  const asked: ClientRequest = request(`${server.url}/api/events`, {
-    agent: false,
-    headers: { authorization: `Bearer ${token}` },
-  })
-  return new Promise((resolve, reject) => {
-    asked.on('error', reject)
-    asked.on('response', (response) => {
-      response.on('error', () => undefined)
-      response.resume()
-      if (response.statusCode !== 200) return resolve(undefined)
-      resolve({ closed: closeOf(response), end: () => response.destroy() })
-    })
-    asked.end()
-  })
-}
-
-/** How long a connection that must end may take: long enough for a busy machine. */
-const patienceMs = 5000
-
-async function isSettled(closed: Promise<unknown>): Promise<boolean> {
-  const late = Promise.withResolvers<boolean>()
-  const timer = setTimeout(() => late.resolve(false), patienceMs)
-  try {
-    return await Promise.race([closed.then(() => true), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

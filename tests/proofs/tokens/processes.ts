@@ -8,7 +8,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { WebSocket } from 'ws'
 import { ask, type Answer } from '../../../packages/server/src/testing/running-server.ts'
-import { closeOf, type HistoryResult } from './history.ts'
+import { closeOf } from './connections.ts'
+import type { HistoryResult } from './history.ts'
 
 const program = fileURLToPath(new URL('../../../packages/server/src/auth/testing/token-server.ts', import.meta.url))
 const rounds = 2

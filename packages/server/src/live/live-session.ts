@@ -1,32 +1,29 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import {
-  checkCommand,
   closeCodes,
   limits,
   snapshotToWire,
   type Ack,
   type Attached,
   type AttachRequest,
-  type Command,
   type ServerFrame,
   type SnapshotReason,
   type StateKey,
 } from '@tapetree/client/protocol'
-import { fileKindOf } from '@tapetree/agent/workspace'
-import { SessionError, type Cause, type CommittedLine, type Session } from '@tapetree/session'
+import type { CommittedLine, Session } from '@tapetree/session'
 import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
 import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
 import type { LogLine } from '@tapetree/session/log-store'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { emitWarning, RequestProblem, problemOf } from '../util/problem-error.ts'
+import { emitWarning, RequestProblem } from '../util/problem-error.ts'
+import { LiveCommands, type CommandFrame, type PerformedCommand } from './commands.ts'
 import { Connection, type Sink } from './connection.ts'
-import { localUser, type DriverEvent, type SessionDriver } from './driver.ts'
+import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
 import { outgoing, outgoingLine, RecentLines } from './recent-lines.ts'
 import { Presence } from './presence.ts'
 import { QueueNotices } from './queue-notices.ts'
 import { StateBoard, stateValues, type Pause } from './state-values.ts'
-import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
 import { tickerOf } from './ticker.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 
@@ -45,36 +42,9 @@ export interface LiveSessionOptions {
   onBroken?: () => void
 }
 
-/** A command from an endpoint, not validated yet. */
-export interface CommandFrame {
-  op: string
-  args?: unknown
-  ifHead?: number
-  sender?: CommandSender
-  /** The W3C trace that this command belongs to. */
-  traceparent?: string
-  /** The whole request, if this command is one part of it: the same id with another request is rejected. */
-  request?: unknown
-  /** Rejects if a limit forbids the command. Not called if the command took effect before. */
-  checkLimits?: () => Promise<void>
-}
-
-/** A command that was run or rejected, for metrics. */
-export interface PerformedCommand {
-  op: string
-  ack: Ack
-}
-
-interface RememberedCommand {
-  identity: CommandIdentity
-  ack: Promise<Ack>
-  traceparent: string | undefined
-}
-
 const defaultTickMs = 33
 /** Hidden screens get text every 100 ms; others every 33 ms. */
 const ticksOfHidden = 3
-const rememberedAcks = 10_000
 /**
  * Share of the frame for the lines of a snapshot. They are longer inside a frame, and the fold and the state
  * are added.
@@ -90,11 +60,10 @@ export class LiveSession {
   readonly #connections = new Set<Connection>()
   readonly #queueNotices: QueueNotices
   readonly #byClient = new Map<string, Connection>()
-  readonly #acks = new Map<string, RememberedCommand>()
   readonly #clock: Clock
   readonly #tickMs: number
   readonly #stops: (() => void)[]
-  readonly #commandListeners = new Listeners<PerformedCommand>(emitWarning)
+  readonly #commands = new LiveCommands(this)
   readonly #lineListeners = new Listeners<Line>(emitWarning)
   readonly #options: LiveSessionOptions
   #driver: SessionDriver
@@ -104,12 +73,8 @@ export class LiveSession {
   #stopTicks: (() => void) | undefined
   #ticks = 0
   #isWoken = false
-  #lastGuarded: Promise<unknown> = Promise.resolve()
-  #imageCheck: Promise<void> | undefined
   #isClosed = false
   #pause: Pause | null = null
-  /** A command may take long without a run, such as a shell command. */
-  #commandsAtWork = 0
 
   private constructor(driver: SessionDriver, options: LiveSessionOptions) {
     const { clock = systemClock, tickMs = defaultTickMs } = options
@@ -159,7 +124,7 @@ export class LiveSession {
   }
 
   get isIdle(): boolean {
-    return (this.isWatched || !this.driver.isBusy) && this.#connections.size === 0 && this.#commandsAtWork === 0
+    return (this.isWatched || !this.driver.isBusy) && this.#connections.size === 0 && this.#commands.areDone
   }
 
   /** The snapshot for a client that starts. Made before it attaches: lines in between are sent one by one. */
@@ -224,43 +189,18 @@ export class LiveSession {
    * Takes effect at most once, however often it is sent. Another command with the same id is rejected with
    * `key-reused`.
    */
-  async perform(id: string, clientId: string, frame: CommandFrame): Promise<Ack> {
-    const identity = identityOf({ op: frame.op, args: frame.request ?? frame.args }, frame.sender)
-    const alias = aliasOf(id, identity)
-    const aliasSeq = this.session.effectOf(alias)
-    if (aliasSeq !== undefined && (await isEffectOf(this.session, aliasSeq, identity))) {
-      return { id, ok: true, dup: true, seq: aliasSeq }
-    }
-    const aliased = this.#acks.get(alias)
-    if (aliased && isSame(aliased.identity, identity)) return { ...(await aliased.ack), id, dup: true }
-    // Nothing may be awaited from here until the command is registered: of two concurrent ones, one runs.
-    const earlier = this.#acks.get(id)
-    if (earlier) return isSame(earlier.identity, identity) ? { ...(await earlier.ack), dup: true } : keyReused(id)
-    const seq = this.session.effectOf(id)
-    if (seq !== undefined) {
-      return (await isEffectOf(this.session, seq, identity)) ? { id, ok: true, dup: true, seq } : keyReused(id)
-    }
-    const { token, digest } = identity
-    const cause: Cause = { cmd: id, client: clientId, ...(token !== localUser && { token }), digest }
-    const ack = this.#inTurn(frame, () => this.#perform(cause, frame))
-    this.#acks.set(id, { identity, ack, traceparent: frame.traceparent })
-    const [oldest] = this.#acks.keys()
-    if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
-    const done = await ack
-    this.#commandListeners.notify({ op: frame.op, ack: done })
-    // A rejected command had no effect, so it may be retried.
-    if (!done.ok) this.#acks.delete(id)
-    return done
+  perform(id: string, clientId: string, frame: CommandFrame): Promise<Ack> {
+    return this.#commands.perform(id, clientId, frame)
   }
 
   /** The trace of a recent command; undefined if it had none. */
   traceparentOf(commandId: string): string | undefined {
-    return this.#acks.get(commandId)?.traceparent
+    return this.#commands.traceparentOf(commandId)
   }
 
   /** Calls the listener once for every command, when it has its answer. */
   onCommand(listener: (done: PerformedCommand) => void): () => void {
-    return this.#commandListeners.add(listener)
+    return this.#commands.onCommand(listener)
   }
 
   /** Calls the listener for every line, also those of other processes. */
@@ -313,65 +253,6 @@ export class LiveSession {
     const crc = this.lines.crcOf(after.seq)
     if (crc === undefined) return 'too_far_behind'
     return crc === after.crc ? undefined : 'history_changed'
-  }
-
-  /** Commands with `ifHead` run one after another: of two that expect the same head, only one can succeed. */
-  #inTurn({ ifHead }: { ifHead?: number }, work: () => Promise<Ack>): Promise<Ack> {
-    if (ifHead === undefined) return work()
-    const done = this.#lastGuarded.then(work)
-    this.#lastGuarded = done.catch(() => undefined)
-    return done
-  }
-
-  async #perform(cause: Cause, { op, args, ifHead, sender, checkLimits }: CommandFrame): Promise<Ack> {
-    const { cmd: id } = cause
-    this.#commandsAtWork++
-    try {
-      const checked = checkCommand(op, args)
-      if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
-      if (this.isWatched) {
-        await this.becomeWritable()
-        // The last lines of the previous owner may be the effect of this very command.
-        const done = this.session.effectOf(id)
-        if (done !== undefined) return { id, ok: true, dup: true, seq: done }
-      }
-      await checkLimits?.()
-      const { seq: head } = this.session.head
-      if (ifHead !== undefined && ifHead !== head) {
-        throw new RequestProblem(
-          409,
-          'head-moved',
-          `The log has later lines; its head is now ${head}. Read it, then retry.`,
-          { head },
-        )
-      }
-      const images = this.#checkImages(checked.command)
-      if (images) await images
-      const result = await this.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
-      const seq = this.session.effectOf(id)
-      return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
-    } catch (error) {
-      return { id, ok: false, error: problemOf(error) }
-    } finally {
-      this.#commandsAtWork--
-    }
-  }
-
-  /**
-   * Rejects if a command has an unknown image, before it has an effect. Later commands wait, to keep the order.
-   * Undefined if there is nothing to wait for: then the command runs in the same step.
-   */
-  #checkImages({ args }: Command): Promise<void> | undefined {
-    const ids = 'image_ids' in args ? (args.image_ids ?? []) : []
-    if (ids.length === 0) return this.#imageCheck
-    const checked = (this.#imageCheck ?? Promise.resolve()).then(() => requireImages(this.session, ids))
-    const settled = checked
-      .catch(() => undefined)
-      .then(() => {
-        if (this.#imageCheck === settled) this.#imageCheck = undefined
-      })
-    this.#imageCheck = settled
-    return checked
   }
 
   async #claim(): Promise<void> {
@@ -529,28 +410,4 @@ export class LiveSession {
   get now(): number {
     return this.#clock.now()
   }
-}
-
-/** REST prefixes keys with the token; sockets do not. A command that comes by both is still one command. */
-function aliasOf(id: string, { token }: CommandIdentity): string {
-  const prefix = `${token}:`
-  return id.startsWith(prefix) ? id.slice(prefix.length) : `${prefix}${id}`
-}
-
-async function requireImages(session: Session, ids: readonly string[]): Promise<void> {
-  for (const id of ids) {
-    const bytes = await session.getBlob(id).catch(unlessMissing)
-    if (bytes && fileKindOf(bytes).type === 'image') continue
-    throw new RequestProblem(422, 'unknown-image', `The session has no image ${id}. Store it first.`, { image_id: id })
-  }
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (error instanceof SessionError && error.code === 'blob-missing') return undefined
-  throw error
-}
-
-function keyReused(id: string): Ack {
-  const detail = 'This id or idempotency key was used before for another command. Use a new one.'
-  return { id, ok: false, error: problemOf(new RequestProblem(422, 'key-reused', detail)) }
 }

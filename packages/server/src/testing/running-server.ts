@@ -8,7 +8,8 @@ import type { Clock } from '@tapetree/agent/run'
 import type { Role } from '../auth/operation-roles.ts'
 import { TokenStore } from '../auth/token-store.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { startServer, type RunningServer, type ServerOptions } from '../server.ts'
+import type { ServerOptions } from '../server-options.ts'
+import { startServer, type RunningServer } from '../server.ts'
 import { scriptedSessions } from './scripted-sessions.ts'
 
 /** A server on loopback with its own tenant and folder. */

@@ -1,0 +1,157 @@
+import type { Clock } from '@tapetree/agent/run'
+import { FailureLimiter } from './auth/failure-limiter.ts'
+import { Gatekeeper } from './auth/gatekeeper.ts'
+import { AllowedHosts } from './auth/host-origin.ts'
+import { UsageLimits } from './auth/limits.ts'
+import type { Pairing } from './auth/pairing.ts'
+import { TrustedProxies } from './auth/peer.ts'
+import type { PublicUrl } from './auth/public-url.ts'
+import { TokenHolders } from './auth/token-holders.ts'
+import { defaultTenant } from './auth/token-store.ts'
+import { WaitingRoom } from './auth/waiting-room.ts'
+import { Routes, undeclaredRoutes } from './http/app.ts'
+import { createGuard } from './http/guard.ts'
+import { addRoutes } from './http/routes/add-routes.ts'
+import { addAuthRoutes, addCallerRoute } from './http/routes/auth.ts'
+import { addMetrics } from './http/routes/health.ts'
+import { addPage } from './http/routes/page.ts'
+import { findWebApp } from './http/routes/web-app.ts'
+import { recoverSessions, type Recovered } from './live/recovery.ts'
+import type { Log } from './observe/log.ts'
+import { notReadyReason, StorageCheck } from './observe/readiness.ts'
+import { logRequest, observeRequests } from './observe/requests.ts'
+import { PushService } from './push/push-service.ts'
+import type { EndpointOptions } from './server-options.ts'
+import { RequestProblem } from './util/problem-error.ts'
+import { WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
+
+/** All routes and the WebSocket, with the state that the listeners share. They do not depend on how requests arrive. */
+export interface Endpoints {
+  gatekeeper: Gatekeeper
+  holders: TokenHolders
+  limits: UsageLimits
+  push: PushService | undefined
+  waitingRoom: WaitingRoom
+  proxies: TrustedProxies
+  publicUrl: PublicUrl | undefined
+  /** Other origins whose pages may read responses. */
+  origins: ReadonlySet<string>
+  routes: Routes
+  ws: WsDoor
+  closing: AbortController
+  log: Log | undefined
+}
+
+interface EndpointDeps {
+  names: readonly string[]
+  isOwnAddress?: (address: string) => boolean
+  clock: Clock
+  pairing: Pairing | undefined
+  publicUrl?: PublicUrl | undefined
+}
+
+export function openEndpoints(
+  options: EndpointOptions,
+  { names, isOwnAddress, clock, pairing, publicUrl }: EndpointDeps,
+): Endpoints {
+  const { tenants, tokens, ownerTenant = defaultTenant } = options
+  const origins = new Set(options.allowedOrigins)
+  // First, because it may throw.
+  const proxies = new TrustedProxies(options.trustedProxies ?? [])
+  const holders = new TokenHolders({
+    tokens,
+    clock,
+    onRevoked: (tokenId) => {
+      for (const sessions of tenants.values()) sessions.clientIds.release(tokenId)
+    },
+  })
+  const limits = new UsageLimits({ tenants, tokens, tenantLimits: options.tenantLimits, clock })
+  const waitingRoom = new WaitingRoom(clock, options.unauthenticated)
+  const gatekeeper = new Gatekeeper({
+    tokens,
+    authenticate: options.authenticate,
+    limiter: new FailureLimiter(clock, options.failures),
+    hosts: new AllowedHosts(publicUrl ? [...names, publicUrl.host] : names, isOwnAddress),
+    origins,
+    publicOrigin: publicUrl?.origin,
+    ownerTenant,
+  })
+  const closing = new AbortController()
+  const storage = new StorageCheck(tenants, clock)
+  const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, limits }))
+  const { metrics, log, tracerProvider } = options
+  routes.app.use(observeRequests({ metrics, log, tracerProvider }))
+  if (metrics) addMetrics(routes, metrics, ownerTenant)
+  addCallerRoute(routes)
+  if (tokens && pairing)
+    addAuthRoutes(routes, { gatekeeper, tokens, pairing, clock, limits, roots: options.api?.roots ?? noApi.roots })
+  const push =
+    options.push &&
+    new PushService({
+      ...options.push,
+      tenants,
+      tokens,
+      clock,
+      onProblem: (problem) => log?.warn(problem, 'push message not sent'),
+    })
+  addRoutes(routes, {
+    ...noApi,
+    notReady: () => notReadyReason({ tenants, closing: closing.signal }) ?? storage.reason(),
+    ...options.api,
+    closing: closing.signal,
+    clock,
+    ...(push && { push }),
+  })
+  routes.addSocket(wsRoute.path)
+  options.addRoutes?.(routes, { closing: closing.signal })
+  const hasOwnPage = routes.declared.some(({ method, path }) => method === 'get' && path === '/')
+  if (pairing && !hasOwnPage) addPage(routes, options.webApp === false ? undefined : findWebApp())
+  const undeclared = undeclaredRoutes(routes)
+  if (undeclared.length > 0)
+    throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
+  const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
+  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
+  return { gatekeeper, holders, limits, push, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
+}
+
+const upgradeRoute = { method: 'GET', route: wsRoute.path, ms: 0, traceId: undefined }
+
+const noApi = {
+  models: () => Promise.resolve([]),
+  agents: () => Promise.resolve([]),
+  settings: () => Promise.reject(new RequestProblem(404, 'no-settings', 'This server has no settings.')),
+  roots: () => [],
+}
+
+/** Runs in the background: clients can connect meanwhile. */
+export function recover(
+  { tenants, recovery: policy, log }: EndpointOptions,
+  { clock, closing }: { clock: Clock; closing: AbortSignal },
+): void {
+  if (policy === undefined) return
+  for (const [tenant, sessions] of tenants) {
+    const onRecovered = ({ sessionId, step }: Recovered): void =>
+      log?.info({ tenant, sessionId, step: step.type }, 'recovered')
+    recoverSessions(sessions, { policy, clock, onRecovered }).catch((error: unknown) => {
+      // The next start recovers the rest.
+      if (closing.aborted) return
+      log?.error({ tenant, message: error instanceof Error ? error.message : String(error) }, 'recovery failed')
+    })
+  }
+}
+
+/** Live sessions notify their observers, and end when their lines are on disk. */
+export async function closeEndpoints(
+  { holders, limits, push, waitingRoom, ws, closing }: Endpoints,
+  { tenants, metrics }: EndpointOptions,
+): Promise<void> {
+  closing.abort()
+  await push?.close()
+  metrics?.close()
+  const ended = await Promise.allSettled([...tenants.values()].map((sessions) => sessions.close()))
+  ws.close()
+  limits.close()
+  holders.close()
+  waitingRoom.close()
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
+}

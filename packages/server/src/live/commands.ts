@@ -1,0 +1,188 @@
+import { fileKindOf } from '@tapetree/agent/workspace'
+import { checkCommand, type Ack, type Command } from '@tapetree/client/protocol'
+import { SessionError, type Cause, type Session } from '@tapetree/session'
+import { Listeners } from '@tapetree/session/util/listeners'
+import { emitWarning, RequestProblem, problemOf } from '../util/problem-error.ts'
+import { localUser, type SessionDriver } from './driver.ts'
+import { identityOf, isEffectOf, isSame, type CommandIdentity, type CommandSender } from './sent-command.ts'
+
+/** A command from an endpoint, not validated yet. */
+export interface CommandFrame {
+  op: string
+  args?: unknown
+  ifHead?: number
+  sender?: CommandSender
+  /** The W3C trace that this command belongs to. */
+  traceparent?: string
+  /** The whole request, if this command is one part of it: the same id with another request is rejected. */
+  request?: unknown
+  /** Rejects if a limit forbids the command. Not called if the command took effect before. */
+  checkLimits?: () => Promise<void>
+}
+
+/** A command that was run or rejected, for metrics. */
+export interface PerformedCommand {
+  op: string
+  ack: Ack
+}
+
+interface RememberedCommand {
+  identity: CommandIdentity
+  ack: Promise<Ack>
+  traceparent: string | undefined
+}
+
+/** The session that the commands act on. */
+interface Commanded {
+  readonly driver: SessionDriver
+  readonly session: Session
+  readonly isWatched: boolean
+  becomeWritable(): Promise<void>
+}
+
+const rememberedAcks = 10_000
+
+/** Runs the commands of a live session, each at most once. */
+export class LiveCommands {
+  readonly #live: Commanded
+  readonly #acks = new Map<string, RememberedCommand>()
+  readonly #listeners = new Listeners<PerformedCommand>(emitWarning)
+  #lastGuarded: Promise<unknown> = Promise.resolve()
+  #imageCheck: Promise<void> | undefined
+  /** A command may take long without a run, such as a shell command. */
+  #atWork = 0
+
+  constructor(live: Commanded) {
+    this.#live = live
+  }
+
+  get areDone(): boolean {
+    return this.#atWork === 0
+  }
+
+  /**
+   * Takes effect at most once, however often it is sent. Another command with the same id is rejected with
+   * `key-reused`.
+   */
+  async perform(id: string, clientId: string, frame: CommandFrame): Promise<Ack> {
+    const identity = identityOf({ op: frame.op, args: frame.request ?? frame.args }, frame.sender)
+    const alias = aliasOf(id, identity)
+    const aliasSeq = this.#live.session.effectOf(alias)
+    if (aliasSeq !== undefined && (await isEffectOf(this.#live.session, aliasSeq, identity))) {
+      return { id, ok: true, dup: true, seq: aliasSeq }
+    }
+    const aliased = this.#acks.get(alias)
+    if (aliased && isSame(aliased.identity, identity)) return { ...(await aliased.ack), id, dup: true }
+    // Nothing may be awaited from here until the command is registered: of two concurrent ones, one runs.
+    const earlier = this.#acks.get(id)
+    if (earlier) return isSame(earlier.identity, identity) ? { ...(await earlier.ack), dup: true } : keyReused(id)
+    const seq = this.#live.session.effectOf(id)
+    if (seq !== undefined) {
+      return (await isEffectOf(this.#live.session, seq, identity)) ? { id, ok: true, dup: true, seq } : keyReused(id)
+    }
+    const { token, digest } = identity
+    const cause: Cause = { cmd: id, client: clientId, ...(token !== localUser && { token }), digest }
+    const ack = this.#inTurn(frame, () => this.#perform(cause, frame))
+    this.#acks.set(id, { identity, ack, traceparent: frame.traceparent })
+    const [oldest] = this.#acks.keys()
+    if (this.#acks.size > rememberedAcks && oldest !== undefined) this.#acks.delete(oldest)
+    const done = await ack
+    this.#listeners.notify({ op: frame.op, ack: done })
+    // A rejected command had no effect, so it may be retried.
+    if (!done.ok) this.#acks.delete(id)
+    return done
+  }
+
+  /** The trace of a recent command; undefined if it had none. */
+  traceparentOf(commandId: string): string | undefined {
+    return this.#acks.get(commandId)?.traceparent
+  }
+
+  /** Calls the listener once for every command, when it has its answer. */
+  onCommand(listener: (done: PerformedCommand) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  /** Commands with `ifHead` run one after another: of two that expect the same head, only one can succeed. */
+  #inTurn({ ifHead }: { ifHead?: number }, work: () => Promise<Ack>): Promise<Ack> {
+    if (ifHead === undefined) return work()
+    const done = this.#lastGuarded.then(work)
+    this.#lastGuarded = done.catch(() => undefined)
+    return done
+  }
+
+  async #perform(cause: Cause, { op, args, ifHead, sender, checkLimits }: CommandFrame): Promise<Ack> {
+    const { cmd: id } = cause
+    this.#atWork++
+    try {
+      const checked = checkCommand(op, args)
+      if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
+      if (this.#live.isWatched) {
+        await this.#live.becomeWritable()
+        // The last lines of the previous owner may be the effect of this very command.
+        const done = this.#live.session.effectOf(id)
+        if (done !== undefined) return { id, ok: true, dup: true, seq: done }
+      }
+      await checkLimits?.()
+      const { seq: head } = this.#live.session.head
+      if (ifHead !== undefined && ifHead !== head) {
+        throw new RequestProblem(
+          409,
+          'head-moved',
+          `The log has later lines; its head is now ${head}. Read it, then retry.`,
+          { head },
+        )
+      }
+      const images = this.#checkImages(checked.command)
+      if (images) await images
+      const result = await this.#live.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
+      const seq = this.#live.session.effectOf(id)
+      return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
+    } catch (error) {
+      return { id, ok: false, error: problemOf(error) }
+    } finally {
+      this.#atWork--
+    }
+  }
+
+  /**
+   * Rejects if a command has an unknown image, before it has an effect. Later commands wait, to keep the order.
+   * Undefined if there is nothing to wait for: then the command runs in the same step.
+   */
+  #checkImages({ args }: Command): Promise<void> | undefined {
+    const ids = 'image_ids' in args ? (args.image_ids ?? []) : []
+    if (ids.length === 0) return this.#imageCheck
+    const checked = (this.#imageCheck ?? Promise.resolve()).then(() => requireImages(this.#live.session, ids))
+    const settled = checked
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#imageCheck === settled) this.#imageCheck = undefined
+      })
+    this.#imageCheck = settled
+    return checked
+  }
+}
+
+/** REST prefixes keys with the token; sockets do not. A command that comes by both is still one command. */
+function aliasOf(id: string, { token }: CommandIdentity): string {
+  const prefix = `${token}:`
+  return id.startsWith(prefix) ? id.slice(prefix.length) : `${prefix}${id}`
+}
+
+async function requireImages(session: Session, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    const bytes = await session.getBlob(id).catch(unlessMissing)
+    if (bytes && fileKindOf(bytes).type === 'image') continue
+    throw new RequestProblem(422, 'unknown-image', `The session has no image ${id}. Store it first.`, { image_id: id })
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof SessionError && error.code === 'blob-missing') return undefined
+  throw error
+}
+
+function keyReused(id: string): Ack {
+  const detail = 'This id or idempotency key was used before for another command. Use a new one.'
+  return { id, ok: false, error: problemOf(new RequestProblem(422, 'key-reused', detail)) }
+}
