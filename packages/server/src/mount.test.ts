@@ -95,6 +95,17 @@ describe('a handler mounted into the server of a host application', () => {
     expect(wrong.status).toBe(401)
   })
 
+  test('answers with the address of a new session below its prefix', async () => {
+    const { url } = await hostApplication()
+    const headers = { cookie: 'sid=sid-ann', origin: url }
+    const created = await ask('/agent/api/sessions', { url, json: {}, headers })
+    const { pathname } = new URL(created.headers.location ?? '', `${url}/agent/api/sessions`)
+    const { id } = created.body as { id: string }
+    expect(await ask(pathname, { url, headers })).toMatchObject({ status: 200, body: { id } })
+    const query = await ask('/agent?from=mail', { url, headers })
+    expect([query.status, query.headers.location]).toEqual([308, './agent/?from=mail'])
+  })
+
   test('checks the role that the host returns', async () => {
     const { url } = await hostApplication()
     const { id } = await clientOf(url, 'sid-ann').rest.createSession({})

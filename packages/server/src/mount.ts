@@ -41,10 +41,9 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
     declared: [...endpoints.routes.declared, wsRoute],
     routes: endpoints.routes,
     handleRequest: (request, response) => {
-      const isPrefix = prefix !== '' && request.url === prefix
+      if (redirectBelow(request, response, prefix)) return true
       const isOurs = removePrefix(request, prefix)
-      if (isPrefix) redirectBelow(prefix, response)
-      else if (isOurs) handleRequest(request, response)
+      if (isOurs) handleRequest(request, response)
       return isOurs
     },
     handleUpgrade: (request, socket, head) => {

@@ -78,6 +78,51 @@ describe('a server with a public URL', () => {
     expect(await server.ask('/agentsx')).toMatchObject({ status: 404 })
   })
 
+  test('keeps the query when it leads to the page below its path', async () => {
+    const server = await start(() => ({ publicUrl }))
+    const { status, headers } = await server.ask('/agents?from=mail', { headers: { host: 'tape.example' } })
+    expect([status, headers.location]).toEqual([308, './agents/?from=mail'])
+  })
+
+  test.each([
+    ['keeps', '/agents'],
+    ['removes', ''],
+  ])('sends only links that stay below its path, if the proxy %s that path', async (_, prefix) => {
+    const server = await start(() => ({ publicUrl, trustedProxies: ['127.0.0.1'] }))
+    const token = await server.token('drive')
+    /** As a browser sees it: every address is that of the proxy. */
+    const browse = async (url: URL, json?: unknown): Promise<Answer> => {
+      expect(url.href).toMatch(/^https:\/\/tape\.example:8443\/agents\//)
+      const path = prefix + url.pathname.slice('/agents'.length) + url.search
+      return server.ask(path, { token, headers: { host: 'tape.example:8443' }, ...(json !== undefined && { json }) })
+    }
+    const create = new URL(`${publicUrl}/api/sessions`)
+    const created = await browse(create, {})
+    const session = new URL(created.headers.location ?? '', create)
+    const { id } = created.body as { id: string }
+    expect(await browse(session)).toMatchObject({ status: 200, body: { id } })
+    const fork = new URL(`${session.href}/fork`)
+    const forked = await browse(fork, {})
+    const copy = new URL(forked.headers.location ?? '', fork)
+    expect(await browse(copy)).toMatchObject({ status: 200, body: { id: (forked.body as { id: string }).id } })
+
+    const document = new URL(`${publicUrl}/api/openapi.json`)
+    const { servers = [] } = (await browse(document)).body as { servers?: { url: string }[] }
+    expect(servers.map(({ url }) => new URL(url, document).href.replace(/\/$/, ''))).toEqual([publicUrl])
+    const plainGets = server.server.declared.filter(({ method, path }) => method === 'get' && !path.includes('{'))
+    let links = 0
+    for (const { path } of plainGets.filter((each) => !/events|ws$/.test(each.path))) {
+      const page = new URL(publicUrl + path)
+      const answer = await browse(page)
+      if (!String(answer.headers['content-type']).startsWith('text/html')) continue
+      for (const [, link = ''] of answer.text.matchAll(/(?:href|src|action)="([^"#]+)"/g)) {
+        links += 1
+        expect([link, (await browse(new URL(link, page))).status]).toEqual([link, 200])
+      }
+    }
+    expect(links).toBeGreaterThan(4)
+  })
+
   test('tells the operator if a proxy hides the name that the browser used', async () => {
     const server = await start(() => ({ publicUrl, trustedProxies: ['127.0.0.1'] }))
     const hidden = await server.ask('/api/pair', { json: { code: 'x' }, headers: { origin } })

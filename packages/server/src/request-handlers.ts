@@ -60,7 +60,7 @@ function requestListener(endpoints: Endpoints, peerFor: (request: IncomingMessag
     }
     if (allowOrigin(endpoints, request, response)) return undefined
     const { prefix = '' } = endpoints.publicUrl ?? {}
-    if (prefix !== '' && request.url === prefix) return redirectBelow(prefix, response)
+    if (redirectBelow(request, response, prefix)) return undefined
     removePrefix(request, prefix)
     return void toApp(request, response)
   }
@@ -76,9 +76,16 @@ function allowOrigin({ origins }: Endpoints, request: IncomingMessage, response:
   return isPreflight
 }
 
-/** To the page whose relative URLs are below the prefix. The target is relative, because a proxy may have removed a part. */
-export function redirectBelow(prefix: string, response: ServerResponse): void {
-  response.writeHead(308, { location: `./${prefix.slice(prefix.lastIndexOf('/') + 1)}/` }).end()
+/**
+ * Redirects a request for the prefix itself to the page below it, so that relative URLs of the page are below the prefix.
+ * Returns false for all other requests. The target is relative, because a proxy may have removed a part.
+ */
+export function redirectBelow(request: IncomingMessage, response: ServerResponse, prefix: string): boolean {
+  const [path, query] = (request.url ?? '').split(/(?=\?)/, 2)
+  if (prefix === '' || path !== prefix) return false
+  const folder = prefix.slice(prefix.lastIndexOf('/') + 1)
+  response.writeHead(308, { location: `./${folder}/${query ?? ''}` }).end()
+  return true
 }
 
 /** As frameworks do, so that all routes see the same paths wherever they are mounted. */

@@ -30,7 +30,8 @@ describe('a session', () => {
     expect(created.status).toBe(201)
     const { id } = await body<{ id: string }>(created)
     const path = `/api/sessions/${id}`
-    expect(created.headers.get('location')).toBe(path)
+    const location = new URL(created.headers.get('location') ?? '', 'http://localhost/api/sessions')
+    expect(location.href).toBe(`http://localhost${path}`)
     expect(await body(api.get('/api/sessions'))).toMatchObject({ sessions: [{ id, name: 'first', cwd: '/' }] })
     expect(await body(api.get(path))).toMatchObject({ id, name: 'first', status: 'idle', run_id: null })
     expect((await api.delete(path)).status).toBe(204)

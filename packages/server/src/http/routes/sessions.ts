@@ -83,7 +83,8 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
         const said = prompt === undefined ? {} : { prompt: await promptNew(context, made, { text: prompt, room }) }
         return { id: made, outcome: said, ...(await readSession(sessions, made, detailsOf)) }
       })
-      return context.json({ ...details, ...outcome }, 201, { location: `/api/sessions/${id}`, etag })
+      // Relative, so that it is right behind a proxy with a path too.
+      return context.json({ ...details, ...outcome }, 201, { location: `sessions/${id}`, etag })
     },
   )
 
@@ -179,7 +180,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
         sessions.changed(made)
         return { id: made, ...(await readSession(sessions, made, detailsOf)) }
       })
-      return context.json(details, 201, { location: `/api/sessions/${id}`, etag })
+      return context.json(details, 201, { location: `../${id}`, etag })
     },
   )
 }
