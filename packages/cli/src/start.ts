@@ -11,7 +11,7 @@ export async function start(args: readonly string[]): Promise<void> {
   keepCompiledCode(home)
   loadInLittleMemory()
   process.on('uncaughtException', (error) => stopAt(error))
-  const { signal, onHangup } = signalsOfProcess()
+  const signals = signalsOfProcess()
   const { runCli } = await import('./cli.ts')
   const io: Io = {
     stdin: process.stdin,
@@ -20,8 +20,7 @@ export async function start(args: readonly string[]): Promise<void> {
     env: process.env,
     cwd: process.cwd(),
     home,
-    signal,
-    onHangup,
+    ...signals,
   }
   await leave(await runCli(args, io))
 }
@@ -54,20 +53,29 @@ function loadInLittleMemory(): void {
   setTimeout(() => setFlagsFromString('--semi-space-growth-factor=2'), loadingMs).unref()
 }
 
-const graceMs = 5000
+/** How long a command may take to stop. */
+const stopMs = 5000
 
 /**
  * The first signal asks the command to stop, the second ends the process. A lost terminal or a shutting-down system sends no second signal,
- * so a deadline ends the process instead. A command that listens for SIGHUP reloads instead, unless the terminal is gone.
+ * so a deadline ends the process instead, which a command may extend. A command that listens for SIGHUP reloads instead, unless the terminal is gone.
  */
-function signalsOfProcess(): Required<Pick<Io, 'signal' | 'onHangup'>> {
+function signalsOfProcess(): Required<Pick<Io, 'signal' | 'onHangup' | 'extendStop'>> {
   const controller = new AbortController()
   const listeners = new Set<() => void>()
-  process.once('SIGINT', () => controller.abort())
-  const leaveSoon = (name: 'SIGTERM' | 'SIGHUP'): void => {
+  let graceMs = stopMs
+  const stop = (): void => {
+    // Without listeners, the next signal ends the process.
+    process.off('SIGINT', stop)
+    process.off('SIGTERM', terminate)
     controller.abort()
+  }
+  const leaveSoon = (name: 'SIGTERM' | 'SIGHUP'): void => {
+    stop()
     setTimeout(() => process.kill(process.pid, name), graceMs).unref()
   }
+  const terminate = (): void => leaveSoon('SIGTERM')
+  process.on('SIGINT', stop)
   const hangUp = (): void => {
     const hadTerminal = process.stdin.isTTY
     if (listeners.size > 0 && !(hadTerminal && !isatty(0))) {
@@ -77,7 +85,7 @@ function signalsOfProcess(): Required<Pick<Io, 'signal' | 'onHangup'>> {
     process.off('SIGHUP', hangUp)
     leaveSoon('SIGHUP')
   }
-  process.once('SIGTERM', () => leaveSoon('SIGTERM'))
+  process.on('SIGTERM', terminate)
   process.on('SIGHUP', hangUp)
   onceTerminalIsGone(() => {
     process.off('SIGHUP', hangUp)
@@ -85,6 +93,7 @@ function signalsOfProcess(): Required<Pick<Io, 'signal' | 'onHangup'>> {
   })
   return {
     signal: controller.signal,
+    extendStop: (ms) => (graceMs = stopMs + ms),
     onHangup: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -140,6 +140,25 @@ export function recover(
   }
 }
 
+/** Takes no new work and waits for runs to finish. Resolves with false if some are still at work after `ms`. */
+export async function drainEndpoints(
+  { closing }: Endpoints,
+  { tenants, log }: EndpointOptions,
+  { ms, clock }: { ms: number; clock: Clock },
+): Promise<boolean> {
+  const late = new AbortController()
+  const isOver = AbortSignal.any([late.signal, closing.signal])
+  const done = new AbortController()
+  void clock.wait(ms, done.signal).then(
+    () => late.abort(),
+    () => undefined,
+  )
+  log?.info({ ms }, 'draining')
+  await Promise.all([...tenants.values()].map((sessions) => sessions.drain(isOver)))
+  done.abort()
+  return !isOver.aborted
+}
+
 /** Live sessions notify their observers, and end when their lines are on disk. */
 export async function closeEndpoints(
   { holders, limits, push, waitingRoom, ws, closing }: Endpoints,

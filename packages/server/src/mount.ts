@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Pairing } from './auth/pairing.ts'
 import { PublicUrl } from './auth/public-url.ts'
-import { closeEndpoints, openEndpoints, recover } from './endpoints.ts'
+import { closeEndpoints, drainEndpoints, openEndpoints, recover } from './endpoints.ts'
 import type { Routes } from './http/app.ts'
 import { handlersOf, redirectBelow, removePrefix } from './request-handlers.ts'
 import { requireAuthentication, type HandlerOptions } from './server-options.ts'
@@ -20,6 +20,8 @@ export interface ServerHandler extends AsyncDisposable {
   handleRequest(request: IncomingMessage, response: ServerResponse): boolean
   /** For the event `upgrade`. Returns false as `handleRequest` does. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean
+  /** Rejects new prompts and waits at most `ms` for runs to finish, like `drain` of a server. */
+  drain(ms: number): Promise<boolean>
   /** Ends its connections and live sessions. The HTTP server stays open. */
   close(): Promise<void>
 }
@@ -51,6 +53,7 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
       if (isOurs) handleUpgrade(request, socket as Socket, head)
       return isOurs
     },
+    drain: (ms) => drainEndpoints(endpoints, options, { ms, clock }),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -6,7 +6,7 @@ import { isIPv6, type Socket } from 'node:net'
 import { Pairing, pairingLink } from './auth/pairing.ts'
 import { PublicUrl } from './auth/public-url.ts'
 import type { NewToken } from './auth/token-store.ts'
-import { closeEndpoints, openEndpoints, recover, type Endpoints } from './endpoints.ts'
+import { closeEndpoints, drainEndpoints, openEndpoints, recover, type Endpoints } from './endpoints.ts'
 import type { DeclaredRoute, Routes } from './http/app.ts'
 import {
   bindProblem,
@@ -34,6 +34,11 @@ export interface SocketServer extends AsyncDisposable {
   /** Every route and socket, with its access. */
   declared: readonly (Pick<DeclaredRoute, 'method' | 'path' | 'access'> & Partial<DeclaredRoute>)[]
   routes: Routes
+  /**
+   * Rejects new prompts with `draining`, and waits at most `ms` for runs to finish. `/api/ready` answers 503; clients stay
+   * connected and may answer requests. Resolves with whether all runs have finished. Call `close` afterwards.
+   */
+  drain(ms: number): Promise<boolean>
   /** Shuts down within 5 s. Resolves with whether all clients disconnected by themselves. */
   close(): Promise<'in time' | 'cut'>
 }
@@ -145,6 +150,7 @@ function serve({ url, servers, endpoints, options, clock }: Serving): SocketServ
     url,
     declared: [...endpoints.routes.declared, wsRoute],
     routes: endpoints.routes,
+    drain: (ms) => drainEndpoints(endpoints, options, { ms, clock }),
     close,
     [Symbol.asyncDispose]: async () => void (await close()),
   }

@@ -15,6 +15,8 @@ export interface Io {
   readonly signal: AbortSignal
   /** Calls the listener on SIGHUP, which otherwise stops the command like SIGTERM. Returns a function that removes it. */
   readonly onHangup?: (listener: () => void) => () => void
+  /** Lets the command take this much longer to stop after SIGTERM, which otherwise ends the process after 5 s. */
+  readonly extendStop?: (ms: number) => void
 }
 
 export type Input = Readable & { readonly isTTY?: boolean }

@@ -1,5 +1,5 @@
 import { fileKindOf } from '@tapetree/agent/workspace'
-import { checkCommand, type Ack, type Command } from '@tapetree/client/protocol'
+import { checkCommand, type Ack, type Command, type Operation } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem, problemOf } from '../util/problem-error.ts'
@@ -37,10 +37,37 @@ interface Commanded {
   readonly driver: SessionDriver
   readonly session: Session
   readonly isWatched: boolean
+  readonly isDraining: boolean
   becomeWritable(): Promise<void>
 }
 
 const rememberedAcks = 10_000
+
+/** Whether an operation begins work that a draining server would have to wait for. */
+const beginsWork: Readonly<Record<Operation, boolean>> = {
+  prompt: true,
+  steer: true,
+  follow_up: true,
+  cancel: false,
+  retry: true,
+  resume: true,
+  'permission.answer': false,
+  set_model: false,
+  set_thinking_level: false,
+  set_config: false,
+  compact: true,
+  branch: false,
+  label: false,
+  rename: false,
+  bash: true,
+  'queue.add': true,
+  'queue.edit': false,
+  'queue.move': false,
+  'queue.hold': false,
+  'queue.release': true,
+  'queue.remove': false,
+  'queue.clear': false,
+}
 
 /** Runs the commands of a live session, each at most once. */
 export class LiveCommands {
@@ -123,6 +150,7 @@ export class LiveCommands {
         const done = this.#live.session.effectOf(id)
         if (done !== undefined) return { id, ok: true, dup: true, seq: done }
       }
+      if (this.#live.isDraining && beginsWork[checked.command.op]) throw draining()
       await checkLimits?.()
       const { seq: head } = this.#live.session.head
       if (ifHead !== undefined && ifHead !== head) {
@@ -161,6 +189,12 @@ export class LiveCommands {
     this.#imageCheck = settled
     return checked
   }
+}
+
+/** Rejects work that would begin while the server waits for its runs to finish. */
+export function draining(): RequestProblem {
+  const detail = 'The server is draining: it finishes its runs and restarts. Try again later.'
+  return new RequestProblem(503, 'draining', detail, { retry_after_ms: 5000 })
 }
 
 /** REST prefixes keys with the token; sockets do not. A command that comes by both is still one command. */

@@ -36,6 +36,8 @@ export interface LiveSessionOptions {
    * process still writes it.
    */
   claim?: () => Promise<SessionDriver>
+  /** Whether commands that begin work are rejected with `draining`. */
+  isDraining?: () => boolean
   /** Called when a watched session becomes writable. */
   onClaimed?: (live: LiveSession) => void
   /** Called when sent lines are no longer valid or the log cannot be followed: all clients must start over. */
@@ -111,6 +113,16 @@ export class LiveSession {
     return this.#driver instanceof WatchedDriver
   }
 
+  /** Whether commands that begin work are rejected, because the server waits for its runs to finish. */
+  get isDraining(): boolean {
+    return this.#options.isDraining?.() ?? false
+  }
+
+  /** Whether a run or a command is at work in this process. */
+  get isWorking(): boolean {
+    return (!this.isWatched && this.driver.isBusy) || !this.#commands.areDone
+  }
+
   get connections(): ReadonlySet<Connection> {
     return this.#connections
   }
@@ -124,7 +136,7 @@ export class LiveSession {
   }
 
   get isIdle(): boolean {
-    return (this.isWatched || !this.driver.isBusy) && this.#connections.size === 0 && this.#commands.areDone
+    return !this.isWorking && this.#connections.size === 0
   }
 
   /** The snapshot for a client that starts. Made before it attaches: lines in between are sent one by one. */

@@ -188,6 +188,59 @@ describe('live sessions', () => {
     expect((await store.list()).sessions).toMatchObject([{ id, status: 'idle', messageCount: 4 }])
   })
 
+  test('draining rejects commands that begin work, permits all others, and ends with the last run', async () => {
+    const go = Promise.withResolvers<void>()
+    const { sessions, clock } = place({
+      says: script()
+        .do(() => go.promise)
+        .text('done'),
+    })
+    const [running, idle] = [
+      await sessions.get(await sessions.create({})),
+      await sessions.get(await sessions.create({})),
+    ]
+    await running.perform('begun', 'me', { op: 'prompt', args: { text: 'work' } })
+    const drained = sessions.drain(new AbortController().signal)
+    await clock.waited()
+    const begins: [string, object][] = [
+      ['prompt', { text: 'a' }],
+      ['steer', { text: 'a' }],
+      ['follow_up', { text: 'a' }],
+      ['retry', {}],
+      ['resume', {}],
+      ['compact', {}],
+      ['bash', { command: 'true' }],
+      ['queue.add', { message: 'a' }],
+      ['queue.release', {}],
+    ]
+    for (const live of [running, idle]) {
+      for (const [op, args] of begins) {
+        const { error } = await live.perform(`c-${op}`, 'me', { op, args })
+        expect([op, error?.status, error?.type]).toEqual([op, 503, 'draining'])
+      }
+      expect(await live.perform('c-rename', 'me', { op: 'rename', args: { name: 'new' } })).toMatchObject({ ok: true })
+    }
+    await expect(sessions.reserve()).rejects.toMatchObject({ problem: { type: 'draining' } })
+    // A command that took effect before is answered as before.
+    const again = await running.perform('begun', 'me', { op: 'prompt', args: { text: 'work' } })
+    expect(again).toMatchObject({ ok: true, dup: true })
+    go.resolve()
+    await vi.waitFor(() => expect(running.driver.isBusy).toBe(false), patiently)
+    await clock.skip()
+    await drained
+  })
+
+  test('draining ends when its time is over, although a run is at work', async () => {
+    const { sessions } = place({ says: script().do(() => new Promise(() => undefined)) })
+    const live = await sessions.get(await sessions.create({}))
+    await live.perform('c', 'me', { op: 'prompt', args: { text: 'work' } })
+    const late = new AbortController()
+    const drained = sessions.drain(late.signal)
+    late.abort()
+    await drained
+    expect(live.driver.isBusy).toBe(true)
+  })
+
   test('a long command without a run is work too', async () => {
     const go = Promise.withResolvers<void>()
     const { sessions, clock } = place({

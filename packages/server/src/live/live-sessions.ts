@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '@tapetree/agent/run'
 import { closeCodes } from '@tapetree/client/protocol'
 import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
+import { draining } from './commands.ts'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { SessionDriver } from './driver.ts'
@@ -56,6 +57,9 @@ const defaults = {
   onProblem: () => undefined,
 }
 
+/** How often a draining server checks whether its runs have finished. */
+const drainCheckMs = 100
+
 /** A session that was just requested is about to be used, and is not closed to make room. */
 const graceMs = 1000
 
@@ -72,6 +76,7 @@ export class LiveSessions {
   readonly #lineListeners = new Listeners<{ live: LiveSession; line: Line }>(emitWarning)
   /** Room that is kept free for sessions that are being created. */
   #reserved = 0
+  #isDraining = false
   readonly #observers: Set<LiveObserver>
 
   constructor(options: LiveSessionsOptions) {
@@ -100,6 +105,7 @@ export class LiveSessions {
    * the same step in which the session is requested. Rejects with `too-many-sessions`.
    */
   async reserve(): Promise<Disposable> {
+    if (this.#isDraining) throw draining()
     const hasRoom = !this.isFull
     let isHeld = true
     this.#reserved++
@@ -177,6 +183,22 @@ export class LiveSessions {
     else await this.#leaving.get(sessionId)
   }
 
+  get isDraining(): boolean {
+    return this.#isDraining
+  }
+
+  /**
+   * From now on, rejects commands that begin work with `draining`. Resolves when no run is at work, or when the signal is
+   * aborted. Call `close` afterwards.
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#isDraining = true
+    const isWorking = (): boolean => [...this.#entries.values()].some(({ opened }) => opened?.isWorking)
+    while (isWorking() && !signal.aborted) {
+      await this.#options.clock.wait(drainCheckMs, signal).catch(() => undefined)
+    }
+  }
+
   /** For a process that ends: runs stay open, and the next process can resume them. */
   async close(): Promise<void> {
     this.#closing.abort()
@@ -198,6 +220,7 @@ export class LiveSessions {
       clock,
       tickMs,
       claim: () => this.#openDriver(sessionId),
+      isDraining: () => this.#isDraining,
       onClaimed: (claimed) => this.#observe(claimed),
       onBroken: () => void this.#closeBroken(sessionId),
     }).catch(async (error: unknown) => {

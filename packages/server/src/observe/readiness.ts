@@ -10,6 +10,7 @@ export interface ReadinessFacts {
 /** Why requests should go elsewhere, as a sentence; undefined if the server is ready. */
 export function notReadyReason({ tenants, closing }: ReadinessFacts): string | undefined {
   if (closing.aborted) return 'The server is shutting down.'
+  if ([...tenants.values()].some(({ isDraining }) => isDraining)) return 'The server is draining: it finishes its runs.'
   const isFull = tenants.size > 0 && [...tenants.values()].every((sessions) => sessions.isFull && !hasIdle(sessions))
   return isFull ? 'The limit of live sessions is reached.' : undefined
 }

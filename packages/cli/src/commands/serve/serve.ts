@@ -39,6 +39,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const traceUrl = traceUrlOf(textOption(invocation, 'otlp'))
   const places = placesOf(io)
   // Everything below sees only sessions of the roots.
+  if (options.drainMs > 0) io.extendStop?.(options.drainMs)
   const store = storeInside(await openStore(places), options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
@@ -74,6 +75,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
         const { pairRole: role, reach } = options
         await announce(server, { io, role, reach, asJson: flag(invocation, 'json') })
         if (!io.signal.aborted) await once(io.signal, 'abort')
+        if (options.drainMs > 0) await server.drain(options.drainMs)
       } finally {
         stoppedAt = performance.now()
         stop()
@@ -179,6 +181,8 @@ interface ServeOptions {
   reach: Reach
   /** The role that the first link grants. */
   pairRole: Role
+  /** How long runs may take to finish when the server is stopped. */
+  drainMs: number
 }
 
 export async function serveOptions(invocation: Invocation, io: Io): Promise<ServeOptions> {
@@ -208,6 +212,7 @@ export async function serveOptions(invocation: Invocation, io: Io): Promise<Serv
     reach: publicUrl !== undefined ? 'proxy' : isHere ? 'this-machine' : tls ? 'network' : 'insecure-network',
     // The parser accepts no other value.
     pairRole: (textOption(invocation, 'pair-role') ?? 'drive') as Role,
+    drainMs: drainMsOf(invocation),
   }
 }
 
@@ -251,6 +256,20 @@ function portOf(invocation: Invocation): number {
     throw usageFailure(`--port must be a number from 0 to 65535, not ${JSON.stringify(harmlessLine(given))}.`)
   }
   return port
+}
+
+/** A timer cannot wait longer than 24 days; no service manager waits longer than a day. */
+const maxDrainSeconds = 86_400
+
+function drainMsOf(invocation: Invocation): number {
+  const given = textOption(invocation, 'drain') ?? '0'
+  const seconds = Number(given)
+  if (!/^\d+$/.test(given) || seconds > maxDrainSeconds) {
+    throw usageFailure(
+      `--drain must be a number of seconds from 0 to ${maxDrainSeconds}, not ${JSON.stringify(harmlessLine(given))}.`,
+    )
+  }
+  return seconds * 1000
 }
 
 async function tlsOf(invocation: Invocation, io: Io): Promise<TlsOptions | undefined> {

@@ -70,6 +70,13 @@ export const serveCommands: readonly CommandSpec[] = [
         value: 'url',
         description: 'send traces to this OpenTelemetry collector, such as http://localhost:4318',
       },
+      {
+        name: 'drain',
+        value: 'seconds',
+        description:
+          'when stopped, take no new prompts and wait this long for runs to finish; a second signal ends it at once',
+        default: '0',
+      },
       { name: 'no-recovery', description: 'do not resume runs that an earlier server left interrupted' },
     ],
     examples: [
