@@ -15,7 +15,7 @@ import {
   type WirePromptResult,
 } from '@tapetree/client/protocol'
 import { Jobs } from '@tapetree/agent/tools'
-import { SessionError, type Cause, type SessionQuery } from '@tapetree/session'
+import { SessionError, type Cause, type SessionQuery, type SessionStore } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
@@ -380,11 +380,24 @@ async function performIfMatch(
 /** Works in any place. Background commands of the session are stopped, unless another process writes it. */
 async function eraseSession(sessions: ReachableSessions, id: string): Promise<ErasedSession> {
   await sessions.release(id)
-  await using session = await sessions.store.open(id).catch(unlessNotFound)
-  if (session?.localFolder !== undefined && !session.owner) await new Jobs().stopAll(session.localFolder)
+  const folder = await folderToErase(sessions.store, id)
+  if (folder !== undefined) await new Jobs().stopAll(folder)
   const { forks } = await sessions.store.erase(id)
   sessions.changed(id)
   return { id, forks }
+}
+
+/** The local folder of a session in any place; undefined if it has none, or another process writes it. */
+async function folderToErase(store: SessionStore, id: string): Promise<string | undefined> {
+  await using session = await store.open(id).catch(unlessNotFound)
+  if (session) return session.owner ? undefined : session.localFolder
+  // Only active sessions can be opened by id.
+  for (const place of ['archive', 'trash'] as const) {
+    const { sessions } = await store.list({ place, limit: Infinity })
+    const found = sessions.find((row) => row.id === id)
+    if (found) return found.path
+  }
+  return undefined
 }
 
 function unlessNotFound(error: unknown): undefined {
