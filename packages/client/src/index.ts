@@ -1,5 +1,5 @@
 export { systemClock, type Clock } from './clock.ts'
-export type { Connect, Socket } from './conversation.ts'
+export type { Connect, Socket } from './connection.ts'
 export { indexedDbStorage, type IndexedDb } from './indexed-db-storage.ts'
 export { isQuestion } from './state-values.ts'
 export { ProblemError } from './problem-error.ts'

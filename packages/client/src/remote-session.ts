@@ -1,7 +1,7 @@
 import { newId } from '@tapetree/session'
 import type { DiskLine } from '@tapetree/session/format'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
-import { Conversation, type Connect, type Socket } from './conversation.ts'
+import { Connection, type Connect, type Socket } from './connection.ts'
 import { ReplicaSession } from './replica-session.ts'
 import { localProblem, ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
@@ -62,7 +62,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   readonly #ready = Promise.withResolvers<void>()
   readonly #closing = new AbortController()
   #pendingList: readonly PendingCommand[] = []
-  #conversation: Conversation | undefined
+  #connection: Connection | undefined
   #pause = new AbortController()
   #presence: PresenceNews | undefined
   /** After a frame that the server could not parse, commands are sent one at a time until the bad one is identified. */
@@ -128,7 +128,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
 
   present(presence: PresenceNews): void {
     this.#presence = presence
-    if (this.#conversation?.isAttached) this.#conversation.send({ type: 'presence', data: presence })
+    if (this.#connection?.isAttached) this.#connection.send({ type: 'presence', data: presence })
   }
 
   /** Unacknowledged commands stay in the storage, and reject here. */
@@ -142,13 +142,13 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     const stopWakeUps = (this.#options.wakeUps ?? browserWakeUps)(() => this.#wake())
     let failures = 0
     while (!this.#isClosed) {
-      const conversation = this.#converse()
-      const end = await conversation.ended
-      this.#conversation = undefined
+      const connection = this.#connect()
+      const end = await connection.ended
+      this.#connection = undefined
       if (this.#isClosed) break
-      this.#takeEnd(conversation, end.code)
+      this.#takeEnd(connection, end.code)
       this.#showPending()
-      const refused = conversation.wasOpen ? undefined : await this.#whyRefused()
+      const refused = connection.wasOpen ? undefined : await this.#whyRefused()
       const next = refused ?? afterEnd(end, failures, this.#options.random)
       if (next.type === 'give-up') {
         this.#finish(next.reason)
@@ -161,17 +161,17 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     stopWakeUps()
   }
 
-  #converse(): Conversation {
+  #connect(): Connection {
     this.setStatus({ type: 'connecting' })
-    const conversation = new Conversation({
+    const connection = new Connection({
       open: () => this.#openSocket(),
       clock: this.#options.clock,
       attach: () => this.#attachRequest(),
       seen: () => this.replica.cursor?.seq ?? 0,
       receive: (incoming, from) => this.#receive(incoming, from),
     })
-    this.#conversation = conversation
-    return conversation
+    this.#connection = connection
+    return connection
   }
 
   #openSocket(): Socket {
@@ -193,7 +193,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     }
   }
 
-  #receive(incoming: Incoming, from: Conversation): void | Promise<void> {
+  #receive(incoming: Incoming, from: Connection): void | Promise<void> {
     switch (incoming.type) {
       case 'line':
         if (this.#isNext(incoming.seq, from)) this.#followLine(incoming.disk, incoming, from)
@@ -213,7 +213,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     }
   }
 
-  #receiveFrame(frame: ServerFrame, from: Conversation): void {
+  #receiveFrame(frame: ServerFrame, from: Connection): void {
     switch (frame.type) {
       case 'attached':
         return this.#attach(frame.data, from)
@@ -237,7 +237,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     }
   }
 
-  #attach(attached: Attached, from: Conversation): void {
+  #attach(attached: Attached, from: Connection): void {
     const before = this.transcript
     if (!this.replica.attach(attached)) {
       this.replica.forgetCursor()
@@ -253,13 +253,13 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   }
 
   /** Reconnects with the cursor if a line does not follow the last one. Skips a line that was applied before. */
-  #isNext(seq: number, from: Conversation): boolean {
+  #isNext(seq: number, from: Connection): boolean {
     const place = this.replica.place(seq)
     if (place === 'gap') from.end(`line ${seq} does not follow`)
     return place === 'next'
   }
 
-  async #fetchLine({ seq, crc }: { seq: number; crc: string }, from: Conversation): Promise<void> {
+  async #fetchLine({ seq, crc }: { seq: number; crc: string }, from: Connection): Promise<void> {
     const { clock } = this.#options
     const { events } = await within({ clock, ms: fetchMs, signal: from.signal }, (signal) =>
       this.#rest.events(this.sessionId, { after: seq - 1, limit: 1 }, signal),
@@ -270,23 +270,23 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     this.#followLine({ ...event, id: event['id'] }, { seq, crc }, from)
   }
 
-  #followLine(disk: DiskLine, cursor: Cursor, from: Conversation): void {
+  #followLine(disk: DiskLine, cursor: Cursor, from: Connection): void {
     if (this.takeLine(disk, cursor)) return
     this.#isEager = true
     from.end('the session went on from an entry that is not here')
   }
 
   #flush(): void {
-    const conversation = this.#conversation
-    if (!conversation?.isAttached) return
-    for (const command of this.#pending.unsent(conversation, { cautious: this.#isCautious })) {
-      conversation.send({ type: 'cmd', data: command })
+    const connection = this.#connection
+    if (!connection?.isAttached) return
+    for (const command of this.#pending.unsent(connection, { cautious: this.#isCautious })) {
+      connection.send({ type: 'cmd', data: command })
     }
     this.#showPending()
   }
 
   #showPending(): void {
-    const list = this.#pending.list(this.#conversation)
+    const list = this.#pending.list(this.#connection)
     const isSame = ({ id, state }: PendingCommand, index: number): boolean =>
       id === this.#pendingList[index]?.id && state === this.#pendingList[index].state
     if (list.length === this.#pendingList.length && list.every(isSame)) return
@@ -295,9 +295,9 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   }
 
   /** Without this, a command that the server cannot parse would be resent forever. */
-  #takeEnd(conversation: Conversation, code: number): void {
+  #takeEnd(connection: Connection, code: number): void {
     if (code !== closeCodes.badFrame && code !== closeCodes.tooLarge) return
-    const sent = this.#pending.sentOn(conversation)
+    const sent = this.#pending.sentOn(connection)
     const [only] = sent
     if (this.#isCautious || sent.length === 1) {
       const { problem } = localProblem(
@@ -331,7 +331,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   }
 
   #wake(): void {
-    this.#conversation?.ping()
+    this.#connection?.ping()
     this.#pause.abort()
   }
 
@@ -339,7 +339,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     if (this.#isClosed) return
     this.#closing.abort()
     this.#pause.abort()
-    this.#conversation?.end('closed')
+    this.#connection?.end('closed')
     const problem = closedProblem(reason)
     this.#ready.reject(problem)
     this.#pending.abandon(problem, { forget: reason === 'gone' })

@@ -67,7 +67,7 @@ interface Following<T = unknown> {
   text: string
   options: AskOptions<T>
   emit: (event: ReplyEvent<never>) => void
-  /** Aborted when nobody reads the events any more. The run continues. */
+  /** Aborted when the events have no reader any more. The run continues. */
   left: AbortSignal | undefined
 }
 

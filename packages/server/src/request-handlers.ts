@@ -104,8 +104,8 @@ function refusedLine(
   { status, requestId, peer }: { status: number; requestId: string; peer: Peer },
 ): RequestLine {
   const path = url.replace(/\?.*/s, '')
-  const nobody = { tenant: undefined, caller: undefined, traceId: undefined }
-  return { requestId, method, path, route: 'none', status, ms: 0, address: peer.address, ...nobody }
+  const unidentified = { tenant: undefined, caller: undefined, traceId: undefined }
+  return { requestId, method, path, route: 'none', status, ms: 0, address: peer.address, ...unidentified }
 }
 
 /** No page of another origin may read or run our content. */

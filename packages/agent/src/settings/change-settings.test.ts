@@ -54,7 +54,7 @@ test('a YAML file keeps its comments', async () => {
   )
 })
 
-test('a linked file is changed where it is', async () => {
+test('a linked file is changed in place', async () => {
   await using folder = await TestFolder.make({ 'dotfiles/mine': '{}', [`${config}/keep`]: '' })
   await symlink(folder.at('dotfiles/mine'), folder.at(`${config}/settings.json`))
   await change(folder, { model: 'a/b' })

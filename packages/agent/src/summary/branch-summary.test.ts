@@ -138,7 +138,7 @@ describe('summarizeBranch', () => {
     expect(lines.map(({ type }) => type)).toEqual(['leaf', 'usage'])
   })
 
-  test('an abort and a failed call leave the leaf where it was', async () => {
+  test('an abort and a failed call leave the leaf unchanged', async () => {
     const session = await memoryStore().create()
     const target = await user(session, 'root')
     const leaf = await user(session, 'go')

@@ -19,7 +19,7 @@ export interface AuthenticatedUser {
   expiresAt?: number
 }
 
-/** Identifies the user of a request, for example by a session cookie. Null: nobody is signed in. */
+/** Identifies the user of a request, for example by a session cookie. Null: no user is signed in. */
 export type Authenticate = (request: IncomingMessage) => AuthenticatedUser | null | Promise<AuthenticatedUser | null>
 
 export interface GatekeeperOptions {

@@ -62,7 +62,7 @@ describe('a Host header with an address', () => {
     expect([hosts.has('192.0.2.7:8787'), hosts.has('[2001:DB8::7]:8787')]).toEqual([false, true])
   })
 
-  test('is not a name, which somebody else could give an address', () => {
+  test('is not a name, whose address another person could set', () => {
     const all = new AllowedHosts([], () => true)
     expect(
       ['evil.example', '192.0.2.7.evil.example', '0300.0.2.7', '2001:db8::7'].filter((host) => all.has(host)),

@@ -42,7 +42,7 @@ test('the sender of the newest message pays, together with the tokens that it de
   expect([spending.spentBy(undefined), spending.payerOf(session.id)]).toEqual([15, undefined])
 })
 
-test('whoever queued a message pays for the run that delivers it', async () => {
+test('the sender of a queued message pays for the run that delivers it', async () => {
   const { store, spending } = start()
   const session = await store.create({ cwd: '/' })
   await session.appendMessage('user', [text('a')], by('driver'))

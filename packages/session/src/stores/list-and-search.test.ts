@@ -52,7 +52,7 @@ describe('search by reading', () => {
     expect((await store.search({ text: 'needle 7', limit: 1 })).length).toBe(1)
   })
 
-  test('marks every word where it is, in any case and any script, and overlapping ones once', () => {
+  test('marks every word at its position, in any case and any script, and overlapping ones once', () => {
     const lower = (text: string): string => text.toLowerCase()
     expect(rangesOf('A needle, NEEDLES 🌳 needle', ['needle'], lower)).toEqual([
       { start: 2, end: 8 },

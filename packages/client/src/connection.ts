@@ -14,14 +14,14 @@ export interface Socket {
 
 export type Connect = (url: string, protocols: string[]) => Socket
 
-export interface ConversationOptions {
+export interface ConnectionOptions {
   open: () => Socket
   clock: Clock
   attach: () => AttachRequest
   /** The seq of the last line applied. */
   seen: () => number
   /** Handles one frame. If it returns a promise, later frames wait for it. If it throws, the connection ends. */
-  receive: (frame: Incoming, conversation: Conversation) => void | Promise<void>
+  receive: (frame: Incoming, connection: Connection) => void | Promise<void>
 }
 
 /**
@@ -31,9 +31,9 @@ export interface ConversationOptions {
 const maxHeldFrames = 5_000
 
 /** One socket, from open to close. It is never reused: a reconnect makes a new one. */
-export class Conversation {
+export class Connection {
   readonly ended: Promise<ConnectionEnd>
-  readonly #options: ConversationOptions
+  readonly #options: ConnectionOptions
   readonly #liveness: Liveness
   readonly #end = Promise.withResolvers<ConnectionEnd>()
   readonly #over = new AbortController()
@@ -46,7 +46,7 @@ export class Conversation {
   #held: string[] = []
   #isHolding = false
 
-  constructor(options: ConversationOptions) {
+  constructor(options: ConnectionOptions) {
     this.#options = options
     this.#liveness = new Liveness(options.clock.now())
     this.ended = this.#end.promise
