@@ -21,13 +21,22 @@ export function writeCompactedSession(
   return { bytes: log.close() }
 }
 
+interface PlainSession {
+  id: string
+  messages: number
+  cwd?: string
+  /** The text of a message after its number. Default: the same for all. */
+  text?: (index: number) => string
+}
+
 /** Writes the log of a session that was never compacted: its context is all of it. About 70 MB for 100,000 messages. */
-export function writePlainSession(folder: string, session: { id: string; messages: number }): { bytes: number } {
+export function writePlainSession(folder: string, session: PlainSession): { bytes: number } {
+  const { cwd = '/home/someone/project', text = () => shortWords } = session
   mkdirSync(join(folder, session.id), { recursive: true })
   const log = new LineWriter(join(folder, session.id, 'events.jsonl'))
-  log.line({ type: 'session', id: session.id, timestamp, version: 1, cwd: '/home/someone/project' })
+  log.line({ type: 'session', id: session.id, timestamp, version: 1, cwd })
   log.line({ type: 'writer', id: newId(), timestamp, writer: { term: 1, host: 'h', process: '1', format: 1 } })
-  for (let index = 0; index < session.messages; index++) log.entry('message', message(index, shortWords))
+  for (let index = 0; index < session.messages; index++) log.entry('message', message(index, text(index)))
   return { bytes: log.close() }
 }
 

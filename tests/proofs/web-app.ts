@@ -1,4 +1,3 @@
-import type { FakeAnswer } from '@tapetree/agent/testing'
 import { text } from '@tapetree/session'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,9 +8,8 @@ import { placesOf } from '../../packages/cli/src/host/places.ts'
 import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 import { buildWeb, webAppFolder } from '../../scripts/build-web.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
-import { startCommand, type Command } from '../terminal/command.ts'
 import { SiteBrowser, type SiteView } from './docs-site/site-browser.ts'
-import { freePort } from './serve-path/proxies.ts'
+import { answer, call, inviteFrom, pair, send, ServedApp } from './web-app/served-app.ts'
 
 export const name = 'web-app'
 export const claim =
@@ -48,8 +46,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
   await using home = await fakeHome()
   await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
   const longId = await longSession(home)
-  const port = await freePort()
-  let command = startCommand({ home, args: ['serve', '--port', String(port)] })
+  let app = await ServedApp.start({ home })
   try {
     await using browser = await SiteBrowser.start({
       axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
@@ -57,9 +54,9 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     await using phone = await browser.open({ width: 360, scheme: 'light' })
     const { page } = phone
     page.setDefaultTimeout(15_000)
-    watchRequests(page, port, complain)
+    watchRequests(page, app.port, complain)
     await using _picture = { [Symbol.asyncDispose]: () => pictureOf(phone, 'last') }
-    await pair(page, await linkOf(command))
+    await pair(page, app.link)
     await converse({ page, home, say, complain })
     const before = await textOf(page)
     await page.reload()
@@ -68,7 +65,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     if (after !== before)
       complain(`after a reload the session shows ${JSON.stringify(after)} instead of ${JSON.stringify(before)}`)
     say('reloaded')
-    command = await surviveKill({ page, home, command, port, complain })
+    app = await surviveKill({ page, home, app, complain })
     say('survived kill -9')
     const url = page.url()
     await scrollFar({ page, url: `${url.slice(0, url.indexOf('#'))}#/sessions/${longId}`, complain })
@@ -81,7 +78,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     }
     say('looked at every screen')
   } finally {
-    await command.kill('SIGTERM')
+    await app[Symbol.asyncDispose]()
   }
   return { ok: problems.length === 0, figures: { ...sizesOfScript, problems: problems.length } }
 }
@@ -109,22 +106,11 @@ async function scriptSizes(): Promise<{ list: number; session: number }> {
   return { list: await kilobytes(list), session: await kilobytes(session) }
 }
 
-async function linkOf(command: Command): Promise<string> {
-  await command.untilSaid(/type the code .*\n/)
-  return /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? ''
-}
-
 function watchRequests(page: Page, port: number, complain: (problem: string) => void): void {
   page.on('request', (request) => {
     if (!request.url().startsWith('about:') && new URL(request.url()).host !== `127.0.0.1:${port}`)
       complain(`the page asked ${request.url()}`)
   })
-}
-
-async function pair(page: Page, link: string): Promise<void> {
-  await page.goto(link)
-  await page.getByRole('button', { name: 'Pair this device' }).click()
-  await page.locator('#connection', { hasText: 'Live' }).waitFor()
 }
 
 interface Conversing {
@@ -183,11 +169,10 @@ async function converse({ page, home, say, complain }: Conversing): Promise<void
 async function surviveKill(given: {
   page: Page
   home: FakeHome
-  command: Command
-  port: number
+  app: ServedApp
   complain: (problem: string) => void
-}): Promise<Command> {
-  const { page, home, command, port, complain } = given
+}): Promise<ServedApp> {
+  const { page, home, app, complain } = given
   home.provider.script({
     type: 'answer',
     content: [
@@ -197,7 +182,7 @@ async function surviveKill(given: {
   })
   await send(page, 'Say more.')
   await page.locator('.answer', { hasText: 'Half an answer' }).waitFor()
-  await command.kill('SIGKILL')
+  await app.command.kill('SIGKILL')
   await page.getByText('Connection lost.').waitFor()
   home.provider.script(() => answer({ type: 'text', chunks: ['A whole answer.'] }))
   await send(page, 'Sent while away.')
@@ -205,8 +190,7 @@ async function surviveKill(given: {
   const url = page.url()
   // Closes the page; what it could not send is in the storage of the browser.
   await page.goto('about:blank')
-  const next = startCommand({ home, args: ['serve', '--port', String(port)] })
-  await linkOf(next)
+  const next = await ServedApp.start({ home, port: app.port })
   await page.goto(url)
   await page.locator('.mine', { hasText: 'Sent while away.' }).waitFor()
   const resume = page.getByRole('button', { name: 'Resume' })
@@ -262,11 +246,6 @@ async function scrollFar(given: { page: Page; url: string; complain: (problem: s
   await page.getByText(`answer ${longLength - 1}`).waitFor()
 }
 
-async function send(page: Page, words: string): Promise<void> {
-  await page.getByLabel('Message').fill(words)
-  await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
-}
-
 /** Every screen at one size and in one theme; the request is answered on the phone meanwhile. */
 async function inspect(
   view: SiteView,
@@ -283,10 +262,7 @@ async function inspect(
   await page.goto(base)
   await page.locator('#code-form').waitFor()
   await look('pair')
-  const { code } = await phone.evaluate<{ code: string }>(
-    `fetch('api/pairing', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"role":"drive"}' }).then((each) => each.json())`,
-  )
-  await page.goto(`${base}#pair=${code}`)
+  await page.goto(await inviteFrom(phone))
   await page.locator('#grant-form').waitFor()
   await look('grant')
   await page.getByRole('button', { name: 'Pair this device' }).click()
@@ -312,12 +288,4 @@ async function inspect(
 
 async function textOf(page: Page): Promise<string> {
   return (await page.locator('.rows').innerText()).replaceAll(/\s+/g, ' ')
-}
-
-function answer(...content: FakeAnswer['content']): FakeAnswer {
-  return { type: 'answer', content }
-}
-
-function call(id: string, tool: string, input: Record<string, unknown>): FakeAnswer['content'][number] {
-  return { type: 'tool_call', id, name: tool, chunks: [JSON.stringify(input)] }
 }

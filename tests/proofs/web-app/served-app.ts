@@ -1,0 +1,77 @@
+import type { FakeAnswer } from '@tapetree/agent/testing'
+import type { Page } from 'playwright-core'
+import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
+import { startCommand, type Command } from '../../terminal/command.ts'
+import { freePort } from '../serve-path/proxies.ts'
+
+export interface ServeOptions {
+  home: FakeHome
+  /** Default: a free one. */
+  port?: number
+  args?: readonly string[]
+}
+
+/** `tapetree serve` as a person starts it, and the link that it prints. */
+export class ServedApp implements AsyncDisposable {
+  readonly command: Command
+  readonly port: number
+  /** Pairs one device. */
+  readonly link: string
+
+  private constructor(command: Command, port: number, link: string) {
+    this.command = command
+    this.port = port
+    this.link = link
+  }
+
+  static async start({ home, port, args = [] }: ServeOptions): Promise<ServedApp> {
+    const own = port ?? (await freePort())
+    const command = startCommand({ home, args: ['serve', '--port', String(own), ...args], timeoutMs: 600_000 })
+    await command.untilSaid(/type the code .*\n/)
+    return new ServedApp(command, own, /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? '')
+  }
+
+  /** The address of the app, with a slash at its end. */
+  get url(): string {
+    return this.link.slice(0, this.link.indexOf('#'))
+  }
+
+  sessionUrl(id: string): string {
+    return `${this.url}#/sessions/${id}`
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.command.kill('SIGTERM')
+  }
+}
+
+/** Opens a pairing link and takes the role that it grants. */
+export async function pair(page: Page, link: string): Promise<void> {
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Pair this device' }).click()
+  await page.locator('#connection', { hasText: 'Live' }).waitFor()
+}
+
+/** A link for another device, made by a page that is paired. */
+export async function inviteFrom(page: Page, role = 'drive'): Promise<string> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ role }) }
+  const { code } = await page.evaluate<{ code: string }>(
+    `fetch('api/pairing', ${JSON.stringify(init)}).then((response) => response.json())`,
+  )
+  const url = page.url()
+  return `${url.split('#')[0] ?? url}#pair=${code}`
+}
+
+/** Types a message and sends it. */
+export async function send(page: Page, words: string): Promise<void> {
+  await page.getByLabel('Message').fill(words)
+  await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
+}
+
+export function answer(...content: FakeAnswer['content']): FakeAnswer {
+  return { type: 'answer', content }
+}
+
+export function call(id: string, tool: string, input: Record<string, unknown>): FakeAnswer['content'][number] {
+  return { type: 'tool_call', id, name: tool, chunks: [JSON.stringify(input)] }
+}
