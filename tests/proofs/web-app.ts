@@ -9,13 +9,18 @@ import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-hom
 import { buildWeb, webAppFolder } from '../../scripts/build-web.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { SiteBrowser, type SiteView } from './docs-site/site-browser.ts'
-import { answer, call, inviteFrom, pair, send, ServedApp } from './web-app/served-app.ts'
+import type { ProxyOptions } from './serve-path/proxies.ts'
+import { away } from './web-app/away.ts'
+import { behindProxy, proxyArgument } from './web-app/behind-proxy.ts'
+import { newPerson } from './web-app/new-person.ts'
+import { answer, call, inviteFrom, pair, send, ServedApp, textOf } from './web-app/served-app.ts'
+import { together } from './web-app/together.ts'
 
 export const name = 'web-app'
 export const claim =
   'The web app drives a session from a phone: pair, prompt, watch the answer, approve, reload, survive kill -9 of the server. It loads ' +
   'at most 200 KB of script until the list shows and 350 KB until a session does, and axe-core finds no violation.'
-export const sizes = { ci: { looks: 2 }, full: { looks: 4 } }
+export const sizes = { ci: { looks: 2, races: 2, proxies: 1 }, full: { looks: 4, races: 20, proxies: 4 } }
 
 /** `SCREENSHOTS=<folder>` keeps a picture of each screen. */
 const screenshots = process.env['SCREENSHOTS']
@@ -31,7 +36,7 @@ const looks = [
 ] as const
 
 /** Runs the built command, and does in Chromium what a person does. */
-export async function run({ size, say }: FigureContext): Promise<FigureResult> {
+export async function run({ size, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
   if (screenshots !== undefined) await mkdir(screenshots, { recursive: true })
   await buildWeb()
   const problems: string[] = []
@@ -39,6 +44,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     problems.push(problem)
     say(`PROBLEM ${problem}`)
   }
+  const steps: Record<string, number> = {}
   const sizesOfScript = await scriptSizes()
   for (const [screen, kilobytes] of Object.entries(sizesOfScript))
     if (kilobytes > limits[screen as keyof typeof limits]) complain(`the ${screen} loads ${kilobytes} KB of script`)
@@ -50,6 +56,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
   try {
     await using browser = await SiteBrowser.start({
       axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
+      args: [proxyArgument],
     })
     await using phone = await browser.open({ width: 360, scheme: 'light' })
     const { page } = phone
@@ -77,10 +84,31 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
       await inspect(view, { home, url: page.url(), phone: page, complain, name: `${look.width}-${look.scheme}` })
     }
     say('looked at every screen')
+    Object.assign(steps, await newPerson(browser, complain))
+    say(`a new person: ${JSON.stringify(steps)}`)
+    const others = [
+      together({ browser, races: sizes[size].races, random, complain }).then(() => say('two browsers and a terminal')),
+      // Spends most of its time waiting for a silent connection to count as lost.
+      away(browser, complain).then(() => say('offline, asleep and back')),
+      ...chosenProxies(sizes[size].proxies, random).map(async (proxy) => {
+        await behindProxy({ ...proxy, folder: await temporaryFolder(), browser, complain })
+        say(`behind ${proxy.kind}, path ${proxy.path}`)
+      }),
+    ]
+    await Promise.all(others)
   } finally {
     await app[Symbol.asyncDispose]()
   }
-  return { ok: problems.length === 0, figures: { ...sizesOfScript, problems: problems.length } }
+  return { ok: problems.length === 0, figures: { ...sizesOfScript, ...steps, problems: problems.length } }
+}
+
+/** The first so many, in an order that depends on the seed. */
+function chosenProxies(count: number, random: () => number): Pick<ProxyOptions, 'kind' | 'path'>[] {
+  const all = (['nginx', 'caddy'] as const).flatMap((kind) =>
+    (['kept', 'removed'] as const).map((path) => ({ kind, path })),
+  )
+  const start = Math.floor(random() * all.length)
+  return [...all.slice(start), ...all.slice(0, start)].slice(0, count)
 }
 
 async function pictureOf(view: SiteView, screen: string): Promise<void> {
@@ -284,8 +312,4 @@ async function inspect(
   await page.getByText('It was not allowed.').last().waitFor()
   await page.locator('.session-head .status.idle').waitFor()
   await look('session')
-}
-
-async function textOf(page: Page): Promise<string> {
-  return (await page.locator('.rows').innerText()).replaceAll(/\s+/g, ' ')
 }

@@ -62,9 +62,29 @@ export async function inviteFrom(page: Page, role = 'drive'): Promise<string> {
   return `${url.split('#')[0] ?? url}#pair=${code}`
 }
 
+/** Starts a session with a prompt and opens it. Returns its id. */
+export async function startSession(page: Page, prompt: string): Promise<string> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ prompt }) }
+  const { id } = await page.evaluate<{ id: string }>(
+    `fetch('api/sessions', ${JSON.stringify(init)}).then((response) => response.json())`,
+  )
+  await page.evaluate(`location.hash = '#/sessions/${id}'`)
+  return id
+}
+
+/** Until the run of the open session has ended. */
+export async function untilIdle(page: Page): Promise<void> {
+  await page.locator('.session-head .status.idle').waitFor()
+}
+
+/** What the open session shows, in one line. */
+export async function textOf(page: Page): Promise<string> {
+  return (await page.locator('.rows').innerText()).replaceAll(/\s+/g, ' ')
+}
+
 /** Types a message and sends it. */
 export async function send(page: Page, words: string): Promise<void> {
-  await page.getByLabel('Message').fill(words)
+  await page.getByLabel('Message', { exact: true }).fill(words)
   await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
 }
 
