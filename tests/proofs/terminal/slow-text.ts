@@ -1,4 +1,5 @@
-import { Highlighter, languageNames } from '../../../packages/cli/src/tui/markdown/highlight.ts'
+import { codeLanguages } from '@tapetree/session/screen'
+import { Highlighter } from '../../../packages/cli/src/tui/markdown/highlight.ts'
 import { markdownLines } from '../../../packages/cli/src/tui/markdown/markdown-lines.ts'
 import { shownText } from '../../../packages/cli/src/tui/markdown/shown-text.ts'
 import { StreamingMarkdown } from '../../../packages/cli/src/tui/markdown/streaming-markdown.ts'
@@ -77,7 +78,7 @@ export async function findSlowText({ random, tries, say }: SlowTextOptions): Pro
   const found: SlowText = { tried: 0, slowest: 0, what: '', problems: [] }
   const highlighter = await loadedHighlighter()
   const ordinary = ordinaryTimes(highlighter)
-  for (const language of [undefined, ...languageNames]) {
+  for (const language of [undefined, ...codeLanguages]) {
     let worst: { recipe: Recipe; ratio: number } | undefined
     for (let index = 0; index < tries; index++) {
       const size = sizes[Math.floor(random() * sizes.length)] ?? 0
@@ -108,7 +109,7 @@ export async function findSlowText({ random, tries, say }: SlowTextOptions): Pro
 async function loadedHighlighter(): Promise<Highlighter> {
   let onLoad: () => void = () => undefined
   const highlighter = new Highlighter(() => onLoad())
-  for (const language of languageNames) {
+  for (const language of codeLanguages) {
     const loaded = new Promise<void>((resolve) => (onLoad = resolve))
     if (highlighter.highlight('x', language, theme) === undefined) await loaded
     // A parser that was just loaded is slow by itself.

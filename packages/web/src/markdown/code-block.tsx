@@ -1,6 +1,7 @@
+import type { CodePiece } from '@tapetree/session/screen'
 import { useEffect, useState, type ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
-import { highlight, type CodePiece } from './highlight.ts'
+import { highlight } from './highlight.ts'
 
 /** Code with a button that copies it. Text that still grows is not colored. */
 export function CodeBlock({

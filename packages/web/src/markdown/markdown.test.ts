@@ -3,7 +3,6 @@ import { createElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, test } from 'vitest'
 import { parseBlocks, type Blocks } from './blocks.ts'
-import { piecesOf } from './highlight.ts'
 import { Markdown } from './markdown.tsx'
 import { decodeReferences, safeUrl } from './safe-url.ts'
 
@@ -128,21 +127,6 @@ test('character references become characters, and invalid ones a replacement', (
   expect(decodeReferences('&lt;&#x41;&#0;&#xd800;&#x110000;&bogus;&constructor;')).toBe(
     '<A\ufffd\ufffd\ufffd&bogus;&constructor;',
   )
-})
-
-test('highlighted code is read into pieces', () => {
-  expect(
-    piecesOf(
-      '<span class="hljs-keyword">const</span> a = <span class="hljs-string">&quot;<span class="hljs-subst">x</span>&quot;</span> &lt; 1',
-    ),
-  ).toEqual([
-    { text: 'const', scope: 'keyword' },
-    { text: ' a = ' },
-    { text: '"', scope: 'string' },
-    { text: 'x', scope: 'subst' },
-    { text: '"', scope: 'string' },
-    { text: ' < 1' },
-  ])
 })
 
 const hostileUrls = [

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Highlighter, languageNames } from './highlight.ts'
+import { codeLanguages } from '@tapetree/session/screen'
+import { Highlighter } from './highlight.ts'
 import { paint, textOf } from './wrap-line.ts'
 import { themeFor } from '../theme.ts'
 
@@ -32,7 +33,7 @@ test('code in an unknown language, and very long code, has no colors', async () 
   expect(highlighter.highlight('1'.repeat(100_000), 'json', dark)).toBeUndefined()
 })
 
-test.each(languageNames)(
+test.each(codeLanguages)(
   '20,000 underscores as %s take at most 20 times as long as ordinary code',
   async (language) => {
     const highlighter = await loaded(language)

@@ -1,6 +1,7 @@
+import { codeLanguage, codePieces, longCodeLine, type CodeLanguage } from '@tapetree/session/screen'
 import type { HLJSApi, LanguageFn } from 'highlight.js'
-import type { StyledLine } from './wrap-line.ts'
-import type { Style, Theme } from '../theme.ts'
+import type { Span, StyledLine } from './wrap-line.ts'
+import type { Theme } from '../theme.ts'
 import { withinTime } from '../time-limit.ts'
 
 /** Highlights code. Imports a grammar when it first sees its language: until then there is no result. */
@@ -18,8 +19,8 @@ export class Highlighter {
 
   /** The code in lines. Undefined if the language is unknown or not loaded yet, or if the code takes too long to color. */
   highlight(code: string, language: string, theme: Theme): StyledLine[] | undefined {
-    const name = languageNamed(language)
-    if (name === undefined || code.length > maxCode || longLine.test(code)) return undefined
+    const name = codeLanguage(language)
+    if (name === undefined || code.length > maxCode || longCodeLine.test(code)) return undefined
     if (!this.#core?.getLanguage(name)) {
       void this.#load(name)
       return undefined
@@ -31,7 +32,7 @@ export class Highlighter {
     return colored?.flatMap((html) => linesOfMarkup(html, theme))
   }
 
-  async #load(name: LanguageName): Promise<void> {
+  async #load(name: CodeLanguage): Promise<void> {
     if (this.#loading.has(name)) return
     this.#loading.add(name)
     try {
@@ -53,8 +54,6 @@ let highlighters = 0
 
 /** Longer code is shown without colors. */
 const maxCode = 50_000
-/** The grammars scan from each character to the end of its line, some repeatedly: the time is quadratic in the line length. */
-const longLine = /.{500}/
 
 /**
  * Splits long code into chunks that are highlighted separately, at the end of a line, preferably an empty one: the time of a grammar may be
@@ -75,17 +74,6 @@ function piecesOf(code: string): string[] {
 }
 
 const pieceLength = 4000
-
-function languageNamed(given: string): LanguageName | undefined {
-  const [word = ''] = given
-    .trim()
-    .toLowerCase()
-    .split(/[\s,{]/)
-  const name = aliases[word] ?? word
-  return Object.hasOwn(languages, name) ? (name as LanguageName) : undefined
-}
-
-type LanguageName = keyof typeof languages
 
 const languages = {
   bash: () => import('highlight.js/lib/languages/bash'),
@@ -111,83 +99,16 @@ const languages = {
   typescript: () => import('highlight.js/lib/languages/typescript'),
   xml: () => import('highlight.js/lib/languages/xml'),
   yaml: () => import('highlight.js/lib/languages/yaml'),
-} satisfies Record<string, () => Promise<{ default: LanguageFn }>>
+} satisfies Record<CodeLanguage, () => Promise<{ default: LanguageFn }>>
 
-export const languageNames = Object.keys(languages) as readonly LanguageName[]
-
-const aliases: Readonly<Record<string, LanguageName>> = {
-  sh: 'bash',
-  shell: 'bash',
-  console: 'bash',
-  zsh: 'bash',
-  h: 'c',
-  'c++': 'cpp',
-  cc: 'cpp',
-  hpp: 'cpp',
-  cs: 'csharp',
-  scss: 'css',
-  patch: 'diff',
-  docker: 'dockerfile',
-  golang: 'go',
-  toml: 'ini',
-  js: 'javascript',
-  jsx: 'javascript',
-  mjs: 'javascript',
-  jsonc: 'json',
-  jsonl: 'json',
-  kt: 'kotlin',
-  md: 'markdown',
-  py: 'python',
-  rb: 'ruby',
-  rs: 'rust',
-  ts: 'typescript',
-  tsx: 'typescript',
-  mts: 'typescript',
-  html: 'xml',
-  svg: 'xml',
-  vue: 'xml',
-  yml: 'yaml',
-}
-
-const markup = /<span class="([^"]*)">|<\/span>|&(?:amp|lt|gt|quot|#x27);|[^<&]+/g
-const characters: Readonly<Record<string, string>> = {
-  '&amp;': '&',
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#x27;': "'",
-}
-
-/** The highlighter returns its own HTML: spans with a class, and escaped special characters. */
+/** Colored pieces, in lines. */
 function linesOfMarkup(html: string, { syntax }: Theme): StyledLine[] {
-  const lines: Piece[][] = [[]]
-  const styles: (Style | undefined)[] = [undefined]
-  for (const [piece, classes] of html.matchAll(markup)) {
-    if (classes !== undefined) styles.push(styleOf(classes, syntax) ?? styles.at(-1))
-    else if (piece === '</span>') styles.pop()
-    else {
-      const style = styles.at(-1)
-      const [first = '', ...rest] = (characters[piece] ?? piece).split('\n')
-      addTo(lines.at(-1) ?? [], { text: first, style })
-      for (const text of rest) lines.push([{ text, style }])
-    }
+  const lines: Span[][] = [[]]
+  for (const { text, scope } of codePieces(html, (each) => Object.hasOwn(syntax, each))) {
+    const style = scope === undefined ? undefined : syntax[scope]
+    const [first = '', ...rest] = text.split('\n')
+    lines.at(-1)?.push({ text: first, style })
+    for (const each of rest) lines.push([{ text: each, style }])
   }
   return lines
-}
-
-interface Piece {
-  text: string
-  style: Style | undefined
-}
-
-function addTo(line: Piece[], piece: Piece): void {
-  const last = line.at(-1)
-  if (last?.style === piece.style && last) last.text += piece.text
-  else line.push(piece)
-}
-
-/** `hljs-title function_` is a title. */
-function styleOf(classes: string, syntax: Theme['syntax']): Style | undefined {
-  const [, scope = ''] = /^hljs-(\S+)/.exec(classes) ?? []
-  return Object.hasOwn(syntax, scope) ? syntax[scope] : undefined
 }
