@@ -1,6 +1,14 @@
 /** Models for screens, each of which draws them in its own way: rows of a transcript, tool calls, diffs, permission requests. */
 export { callArgument, callOutcome, elapsedText, type CallNews, type CallOutcome } from './view/calls.ts'
-export { parseDiff, replacementHunk, type DiffFile, type DiffHunk, type DiffLine, type TextRange } from './view/diff.ts'
+export {
+  changedFiles,
+  parseDiff,
+  replacementHunk,
+  type DiffFile,
+  type DiffHunk,
+  type DiffLine,
+  type TextRange,
+} from './view/diff.ts'
 export { codeLanguage, codeLanguages, codePieces, longCodeLine } from './view/highlighted-code.ts'
 export type { CodeLanguage, CodePiece } from './view/highlighted-code.ts'
 export { groupItems, readsText, type GroupedItems, type TranscriptRow } from './view/groups.ts'

@@ -1,6 +1,7 @@
 import type { Content, ImageSource, Message, ToolUse } from '@tapetree/session'
 import type { Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
+import { changedFiles, type DiffFile, type DiffLine } from '@tapetree/session/screen'
 import { hash } from 'node:crypto'
 import { costText, counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
@@ -107,8 +108,8 @@ function nameOf({ number, nodes }: Segment): string {
 
 /** The style of an exported page. Entries out of sight are not laid out, so that a page with ten thousand of them opens at once. */
 const htmlStyle = `
-:root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --mark: #8a5a00 }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --mark: #f0c674 } }
+:root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --good: #1b6e3c; --mark: #8a5a00 }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --good: #9bd8ab; --mark: #f0c674 } }
 * { box-sizing: border-box }
 html { scroll-padding-top: 1rem }
 body { margin: 0; display: grid; grid-template-columns: minmax(14rem, 20rem) minmax(0, 1fr); font: 15px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back) }
@@ -135,6 +136,7 @@ p, ul, blockquote, table, h3, h4, h5, h6 { margin: .4rem 0 } ul { padding-left: 
 blockquote { padding-left: .8rem; border-left: 3px solid var(--line); color: var(--soft) } table { border-collapse: collapse; display: block; overflow: auto } th, td { padding: .2rem .6rem; border: 1px solid var(--line); text-align: left }
 details { margin: .4rem 0 } summary { cursor: pointer; color: var(--soft); overflow-wrap: anywhere } a { color: var(--link) } img { max-width: 100%; max-height: 40rem; border-radius: 6px }
 .turn { margin: .2rem 0; font-size: 13px }
+.diff ins, .diff del { text-decoration: none } .diff ins { color: var(--good) } .diff del { color: var(--bad) } .diff mark { color: inherit; background: none; font-weight: 700; text-decoration: underline }
 @media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
 `
 
@@ -213,7 +215,12 @@ async function blockHtml(block: Content, session: ExportedSession): Promise<stri
     case 'tool_result': {
       const { toolUseId, isError, content } = block.toolResult
       const title = `${session.callNames.get(toolUseId) ?? toolUseId}${isError ? ' failed' : ''}`
-      if (typeof content === 'string') return outputHtml(title, content)
+      if (typeof content === 'string') {
+        const isDiff = changesFile(session.callNames.get(toolUseId)) && !isError && content.includes('\n\n')
+        return isDiff
+          ? folded(title, diffHtml(changedFiles({}, clipped(content))), { isOpen: true })
+          : outputHtml(title, content)
+      }
       let html = `<p class="turn">${escapeHtml(title)}</p>`
       for (const each of content)
         html += each.type === 'text' ? outputHtml('Output', each.text.content) : await blockHtml(each, session)
@@ -229,7 +236,41 @@ async function blockHtml(block: Content, session: ExportedSession): Promise<stri
 function callHtml({ name, input, partialInput }: ToolUse): string {
   const [about = ''] = callArgument({ name, input }).split('\n', 1)
   const title = `${name} ${fitText(about, 120)}`.trim()
+  if (changesFile(name) && partialInput === undefined) return folded(title, diffHtml(changedFiles(input, '')))
   return folded(title, preHtml(partialInput ?? JSON.stringify(input, null, 2)))
+}
+
+function changesFile(name: string | undefined): boolean {
+  return name === 'edit' || name === 'write'
+}
+
+/** Unified, with the changed words marked. */
+function diffHtml(files: readonly DiffFile[]): string {
+  const lines = files.flatMap(({ hunks, notes }) => [
+    ...hunks.flatMap(({ section, lines: changed }) => [
+      ...(section === '' ? [] : [`<span class="turn">${escapeHtml(section)}</span>`]),
+      ...changed.map(diffLineHtml),
+    ]),
+    ...notes.map(escapeHtml),
+  ])
+  const shown = lines.slice(0, maxDiffLines)
+  const rest = lines.length - shown.length
+  return `<pre class="diff">${shown.join('\n')}${rest > 0 ? `\n… ${counted(rest, 'more line')}: not in this page.` : ''}</pre>`
+}
+
+const maxDiffLines = 2000
+
+function diffLineHtml({ type, text, oldLine, newLine, marks = [] }: DiffLine): string {
+  let html = ''
+  let end = 0
+  for (const mark of marks) {
+    html += `${escapeHtml(text.slice(end, mark.start))}<mark>${escapeHtml(text.slice(mark.start, mark.end))}</mark>`
+    end = mark.end
+  }
+  html += escapeHtml(text.slice(end))
+  const number = String(newLine ?? oldLine ?? '').padStart(5)
+  if (type === 'context') return `${number}   ${html}`
+  return type === 'added' ? `<ins>${number} + ${html}</ins>` : `<del>${number} − ${html}</del>`
 }
 
 const shortOutput = 1500

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseDiff, replacementHunk, wordMarks, type DiffLine, type TextRange } from './diff.ts'
+import { changedFiles, parseDiff, replacementHunk, wordMarks, type DiffLine, type TextRange } from './diff.ts'
 
 describe('a unified diff', () => {
   test('becomes files, hunks and lines with the line numbers of both sides', () => {
@@ -225,4 +225,22 @@ const randomHunk = fc.array(randomLine, { minLength: 1, maxLength: 8 }).map((lin
 const randomFile = fc.record({
   name: fc.constantFrom('x.ts', 'src/y z.ts'),
   hunks: fc.array(randomHunk, { minLength: 1, maxLength: 3 }),
+})
+
+describe('the change of a call', () => {
+  test('is the diff that the tool printed after its sentence', () => {
+    expect(changedFiles({ path: 'a.ts' }, 'Edited a.ts.\n\n--- a.ts\n+++ a.ts\n@@ -1 +1 @@\n-old\n+new')).toEqual(
+      parseDiff('--- a.ts\n+++ a.ts\n@@ -1 +1 @@\n-old\n+new'),
+    )
+  })
+
+  test('is the requested change before there is a diff, whatever the model wrote', () => {
+    const [edit] = changedFiles({ path: 'a.ts', oldText: 'old', newText: 'new' }, '')
+    expect(edit).toMatchObject({ newName: 'a.ts', hunks: [{ lines: [{ text: 'old' }, { text: 'new' }] }] })
+    const [write] = changedFiles({ path: 'b.ts', content: 'one\ntwo\n' }, 'Created b.ts.')
+    expect(write?.hunks[0]?.lines.map(({ type, text }) => `${type} ${text}`)).toEqual(['added one', 'added two'])
+    expect(changedFiles({ path: 5, oldText: null, content: ['x'] }, '')).toEqual([
+      { oldName: null, newName: null, hunks: [{ section: '', lines: [] }], notes: [] },
+    ])
+  })
 })

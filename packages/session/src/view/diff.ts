@@ -79,6 +79,19 @@ export function replacementHunk(oldText: string, newText: string): DiffHunk {
   return { section: '', lines: withMarks(lines) }
 }
 
+/**
+ * What a call of `edit` or `write` changes. The tool prints a sentence and then the diff; before that, and for a new
+ * file, it is the requested change.
+ */
+export function changedFiles(input: Readonly<Record<string, unknown>>, printed: string): DiffFile[] {
+  const at = printed.indexOf('\n\n')
+  if (at >= 0) return parseDiff(printed.slice(at + 2))
+  const { path, oldText, newText, content } = input
+  const name = typeof path === 'string' ? path : null
+  const hunk = replacementHunk(stringOr(oldText), stringOr(newText ?? content))
+  return [{ oldName: name, newName: name, hunks: [hunk], notes: [] }]
+}
+
 /** The ranges of both lines that differ. Undefined if the lines are too different, or too long to compare. */
 export function wordMarks(before: string, after: string): { removed: TextRange[]; added: TextRange[] } | undefined {
   if (before.length > maxMarkedLength || after.length > maxMarkedLength) return undefined
@@ -159,6 +172,11 @@ function readHunk(
   }
   file.hunks.push({ section, lines: found })
   return index
+}
+
+/** The input of a call comes from a model and may have any form. */
+function stringOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function linesOf(text: string): string[] {

@@ -78,6 +78,19 @@ test('an HTML page has every branch, makes no requests and escapes all markup', 
   expect(page).not.toContain(token)
 })
 
+test('an HTML page shows changes as diffs with marked words', async () => {
+  const id = await home.session(async (session) => {
+    await user(session, 'Change it.')
+    await assistant(session, 'Yes.', call('c1', 'edit', { path: 'a.ts', oldText: 'a <b> c', newText: 'a <i> c' }))
+    await toolResult(session, 'c1', 'Edited a.ts.\n\n--- a.ts\n+++ a.ts\n@@ -7,2 +7,2 @@\n-a <b> c\n+a <i> c\n same')
+  })
+  await home.json('sessions', 'export', id, '--output', 'out.html')
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  expect(page).toContain('<del>    7 − a &lt;<mark>b</mark>&gt; c</del>\n<ins>    7 + a &lt;<mark>i</mark>&gt; c</ins>')
+  expect(page).toContain('    8   same')
+  expect(page).not.toContain('oldText')
+})
+
 test('on a terminal it asks first, and leaves no file behind without a yes', async () => {
   const id = await home.session(talk)
   const terminal = { isTTY: true, columns: 80 }

@@ -1,4 +1,11 @@
-import { callOutcome, type CallOutcome } from '@tapetree/session/screen'
+import {
+  callOutcome,
+  changedFiles,
+  type CallOutcome,
+  type DiffFile,
+  type DiffHunk,
+  type DiffLine,
+} from '@tapetree/session/screen'
 import type { ToolCallPart } from '@tapetree/session/view'
 import { callArgument, contentText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
@@ -79,8 +86,13 @@ const foldedDiffLines = 20
 const liveLines = 8
 
 function fitLine(line: StyledLine, width: number): StyledLine {
-  const [first] = line
-  return first && line.length === 1 ? [{ ...first, text: fitText(first.text, width) }] : line
+  let room = width
+  return line.flatMap((span) => {
+    if (room <= 0) return []
+    const text = fitText(span.text, room)
+    room -= displayWidth(text)
+    return [{ ...span, text }]
+  })
 }
 
 function headLines(
@@ -123,15 +135,20 @@ function bodyOf(call: ToolCallPart, { state, output }: CallOutcome, context: Ite
   return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
 }
 
-/** The diff from the tool; before that, or for a new file, the requested change. */
+/** Why it failed, or the changed lines. */
 function changeBody({ input, result }: ToolCallPart, output: string, context: ItemContext): CallBody {
   const { theme, isUnfolded = false } = context
-  const isRefused = result?.isError === true
-  const at = output.indexOf('\n\n')
-  const text = isRefused ? output : at < 0 ? proposedDiff(input) : output.slice(at + 2)
-  const limit = isUnfolded ? mostLines : isRefused ? foldedLines : foldedDiffLines + 2
-  const { lines, hidden } = foldLines(text, { limit, from: 'start' })
-  return { lines: isRefused ? lines.map((line) => [{ text: line }]) : diffLines(lines, theme), hidden, hiddenAt: 'end' }
+  if (result?.isError === true) {
+    const { lines, hidden } = foldLines(output, { limit: isUnfolded ? mostLines : foldedLines, from: 'start' })
+    return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
+  }
+  // Made harmless before it is compared: marks are positions in the text that is shown.
+  const shownInput = Object.fromEntries(
+    Object.entries(input).map(([name, value]) => [name, typeof value === 'string' ? shownText(value) : value]),
+  )
+  const lines = changedFiles(shownInput, shownText(output)).flatMap((file) => diffLines(file, theme))
+  const shown = lines.slice(0, isUnfolded ? mostLines : foldedDiffLines)
+  return { lines: shown, hidden: lines.length - shown.length, hiddenAt: 'end' }
 }
 
 function questionBody({ input, result }: ToolCallPart, output: string, { theme, isUnfolded }: ItemContext): CallBody {
@@ -148,31 +165,42 @@ function questionBody({ input, result }: ToolCallPart, output: string, { theme, 
   }
 }
 
-/** Lines of a unified diff, in its colors. Its first two lines name the file, which is already shown above. */
-function diffLines(lines: readonly string[], theme: Theme): StyledLine[] {
-  const body = lines[0]?.startsWith('--- ') && lines[1]?.startsWith('+++ ') ? lines.slice(2) : lines
-  return body.map((text) => [{ text, style: diffStyle(text, theme) }])
+/** The lines of a file in their colors, changed words in bold. Its name is already shown above. */
+function diffLines({ hunks, notes }: DiffFile, theme: Theme): StyledLine[] {
+  const styles = { added: theme.diffAdded, removed: theme.diffRemoved, context: undefined }
+  const hunkLines = (hunk: DiffHunk): StyledLine[] => {
+    const place = placeOf(hunk)
+    return [
+      ...(place === '' ? [] : [[{ text: place, style: theme.diffPlace }]]),
+      ...hunk.lines.flatMap((line) => [
+        markedLine(line, styles[line.type], theme),
+        ...(line.isUnterminated ? [[{ text: '\\ No newline at end of file', style: theme.muted }]] : []),
+      ]),
+    ]
+  }
+  return [...hunks.flatMap(hunkLines), ...notes.map((text) => [{ text, style: undefined }])]
 }
 
-/** The requested change, before there is a diff. */
-function proposedDiff(input: Readonly<Record<string, unknown>>): string {
-  const { oldText, newText, content } = input
-  return [...marked('-', oldText), ...marked('+', newText ?? content)].join('\n')
+function markedLine({ type, text, marks = [] }: DiffLine, style: Style | undefined, theme: Theme): StyledLine {
+  const spans: Span[] = []
+  let end = 0
+  const sign = { added: '+', removed: '-', context: ' ' }[type]
+  for (const mark of marks) {
+    spans.push({ text: (end === 0 ? sign : '') + text.slice(end, mark.start), style })
+    spans.push({ text: text.slice(mark.start, mark.end), style: (part) => (style ?? String)(theme.strong(part)) })
+    end = mark.end
+  }
+  return [...spans, { text: (end === 0 ? sign : '') + text.slice(end), style }]
 }
 
-function marked(sign: string, text: unknown): string[] {
-  if (typeof text !== 'string' || text === '') return []
-  return text
-    .replace(/\n$/, '')
-    .split('\n')
-    .map((line) => sign + line)
-}
-
-function diffStyle(line: string, theme: Theme): Style | undefined {
-  if (line.startsWith('@@')) return theme.diffPlace
-  if (line.startsWith('+')) return theme.diffAdded
-  if (line.startsWith('-')) return theme.diffRemoved
-  return line.startsWith('\\') ? theme.muted : undefined
+/** `@@ -1,2 +1,3 @@ section`. Empty if the place in the file is unknown. */
+function placeOf({ lines, section }: DiffHunk): string {
+  const side = (numbers: readonly number[]): string =>
+    numbers.length === 0 ? '0,0' : numbers.length === 1 ? `${numbers[0]}` : `${numbers[0]},${numbers.length}`
+  const old = lines.flatMap(({ oldLine }) => oldLine ?? [])
+  const now = lines.flatMap(({ newLine }) => newLine ?? [])
+  if (old.length === 0 && now.length === 0) return ''
+  return `@@ -${side(old)} +${side(now)} @@ ${section}`.trimEnd()
 }
 
 /** The task list. It may come straight from a model and have any form. */

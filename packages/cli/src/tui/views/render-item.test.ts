@@ -135,6 +135,21 @@ describe('calls', () => {
 `)
   })
 
+  test('the words that changed are bold', () => {
+    const input = { path: 'a.ts', oldText: 'hello world', newText: 'hello there' }
+    const talk = new Talk().assistant(call('a', 'edit', input))
+    const colored = draw(talk, { isLive: true, theme: themeFor({ theme: 'dark', color: true }) })
+    expect(colored.replaceAll('\u001b', '^')).toContain('^[38;5;210m-hello ^[39m^[38;5;210m^[1mworld^[22m^[39m')
+  })
+
+  test('a long changed line is short while it is folded', () => {
+    const words = 'word '.repeat(300)
+    const talk = new Talk().assistant(
+      call('a', 'edit', { path: 'a.ts', oldText: `${words}old`, newText: `${words}new` }),
+    )
+    expect(draw(talk, { isLive: true }).trim().split('\n')).toHaveLength(7)
+  })
+
   test('plans, questions, tasks and third-party tools show what matters about them', () => {
     const items = [
       { text: 'look', status: 'completed' },
