@@ -50,6 +50,12 @@ async function bundle(folder: string): Promise<void> {
       // The policy of the server forbids inline content.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
+      rolldownOptions: {
+        output: {
+          // Zod is configured in the chunk that has it: a schema of any other chunk is made later.
+          codeSplitting: { groups: [{ name: 'zod', test: /without-eval|node_modules\/zod\// }] },
+        },
+      },
       license: { fileName: 'licenses.md' },
       manifest: 'manifest.json',
     },

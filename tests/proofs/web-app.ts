@@ -15,6 +15,7 @@ import { behindProxy, proxyArgument } from './web-app/behind-proxy.ts'
 import { newPerson } from './web-app/new-person.ts'
 import { answer, call, inviteFrom, pair, send, ServedApp, textOf } from './web-app/served-app.ts'
 import { together } from './web-app/together.ts'
+import { seedList, useList } from './web-app/list.ts'
 
 export const name = 'web-app'
 export const claim =
@@ -51,6 +52,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
 
   await using home = await fakeHome()
   await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
+  await seedList(home)
   const longId = await longSession(home)
   let app = await ServedApp.start({ home })
   try {
@@ -312,4 +314,6 @@ async function inspect(
   await page.getByText('It was not allowed.').last().waitFor()
   await page.locator('.session-head .status.idle').waitFor()
   await look('session')
+  const journey = { page, home, base, name: given.name, look, complain }
+  await useList(journey)
 }

@@ -1,11 +1,13 @@
-import { lazy, Suspense, useEffect, useState, type ReactNode } from 'react'
-import { SessionList } from './list/session-list.tsx'
+import type { SessionSummary } from '@tapetree/client'
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react'
+import { SessionList, type ListRoute } from './list/session-list.tsx'
 import { useSessions } from './list/use-sessions.ts'
 import { PairScreen } from './pair-screen.tsx'
-import { leavePairing, useRoute } from './route.ts'
+import { leavePairing, settingsLink, useRoute, type Route } from './route.ts'
 import { isUnauthorized, readCaller, rights, sentenceOf, signOut, type Caller } from './server.ts'
 
-/** Loaded with the first session: the list needs neither the transcript nor Markdown. */
+/** Every screen is loaded when it is first opened: the list needs neither the transcript nor Markdown. */
+const NewSession = lazy(async () => ({ default: (await import('./list/new-session.tsx')).NewSession }))
 const SessionScreen = lazy(async () => ({ default: (await import('./session/session-screen.tsx')).SessionScreen }))
 
 type Access =
@@ -71,21 +73,26 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
     if (status.type === 'closed' && status.reason !== 'closed')
       onEnd('The access of this device has ended. Pair it again.')
   }, [status, onEnd])
-  const openId = route.type === 'session' ? route.id : undefined
+  const listRoute = useListRoute(route)
+  const isList = route === listRoute
+  const openId = 'id' in route ? route.id : undefined
   const waiting = sessions.sessions.filter((each) => each.status === 'requires_action').length
   useEffect(() => {
     document.title = waiting > 0 ? `(${waiting}) tapetree` : 'tapetree'
   }, [waiting])
 
   return (
-    <div className={openId === undefined ? 'home' : 'home has-session'}>
-      <div className="side" role={openId === undefined ? 'main' : 'complementary'}>
-        <SessionList sessions={sessions} openId={openId} role={caller.role} />
+    <div className={isList ? 'home' : 'home has-screen'}>
+      <div className="side" role={isList ? 'main' : 'complementary'} aria-label={isList ? undefined : 'All sessions'}>
+        <SessionList sessions={sessions} route={listRoute} isScreen={isList} openId={openId} role={caller.role} />
         <div className="side-foot">
           <span id="role" title={rights[caller.role]?.meaning}>
             role {caller.role}
           </span>
-          <a href="api/docs">API explorer</a>
+          <a href={settingsLink('general')} aria-current={route.type === 'settings' ? 'page' : undefined}>
+            Settings
+          </a>
+          <a href="api/docs">API</a>
           <button
             className="quiet small"
             onClick={() => {
@@ -99,20 +106,41 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
           </button>
         </div>
       </div>
-      {openId === undefined ? (
+      <Suspense fallback={<main className="main centered">Loading…</main>}>
+        <OpenScreen route={route} caller={caller} sessions={sessions.sessions} />
+      </Suspense>
+    </div>
+  )
+}
+
+/** The screen beside the list. */
+function OpenScreen({
+  route,
+  caller,
+  sessions,
+}: {
+  route: Route
+  caller: Caller
+  sessions: readonly SessionSummary[]
+}): ReactNode {
+  const summary = 'id' in route ? sessions.find(({ id }) => id === route.id) : undefined
+  switch (route.type) {
+    case 'new':
+      return <NewSession sessions={sessions} />
+    case 'session':
+      return <SessionScreen key={route.id} sessionId={route.id} role={caller.role} summary={summary} />
+    default:
+      return (
         <section className="main nothing-open" aria-label="No session is open">
           <p>Choose a session, or start a new one.</p>
         </section>
-      ) : (
-        <Suspense fallback={<main className="main centered">Loading…</main>}>
-          <SessionScreen
-            key={openId}
-            sessionId={openId}
-            role={caller.role}
-            summary={sessions.sessions.find(({ id }) => id === openId)}
-          />
-        </Suspense>
-      )}
-    </div>
-  )
+      )
+  }
+}
+
+/** What the list shows: the route if it names a list, and otherwise the last one that did. */
+function useListRoute(route: Route): ListRoute {
+  const last = useRef<ListRoute>({ type: 'list', place: 'active' })
+  if (route.type === 'list' || route.type === 'search') last.current = route
+  return last.current
 }

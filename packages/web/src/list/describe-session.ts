@@ -35,3 +35,13 @@ export function timeAgo(time: string, now: number): string {
   const [unit, length] = units.find(([, each]) => seconds >= each) ?? []
   return unit === undefined ? 'just now' : relative.format(-Math.floor(seconds / (length ?? 1)), unit)
 }
+
+export function titleOf({ name, firstText }: Pick<SessionSummary, 'name' | 'firstText'>): string {
+  return name || firstText || 'Untitled session'
+}
+
+/** The end of a path, which tells folders apart. */
+export function shortPath(path: string): string {
+  const parts = path.split(/[/\\]/).filter((part) => part !== '')
+  return parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : path
+}
