@@ -234,6 +234,11 @@ export class RestClient {
     return this.#view('search', { query, signal })
   }
 
+  /** Calls, tokens and cost by day, model and session. */
+  async usage(query: RestQueries['usage'] = {}, signal?: AbortSignal): Promise<RestResults['usage']> {
+    return this.#view('usage', { query, signal })
+  }
+
   /** File names in the session's folder that start with a text. */
   async files(id: string, query: RestQueries['files'] = {}, signal?: AbortSignal): Promise<RestResults['files']> {
     return this.#view(`sessions/${part(id)}/files`, { query, signal })

@@ -49,6 +49,8 @@ import type {
   sessionDetailsSchema,
   treeQuerySchema,
   treeWindowSchema,
+  usageQuerySchema,
+  usageReportSchema,
 } from './protocol/session-views.ts'
 import type {
   agentListSchema,
@@ -115,6 +117,7 @@ export interface RestQueries {
   compare: Query<typeof comparisonQuerySchema>
   player: Query<typeof playerQuerySchema>
   search: Query<typeof searchQuerySchema>
+  usage: Query<typeof usageQuerySchema>
   files: Query<typeof fileQuerySchema>
   file: Query<typeof fileContentQuerySchema>
   gitDiff: Query<typeof gitDiffQuerySchema>
@@ -135,6 +138,7 @@ export interface RestResults {
   entryRequest: Result<typeof entryRequestSchema>
   player: Result<typeof playerPageSchema>
   search: Result<typeof searchResultSchema>
+  usage: Result<typeof usageReportSchema>
   files: Result<typeof fileListSchema>
   file: Result<typeof fileContentSchema>
   gitStatus: Result<typeof gitStatusSchema>

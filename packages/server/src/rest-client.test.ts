@@ -160,6 +160,9 @@ test('every route has a method, with camelCase names in queries, bodies and resu
   expect((await rest.settings()).settings).toMatchObject([{ value: { some_option: 1 }, origin: { layer: 'user' } }])
   await rest.changeSettings({ thinkingLevel: 'high' })
   expect(await rest.ready()).toEqual({ status: 'ready' })
+  expect(await rest.usage({ days: 1, timeZone: 'UTC' })).toMatchObject({
+    total: { inputTokens: expect.any(Number) as number },
+  })
   expect(await rest.version()).toMatchObject({ protocol: 'tapetree.v1' })
 
   // Places.

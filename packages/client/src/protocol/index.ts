@@ -118,8 +118,11 @@ export {
   treeNodeSchema,
   treeQuerySchema,
   treeWindowSchema,
+  usageQuerySchema,
+  usageReportSchema,
   type SessionDetails,
   type TreeNodeSummary,
+  type UsageReport,
 } from './session-views.ts'
 export { stateKeys, stateValueSchemas, type StateKey, type WireStateValues } from './state-values.ts'
 export {

@@ -189,6 +189,35 @@ export const searchResultSchema = z.object({
   cursor: z.string().optional(),
 })
 
+/** Days end at midnight of this time zone, by its IANA name. */
+export const usageQuerySchema = z.object({
+  days: z.coerce.number().int().min(1).max(366).optional(),
+  time_zone: z.string().max(64).optional(),
+})
+
+const usageCountsSchema = z.object({
+  calls: z.int(),
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  cache_read_tokens: z.number(),
+  cache_write_tokens: z.number(),
+  /** In US dollars. */
+  cost: z.number(),
+})
+/** Calls that a fork copied count once. */
+export const usageReportSchema = z.object({
+  /** The first day, such as `2026-11-01`. */
+  since: z.string(),
+  /** In order; days without a call are absent. */
+  days: z.array(usageCountsSchema.extend({ day: z.string() })),
+  /** The most expensive first. */
+  models: z.array(usageCountsSchema.extend({ provider: z.string(), model_id: z.string() })),
+  /** The most expensive first; at most 100. */
+  sessions: z.array(usageCountsSchema.extend({ id: z.string(), name: z.string() })),
+  total: usageCountsSchema,
+})
+export type UsageReport = z.infer<typeof usageReportSchema>
+
 export const playbackTypeSchema = z.enum([
   'session_start',
   'session_end',

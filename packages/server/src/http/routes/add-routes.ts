@@ -12,6 +12,7 @@ import { addQueue } from './queue.ts'
 import { addRuns } from './runs.ts'
 import { addSessionFeed } from './session-feed.ts'
 import { addSessions } from './sessions.ts'
+import { addUsage } from './usage.ts'
 import { addWorkspace } from './workspace.ts'
 
 /** All routes below `/api`, except authentication and the socket. */
@@ -26,6 +27,7 @@ export function addRoutes(routes: Routes, parts: ApiParts): void {
   addPermissions(routes)
   addBlobs(routes)
   addHistory(routes, parts)
+  addUsage(routes, parts.clock)
   addWorkspace(routes, parts)
   addFiles(routes, parts)
   addPush(routes, parts.push)
