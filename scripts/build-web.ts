@@ -51,7 +51,13 @@ async function bundle(folder: string): Promise<void> {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       rolldownOptions: {
+        input: {
+          index: join(root, 'packages/web/index.html'),
+          // Its place decides which pages a service worker serves.
+          sw: join(root, 'packages/web/src/notifications/service-worker.ts'),
+        },
         output: {
+          entryFileNames: ({ name }) => (name === 'sw' ? 'sw.js' : 'assets/[name]-[hash].js'),
           // Zod is configured in the chunk that has it: a schema of any other chunk is made later.
           codeSplitting: { groups: [{ name: 'zod', test: /without-eval|node_modules\/zod\// }] },
         },

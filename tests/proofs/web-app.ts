@@ -16,6 +16,8 @@ import { newPerson } from './web-app/new-person.ts'
 import { answer, call, inviteFrom, pair, send, ServedApp, textOf } from './web-app/served-app.ts'
 import { together } from './web-app/together.ts'
 import { seedList, useList } from './web-app/list.ts'
+import { useNotifications } from './web-app/notifications.ts'
+import { seedUsage, useSettings } from './web-app/settings.ts'
 
 export const name = 'web-app'
 export const claim =
@@ -52,6 +54,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
 
   await using home = await fakeHome()
   await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
+  await seedUsage(home)
   await seedList(home)
   const longId = await longSession(home)
   let app = await ServedApp.start({ home })
@@ -316,4 +319,6 @@ async function inspect(
   await look('session')
   const journey = { page, home, base, name: given.name, look, complain }
   await useList(journey)
+  await useSettings(journey)
+  await useNotifications(journey)
 }

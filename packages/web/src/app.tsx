@@ -2,11 +2,13 @@ import type { SessionSummary } from '@tapetree/client'
 import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react'
 import { SessionList, type ListRoute } from './list/session-list.tsx'
 import { useSessions } from './list/use-sessions.ts'
+import { useAttention } from './notifications/use-attention.ts'
 import { PairScreen } from './pair-screen.tsx'
 import { leavePairing, settingsLink, useRoute, type Route } from './route.ts'
 import { isUnauthorized, readCaller, rights, sentenceOf, signOut, type Caller } from './server.ts'
 
 /** Every screen is loaded when it is first opened: the list needs neither the transcript nor Markdown. */
+const SettingsScreen = lazy(async () => ({ default: (await import('./settings/settings-screen.tsx')).SettingsScreen }))
 const NewSession = lazy(async () => ({ default: (await import('./list/new-session.tsx')).NewSession }))
 const SessionScreen = lazy(async () => ({ default: (await import('./session/session-screen.tsx')).SessionScreen }))
 
@@ -76,10 +78,7 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
   const listRoute = useListRoute(route)
   const isList = route === listRoute
   const openId = 'id' in route ? route.id : undefined
-  const waiting = sessions.sessions.filter((each) => each.status === 'requires_action').length
-  useEffect(() => {
-    document.title = waiting > 0 ? `(${waiting}) tapetree` : 'tapetree'
-  }, [waiting])
+  const announcement = useAttention(sessions.sessions)
 
   return (
     <div className={isList ? 'home' : 'home has-screen'}>
@@ -106,6 +105,9 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
           </button>
         </div>
       </div>
+      <p role="status" className="unseen">
+        {announcement}
+      </p>
       <Suspense fallback={<main className="main centered">Loading…</main>}>
         <OpenScreen route={route} caller={caller} sessions={sessions.sessions} />
       </Suspense>
@@ -127,6 +129,8 @@ function OpenScreen({
   switch (route.type) {
     case 'new':
       return <NewSession sessions={sessions} />
+    case 'settings':
+      return <SettingsScreen section={route.section} caller={caller} />
     case 'session':
       return <SessionScreen key={route.id} sessionId={route.id} role={caller.role} summary={summary} />
     default:

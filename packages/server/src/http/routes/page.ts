@@ -5,11 +5,14 @@ import type { Routes } from '../app.ts'
 import { pageScript } from './page-script.ts'
 import type { WebApp, WebAppFile } from './web-app.ts'
 
-/** Only our own files, no framing, and no way to turn text into markup or code. */
+/**
+ * Only our own files, no framing, and no way to turn text into markup or code. The one policy of trusted types makes the URL of the
+ * service worker, which is a constant.
+ */
 const headers = {
   'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
-    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types service-worker",
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
@@ -40,29 +43,43 @@ export function addPage(routes: Routes, app: WebApp | undefined): void {
       },
     )
   }
-  addAppFile(routes, {
-    path: '/icon.svg',
-    operationId: 'getAppIcon',
-    cache: 'no-cache',
-    find: () => app?.file('icon.svg'),
-  })
+  for (const [name, operationId, summary] of rootFiles)
+    addAppFile(routes, {
+      path: `/${name}`,
+      operationId,
+      summary,
+      cache: 'no-cache',
+      find: () => app?.file(name),
+    })
   addAppFile(routes, {
     path: '/assets/{name}',
     operationId: 'getAppAsset',
+    summary: 'A script or style sheet of the web app',
     // The name of an asset changes with its content.
     cache: 'public, max-age=31536000, immutable',
     find: (name) => app?.file(`assets/${name}`),
   })
 }
 
+/** Files with a fixed name: browsers look for a new version of them by themselves. */
+const rootFiles = [
+  ['icon.svg', 'getAppIcon', 'The icon of the web app'],
+  ['icon-192.png', 'getSmallAppIcon', 'The icon of the web app with 192 pixels'],
+  ['icon-512.png', 'getLargeAppIcon', 'The icon of the web app with 512 pixels'],
+  ['icon-maskable-512.png', 'getMaskableAppIcon', 'The icon of the web app for systems that cut it'],
+  ['app.webmanifest', 'getAppManifest', 'The manifest by which browsers install the web app'],
+  ['sw.js', 'getAppWorker', 'The service worker of the web app, for push messages'],
+] as const
+
 interface AppFileRoute {
   path: string
   operationId: string
+  summary: string
   cache: string
   find: (name: string) => Promise<WebAppFile | undefined> | undefined
 }
 
-function addAppFile(routes: Routes, { path, operationId, cache, find }: AppFileRoute): void {
+function addAppFile(routes: Routes, { path, operationId, summary, cache, find }: AppFileRoute): void {
   const hasName = path.includes('{name}')
   routes.add(
     'anyone',
@@ -70,7 +87,7 @@ function addAppFile(routes: Routes, { path, operationId, cache, find }: AppFileR
       method: 'get',
       path,
       operationId,
-      summary: hasName ? 'A script or style sheet of the web app' : 'The icon of the web app',
+      summary,
       ...(hasName && { request: { params: z.object({ name: z.string().max(200) }) } }),
       responses: { 200: { description: 'The file.' } },
     },

@@ -16,6 +16,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 'icon.svg'), '<svg/>')
   await writeFile(join(folder, 'assets/index-abc.js'), 'go()'.repeat(1000))
   await writeFile(join(folder, 'manifest.json'), '{}')
+  await writeFile(join(folder, 'sw.js'), 'work()')
+  await writeFile(join(folder, 'app.webmanifest'), '{}')
   await writeFile(join(folder, '.built-from'), '1')
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -49,6 +51,20 @@ test('assets are kept forever and are sent compressed to browsers that can read 
   const packed = await page.request('/assets/index-abc.js', { headers: { 'accept-encoding': 'br, gzip' } })
   expect(packed.headers.get('content-encoding')).toBe('gzip')
   expect(gunzipSync(await packed.bytes()).toString()).toBe('go()'.repeat(1000))
+})
+
+test('the service worker and the manifest are served beside the page, so that they apply to all of it', async () => {
+  const page = pageWith(WebApp.in(folder))
+  for (const [name, type] of [
+    ['sw.js', 'text/javascript; charset=utf-8'],
+    ['app.webmanifest', 'application/manifest+json'],
+  ]) {
+    const { status, headers } = await page.request(`/${name}`)
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, type, 'no-cache'])
+  }
+  const policy = (await page.request('/')).headers.get('content-security-policy')
+  expect(policy).toContain("manifest-src 'self'")
+  expect(policy).toContain('trusted-types service-worker')
 })
 
 test('nothing but the files of the app is served', async () => {

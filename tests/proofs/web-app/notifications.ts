@@ -1,0 +1,58 @@
+import type { Journey } from './journey.ts'
+
+/** Title and live region when a session needs its user, and a push message that the service worker shows. */
+export async function useNotifications({ page, home, base, look, complain }: Journey): Promise<void> {
+  const { origin } = new URL(base)
+  await page.context().grantPermissions(['notifications'], { origin })
+  await page.goto(`${base}#/settings/notifications`)
+  await page.getByRole('button', { name: 'Turn on push messages' }).waitFor()
+  await look('notifications')
+
+  home.provider.script({
+    type: 'answer',
+    content: [{ type: 'tool_call', id: 'n1', name: 'bash', chunks: ['{"command":"rm -rf build"}'] }],
+  })
+  const id = await page.evaluate<string>(
+    `fetch('api/sessions', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"name":"Clean up","prompt":"Clean."}' }).then((each) => each.json()).then((each) => each.id)`,
+  )
+  await page.getByText('Clean up needs you.').waitFor({ state: 'attached' })
+  const seenAt = Date.now()
+  const asked = await page.evaluate<string>(
+    `fetch('api/sessions/${id}/events').then((each) => each.json()).then(({ events }) => events.find(({ type }) => type === 'permission_request').timestamp)`,
+  )
+  if (seenAt - Date.parse(asked) > limitMs) complain(`the page shows a request after ${seenAt - Date.parse(asked)} ms`)
+  if (!/^\(\d+\) /.test(await page.title())) complain(`the title is ${await page.title()}`)
+  await page.evaluate(
+    `fetch('api/sessions/${id}/cancel', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })`,
+  )
+
+  const debugging = await page.context().newCDPSession(page)
+  const registered = new Promise<string>((resolve) => {
+    debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)
+      if (own) resolve(own.registrationId)
+    })
+  })
+  await debugging.send('ServiceWorker.enable')
+  const message = { session_id: id, name: 'Clean up', needs: 'permission' }
+  const sentAt = Date.now()
+  await debugging.send('ServiceWorker.deliverPushMessage', {
+    origin,
+    registrationId: await registered,
+    data: JSON.stringify(message),
+  })
+  const title = await page.evaluate<string>(
+    `navigator.serviceWorker.ready.then(async (registration) => {
+      for (;;) {
+        const [shown] = await registration.getNotifications()
+        if (shown) return shown.title
+        await new Promise(requestAnimationFrame)
+      }
+    })`,
+  )
+  if (title !== 'Clean up asks for permission') complain(`the notification says ${title}`)
+  if (Date.now() - sentAt > limitMs) complain(`a push message is shown after ${Date.now() - sentAt} ms`)
+  await debugging.detach()
+}
+
+const limitMs = 2000
