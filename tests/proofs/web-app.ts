@@ -18,12 +18,16 @@ import { together } from './web-app/together.ts'
 import { seedList, useList } from './web-app/list.ts'
 import { useNotifications } from './web-app/notifications.ts'
 import { seedUsage, useSettings } from './web-app/settings.ts'
+import { sessionJourneys, writeLongSession } from './web-app/session-journeys.ts'
 
 export const name = 'web-app'
 export const claim =
   'The web app drives a session from a phone: pair, prompt, watch the answer, approve, reload, survive kill -9 of the server. It loads ' +
   'at most 200 KB of script until the list shows and 350 KB until a session does, and axe-core finds no violation.'
-export const sizes = { ci: { looks: 2, races: 2, proxies: 1 }, full: { looks: 4, races: 20, proxies: 4 } }
+export const sizes = {
+  ci: { looks: 2, races: 2, proxies: 1, messages: 20_000 },
+  full: { looks: 4, races: 20, proxies: 4, messages: 100_000 },
+}
 
 /** `SCREENSHOTS=<folder>` keeps a picture of each screen. */
 const screenshots = process.env['SCREENSHOTS']
@@ -57,6 +61,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
   await seedUsage(home)
   await seedList(home)
   const longId = await longSession(home)
+  const veryLong = await writeLongSession(home, sizes[size].messages)
   let app = await ServedApp.start({ home })
   try {
     await using browser = await SiteBrowser.start({
@@ -84,6 +89,8 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
     await page.goto(url)
     await page.locator('.session-head .status.idle').waitFor()
     say('scrolled')
+    const base = url.slice(0, url.indexOf('#'))
+    await sessionJourneys({ browser, home, phone: page, base, say, complain, picture: pictureOf }, veryLong)
     for (const look of looks.slice(0, sizes[size].looks)) {
       await using view = await browser.open(look)
       await inspect(view, { home, url: page.url(), phone: page, complain, name: `${look.width}-${look.scheme}` })

@@ -59,3 +59,30 @@ test('slice and at match those of an array, also out of range', () => {
 test('an index out of range cannot be changed', () => {
   expect(() => PersistentList.empty<number>().with(0, 1)).toThrow('No item 0 in a list of 0.')
 })
+
+test('two lists say how many items at their start are the same, whatever happened to them', () => {
+  const change = fc.record({ at: fc.nat(), isPush: fc.boolean() })
+  fc.assert(
+    fc.property(fc.nat({ max: 1100 }), fc.array(change, { maxLength: 8 }), fc.nat(), (length, changes, cut) => {
+      let list = PersistentList.empty<object>()
+      for (let index = 0; index < length; index++) list = list.push({})
+      const lists = [PersistentList.empty<object>(), list]
+      for (const { at, isPush } of changes) {
+        const from = lists[at % lists.length] ?? list
+        lists.push(isPush || from.length === 0 ? from.push({}) : from.with(at % from.length, {}))
+      }
+      // Unrelated chunks with the same items.
+      let copy = PersistentList.empty<object>()
+      for (const item of list.slice(0, cut % (length + 1))) copy = copy.push(item)
+      for (const left of [...lists, copy]) {
+        for (const right of lists) {
+          const items = left.slice()
+          const expected = items.findIndex((item, index) => item !== right.at(index))
+          expect(left.commonStart(right)).toBe(expected < 0 ? items.length : expected)
+          expect(right.commonStart(left)).toBe(left.commonStart(right))
+        }
+      }
+    }),
+    { numRuns: 60 },
+  )
+})

@@ -54,6 +54,12 @@ export class PersistentList<T> implements Iterable<T> {
     return items
   }
 
+  /** How many items at the start are the same in both lists. Skips the chunks that they share. */
+  commonStart(other: PersistentList<T>): number {
+    const shift = Math.min(this.#shift, other.#shift)
+    return equalStart(firstPiece(this.#root, this.#shift - shift), firstPiece(other.#root, other.#shift - shift))
+  }
+
   *[Symbol.iterator](): Generator<T, void, undefined> {
     yield* itemsIn(this.#root)
   }
@@ -80,6 +86,40 @@ function place<T>(piece: Piece<T>, at: { shift: number; index: number; item: T }
   const below = pieces[slot] ?? (shift === 0 ? emptyLeaf : { type: 'branch', pieces: [] })
   pieces[slot] = place(below, { ...at, shift })
   return { type: 'branch', pieces }
+}
+
+/** The first piece that many index bits below. */
+function firstPiece<T>(piece: Piece<T>, depth: number): Piece<T> {
+  const first = piece.type === 'branch' && depth > 0 ? piece.pieces[0] : undefined
+  return first ? firstPiece(first, depth - bits) : piece
+}
+
+/** Of two pieces with the same number of levels. */
+function equalStart<T>(left: Piece<T>, right: Piece<T>): number {
+  if (left === right) return countIn(left)
+  if (left.type === 'leaf' || right.type === 'leaf') {
+    const [some, others] = [left.type === 'leaf' ? left.items : [], right.type === 'leaf' ? right.items : []]
+    let count = 0
+    while (count < some.length && count < others.length && some[count] === others[count]) count++
+    return count
+  }
+  let count = 0
+  for (const [index, piece] of left.pieces.entries()) {
+    const other = right.pieces[index]
+    const same = other ? equalStart(piece, other) : 0
+    count += same
+    if (piece !== other && same < countIn(piece)) break
+  }
+  return count
+}
+
+function countIn<T>(piece: Piece<T>): number {
+  if (piece.type === 'leaf') return piece.items.length
+  const last = piece.pieces.at(-1)
+  // All but the last are full, like the first.
+  const [first] = piece.pieces
+  if (!first || !last || first === last) return last ? countIn(last) : 0
+  return countIn(first) * (piece.pieces.length - 1) + countIn(last)
 }
 
 function* itemsIn<T>(piece: Piece<T>): Generator<T, void, undefined> {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { PersistentList } from '../util/persistent-list.ts'
 import { groupItems, readsText, type GroupedItems, type TranscriptRow } from './groups.ts'
 import type { AssistantItem, AssistantPart, ToolCallPart, TranscriptItem } from './transcript-items.ts'
 
@@ -78,6 +79,45 @@ test('grouping step by step gives the same rows as grouping at once, for random 
     }),
     { numRuns: 500 },
   )
+})
+
+test('grouping the items of a transcript step by step gives the same rows as grouping them at once', () => {
+  const part = fc.constantFrom('read', 'grep', 'bash', 'text', 'none')
+  const item = fc.oneof(fc.constant('user' as const), fc.array(part, { maxLength: 3 }))
+  const change = fc.record({ at: fc.nat(), isPush: fc.boolean(), item, goesBack: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 70 }), fc.array(change, { maxLength: 12 }), (start, changes) => {
+      let count = 0
+      let items = PersistentList.empty<TranscriptItem>()
+      for (const kind of start) items = items.push(randomItem(kind, `i${count++}`))
+      let grouped = groupItems(items)
+      const [first, before] = [items, grouped]
+      for (const { at, isPush, item: kind, goesBack } of changes) {
+        const made = randomItem(kind, `i${count++}`)
+        if (goesBack) items = first
+        else items = isPush || items.length === 0 ? items.push(made) : items.with(at % items.length, made)
+        grouped = groupItems(items, grouped)
+        const { rows, starts } = groupItems([...items])
+        expect({ rows: grouped.rows, starts: grouped.starts }).toEqual({ rows, starts })
+      }
+      expect(groupItems(first, before)).toBe(before)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('adding to a long transcript looks only at its end', () => {
+  let looked = 0
+  let items = PersistentList.empty<TranscriptItem>()
+  for (let index = 0; index < 20_000; index++) {
+    const made = answer(`a${index}`, said('x'))
+    items = items.push(Object.defineProperty({ ...made }, 'type', { get: () => (looked++, 'assistant') }))
+  }
+  const before = groupItems(items)
+  looked = 0
+  expect(groupItems(items.push(user('u')), before).rows).toHaveLength(20_001)
+  expect(groupItems(items.with(19_990, user('u')), before).rows).toHaveLength(20_000)
+  expect(looked).toBeLessThan(40)
 })
 
 function randomItem(kind: 'user' | string[], id: string): TranscriptItem {

@@ -1,3 +1,4 @@
+import { PersistentList } from '../util/persistent-list.ts'
 import type { AssistantItem, AssistantPart, ToolCallPart, TranscriptItem } from './transcript-items.ts'
 
 /**
@@ -14,15 +15,22 @@ export type TranscriptRow =
 export interface GroupedItems {
   readonly rows: readonly TranscriptRow[]
   /** For the next call of `groupItems`. */
-  readonly items: readonly TranscriptItem[]
+  readonly items: ItemList
   /** For each item, the row with its first part; for an item without a row, the row that follows. */
   readonly starts: readonly number[]
 }
 
-/** Groups the items of a path. With the result for the previous items, it only looks at what changed after them; rows before that keep their identity. */
+type ItemList = readonly TranscriptItem[] | PersistentList<TranscriptItem>
+
+/**
+ * Groups the items of a path. With the result for the previous items, it only looks at what changed after them; rows
+ * before that keep their identity. For the items of a transcript, finding the change does not depend on their number.
+ */
 export function groupItems(given: Iterable<TranscriptItem>, before: GroupedItems = nothing): GroupedItems {
-  const items = [...given]
-  const first = restartAt(items, before)
+  const items: ItemList = given instanceof PersistentList || Array.isArray(given) ? (given as ItemList) : [...given]
+  const same = commonStart(items, before.items)
+  if (same === items.length && same === before.items.length) return before
+  const first = restartAt(same, before)
   const rows = before.rows.slice(0, first === 0 ? 0 : before.starts[first])
   const starts = before.starts.slice(0, first)
   for (const item of items.slice(first)) {
@@ -40,13 +48,19 @@ export function readsText(calls: readonly ToolCallPart[]): string {
 
 const nothing: GroupedItems = { rows: [], items: [], starts: [] }
 
+function commonStart(items: ItemList, before: ItemList): number {
+  if (items instanceof PersistentList && before instanceof PersistentList) return items.commonStart(before)
+  let count = 0
+  while (count < items.length && count < before.length && items.at(count) === before.at(count)) count++
+  return count
+}
+
 /**
  * The first item whose rows must be made again. A group may have begun in an earlier item: then the items of that group
  * are grouped again, too.
  */
-function restartAt(items: readonly TranscriptItem[], before: GroupedItems): number {
-  let first = 0
-  while (first < items.length && items[first] === before.items[first]) first++
+function restartAt(same: number, before: GroupedItems): number {
+  let first = same
   while (first > 0 && readsIn(before.rows[(before.starts[first] ?? before.rows.length) - 1]).length > 0) first--
   return first
 }

@@ -3,6 +3,7 @@ import { memo, useRef, type ReactNode } from 'react'
 import { noBlocks, parseBlocks } from './blocks.ts'
 import { CodeBlock } from './code-block.tsx'
 import { decodeReferences, safeUrl } from './safe-url.ts'
+import './markdown.css'
 
 /**
  * Untrusted Markdown as elements. HTML in it is shown as text, images are links, and links lead only to pages and mail,

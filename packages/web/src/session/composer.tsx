@@ -2,7 +2,7 @@ import { newId } from '@tapetree/session'
 import { useState, type KeyboardEvent, type ReactNode } from 'react'
 import { mayDo, sentenceOf, storage, type Role } from '../server.ts'
 import type { SentMessage } from './sent-messages.ts'
-import type { OpenedSession } from './use-session.ts'
+import { useSelected, type OpenedSession } from './use-session.ts'
 
 interface ComposerProps {
   opened: OpenedSession
@@ -100,12 +100,14 @@ export function Composer({ opened, role, isRunning, onProblem }: ComposerProps):
 
 /** Queued messages of everyone, and the messages of this page that are not delivered yet. */
 function Outbox({
-  opened: { session, sent },
+  opened,
   onEdit,
   onProblem,
 }: Pick<ComposerProps, 'opened' | 'onProblem'> & { onEdit: (text: string) => void }): ReactNode {
-  const { waiting, hold } = session.transcript
-  const own = sent.messages.filter(({ state }) => state !== 'queued')
+  const { session, sent } = opened
+  const waiting = useSelected(opened, () => session.transcript.waiting)
+  const hold = useSelected(opened, () => session.transcript.hold)
+  const own = useSelected(opened, () => sent.messages).filter(({ state }) => state !== 'queued')
   if (waiting.length === 0 && own.length === 0) return null
   const withdraw = (id: string): void =>
     void session.changeQueue('queue.remove', { id }).catch((error: unknown) => onProblem(sentenceOf(error)))

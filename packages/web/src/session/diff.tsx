@@ -1,5 +1,6 @@
 import type { DiffFile, DiffHunk, DiffLine } from '@tapetree/session/screen'
 import { useState, type ReactNode } from 'react'
+import './diff.css'
 
 /** Longer diffs are cut until the user asks for all of it. */
 const shownLines = 200

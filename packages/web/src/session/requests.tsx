@@ -1,4 +1,4 @@
-import { isQuestion, ProblemError, type RemoteSession, type RequestAnswer } from '@tapetree/client'
+import { isQuestion, ProblemError, type RequestAnswer } from '@tapetree/client'
 import { permissionText } from '@tapetree/session/screen'
 import type { PermissionRequest } from '@tapetree/session/view'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
@@ -6,10 +6,12 @@ import { Markdown } from '../markdown/markdown.tsx'
 import { sentenceOf } from '../server.ts'
 import { Diff } from './diff.tsx'
 import { diffOf } from './tool-call.tsx'
+import { useSelected, type OpenedSession } from './use-session.ts'
 
 /** Pending permission requests and questions, the oldest first. Says when another screen answered. */
-export function Requests({ session, mayAnswer }: { session: RemoteSession; mayAnswer: boolean }): ReactNode {
-  const { permissions } = session.transcript
+export function Requests({ opened, mayAnswer }: { opened: OpenedSession; mayAnswer: boolean }): ReactNode {
+  const { session } = opened
+  const permissions = useSelected(opened, () => session.transcript.permissions)
   const [notice, setNotice] = useState<string>()
   const [sentId, setSentId] = useState<string>()
   const own = useRef(new Set<string>())

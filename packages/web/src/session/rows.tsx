@@ -1,18 +1,19 @@
 import { readsText, type TranscriptRow } from '@tapetree/session/screen'
-import type { BashItem, GapItem, InFlightPart, ToolCallPart, TranscriptItem } from '@tapetree/session/view'
+import type { BashItem, GapItem, InFlightPart, ToolCallPart, Transcript, TranscriptItem } from '@tapetree/session/view'
 import { memo, useState, type ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
 import { Markdown } from '../markdown/markdown.tsx'
-import type { RowContext } from './row-context.ts'
 import { ToolCall } from './tool-call.tsx'
 import { contentText, imageText, outputText } from './content-text.ts'
+import { isRunning, useRowState, useSelected, type OpenedSession } from './use-session.ts'
 
-export const Row = memo(function Row({ row, context }: { row: TranscriptRow; context: RowContext }): ReactNode {
+/** Draws again only if its row changes. What it needs from the open session, it selects itself. */
+export const Row = memo(function Row({ row }: { row: TranscriptRow }): ReactNode {
   switch (row.type) {
     case 'item':
       return <ItemRow item={row.item} />
     case 'reads':
-      return <ReadsRow calls={row.calls} context={context} />
+      return <ReadsRow calls={row.calls} />
     case 'error':
       return <p className="notice failed">{row.item.error?.message}</p>
     case 'part': {
@@ -32,7 +33,7 @@ export const Row = memo(function Row({ row, context }: { row: TranscriptRow; con
         case 'image':
           return <p className="faint">{imageText(part.source)}</p>
         case 'tool_call':
-          return <ToolCall call={part} context={context} />
+          return <ToolCall call={part} />
         default:
           part satisfies never
           return null
@@ -45,7 +46,9 @@ export const Row = memo(function Row({ row, context }: { row: TranscriptRow; con
 })
 
 /** Text that is still being written. */
-export function LiveRow({ part }: { part: InFlightPart }): ReactNode {
+export function LiveRow({ opened, rowKey }: { opened: OpenedSession; rowKey: string }): ReactNode {
+  const part = useSelected(opened, ({ session }) => livePart(session.transcript, rowKey))
+  if (!part) return null
   if (part.kind === 'reasoning') return <Reasoning text={part.text} isGrowing />
   if (part.kind === 'text')
     return (
@@ -54,6 +57,13 @@ export function LiveRow({ part }: { part: InFlightPart }): ReactNode {
       </article>
     )
   return <p className="faint">Preparing a tool call… ({part.off + part.text.length} characters)</p>
+}
+
+/** The text of a live row. */
+function livePart({ inFlight }: Transcript, rowKey: string): InFlightPart | undefined {
+  const at = rowKey.lastIndexOf('/')
+  const part = Number(rowKey.slice(at + 1))
+  return inFlight.get(rowKey.slice(0, at))?.parts.find((each) => each.part === part && each.kind !== 'tool_output')
 }
 
 function Reasoning({ text, isGrowing = false }: { text: string; isGrowing?: boolean }): ReactNode {
@@ -73,16 +83,20 @@ function firstWords(text: string): string {
 }
 
 /** Read-only calls in one line; an open question shows its call. */
-function ReadsRow({ calls, context }: { calls: readonly ToolCallPart[]; context: RowContext }): ReactNode {
+function ReadsRow({ calls }: { calls: readonly ToolCallPart[] }): ReactNode {
   const [isOpen, setOpen] = useState(false)
+  const isLive = useRowState(isRunning) ?? false
+  const isAsked = useRowState(({ session }) =>
+    session.transcript.permissions.some((request) => calls.some(({ callId }) => callId === request.callId)),
+  )
   const failed = calls.filter(({ result }) => result?.isError).length
-  const isRunning = context.isLive && calls.some(({ result }) => !result)
-  const isShown = isOpen || calls.some(({ callId }) => context.asked.has(callId))
+  const isActive = isLive && calls.some(({ result }) => !result)
+  const isShown = isOpen || isAsked === true
   return (
     <div className="call">
       <button className="fold" aria-expanded={isShown} onClick={() => setOpen(!isOpen)}>
-        <span className={`sign ${isRunning ? 'running' : 'done'}`} aria-hidden="true">
-          {isRunning ? '●' : '✓'}
+        <span className={`sign ${isActive ? 'running' : 'done'}`} aria-hidden="true">
+          {isActive ? '●' : '✓'}
         </span>{' '}
         {capitalized(readsText(calls))}
         {failed > 0 && <span className="faint"> · {failed} failed</span>}
@@ -90,7 +104,7 @@ function ReadsRow({ calls, context }: { calls: readonly ToolCallPart[]; context:
       {isShown && (
         <div className="reads">
           {calls.map((call, index) => (
-            <ToolCall key={`${call.callId}-${index}`} call={call} context={context} />
+            <ToolCall key={`${call.callId}-${index}`} call={call} />
           ))}
         </div>
       )}

@@ -5,46 +5,44 @@ import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { Composer } from './composer.tsx'
 import { Requests } from './requests.tsx'
 import { TranscriptList } from './transcript-list.tsx'
-import { useChanges, useSession, type OpenedSession } from './use-session.ts'
+import { isRunning, useSelected, useSession, type OpenedSession } from './use-session.ts'
+import './session.css'
 
 interface SessionScreenProps {
   sessionId: string
   role: Role
   /** From the list; absent until the list is loaded, and for a session that is not in it. */
   summary: SessionSummary | undefined
+  /** Opens the transcript at this entry instead of its end. */
+  entryId?: string
 }
 
-export function SessionScreen({ sessionId, role, summary }: SessionScreenProps): ReactNode {
+export function SessionScreen({ sessionId, ...props }: SessionScreenProps): ReactNode {
   const opened = useSession(sessionId)
-  return opened ? (
-    <Opened opened={opened} role={role} summary={summary} />
-  ) : (
-    <main className="main centered">Opening…</main>
-  )
+  return opened ? <Opened opened={opened} {...props} /> : <main className="main centered">Opening…</main>
 }
 
 function Opened({
   opened,
   role,
   summary,
-}: {
-  opened: OpenedSession
-  role: Role
-  summary: SessionSummary | undefined
-}): ReactNode {
-  useChanges(opened)
+  entryId,
+}: Omit<SessionScreenProps, 'sessionId'> & { opened: OpenedSession }): ReactNode {
   const { session } = opened
-  const { transcript, status } = session
+  const status = useSelected(opened, () => session.status)
+  const name = useSelected(opened, () => session.transcript.name)
+  const isAsking = useSelected(opened, () => session.transcript.permissions.length > 0)
+  const lastError = useSelected(opened, () => session.transcript.lastError)
+  const readOnly = useSelected(opened, () => session.state('read_only'))
+  const run = useSelected(opened, () => session.state('run'))
+  const isBusy = useSelected(opened, isRunning)
   const [problem, setProblem] = useState<string>()
-  const run = session.state('run')
-  const isRunning = run?.isBusy ?? transcript.run !== null
   const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => setProblem(sentenceOf(error)))
-  const title = transcript.name || summary?.name || summary?.firstText || 'Session'
+  const title = name || summary?.name || summary?.firstText || 'Session'
   const state = describeStatus({
-    status: transcript.permissions.length > 0 ? 'requires_action' : isRunning ? 'running' : 'idle',
+    status: isAsking ? 'requires_action' : isBusy ? 'running' : 'idle',
     stopped: run?.stopped,
   })
-  const readOnly = session.state('read_only')
   const isInterrupted = run?.waitingFor?.type === 'resume'
 
   return (
@@ -58,7 +56,7 @@ function Opened({
       </header>
       <ConnectionNotice status={status} />
       {readOnly && <p className="notice">{readOnly.reason}</p>}
-      <TranscriptList opened={opened} isRunning={isRunning} />
+      <TranscriptList opened={opened} entryId={entryId} />
       <div className="session-foot">
         {problem !== undefined && (
           <p className="notice failed" role="alert">
@@ -68,9 +66,9 @@ function Opened({
             </button>
           </p>
         )}
-        {transcript.lastError && !isRunning && (
+        {lastError && !isBusy && (
           <div className="notice failed" role="status">
-            <span>{transcript.lastError.message}</span>
+            <span>{lastError.message}</span>
             {mayDo(role, 'drive') && (
               <button className="quiet tiny" onClick={() => attempt(session.run('retry', {}))}>
                 Retry
@@ -93,8 +91,8 @@ function Opened({
             {run.waitingFor.error.message} Trying again, attempt {run.waitingFor.attempt}.
           </p>
         )}
-        <Requests session={session} mayAnswer={mayDo(role, 'approve')} />
-        <Composer opened={opened} role={role} isRunning={isRunning} onProblem={setProblem} />
+        <Requests opened={opened} mayAnswer={mayDo(role, 'approve')} />
+        <Composer opened={opened} role={role} isRunning={isBusy} onProblem={setProblem} />
       </div>
     </main>
   )

@@ -6,11 +6,11 @@ import {
   type CallOutcome,
   type DiffFile,
 } from '@tapetree/session/screen'
-import type { ToolCallPart } from '@tapetree/session/view'
+import type { ToolCallPart, Transcript } from '@tapetree/session/view'
 import { useState, type ReactNode } from 'react'
 import { contentText, outputText } from './content-text.ts'
 import { Diff } from './diff.tsx'
-import type { RowContext } from './row-context.ts'
+import { isRunning, useRowState } from './use-session.ts'
 
 const signs: Record<CallOutcome['state'], string> = {
   waiting: '○',
@@ -22,16 +22,21 @@ const signs: Record<CallOutcome['state'], string> = {
 }
 
 /** One line with the subject and state of a call, and its output or diff below. */
-export function ToolCall({ call, context }: { call: ToolCallPart; context: RowContext }): ReactNode {
+export function ToolCall({ call }: { call: ToolCallPart }): ReactNode {
   const [isToggled, setToggled] = useState(false)
-  const output = context.outputOf(call.callId)
+  const isOpenCall = call.result === undefined
+  const isLive = useRowState((opened) => isOpenCall && isRunning(opened)) ?? false
+  const output = useRowState(({ session }) => (isOpenCall ? outputSoFar(session.transcript, call.callId) : undefined))
+  const isAsked = useRowState(
+    ({ session }) => isOpenCall && session.transcript.permissions.some(({ callId }) => callId === call.callId),
+  )
   const {
     state,
     note,
     output: printed,
   } = callOutcome(call, {
-    isLive: context.isLive,
-    news: { ...(output !== undefined && { output }), isAsked: context.asked.has(call.callId) },
+    isLive,
+    news: { ...(output !== undefined && { output }), isAsked: isAsked ?? false },
     now: 0,
     textOf: contentText,
   })
@@ -68,6 +73,10 @@ export function ToolCall({ call, context }: { call: ToolCallPart; context: RowCo
         ))}
     </div>
   )
+}
+
+function outputSoFar({ inFlight }: Transcript, callId: string): string | undefined {
+  return inFlight.get(callId)?.parts.find(({ kind }) => kind === 'tool_output')?.text
 }
 
 function changesFile({ name }: ToolCallPart): boolean {

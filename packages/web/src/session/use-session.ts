@@ -1,16 +1,19 @@
 import { indexedDbStorage, RemoteSession, type SessionChange } from '@tapetree/client'
-import { useEffect, useState, useSyncExternalStore } from 'react'
-import { baseUrl } from '../server.ts'
+import { createContext, useContext, useEffect, useState, useSyncExternalStore } from 'react'
+import { baseUrl, rest } from '../server.ts'
+import { History } from './history.ts'
 import { SentMessages } from './sent-messages.ts'
 
 /** A session that is open on this page, and the messages that were sent to it from here. */
 export interface OpenedSession {
   readonly session: RemoteSession
   readonly sent: SentMessages
+  readonly history: History
   readonly subscribe: (listener: () => void) => () => void
-  /** Changes with everything that can be drawn. */
-  readonly version: () => number
 }
+
+/** The session whose transcript a row belongs to. */
+export const OpenedContext = createContext<OpenedSession | undefined>(undefined)
 
 /** Undefined until the commands of an earlier visit are restored. */
 export function useSession(sessionId: string): OpenedSession | undefined {
@@ -34,9 +37,23 @@ export function useSession(sessionId: string): OpenedSession | undefined {
   return opened
 }
 
-/** Draws again when the session changes. */
-export function useChanges({ subscribe, version }: OpenedSession): void {
-  useSyncExternalStore(subscribe, version)
+/** Draws again when the value changes, which must be a primitive or keep its identity, as the members of a transcript do. */
+export function useSelected<T>(opened: OpenedSession, select: (opened: OpenedSession) => T): T {
+  return useSyncExternalStore(opened.subscribe, () => select(opened))
+}
+
+/** Like `useSelected`, for a row. Undefined if its transcript is not that of an open session. */
+export function useRowState<T>(select: (opened: OpenedSession) => T): T | undefined {
+  const opened = useContext(OpenedContext)
+  return useSyncExternalStore(opened?.subscribe ?? never, () => opened && select(opened))
+}
+
+function never(): () => void {
+  return () => undefined
+}
+
+export function isRunning({ session }: OpenedSession): boolean {
+  return session.state('run')?.isBusy ?? session.transcript.run !== null
 }
 
 async function openSession(sessionId: string): Promise<OpenedSession> {
@@ -45,14 +62,16 @@ async function openSession(sessionId: string): Promise<OpenedSession> {
   const restored = await storage.load(sessionId).catch(() => [])
   const session = await RemoteSession.open({ baseUrl, sessionId, storage, client: { name: 'web', kind: 'web' } })
   const sent = new SentMessages(restored)
-  const { subscribe, notify, version } = onceAFrame()
+  const history = new History((query) => rest.entries(sessionId, query))
+  const { subscribe, notify } = onceAFrame()
   session.subscribe((change: SessionChange) => {
     if (change.type === 'late_ack') sent.settle(change.ack.id, change.ack.ok ? undefined : problemText(change.ack))
     if (change.type === 'transcript') sent.look(session.transcript)
     notify()
   })
   sent.onChange = notify
-  return { session, sent, subscribe, version }
+  history.onChange = notify
+  return { session, sent, history, subscribe }
 }
 
 function problemText({ error }: Extract<SessionChange, { type: 'late_ack' }>['ack']): string {
@@ -60,13 +79,11 @@ function problemText({ error }: Extract<SessionChange, { type: 'late_ack' }>['ac
 }
 
 /** Many lines may arrive at once: they are drawn together. A hidden page has no frames. */
-function onceAFrame(): { subscribe: OpenedSession['subscribe']; notify: () => void; version: () => number } {
+function onceAFrame(): { subscribe: OpenedSession['subscribe']; notify: () => void } {
   const listeners = new Set<() => void>()
-  let version = 0
   let isPlanned = false
   const tell = (): void => {
     isPlanned = false
-    version++
     for (const listener of listeners) listener()
   }
   return {
@@ -80,6 +97,5 @@ function onceAFrame(): { subscribe: OpenedSession['subscribe']; notify: () => vo
       if (document.visibilityState === 'visible') requestAnimationFrame(tell)
       else setTimeout(tell, 250)
     },
-    version: () => version,
   }
 }

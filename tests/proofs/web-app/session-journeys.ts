@@ -1,0 +1,32 @@
+import { newId } from '@tapetree/session'
+import { writePlainSession } from '../../../bench/session/generate.ts'
+import { openStore } from '../../../packages/cli/src/host/open-store.ts'
+import { placesOf } from '../../../packages/cli/src/host/places.ts'
+import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
+import { longSessionJourney, streamingJourney, type LongSession } from './session-long.ts'
+import type { SessionJourney } from './session-journey.ts'
+
+/** Everything that a person does on the session screen. */
+export async function sessionJourneys(journey: SessionJourney, long: LongSession): Promise<void> {
+  for (const [name, run] of Object.entries(journeys)) {
+    await run(journey, long)
+    journey.say(name)
+  }
+}
+
+const journeys: Record<string, (journey: SessionJourney, long: LongSession) => Promise<void>> = {
+  'scrolled a very long session': longSessionJourney,
+  'streamed an answer': streamingJourney,
+}
+
+/** To be called before the server starts. */
+export async function writeLongSession(home: FakeHome, messages: number): Promise<LongSession> {
+  const places = placesOf(home)
+  const long = { id: newId(), messages, cwd: home.cwd }
+  writePlainSession(places.sessions, long)
+  // Closing writes the checkpoint, as every ordinary session has one.
+  await using store = await openStore(places)
+  await using session = await store.open(long.id)
+  await session.appendSessionInfo('A very long session')
+  return long
+}

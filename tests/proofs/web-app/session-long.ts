@@ -1,0 +1,95 @@
+import {
+  answer,
+  inspect,
+  newSession,
+  openPaired,
+  said,
+  send,
+  untilIdle,
+  type SessionJourney,
+} from './session-journey.ts'
+
+/** Written before the server starts; each message begins with its number. */
+export interface LongSession {
+  id: string
+  messages: number
+}
+
+interface Scrolled {
+  scrollTop: number
+  scrollHeight: number
+}
+
+/** A very long session opens at its end and shows any place of it. */
+export async function longSessionJourney(journey: SessionJourney, { id, messages }: LongSession): Promise<void> {
+  const { base, complain, say } = journey
+  await using view = await openPaired(journey, { width: 1440, scheme: 'light' })
+  const { page } = view
+  await page.goto(`${base}#/sessions/${id}`)
+  await page.getByText(`${messages - 1}: `).waitFor()
+  const transcript = page.locator('.transcript')
+  const started = performance.now()
+  await transcript.evaluate<void, Scrolled>((each) => void (each.scrollTop = each.scrollHeight / 2))
+  const isMiddle = (each: number): boolean => Math.abs(each - messages / 2) < messages / 8
+  let frames = 0
+  while (!(await page.evaluate<number[]>(numbersInView)).some(isMiddle)) {
+    if (++frames > 600) return complain(`the middle of ${messages} messages shows nothing after ${frames} frames`)
+    await page.evaluate('new Promise(requestAnimationFrame)')
+  }
+  say(`jumped to the middle of ${messages} messages in ${Math.round(performance.now() - started)} ms`)
+  await inspect(journey, view, 'long-middle')
+  // In both directions, every message follows the one before it.
+  for (const step of [-600, 600]) {
+    for (let count = 0; count < 12; count++) {
+      await transcript.evaluate<void, number, Scrolled>((each, by) => void (each.scrollTop += by), step)
+      await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+      const shown = await page.evaluate<number[]>(numbersInView)
+      if (shown.some((each, index) => index > 0 && each !== (shown[index - 1] ?? 0) + 1))
+        complain(`scrolling by ${step} shows the messages ${shown.join()}`)
+    }
+  }
+  await transcript.evaluate<void, Scrolled>((each) => void (each.scrollTop = 0))
+  await page.getByText('0: Some words').first().waitFor()
+  await page.getByRole('button', { name: 'Jump to newest' }).click()
+  await page.getByText(`${messages - 1}: `).waitFor()
+}
+
+/** An answer that streams draws only its own row. */
+export async function streamingJourney(journey: SessionJourney): Promise<void> {
+  const { home, complain } = journey
+  await using view = await openPaired(journey, { width: 1440, scheme: 'dark' })
+  const { page } = view
+  home.provider.script(answer(said('First answer.')))
+  await newSession(journey, page)
+  await send(page, 'Say something.')
+  await page.getByText('First answer.').waitFor()
+  await untilIdle(page)
+  const words = Array.from({ length: 60 }, (_, index) => `word ${index} `)
+  home.provider.script({
+    type: 'answer',
+    content: [said('Streaming '), { type: 'wait', gate: 'stream' }, said(...words)],
+  })
+  await send(page, 'Say much.')
+  await page.getByText('Streaming').waitFor()
+  await page.evaluate(watchRows)
+  home.provider.release('stream')
+  await page.getByText('word 59').waitFor()
+  const touched = await page.evaluate<number>('globalThis.touchedRows')
+  if (touched > 0) complain(`an answer that streams changed ${touched} other rows`)
+  await untilIdle(page)
+}
+
+/** Counts changes inside of rows that were there before. */
+const watchRows = `{
+  globalThis.touchedRows = 0
+  const rows = new Set([...document.querySelectorAll('.row > *')].slice(0, -1))
+  new MutationObserver((changes) => {
+    for (const { target } of changes) if ([...rows].some((row) => row.contains(target))) globalThis.touchedRows++
+  }).observe(document.querySelector('.rows'), { subtree: true, childList: true, characterData: true })
+}`
+
+/** The numbers of the messages in view. */
+const numbersInView = `[...document.querySelectorAll('.row')].filter((row) => {
+  const { top, bottom } = row.getBoundingClientRect()
+  return bottom > 0 && top < innerHeight
+}).map((row) => Number(/^\\d+(?=: )/.exec(row.innerText)?.[0])).filter((each) => !Number.isNaN(each))`
