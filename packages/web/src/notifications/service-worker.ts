@@ -67,7 +67,7 @@ worker.addEventListener('notificationclick', (event) => {
 
 function readMessage(data: { json(): unknown } | null): PushMessage {
   try {
-    return (data?.json() ?? {}) as PushMessage
+    return data?.json() ?? {}
   } catch {
     return {}
   }

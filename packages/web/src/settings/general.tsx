@@ -79,6 +79,7 @@ function ServerSettings(): ReactNode {
     }
   }
   const mode = settings.find(({ key }) => key === 'permissions.mode')
+  const modeName = typeof mode?.value === 'string' ? mode.value : 'ask'
   return (
     <>
       <section className="card" aria-labelledby="server-settings">
@@ -93,9 +94,7 @@ function ServerSettings(): ReactNode {
                 {name}
                 <select
                   value={current}
-                  onChange={({ target }) =>
-                    void write({ [member]: target.value === '' ? null : target.value } as Change)
-                  }
+                  onChange={({ target }) => void write({ [member]: target.value === '' ? null : target.value })}
                 >
                   <option value="">{key === 'model' ? 'None' : 'Default'}</option>
                   {options.map((option) => (
@@ -118,7 +117,7 @@ function ServerSettings(): ReactNode {
       <section className="card" aria-labelledby="permission-mode">
         <h2 id="permission-mode">Permission mode</h2>
         <p>
-          <code>{String(mode?.value ?? 'ask')}</code> {modeTexts[String(mode?.value ?? 'ask')]}
+          <code>{modeName}</code> {modeTexts[modeName]}
         </p>
         <small>
           Read-only here, so that no device can widen what runs without a question. From {originText(mode)}. Change{' '}
