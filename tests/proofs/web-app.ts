@@ -15,10 +15,13 @@ import { behindProxy, proxyArgument } from './web-app/behind-proxy.ts'
 import { newPerson } from './web-app/new-person.ts'
 import { answer, call, inviteFrom, pair, send, ServedApp, textOf } from './web-app/served-app.ts'
 import { together } from './web-app/together.ts'
+import { useContext } from './web-app/context.ts'
 import { seedList, useList } from './web-app/list.ts'
 import { useNotifications } from './web-app/notifications.ts'
+import { usePlayer } from './web-app/player.ts'
 import { seedUsage, useSettings } from './web-app/settings.ts'
 import { sessionJourneys, writeLongSession } from './web-app/session-journeys.ts'
+import { seedTree, useTree } from './web-app/tree.ts'
 
 export const name = 'web-app'
 export const claim =
@@ -59,6 +62,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
   await using home = await fakeHome()
   await writeFile(join(home.cwd, 'greet.txt'), 'hello world\nsecond line\n')
   await seedUsage(home)
+  const { treeId } = await seedTree(home)
   await seedList(home)
   const longId = await longSession(home)
   const veryLong = await writeLongSession(home, sizes[size].messages)
@@ -93,7 +97,14 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
     await sessionJourneys({ browser, home, phone: page, base, say, complain, picture: pictureOf }, veryLong)
     for (const look of looks.slice(0, sizes[size].looks)) {
       await using view = await browser.open(look)
-      await inspect(view, { home, url: page.url(), phone: page, complain, name: `${look.width}-${look.scheme}` })
+      await inspect(view, {
+        home,
+        url: page.url(),
+        phone: page,
+        complain,
+        treeId,
+        name: `${look.width}-${look.scheme}`,
+      })
     }
     say('looked at every screen')
     Object.assign(steps, await newPerson(browser, complain))
@@ -289,9 +300,16 @@ async function scrollFar(given: { page: Page; url: string; complain: (problem: s
 /** Every screen at one size and in one theme; the request is answered on the phone meanwhile. */
 async function inspect(
   view: SiteView,
-  given: { home: FakeHome; url: string; phone: Page; complain: (problem: string) => void; name: string },
+  given: {
+    home: FakeHome
+    url: string
+    phone: Page
+    complain: (problem: string) => void
+    treeId: string
+    name: string
+  },
 ): Promise<void> {
-  const { home, url, phone, complain } = given
+  const { home, url, phone, complain, treeId } = given
   const { page } = view
   const look = async (screen: string): Promise<void> => {
     for (const problem of await view.inspect())
@@ -324,8 +342,11 @@ async function inspect(
   await page.getByText('It was not allowed.').last().waitFor()
   await page.locator('.session-head .status.idle').waitFor()
   await look('session')
-  const journey = { page, home, base, name: given.name, look, complain }
+  const journey = { page, home, base, name: given.name, look, complain, treeId }
   await useList(journey)
   await useSettings(journey)
   await useNotifications(journey)
+  await useTree(journey)
+  await usePlayer(journey)
+  await useContext(journey)
 }

@@ -1,5 +1,6 @@
 import type { SessionSummary } from '@tapetree/client'
 import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react'
+import { titleOf } from './list/describe-session.ts'
 import { SessionList, type ListRoute } from './list/session-list.tsx'
 import { useSessions } from './list/use-sessions.ts'
 import { useAttention } from './notifications/use-attention.ts'
@@ -9,6 +10,10 @@ import { isUnauthorized, readCaller, rights, sentenceOf, signOut, type Caller } 
 
 /** Every screen is loaded when it is first opened: the list needs neither the transcript nor Markdown. */
 const SettingsScreen = lazy(async () => ({ default: (await import('./settings/settings-screen.tsx')).SettingsScreen }))
+const TreeScreen = lazy(async () => ({ default: (await import('./tree/tree-screen.tsx')).TreeScreen }))
+const CompareScreen = lazy(async () => ({ default: (await import('./compare/compare-screen.tsx')).CompareScreen }))
+const PlayerScreen = lazy(async () => ({ default: (await import('./player/player-screen.tsx')).PlayerScreen }))
+const ContextScreen = lazy(async () => ({ default: (await import('./context/context-screen.tsx')).ContextScreen }))
 const NewSession = lazy(async () => ({ default: (await import('./list/new-session.tsx')).NewSession }))
 const SessionScreen = lazy(async () => ({ default: (await import('./session/session-screen.tsx')).SessionScreen }))
 
@@ -126,11 +131,20 @@ function OpenScreen({
   sessions: readonly SessionSummary[]
 }): ReactNode {
   const summary = 'id' in route ? sessions.find(({ id }) => id === route.id) : undefined
+  const title = summary ? titleOf(summary) : 'the session'
   switch (route.type) {
     case 'new':
       return <NewSession sessions={sessions} />
     case 'settings':
       return <SettingsScreen section={route.section} caller={caller} />
+    case 'tree':
+      return <TreeScreen key={route.id} sessionId={route.id} title={title} role={caller.role} />
+    case 'compare':
+      return <CompareScreen sessionId={route.id} left={route.left} right={route.right} />
+    case 'player':
+      return <PlayerScreen key={route.id} sessionId={route.id} title={title} />
+    case 'context':
+      return <ContextScreen sessionId={route.id} entryId={route.entryId} title={title} />
     case 'session':
       return <SessionScreen key={route.id} sessionId={route.id} role={caller.role} summary={summary} />
     default:

@@ -17,7 +17,7 @@ export function Screen({ title, back, tools, children }: ScreenProps): ReactNode
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true })
   }, [])
   return (
-    <main className="main screen">
+    <main className={back.href === '#/' ? 'main screen' : 'main screen screen-of-session'}>
       <header className="session-head">
         <a className="back" href={back.href} aria-label={back.name}>
           ←

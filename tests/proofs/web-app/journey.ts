@@ -12,4 +12,6 @@ export interface Journey {
   /** Checks the page as it is now, and keeps a picture. */
   look: (screen: string) => Promise<void>
   complain: (problem: string) => void
+  /** The session with branches, written by `seedTree`. */
+  treeId: string
 }

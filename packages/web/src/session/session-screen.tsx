@@ -4,6 +4,7 @@ import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { Composer } from './composer.tsx'
 import { Requests } from './requests.tsx'
+import { SessionMenu } from './session-menu.tsx'
 import { TranscriptList } from './transcript-list.tsx'
 import { isRunning, useSelected, useSession, type OpenedSession } from './use-session.ts'
 import './session.css'
@@ -53,6 +54,7 @@ function Opened({
         </a>
         <h1>{title}</h1>
         <span className={`status ${state.kind}`}>{state.label}</span>
+        <SessionMenu sessionId={session.sessionId} />
       </header>
       <ConnectionNotice status={status} />
       {readOnly && <p className="notice">{readOnly.reason}</p>}
