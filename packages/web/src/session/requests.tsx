@@ -1,11 +1,10 @@
 import { isQuestion, ProblemError, type RequestAnswer } from '@tapetree/client'
-import { permissionText } from '@tapetree/session/screen'
+import { changedFiles, permissionText } from '@tapetree/session/screen'
 import type { PermissionRequest } from '@tapetree/session/view'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Markdown } from '../markdown/markdown.tsx'
 import { sentenceOf } from '../server.ts'
 import { Diff } from './diff.tsx'
-import { diffOf } from './tool-call.tsx'
 import { useSelected, type OpenedSession } from './use-session.ts'
 
 /** Pending permission requests and questions, the oldest first. Says when another screen answered. */
@@ -100,7 +99,7 @@ function Permission({ request, isSent, mayAnswer, onAnswer }: RequestProps): Rea
       <div className="request-body" tabIndex={0}>
         <pre className="what">{what}</pre>
         {isChange ? (
-          <Diff files={diffOf({ input: request.input ?? {} }, '')} />
+          <Diff files={changedFiles(request.input ?? {}, '')} />
         ) : (
           input.map(({ name, text }) => (
             <div key={name}>

@@ -1,11 +1,4 @@
-import {
-  callArgument,
-  callOutcome,
-  parseDiff,
-  replacementHunk,
-  type CallOutcome,
-  type DiffFile,
-} from '@tapetree/session/screen'
+import { callArgument, callOutcome, changedFiles, type CallOutcome } from '@tapetree/session/screen'
 import type { ToolCallPart, Transcript } from '@tapetree/session/view'
 import { useState, type ReactNode } from 'react'
 import { contentText, outputText } from './content-text.ts'
@@ -40,7 +33,7 @@ export function ToolCall({ call }: { call: ToolCallPart }): ReactNode {
     now: 0,
     textOf: contentText,
   })
-  const diff = changesFile(call) && state !== 'failed' ? diffOf(call, printed) : undefined
+  const diff = changesFile(call) && state !== 'failed' ? changedFiles(call.input, printed) : undefined
   // What happens now, and what was changed, is open; results are folded.
   const isOpen = (state === 'running' || diff !== undefined) !== isToggled
   const hasBody = diff !== undefined || printed !== '' || call.name === 'todo_write'
@@ -81,20 +74,6 @@ function outputSoFar({ inFlight }: Transcript, callId: string): string | undefin
 
 function changesFile({ name }: ToolCallPart): boolean {
   return name === 'edit' || name === 'write'
-}
-
-/** The diff from the tool; before that, or for a new file, the requested change. */
-export function diffOf({ input }: Pick<ToolCallPart, 'input'>, printed: string): DiffFile[] {
-  const at = printed.indexOf('\n\n')
-  if (at >= 0) return parseDiff(printed.slice(at + 2))
-  const { path, oldText, newText, content } = input
-  const name = typeof path === 'string' ? path : null
-  const hunk = replacementHunk(stringOr(oldText), stringOr(newText ?? content))
-  return [{ oldName: name, newName: name, hunks: [hunk], notes: [] }]
-}
-
-function stringOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 /** The task list. It comes straight from a model and may have any form. */
