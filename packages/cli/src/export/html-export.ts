@@ -1,7 +1,7 @@
 import type { Content, ImageSource, Message, ToolUse } from '@tapetree/session'
 import type { Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
-import { changedFiles, type DiffFile, type DiffLine } from '@tapetree/session/screen'
+import { changedFiles, isGroupedTool, readsText, type DiffFile, type DiffLine } from '@tapetree/session/screen'
 import { hash } from 'node:crypto'
 import { costText, counted } from '../text/amounts.ts'
 import { describeEntry } from '../text/describe-entry.ts'
@@ -198,10 +198,28 @@ async function bodyHtml(entry: Entry, session: ExportedSession): Promise<string>
 
 async function messageHtml({ content, bashExecution, error }: Message, session: ExportedSession): Promise<string> {
   let html = ''
-  for (const block of content) html += await blockHtml(block, session)
+  for (const blocks of groupedBlocks(content)) {
+    const reads = blocks.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse] : []))
+    let drawn = ''
+    for (const block of blocks) drawn += await blockHtml(block, session)
+    html += blocks.length > 1 ? folded(readsText(reads), drawn) : drawn
+  }
   if (bashExecution) html += preHtml(`$ ${bashExecution.command}`) + outputHtml('Output', bashExecution.output)
   if (error) html += `<p class="bad">${escapeHtml(`${error.kind}: ${error.message}`)}</p>`
   return html
+}
+
+/** Read-only calls that follow one another are one group; everything else stands alone. */
+function groupedBlocks(content: readonly Content[]): Content[][] {
+  const groups: Content[][] = []
+  const isRead = (block: Content | undefined): boolean =>
+    block?.type === 'tool_use' && isGroupedTool(block.toolUse.name)
+  for (const block of content) {
+    const last = groups.at(-1)
+    if (last && isRead(block) && isRead(last[0])) last.push(block)
+    else groups.push([block])
+  }
+  return groups
 }
 
 async function blockHtml(block: Content, session: ExportedSession): Promise<string> {

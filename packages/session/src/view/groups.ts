@@ -40,8 +40,15 @@ export function groupItems(given: Iterable<TranscriptItem>, before: GroupedItems
   return { rows, items, starts }
 }
 
+type ReadCall = Pick<ToolCallPart, 'name' | 'input'>
+
+/** Whether calls of this tool only read, so that several of them are one row. */
+export function isGroupedTool(name: string): boolean {
+  return Object.hasOwn(readers, name)
+}
+
 /** `read 5 files, searched 2 times`: what a group of read-only calls did. */
-export function readsText(calls: readonly ToolCallPart[]): string {
+export function readsText(calls: readonly ReadCall[]): string {
   const byTool = Map.groupBy(calls, ({ name }) => name)
   return [...byTool].flatMap(([name, some]) => readers[name]?.(some) ?? []).join(', ')
 }
@@ -86,20 +93,18 @@ function addRow(rows: TranscriptRow[], row: TranscriptRow): void {
 
 function readsIn(row: TranscriptRow | undefined): readonly ToolCallPart[] {
   if (row?.type === 'reads') return row.calls
-  return row?.type === 'part' && row.part.type === 'tool_call' && Object.hasOwn(readers, row.part.name)
-    ? [row.part]
-    : []
+  return row?.type === 'part' && row.part.type === 'tool_call' && isGroupedTool(row.part.name) ? [row.part] : []
 }
 
 /** The tools that only read, and what several calls of one did. */
-const readers: Readonly<Record<string, (calls: readonly ToolCallPart[]) => string>> = {
+const readers: Readonly<Record<string, (calls: readonly ReadCall[]) => string>> = {
   read: (calls) => `read ${countOf(differentPaths(calls), 'file')}`,
   grep: (calls) => `searched ${countOf(calls.length, 'time')}`,
   find: (calls) => `looked for files ${countOf(calls.length, 'time')}`,
   ls: (calls) => `listed ${countOf(differentPaths(calls), 'folder')}`,
 }
 
-function differentPaths(calls: readonly ToolCallPart[]): number {
+function differentPaths(calls: readonly ReadCall[]): number {
   return new Set(calls.map(({ input }) => input['path'])).size
 }
 

@@ -91,6 +91,24 @@ test('an HTML page shows changes as diffs with marked words', async () => {
   expect(page).not.toContain('oldText')
 })
 
+test('an HTML page shows reads that follow one another as one row', async () => {
+  const id = await home.session(async (session) => {
+    await user(session, 'Look.')
+    const reads = ['a.ts', 'b.ts'].map((path) => call(path, 'read', { path }))
+    await assistant(
+      session,
+      'I look.',
+      ...reads,
+      call('c3', 'ls', { path: '.' }),
+      call('c4', 'bash', { command: 'ls' }),
+    )
+  })
+  await home.json('sessions', 'export', id, '--output', 'out.html')
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  expect(page).toContain('<summary>read 2 files, listed 1 folder</summary><details><summary>read a.ts</summary>')
+  expect(page).toContain('</details></details><details><summary>bash ls</summary>')
+})
+
 test('on a terminal it asks first, and leaves no file behind without a yes', async () => {
   const id = await home.session(talk)
   const terminal = { isTTY: true, columns: 80 }

@@ -135,6 +135,27 @@ describe('calls', () => {
 `)
   })
 
+  test('reads that follow one another are one line while folded, unless one failed', () => {
+    const talk = new Talk().assistant(
+      call('a', 'read', { path: 'a.ts' }),
+      call('b', 'read', { path: 'b.ts' }),
+      call('c', 'grep', { pattern: 'x' }),
+      call('d', 'bash', { command: 'make' }),
+    )
+    for (const id of ['a', 'b', 'c']) talk.result(id, `output of ${id}`)
+    talk.result('d', 'made')
+    expect(draw(talk)).toBe(`
+✓ read 2 files, searched 1 time
+✓ bash make · exit code 0
+  made
+`)
+    expect(draw(talk, { isUnfolded: true })).toContain('✓ read a.ts\n  output of a\n✓ read b.ts\n  output of b\n')
+    const failed = new Talk().assistant(call('a', 'read', { path: 'a.ts' }), call('b', 'ls', { path: '.' }))
+    failed.result('a', 'There is no a.ts.', true)
+    failed.result('b', 'b.ts')
+    expect(draw(failed)).toContain('There is no a.ts.')
+  })
+
   test('the words that changed are bold', () => {
     const input = { path: 'a.ts', oldText: 'hello world', newText: 'hello there' }
     const talk = new Talk().assistant(call('a', 'edit', input))

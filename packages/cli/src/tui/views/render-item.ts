@@ -1,3 +1,4 @@
+import { groupItems, readsText } from '@tapetree/session/screen'
 import type {
   BashItem,
   CompactionItem,
@@ -8,6 +9,7 @@ import type {
   UserItem,
   AssistantItem,
   AssistantPart,
+  ToolCallPart,
 } from '@tapetree/session/view'
 import { contentText, imageText } from '../../text/content-text.ts'
 import { counted, elapsedText } from '../../text/amounts.ts'
@@ -179,12 +181,15 @@ const foldedRows = 40
 function assistantLines(item: AssistantItem, context: ItemContext, width: number): string[] {
   const lines: string[] = []
   let before: AssistantPart['type'] | undefined
-  for (const part of item.parts) {
-    const drawn = partLines(part, { item, context, width })
+  for (const row of groupItems([item]).rows) {
+    if (row.type !== 'part' && row.type !== 'reads') continue
+    const type = row.type === 'reads' ? 'tool_call' : row.part.type
+    const place = { item, context, width }
+    const drawn = row.type === 'reads' ? readsLines(row.calls, place) : partLines(row.part, place)
     if (drawn.length === 0) continue
-    if (before && !(before === 'tool_call' && part.type === 'tool_call')) lines.push('')
+    if (before && !(before === 'tool_call' && type === 'tool_call')) lines.push('')
     for (const line of drawn) lines.push(line)
-    before = part.type
+    before = type
   }
   const end = endLines(item, context, width)
   return lines.length > 0 && end.length > 0 ? [...lines, '', ...end] : [...lines, ...end]
@@ -213,6 +218,19 @@ interface Place {
   item: AssistantItem
   context: ItemContext
   width: number
+}
+
+/** Read-only calls that follow one another: one line while folded, unless one of them failed or asks. */
+function readsLines(calls: readonly ToolCallPart[], place: Place): string[] {
+  const { context, width } = place
+  const { theme, isUnfolded = false, isLive = false, callNews } = context
+  const isNotable = calls.some(
+    ({ callId, result }) => result?.isError || (!result && (callNews?.(callId)?.isAsked || !isLive)),
+  )
+  if (isUnfolded || isNotable) return calls.flatMap((call) => partLines(call, place))
+  const isRunning = calls.some(({ result }) => !result)
+  const sign = isRunning ? { text: '●', style: theme.accent } : { text: '✓', style: theme.success }
+  return titleLines({ sign, name: readsText(calls), argument: '', note: { text: '' } }, { context, width })
 }
 
 function partLines(part: AssistantPart, { item, context, width }: Place): string[] {
