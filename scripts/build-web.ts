@@ -4,7 +4,7 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { build } from 'vite'
+import { build, type Plugin } from 'vite'
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -35,8 +35,10 @@ async function bundleAlone(folder: string): Promise<void> {
   await promisify(execFile)(process.execPath, [import.meta.filename, folder], { env })
 }
 
-async function bundle(folder: string): Promise<void> {
+/** Builds into a folder, whether or not anything changed. Proofs give plugins that break the app. */
+export async function bundleWeb(folder: string, plugins: readonly Plugin[] = []): Promise<void> {
   await build({
+    plugins: [...plugins],
     root: join(root, 'packages/web'),
     configFile: false,
     logLevel: 'warn',
@@ -93,5 +95,5 @@ function builtAt(): number {
 
 if (process.argv[1] === import.meta.filename) {
   const [, , folder] = process.argv
-  await (folder === undefined ? buildWeb() : bundle(folder))
+  await (folder === undefined ? buildWeb() : bundleWeb(folder))
 }
