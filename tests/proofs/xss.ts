@@ -169,11 +169,14 @@ function sample(all: readonly Payload[], count: number, random: () => number): P
   return [...new Set([...firsts, ...shuffled])].slice(0, count)
 }
 
-/** Plain HTML, addresses with attributes in them, and some of everything else: enough for every mutant. */
+/** Enough for every mutant, and few enough to be drawn at once: some plain HTML, and some of everything else. */
 function mutantTexts(all: readonly Payload[]): string[] {
   return all
-    .filter(({ family, text }, index) => family === 'html' || text.includes('onmouseover=') || index % 20 === 0)
+    .filter(({ family, text }, index) =>
+      family === 'html' ? index % 2 === 0 : text.includes('onmouseover="') || index % 30 === 0,
+    )
     .map(({ text }) => text)
+    .toReversed()
 }
 
 function prefixesOf(text: string): string[] {
