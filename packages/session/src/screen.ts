@@ -4,9 +4,11 @@ export {
   changedFiles,
   parseDiff,
   replacementHunk,
+  sideBySide,
   type DiffFile,
   type DiffHunk,
   type DiffLine,
+  type DiffPair,
   type TextRange,
 } from './view/diff.ts'
 export { codeLanguage, codeLanguages, codePieces, longCodeLine } from './view/highlighted-code.ts'

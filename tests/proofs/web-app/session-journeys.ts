@@ -5,6 +5,8 @@ import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
 import { longSessionJourney, streamingJourney, type LongSession } from './session-long.ts'
 import type { SessionJourney } from './session-journey.ts'
+import { composerJourney, queueJourney } from './session-messages.ts'
+import { callsJourney, raceJourney } from './session-requests.ts'
 
 /** Everything that a person does on the session screen. */
 export async function sessionJourneys(journey: SessionJourney, long: LongSession): Promise<void> {
@@ -17,6 +19,10 @@ export async function sessionJourneys(journey: SessionJourney, long: LongSession
 const journeys: Record<string, (journey: SessionJourney, long: LongSession) => Promise<void>> = {
   'scrolled a very long session': longSessionJourney,
   'streamed an answer': streamingJourney,
+  'changed the queue': queueJourney,
+  'composed with commands, files and attachments': composerJourney,
+  'two browsers answered at once': raceJourney,
+  'looked at calls': callsJourney,
 }
 
 /** To be called before the server starts. */

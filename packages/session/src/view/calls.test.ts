@@ -69,3 +69,13 @@ test('a call is described by its most informative argument', () => {
 test('a duration has its two largest units', () => {
   expect([-5, 4999, 200_000, 7_500_000].map(elapsedText)).toEqual(['0 s', '4 s', '3 min 20 s', '2 h 5 min'])
 })
+
+test('a call that a person did not allow was denied, which is not a failure', () => {
+  expect(answered('bash', 'The user did not allow this: Not today.', true)).toEqual({
+    state: 'denied',
+    note: 'denied',
+    output: 'The user did not allow this: Not today.',
+  })
+  expect(answered('edit', 'No user is present to allow this. It writes a file.', true).state).toBe('denied')
+  expect(answered('bash', 'The user did not allow this', false).state).toBe('done')
+})

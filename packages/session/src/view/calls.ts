@@ -3,7 +3,7 @@ import type { ToolCallPart } from './transcript-items.ts'
 
 /** How a tool call stands, as a screen shows it beside its name. */
 export interface CallOutcome {
-  state: 'waiting' | 'asking' | 'running' | 'done' | 'failed' | 'skipped'
+  state: 'waiting' | 'asking' | 'running' | 'done' | 'failed' | 'denied' | 'skipped'
   /** A short note beside the name, such as the exit code. Not yet harmless. */
   note: string
   /** Its output, without the text of the note. Not yet harmless. */
@@ -75,6 +75,8 @@ function answered(name: string, { text, isError }: { text: string; isError: bool
   if (isError && text.startsWith('Not run: ')) {
     return { state: 'skipped', note: `skipped: ${lowerFirst(text.slice('Not run: '.length))}`, output: '' }
   }
+  const denied = isError ? denials.find((start) => text.startsWith(start)) : undefined
+  if (denied !== undefined) return { state: 'denied', note: 'denied', output: text }
   const state = isError ? 'failed' : 'done'
   if (!hasExit.has(name)) return { state, note: isError ? 'failed' : '', output: text }
   const [whole, words] = exitWords.exec(text) ?? []
@@ -82,6 +84,13 @@ function answered(name: string, { text, isError }: { text: string; isError: bool
   const note = words === undefined ? (isError ? 'failed' : 'exit code 0') : lowerFirst(words)
   return { state, note, output: output === '(no output)' ? '' : output }
 }
+
+/** How the gate begins the result of a call that it did not allow. */
+const denials = [
+  'The user did not allow this',
+  'No user is present to allow this.',
+  'The request was withdrawn before it was answered.',
+]
 
 const hasExit = new Set(['bash'])
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changedFiles, parseDiff, replacementHunk, wordMarks, type DiffLine, type TextRange } from './diff.ts'
+import { changedFiles, parseDiff, replacementHunk, sideBySide, wordMarks, type DiffLine, type TextRange } from './diff.ts'
 
 describe('a unified diff', () => {
   test('becomes files, hunks and lines with the line numbers of both sides', () => {
@@ -243,4 +243,20 @@ describe('the change of a call', () => {
       { oldName: null, newName: null, hunks: [{ section: '', lines: [] }], notes: [] },
     ])
   })
+})
+
+test('side by side, each side has its own lines in their order, and context stands on both', () => {
+  const type = fc.constantFrom('context' as const, 'added' as const, 'removed' as const)
+  fc.assert(
+    fc.property(fc.array(type, { maxLength: 40 }), (types) => {
+      const lines = types.map((each, index): DiffLine => ({ type: each, text: String(index) }))
+      const pairs = sideBySide(lines)
+      expect(pairs.flatMap(({ left }) => left ?? [])).toEqual(lines.filter(({ type: each }) => each !== 'added'))
+      expect(pairs.flatMap(({ right }) => right ?? [])).toEqual(lines.filter(({ type: each }) => each !== 'removed'))
+      for (const { left, right } of pairs) {
+        expect(left ?? right).toBeDefined()
+        if (left?.type === 'context' || right?.type === 'context') expect(left).toBe(right)
+      }
+    }),
+  )
 })

@@ -92,6 +92,31 @@ export function changedFiles(input: Readonly<Record<string, unknown>>, printed: 
   return [{ oldName: name, newName: name, hunks: [hunk], notes: [] }]
 }
 
+/** One line of a diff with the old file beside the new one. */
+export interface DiffPair {
+  readonly left?: DiffLine
+  readonly right?: DiffLine
+}
+
+/** The lines of a hunk side by side: each removed line beside the added line that takes its place. */
+export function sideBySide(lines: readonly DiffLine[]): DiffPair[] {
+  const pairs: DiffPair[] = []
+  let index = 0
+  while (index < lines.length) {
+    const removed = countOf(lines, index, 'removed')
+    const added = countOf(lines, index + removed, 'added')
+    for (let row = 0; row < Math.max(removed, added); row++) {
+      const left = row < removed ? lines[index + row] : undefined
+      const right = row < added ? lines[index + removed + row] : undefined
+      pairs.push({ ...(left && { left }), ...(right && { right }) })
+    }
+    const line = lines[index]
+    if (removed + added === 0 && line) pairs.push({ left: line, right: line })
+    index += Math.max(1, removed + added)
+  }
+  return pairs
+}
+
 /** The ranges of both lines that differ. Undefined if the lines are too different, or too long to compare. */
 export function wordMarks(before: string, after: string): { removed: TextRange[]; added: TextRange[] } | undefined {
   if (before.length > maxMarkedLength || after.length > maxMarkedLength) return undefined

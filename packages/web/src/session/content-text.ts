@@ -11,7 +11,12 @@ export function contentText(content: string | readonly Content[]): string {
     .join('\n')
 }
 
-/** `[image png]`. Images are not loaded. */
+/** The text of a message without its images. */
+export function textIn(content: string | readonly Content[]): string {
+  return typeof content === 'string' ? content : contentText(content.filter(({ type }) => type === 'text'))
+}
+
+/** `[image png]`. */
 export function imageText({ mediaType }: ImageSource): string {
   return `[image ${mediaType.replace(/^image\//, '').slice(0, 40)}]`
 }

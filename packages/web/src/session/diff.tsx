@@ -1,24 +1,39 @@
-import type { DiffFile, DiffHunk, DiffLine } from '@tapetree/session/screen'
-import { useState, type ReactNode } from 'react'
+import { sideBySide, type DiffFile, type DiffHunk, type DiffLine } from '@tapetree/session/screen'
+import { useState, useSyncExternalStore, type ReactNode } from 'react'
+import { storage } from '../server.ts'
 import './diff.css'
 
 /** Longer diffs are cut until the user asks for all of it. */
 const shownLines = 200
 
-/** A unified diff with line numbers and marked words. */
+/** A diff with line numbers and marked words. On a wide screen the user chooses whether both sides stand beside each other. */
 export function Diff({ files }: { files: readonly DiffFile[] }): ReactNode {
   const [isWhole, setWhole] = useState(false)
+  const isWide = useSyncExternalStore(onWidth, () => wide.matches)
+  const isSplit = useSyncExternalStore(onChoice, () => chosenSplit) && isWide
   const total = files.reduce((sum, { hunks }) => sum + hunks.reduce((count, { lines }) => count + lines.length, 0), 0)
   let left = isWhole ? Infinity : shownLines
   return (
-    <div className="diff" tabIndex={0} role="region" aria-label="Diff">
+    <div className="diff" tabIndex={0} role="group" aria-label="Diff">
+      {isWide && (
+        <button className="quiet tiny diff-choice" aria-pressed={isSplit} onClick={() => chooseSplit(!isSplit)}>
+          Side by side
+        </button>
+      )}
       {files.map(({ newName, oldName, hunks, notes }, index) => (
         <div key={index}>
           {files.length > 1 && <p className="diff-name">{newName ?? oldName}</p>}
           {hunks.map((hunk, place) => {
             const lines = hunk.lines.slice(0, Math.max(0, left))
             left -= lines.length
-            return lines.length > 0 && <Hunk key={place} hunk={hunk} lines={lines} />
+            return (
+              lines.length > 0 &&
+              (isSplit ? (
+                <SplitHunk key={place} hunk={hunk} lines={lines} />
+              ) : (
+                <Hunk key={place} hunk={hunk} lines={lines} />
+              ))
+            )
           })}
           {notes.map((note, place) => (
             <p key={place} className="faint">
@@ -53,6 +68,46 @@ function Hunk({ hunk, lines }: { hunk: DiffHunk; lines: readonly DiffLine[] }): 
       </tbody>
     </table>
   )
+}
+
+function SplitHunk({ hunk, lines }: { hunk: DiffHunk; lines: readonly DiffLine[] }): ReactNode {
+  return (
+    <table className="split">
+      {hunk.section !== '' && <caption>{hunk.section}</caption>}
+      <tbody>
+        {sideBySide(lines).map(({ left, right }, index) => (
+          <tr key={index}>
+            <td className="number">{left?.oldLine}</td>
+            <td className={`text ${left ? left.type : 'empty'}`}>{left && markedText(left)}</td>
+            <td className="number">{right?.newLine}</td>
+            <td className={`text ${right ? right.type : 'empty'}`}>{right && markedText(right)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+const wide = matchMedia('(min-width: 75rem)')
+
+function onWidth(listener: () => void): () => void {
+  wide.addEventListener('change', listener)
+  return () => wide.removeEventListener('change', listener)
+}
+
+/** One choice for all diffs, kept in this browser. */
+let chosenSplit = storage(() => localStorage.getItem('tapetree-diff')) === 'split'
+const choosing = new Set<() => void>()
+
+function onChoice(listener: () => void): () => void {
+  choosing.add(listener)
+  return () => void choosing.delete(listener)
+}
+
+function chooseSplit(isSplit: boolean): void {
+  chosenSplit = isSplit
+  storage(() => localStorage.setItem('tapetree-diff', isSplit ? 'split' : 'unified'))
+  for (const listener of choosing) listener()
 }
 
 function markedText({ text, marks = [], isUnterminated }: DiffLine): ReactNode {

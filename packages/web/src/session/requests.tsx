@@ -1,9 +1,9 @@
-import { isQuestion, ProblemError, type RequestAnswer } from '@tapetree/client'
+import { isQuestion, ProblemError, type RemoteSession, type RequestAnswer } from '@tapetree/client'
 import { changedFiles, permissionText } from '@tapetree/session/screen'
 import type { PermissionRequest } from '@tapetree/session/view'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Markdown } from '../markdown/markdown.tsx'
-import { sentenceOf } from '../server.ts'
+import { rest, sentenceOf } from '../server.ts'
 import { Diff } from './diff.tsx'
 import { useSelected, type OpenedSession } from './use-session.ts'
 
@@ -17,12 +17,26 @@ export function Requests({ opened, mayAnswer }: { opened: OpenedSession; mayAnsw
   const request = permissions[0]
   const seen = useRef<string>(undefined)
   const currentId = request?.requestId
+  const seenSeq = useRef(0)
   useEffect(() => {
     const before = seen.current
     seen.current = currentId
-    if (before === undefined || before === currentId) return
-    setNotice(own.current.has(before) ? undefined : 'Answered on another screen.')
-  }, [currentId])
+    if (before === undefined || before === currentId) return undefined
+    if (own.current.has(before)) {
+      setNotice(undefined)
+      return undefined
+    }
+    setNotice('Answered on another screen.')
+    let isCurrent = true
+    void answererOf(session, { requestId: before, seq: seenSeq.current }).then(
+      (name) => isCurrent && name !== undefined && setNotice(`Answered by ${name} on another screen.`),
+      () => undefined,
+    )
+    return () => void (isCurrent = false)
+  }, [currentId, session])
+  useEffect(() => {
+    if (request) seenSeq.current = request.seq
+  }, [request])
   useEffect(() => {
     if (notice === undefined) return undefined
     const timer = setTimeout(() => setNotice(undefined), 6000)
@@ -38,7 +52,9 @@ export function Requests({ opened, mayAnswer }: { opened: OpenedSession; mayAnsw
     } catch (error) {
       own.current.delete(requestId)
       const isLate = error instanceof ProblemError && error.type === 'already-resolved'
-      setNotice(isLate ? 'Answered on another screen before.' : sentenceOf(error))
+      const client = isLate ? clientName(session, error.problem['client']) : undefined
+      const who = client === undefined ? '' : `by ${client} `
+      setNotice(isLate ? `Answered ${who}on another screen before. Your answer had no effect.` : sentenceOf(error))
       setSentId(undefined)
     }
   }
@@ -62,6 +78,24 @@ export function Requests({ opened, mayAnswer }: { opened: OpenedSession; mayAnsw
       )}
     </>
   )
+}
+
+/** The name of an attached client. */
+function clientName(session: RemoteSession, clientId: unknown): string | undefined {
+  return session.state('presence')?.find(({ id }) => id === clientId)?.name
+}
+
+/** The record of the answer names the client. */
+async function answererOf(
+  session: RemoteSession,
+  { requestId, seq }: { requestId: string; seq: number },
+): Promise<string | undefined> {
+  const { events } = await rest.events(session.sessionId, { after: seq, limit: 50 })
+  for (const event of events) {
+    const result = event['permission_result'] as { request_id?: string; client_id?: string } | undefined
+    if (result?.request_id === requestId) return clientName(session, result.client_id)
+  }
+  return undefined
 }
 
 interface RequestProps {

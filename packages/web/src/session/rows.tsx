@@ -4,7 +4,8 @@ import { memo, useState, type ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
 import { Markdown } from '../markdown/markdown.tsx'
 import { ToolCall } from './tool-call.tsx'
-import { contentText, imageText, outputText } from './content-text.ts'
+import { contentText, outputText, textIn } from './content-text.ts'
+import { Images, Picture } from './images.tsx'
 import { isRunning, useRowState, useSelected, type OpenedSession } from './use-session.ts'
 
 /** Draws again only if its row changes. What it needs from the open session, it selects itself. */
@@ -31,9 +32,9 @@ export const Row = memo(function Row({ row }: { row: TranscriptRow }): ReactNode
         case 'reasoning':
           return <Reasoning text={part.text} />
         case 'image':
-          return <p className="faint">{imageText(part.source)}</p>
+          return <Picture source={part.source} />
         case 'tool_call':
-          return <ToolCall call={part} />
+          return <ToolCall call={part} seq={row.item.seq} />
         default:
           part satisfies never
           return null
@@ -121,7 +122,14 @@ function ItemRow({ item }: { item: Exclude<TranscriptItem, { type: 'assistant' }
     case 'user':
       return (
         <article className="mine">
-          <p className="plain">{contentText(item.content)}</p>
+          <p className="plain">{textIn(item.content)}</p>
+          <Images content={item.content} />
+          <div className="row-tools">
+            <span className="delivered" title="Delivered">
+              ✓<span className="unseen"> Delivered</span>
+            </span>
+            <CopyButton text={textIn(item.content)} />
+          </div>
         </article>
       )
     case 'tool_result':

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { Composer } from './composer.tsx'
+import { Help, useShortcuts } from './help.tsx'
 import { Requests } from './requests.tsx'
 import { SessionMenu } from './session-menu.tsx'
 import { TranscriptList } from './transcript-list.tsx'
@@ -38,6 +39,8 @@ function Opened({
   const run = useSelected(opened, () => session.state('run'))
   const isBusy = useSelected(opened, isRunning)
   const [problem, setProblem] = useState<string>()
+  const [isHelping, setHelping] = useState(false)
+  const newest = useRef<() => void>(undefined)
   const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => setProblem(sentenceOf(error)))
   const title = name || summary?.name || summary?.firstText || 'Session'
   const state = describeStatus({
@@ -45,6 +48,12 @@ function Opened({
     stopped: run?.stopped,
   })
   const isInterrupted = run?.waitingFor?.type === 'resume'
+
+  useShortcuts({
+    help: () => setHelping(true),
+    stop: () => isBusy && attempt(session.abort()),
+    newest: () => newest.current?.(),
+  })
 
   return (
     <main className="main session-screen">
@@ -54,11 +63,20 @@ function Opened({
         </a>
         <h1>{title}</h1>
         <span className={`status ${state.kind}`}>{state.label}</span>
+        <button
+          className="quiet small"
+          aria-label="Keys and commands"
+          title="Keys and commands"
+          onClick={() => setHelping(true)}
+        >
+          ?
+        </button>
         <SessionMenu sessionId={session.sessionId} />
       </header>
+      {isHelping && <Help onClose={() => setHelping(false)} />}
       <ConnectionNotice status={status} />
       {readOnly && <p className="notice">{readOnly.reason}</p>}
-      <TranscriptList opened={opened} entryId={entryId} />
+      <TranscriptList opened={opened} entryId={entryId} newest={newest} />
       <div className="session-foot">
         {problem !== undefined && (
           <p className="notice failed" role="alert">
@@ -94,7 +112,13 @@ function Opened({
           </p>
         )}
         <Requests opened={opened} mayAnswer={mayDo(role, 'approve')} />
-        <Composer opened={opened} role={role} isRunning={isBusy} onProblem={setProblem} />
+        <Composer
+          opened={opened}
+          role={role}
+          isRunning={isBusy}
+          onProblem={setProblem}
+          onHelp={() => setHelping(true)}
+        />
       </div>
     </main>
   )

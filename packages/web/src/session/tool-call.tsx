@@ -3,6 +3,8 @@ import type { ToolCallPart, Transcript } from '@tapetree/session/view'
 import { useState, type ReactNode } from 'react'
 import { contentText, outputText } from './content-text.ts'
 import { Diff } from './diff.tsx'
+import { Images } from './images.tsx'
+import { Subagent } from './subagent.tsx'
 import { isRunning, useRowState } from './use-session.ts'
 
 const signs: Record<CallOutcome['state'], string> = {
@@ -11,11 +13,12 @@ const signs: Record<CallOutcome['state'], string> = {
   running: '●',
   done: '✓',
   failed: '✗',
+  denied: '⊘',
   skipped: '–',
 }
 
 /** One line with the subject and state of a call, and its output or diff below. */
-export function ToolCall({ call }: { call: ToolCallPart }): ReactNode {
+export function ToolCall({ call, seq }: { call: ToolCallPart; seq?: number }): ReactNode {
   const [isToggled, setToggled] = useState(false)
   const isOpenCall = call.result === undefined
   const isLive = useRowState((opened) => isOpenCall && isRunning(opened)) ?? false
@@ -33,10 +36,15 @@ export function ToolCall({ call }: { call: ToolCallPart }): ReactNode {
     now: 0,
     textOf: contentText,
   })
-  const diff = changesFile(call) && state !== 'failed' ? changedFiles(call.input, printed) : undefined
+  const isSettled = state !== 'failed' && state !== 'denied'
+  const diff = changesFile(call) && isSettled ? changedFiles(call.input, printed) : undefined
   // What happens now, and what was changed, is open; results are folded.
-  const isOpen = (state === 'running' || diff !== undefined) !== isToggled
-  const hasBody = diff !== undefined || printed !== '' || call.name === 'todo_write'
+  const isOpen =
+    ((state === 'running' && call.name !== 'task') || diff !== undefined || state === 'denied') !== isToggled
+  const isSubagent = call.name === 'task' && seq !== undefined
+  const images = call.result && <Images content={call.result.content} />
+  const hasImages = Array.isArray(call.result?.content) && call.result.content.some(({ type }) => type === 'image')
+  const hasBody = diff !== undefined || printed !== '' || call.name === 'todo_write' || isSubagent
   return (
     <div className="call">
       <button
@@ -58,12 +66,16 @@ export function ToolCall({ call }: { call: ToolCallPart }): ReactNode {
         ) : call.name === 'todo_write' ? (
           <Plan items={call.input['items']} />
         ) : (
-          printed !== '' && (
-            <pre className="output" tabIndex={0}>
-              {outputText(printed)}
-            </pre>
-          )
+          <>
+            {isSubagent && <Subagent call={call} seq={seq} />}
+            {printed !== '' && (
+              <pre className="output" tabIndex={0}>
+                {outputText(printed)}
+              </pre>
+            )}
+          </>
         ))}
+      {hasImages && images}
     </div>
   )
 }

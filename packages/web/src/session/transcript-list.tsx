@@ -1,7 +1,16 @@
 import { groupItems, type GroupedItems, type TranscriptRow } from '@tapetree/session/screen'
 import type { Transcript, TranscriptItem } from '@tapetree/session/view'
 import { useVirtualizer, type Virtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import {
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactNode,
+  type RefObject,
+} from 'react'
 import type { Excerpt, Tail } from './history.ts'
 import { LiveRow, Row } from './rows.tsx'
 import { OpenedContext, useSelected, type OpenedSession } from './use-session.ts'
@@ -22,13 +31,15 @@ interface TranscriptListProps {
   opened: OpenedSession
   /** Shows this entry first, instead of the end. */
   entryId?: string | undefined
+  /** Gets the function that jumps to the end. */
+  newest: RefObject<(() => void) | undefined>
 }
 
 /**
  * The conversation. Only the rows near the visible part are in the page, and only entries near it are loaded, besides the
  * newest. The rest is empty space in proportion to its length, so the scroll bar reaches any place.
  */
-export function TranscriptList({ opened, entryId }: TranscriptListProps): ReactNode {
+export function TranscriptList({ opened, entryId, newest: jumper }: TranscriptListProps): ReactNode {
   const { session, history } = opened
   const place = useRef<HTMLDivElement>(null)
   const items = useSelected(opened, () => session.transcript.path.items)
@@ -76,6 +87,13 @@ export function TranscriptList({ opened, entryId }: TranscriptListProps): ReactN
     const element = place.current
     if (isAtEnd.current && element) element.scrollTop = element.scrollHeight
   }, [rows, height])
+
+  const toNewest = (): void => {
+    isAtEnd.current = true
+    const element = place.current
+    if (element) element.scrollTop = element.scrollHeight
+  }
+  useEffect(() => void (jumper.current = toNewest))
 
   /** The line to show when it is loaded. */
   const wanted = useRef<{ seq?: number; entryId?: string }>(undefined)
@@ -170,14 +188,7 @@ export function TranscriptList({ opened, entryId }: TranscriptListProps): ReactN
           {rows.length === 0 && isAttached && <p className="faint centered">Nothing has been said yet.</p>}
         </div>
         {isFar && (
-          <button
-            className="jump"
-            onClick={() => {
-              isAtEnd.current = true
-              const element = place.current
-              if (element) element.scrollTop = element.scrollHeight
-            }}
-          >
+          <button className="jump" onClick={toNewest}>
             Jump to newest ↓
           </button>
         )}

@@ -52,6 +52,11 @@ function never(): () => void {
   return () => undefined
 }
 
+/** The address of an image of a session. */
+export function blobUrl(sessionId: string, sha256: string): string {
+  return `api/sessions/${encodeURIComponent(sessionId)}/blobs/${encodeURIComponent(sha256)}`
+}
+
 export function isRunning({ session }: OpenedSession): boolean {
   return session.state('run')?.isBusy ?? session.transcript.run !== null
 }
@@ -60,7 +65,7 @@ async function openSession(sessionId: string): Promise<OpenedSession> {
   const storage = indexedDbStorage()
   // Read before the session sends them again.
   const restored = await storage.load(sessionId).catch(() => [])
-  const session = await RemoteSession.open({ baseUrl, sessionId, storage, client: { name: 'web', kind: 'web' } })
+  const session = await RemoteSession.open({ baseUrl, sessionId, storage, client: { name: deviceName(), kind: 'web' } })
   const sent = new SentMessages(restored)
   const history = new History((query) => rest.entries(sessionId, query))
   const { subscribe, notify } = onceAFrame()
@@ -72,6 +77,15 @@ async function openSession(sessionId: string): Promise<OpenedSession> {
   sent.onChange = notify
   history.onChange = notify
   return { session, sent, history, subscribe }
+}
+
+/** `Chrome on Android`: other screens say who answered. */
+function deviceName(): string {
+  const { userAgent } = navigator
+  const named = (all: readonly string[]): string | undefined => all.find((each) => userAgent.includes(each))
+  const browser = named(['Firefox', 'Edg', 'Chrome', 'Safari'])?.replace('Edg', 'Edge') ?? 'A browser'
+  const system = named(['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS', 'Linux'])
+  return system === undefined ? browser : `${browser} on ${system}`
 }
 
 function problemText({ error }: Extract<SessionChange, { type: 'late_ack' }>['ack']): string {

@@ -112,7 +112,7 @@ function headLines(
 }
 
 const maxName = 60
-const signs = { waiting: '○', asking: '?', running: '●', done: '✓', failed: '✗', skipped: '–' } as const
+const signs = { waiting: '○', asking: '?', running: '●', done: '✓', failed: '✗', denied: '⊘', skipped: '–' } as const
 
 const styles: Record<CallOutcome['state'], (theme: Theme) => Style> = {
   waiting: ({ muted }) => muted,
@@ -120,6 +120,7 @@ const styles: Record<CallOutcome['state'], (theme: Theme) => Style> = {
   running: ({ accent }) => accent,
   done: ({ success }) => success,
   failed: ({ error }) => error,
+  denied: ({ warning }) => warning,
   skipped: ({ muted }) => muted,
 }
 

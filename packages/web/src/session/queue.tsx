@@ -1,0 +1,249 @@
+import type { WaitingMessage } from '@tapetree/session'
+import { useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
+import { mayDo, sentenceOf, type Role } from '../server.ts'
+import type { SentMessage } from './sent-messages.ts'
+import { useSelected, type OpenedSession } from './use-session.ts'
+
+interface QueueProps {
+  opened: OpenedSession
+  role: Role
+  /** Puts a message back into the composer. */
+  onEdit: (text: string) => void
+  onProblem: (sentence: string) => void
+}
+
+/** Queued messages of everyone, and the messages of this page that are not delivered yet. */
+export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNode {
+  const { session, sent } = opened
+  const waiting = useSelected(opened, () => session.transcript.waiting)
+  const hold = useSelected(opened, () => session.transcript.hold)
+  const own = useSelected(opened, () => sent.messages).filter(({ state }) => state !== 'queued')
+  const [announced, setAnnounced] = useState('')
+  const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => onProblem(sentenceOf(error)))
+  const list = useRef<HTMLUListElement>(null)
+  const [dragged, setDragged] = useState<{ id: string; to: number }>()
+  if (waiting.length === 0 && own.length === 0) return null
+
+  const moveTo = (id: string, to: number): void => {
+    const others = waiting.filter((each) => each.id !== id)
+    if (waiting.findIndex((each) => each.id === id) === to) return
+    attempt(session.changeQueue('queue.move', { id, beforeId: others[to]?.id ?? null }))
+    setAnnounced(`Moved to place ${to + 1} of ${waiting.length}.`)
+  }
+  /** The place that the pointer is at. */
+  const placeOf = (event: PointerEvent): number => {
+    const rows = [...(list.current?.querySelectorAll('li.queued') ?? [])]
+    const above = rows.filter((row) => {
+      const { top, height } = row.getBoundingClientRect()
+      return event.clientY > top + height / 2
+    }).length
+    return Math.min(rows.length - 1, above)
+  }
+  const shown = dragged ? moved(waiting, dragged) : waiting
+
+  return (
+    <section className="queue" aria-label="Messages on their way">
+      {waiting.length > 0 && (
+        <div className="queue-head">
+          <span>{hold ? `Held: ${hold.reason}` : `${waiting.length} queued`}</span>
+          {hold ? (
+            mayDo(role, 'drive') && (
+              <button className="quiet tiny" onClick={() => attempt(session.changeQueue('queue.release', {}))}>
+                Release all
+              </button>
+            )
+          ) : (
+            <button
+              className="quiet tiny"
+              onClick={() => attempt(session.changeQueue('queue.hold', { reason: 'held by a person' }))}
+            >
+              Hold all
+            </button>
+          )}
+        </div>
+      )}
+      <ul className="outbox" ref={list}>
+        {shown.map((message, index) => (
+          <QueuedMessage
+            key={message.id}
+            message={message}
+            isHeld={message.held || hold !== null}
+            isDragged={dragged?.id === message.id}
+            mayRelease={mayDo(role, 'drive')}
+            change={(op, args) => attempt(session.changeQueue(op, { id: message.id, ...args }))}
+            handle={{
+              onKeyDown: (event) => {
+                const by = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0
+                if (by === 0) return
+                event.preventDefault()
+                const to = index + by
+                if (to >= 0 && to < waiting.length) moveTo(message.id, to)
+              },
+              onPointerDown: (event) => {
+                event.currentTarget.setPointerCapture(event.pointerId)
+                setDragged({ id: message.id, to: index })
+              },
+              onPointerMove: (event) => {
+                const to = placeOf(event)
+                setDragged((before) => before && { ...before, to })
+              },
+              onPointerUp: () => {
+                if (dragged) moveTo(dragged.id, dragged.to)
+                setDragged(undefined)
+              },
+              onPointerCancel: () => setDragged(undefined),
+            }}
+          />
+        ))}
+        {own.map((message) => (
+          <OwnMessage
+            key={message.id}
+            message={message}
+            onDismiss={() => sent.dismiss(message.id)}
+            onEdit={() => {
+              sent.dismiss(message.id)
+              onEdit(message.text)
+            }}
+          />
+        ))}
+      </ul>
+      <p className="unseen" role="status">
+        {announced}
+      </p>
+    </section>
+  )
+}
+
+/** The list as it will be when the message is dropped. */
+function moved(waiting: readonly WaitingMessage[], { id, to }: { id: string; to: number }): readonly WaitingMessage[] {
+  const others = waiting.filter((each) => each.id !== id)
+  const message = waiting.find((each) => each.id === id)
+  return message ? others.toSpliced(to, 0, message) : waiting
+}
+
+interface QueuedMessageProps {
+  message: WaitingMessage
+  isHeld: boolean
+  isDragged: boolean
+  mayRelease: boolean
+  change: (op: 'queue.edit' | 'queue.hold' | 'queue.release' | 'queue.remove', args?: { message?: string }) => void
+  handle: {
+    onKeyDown: (event: KeyboardEvent) => void
+    onPointerDown: (event: PointerEvent) => void
+    onPointerMove: (event: PointerEvent) => void
+    onPointerUp: () => void
+    onPointerCancel: () => void
+  }
+}
+
+function QueuedMessage({ message, isHeld, isDragged, mayRelease, change, handle }: QueuedMessageProps): ReactNode {
+  const [draft, setDraft] = useState<string>()
+  const { message: text, delivery, held, imageIds } = message
+  const about = text.slice(0, 40)
+  return (
+    <li className={isDragged ? 'queued dragged' : 'queued'}>
+      <button
+        className="quiet handle"
+        aria-label={`Move ${about}`}
+        aria-keyshortcuts="ArrowUp ArrowDown"
+        title="Drag, or use the arrow keys"
+        {...handle}
+      >
+        ⠿
+      </button>
+      <span className="state">{isHeld ? 'Held' : delivery === 'steer' ? 'Steers soon' : 'Queued'}</span>
+      {draft === undefined ? (
+        <>
+          <span className="plain">
+            {text}
+            {imageIds.length > 0 && <small>{imageIds.length === 1 ? '1 image' : `${imageIds.length} images`}</small>}
+          </span>
+          <span className="queue-buttons">
+            <button className="quiet tiny" aria-label={`Edit ${about}`} onClick={() => setDraft(text)}>
+              Edit
+            </button>
+            {(!held || mayRelease) && (
+              <button
+                className="quiet tiny"
+                aria-label={`${held ? 'Release' : 'Hold'} ${about}`}
+                onClick={() => change(held ? 'queue.release' : 'queue.hold')}
+              >
+                {held ? 'Release' : 'Hold'}
+              </button>
+            )}
+            <button className="quiet tiny" aria-label={`Remove ${about}`} onClick={() => change('queue.remove')}>
+              Remove
+            </button>
+          </span>
+        </>
+      ) : (
+        <form
+          className="queue-edit"
+          onSubmit={(event) => {
+            event.preventDefault()
+            if (draft.trim() !== '' && draft !== text) change('queue.edit', { message: draft })
+            setDraft(undefined)
+          }}
+        >
+          <textarea
+            aria-label="Queued message"
+            autoFocus
+            rows={2}
+            value={draft}
+            onChange={(event) => setDraft(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              event.stopPropagation()
+              setDraft(undefined)
+            }}
+          />
+          <button className="tiny">Save</button>
+          <button type="button" className="quiet tiny" onClick={() => setDraft(undefined)}>
+            Cancel
+          </button>
+        </form>
+      )}
+    </li>
+  )
+}
+
+function OwnMessage({
+  message: { text, state, reason },
+  onEdit,
+  onDismiss,
+}: {
+  message: SentMessage
+  onEdit: () => void
+  onDismiss: () => void
+}): ReactNode {
+  return (
+    <li className={state}>
+      <span className="state">{stateLabels[state]}</span>
+      <span className="plain">
+        {text}
+        {reason !== undefined && <small>{reason}</small>}
+      </span>
+      {state !== 'unsent' && (
+        <span className="queue-buttons">
+          {state !== 'answered' && (
+            <button className="quiet tiny" onClick={onEdit}>
+              Edit
+            </button>
+          )}
+          <button className="quiet tiny" onClick={onDismiss}>
+            Dismiss
+          </button>
+        </span>
+      )}
+    </li>
+  )
+}
+
+const stateLabels: Record<SentMessage['state'], string> = {
+  unsent: 'Unsent',
+  accepted: 'Accepted',
+  queued: 'Queued',
+  withdrawn: 'Withdrawn',
+  refused: 'Refused',
+  answered: 'Done',
+}
