@@ -1,5 +1,5 @@
 import type { WaitingMessage } from '@tapetree/session'
-import { useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode } from 'react'
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import type { SentMessage } from './sent-messages.ts'
 import { useSelected, type OpenedSession } from './use-session.ts'
@@ -22,23 +22,33 @@ export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNod
   const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => onProblem(sentenceOf(error)))
   const list = useRef<HTMLUListElement>(null)
   const [dragged, setDragged] = useState<{ id: string; to: number }>()
-  if (waiting.length === 0 && own.length === 0) return null
-
   const moveTo = (id: string, to: number): void => {
     const others = waiting.filter((each) => each.id !== id)
     if (waiting.findIndex((each) => each.id === id) === to) return
     attempt(session.changeQueue('queue.move', { id, beforeId: others[to]?.id ?? null }))
     setAnnounced(`Moved to place ${to + 1} of ${waiting.length}.`)
   }
-  /** The place that the pointer is at. */
-  const placeOf = (event: PointerEvent): number => {
-    const rows = [...(list.current?.querySelectorAll('li.queued') ?? [])]
-    const above = rows.filter((row) => {
-      const { top, height } = row.getBoundingClientRect()
-      return event.clientY > top + height / 2
-    }).length
-    return Math.min(rows.length - 1, above)
-  }
+  const drop = useRef(moveTo)
+  drop.current = moveTo
+  const draggedId = dragged?.id
+  // On the window: the dragged element moves in the list, and would lose the pointer.
+  useEffect(() => {
+    if (draggedId === undefined) return undefined
+    const move = (event: PointerEvent): void => setDragged({ id: draggedId, to: placeOf(list.current, event) })
+    const end = (event: PointerEvent): void => {
+      if (event.type === 'pointerup') drop.current(draggedId, placeOf(list.current, event))
+      setDragged(undefined)
+    }
+    addEventListener('pointermove', move)
+    addEventListener('pointerup', end)
+    addEventListener('pointercancel', end)
+    return () => {
+      removeEventListener('pointermove', move)
+      removeEventListener('pointerup', end)
+      removeEventListener('pointercancel', end)
+    }
+  }, [draggedId])
+  if (waiting.length === 0 && own.length === 0) return null
   const shown = dragged ? moved(waiting, dragged) : waiting
 
   return (
@@ -79,19 +89,7 @@ export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNod
                 const to = index + by
                 if (to >= 0 && to < waiting.length) moveTo(message.id, to)
               },
-              onPointerDown: (event) => {
-                event.currentTarget.setPointerCapture(event.pointerId)
-                setDragged({ id: message.id, to: index })
-              },
-              onPointerMove: (event) => {
-                const to = placeOf(event)
-                setDragged((before) => before && { ...before, to })
-              },
-              onPointerUp: () => {
-                if (dragged) moveTo(dragged.id, dragged.to)
-                setDragged(undefined)
-              },
-              onPointerCancel: () => setDragged(undefined),
+              onPointerDown: () => setDragged({ id: message.id, to: index }),
             }}
           />
         ))}
@@ -114,6 +112,16 @@ export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNod
   )
 }
 
+/** The place that the pointer is at. */
+function placeOf(list: HTMLElement | null, { clientY }: PointerEvent): number {
+  const rows = [...(list?.querySelectorAll('li.queued') ?? [])]
+  const above = rows.filter((row) => {
+    const { top, height } = row.getBoundingClientRect()
+    return clientY > top + height / 2
+  })
+  return Math.min(rows.length - 1, above.length)
+}
+
 /** The list as it will be when the message is dropped. */
 function moved(waiting: readonly WaitingMessage[], { id, to }: { id: string; to: number }): readonly WaitingMessage[] {
   const others = waiting.filter((each) => each.id !== id)
@@ -129,10 +137,7 @@ interface QueuedMessageProps {
   change: (op: 'queue.edit' | 'queue.hold' | 'queue.release' | 'queue.remove', args?: { message?: string }) => void
   handle: {
     onKeyDown: (event: KeyboardEvent) => void
-    onPointerDown: (event: PointerEvent) => void
-    onPointerMove: (event: PointerEvent) => void
-    onPointerUp: () => void
-    onPointerCancel: () => void
+    onPointerDown: () => void
   }
 }
 

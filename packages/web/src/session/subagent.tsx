@@ -1,12 +1,9 @@
 import { groupItems, type GroupedItems } from '@tapetree/session/screen'
 import type { ToolCallPart } from '@tapetree/session/view'
-import { lazy, Suspense, useContext, useEffect, useRef, useState, type ReactNode } from 'react'
+import { useContext, useEffect, useRef, useState, type ReactNode } from 'react'
 import { sessionLink } from '../route.ts'
 import { rest, sentenceOf } from '../server.ts'
-import { OpenedContext, useSelected, useSession, type OpenedSession } from './use-session.ts'
-
-/** Rows contain calls, and a call may contain rows. */
-const Row = lazy(async () => ({ default: (await import('./rows.tsx')).Row }))
+import { OpenedContext, RowContext, useSelected, useSession, type OpenedSession } from './use-session.ts'
 
 /** The work of a subagent, inside of the call that started it. Its session is opened when the call is. */
 export function Subagent({ call, seq }: { call: ToolCallPart; seq: number }): ReactNode {
@@ -53,17 +50,14 @@ function Child({ sessionId }: { sessionId: string }): ReactNode {
 /** The newest rows. */
 function ChildRows({ opened }: { opened: OpenedSession }): ReactNode {
   const items = useSelected(opened, ({ session }) => session.transcript.path.items)
+  const Row = useContext(RowContext)
   const grouped = useRef<GroupedItems>(undefined)
   grouped.current = groupItems(items, grouped.current)
   const rows = grouped.current.rows.filter((row) => row.type !== 'item' || !hidden.has(row.item.type)).slice(-maxRows)
   return (
     <OpenedContext value={opened}>
       <div className="subagent-rows" tabIndex={0} role="log" aria-label="Work of the subagent">
-        <Suspense fallback={<p className="faint">Loading…</p>}>
-          {rows.map((row) => (
-            <Row key={row.key} row={row} />
-          ))}
-        </Suspense>
+        {Row && rows.map((row) => <Row key={row.key} row={row} />)}
       </div>
     </OpenedContext>
   )

@@ -13,7 +13,7 @@ import {
 } from 'react'
 import type { Excerpt, Tail } from './history.ts'
 import { LiveRow, Row } from './rows.tsx'
-import { OpenedContext, useSelected, type OpenedSession } from './use-session.ts'
+import { OpenedContext, RowContext, useSelected, type OpenedSession } from './use-session.ts'
 
 /** A row that is drawn: of the transcript, text that is still being written, or the place of entries that are not loaded. */
 type ShownRow = TranscriptRow | { type: 'live'; key: string } | { type: 'note'; key: string; text: string } | Unloaded
@@ -153,46 +153,48 @@ export function TranscriptList({ opened, entryId, newest: jumper }: TranscriptLi
 
   return (
     <OpenedContext value={opened}>
-      <div className="transcript-frame">
-        <div className="transcript" ref={place} onScroll={look} tabIndex={0} role="log" aria-label="Conversation">
-          <div className="rows" style={{ height }}>
-            {virtualizer.getVirtualItems().map(({ index, key, start }) => {
-              const row = rows[index]
-              if (!row) return null
-              const style = { transform: `translateY(${start}px)` }
-              if (row.type === 'unloaded')
+      <RowContext value={Row}>
+        <div className="transcript-frame">
+          <div className="transcript" ref={place} onScroll={look} tabIndex={0} role="log" aria-label="Conversation">
+            <div className="rows" style={{ height }}>
+              {virtualizer.getVirtualItems().map(({ index, key, start }) => {
+                const row = rows[index]
+                if (!row) return null
+                const style = { transform: `translateY(${start}px)` }
+                if (row.type === 'unloaded')
+                  return (
+                    <div key={key} className="unloaded" style={{ ...style, height: row.height }}>
+                      <p className="fact">Loading…</p>
+                    </div>
+                  )
                 return (
-                  <div key={key} className="unloaded" style={{ ...style, height: row.height }}>
-                    <p className="fact">Loading…</p>
+                  <div
+                    key={key}
+                    data-index={index}
+                    ref={virtualizer.measureElement}
+                    className={isOf(row, entryId) ? 'row shown' : 'row'}
+                    style={style}
+                  >
+                    {row.type === 'live' ? (
+                      <LiveRow opened={opened} rowKey={row.key} />
+                    ) : row.type === 'note' ? (
+                      <p className="fact">{row.text}</p>
+                    ) : (
+                      <Row row={row} />
+                    )}
                   </div>
                 )
-              return (
-                <div
-                  key={key}
-                  data-index={index}
-                  ref={virtualizer.measureElement}
-                  className={isOf(row, entryId) ? 'row shown' : 'row'}
-                  style={style}
-                >
-                  {row.type === 'live' ? (
-                    <LiveRow opened={opened} rowKey={row.key} />
-                  ) : row.type === 'note' ? (
-                    <p className="fact">{row.text}</p>
-                  ) : (
-                    <Row row={row} />
-                  )}
-                </div>
-              )
-            })}
+              })}
+            </div>
+            {rows.length === 0 && isAttached && <p className="faint centered">Nothing has been said yet.</p>}
           </div>
-          {rows.length === 0 && isAttached && <p className="faint centered">Nothing has been said yet.</p>}
+          {isFar && (
+            <button className="jump" onClick={toNewest}>
+              Jump to newest ↓
+            </button>
+          )}
         </div>
-        {isFar && (
-          <button className="jump" onClick={toNewest}>
-            Jump to newest ↓
-          </button>
-        )}
-      </div>
+      </RowContext>
     </OpenedContext>
   )
 }

@@ -1,5 +1,6 @@
 import { indexedDbStorage, RemoteSession, type SessionChange } from '@tapetree/client'
-import { createContext, useContext, useEffect, useState, useSyncExternalStore } from 'react'
+import type { TranscriptRow } from '@tapetree/session/screen'
+import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ComponentType } from 'react'
 import { baseUrl, rest } from '../server.ts'
 import { History } from './history.ts'
 import { SentMessages } from './sent-messages.ts'
@@ -14,6 +15,9 @@ export interface OpenedSession {
 
 /** The session whose transcript a row belongs to. */
 export const OpenedContext = createContext<OpenedSession | undefined>(undefined)
+
+/** Draws a row. Rows contain calls, and the call of a subagent contains rows. */
+export const RowContext = createContext<ComponentType<{ row: TranscriptRow }> | undefined>(undefined)
 
 /** Undefined until the commands of an earlier visit are restored. */
 export function useSession(sessionId: string): OpenedSession | undefined {
