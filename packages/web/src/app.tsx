@@ -146,7 +146,15 @@ function OpenScreen({
     case 'context':
       return <ContextScreen sessionId={route.id} entryId={route.entryId} title={title} />
     case 'session':
-      return <SessionScreen key={route.id} sessionId={route.id} role={caller.role} summary={summary} />
+      return (
+        <SessionScreen
+          key={route.id}
+          sessionId={route.id}
+          entryId={route.entryId}
+          role={caller.role}
+          summary={summary}
+        />
+      )
     default:
       return (
         <section className="main nothing-open" aria-label="No session is open">

@@ -1,4 +1,14 @@
-import { answer, call, inspect, newSession, openPaired, said, send, untilIdle, type SessionJourney } from './session-journey.ts'
+import {
+  answer,
+  call,
+  inspect,
+  newSession,
+  openPaired,
+  said,
+  send,
+  untilIdle,
+  type SessionJourney,
+} from './session-journey.ts'
 
 /** Two browsers answer the same request at once: one answer counts, and the other browser says who gave it. */
 export async function raceJourney(journey: SessionJourney): Promise<void> {

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changedFiles, parseDiff, replacementHunk, sideBySide, wordMarks, type DiffLine, type TextRange } from './diff.ts'
+import {
+  changedFiles,
+  parseDiff,
+  replacementHunk,
+  sideBySide,
+  wordMarks,
+  type DiffLine,
+  type TextRange,
+} from './diff.ts'
 
 describe('a unified diff', () => {
   test('becomes files, hunks and lines with the line numbers of both sides', () => {

@@ -16,7 +16,7 @@ interface SessionScreenProps {
   /** From the list; absent until the list is loaded, and for a session that is not in it. */
   summary: SessionSummary | undefined
   /** Opens the transcript at this entry instead of its end. */
-  entryId?: string
+  entryId?: string | undefined
 }
 
 export function SessionScreen({ sessionId, ...props }: SessionScreenProps): ReactNode {
