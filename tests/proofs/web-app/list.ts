@@ -13,6 +13,9 @@ export async function seedList(home: FakeHome): Promise<void> {
     await using session = await store.create({ cwd: home.cwd, name: `Old session ${number}` })
     await session.appendMessage('user', [text(`Question ${number} about the tides of the sea`)])
   }
+  await using long = await store.create({ cwd: home.cwd, name: 'A haystack' })
+  await long.appendMessage('user', [text('Where is the needle?')])
+  for (let number = 0; number < 300; number++) await long.appendMessage('user', [text(`Straw ${number}`)])
   await using failed = await store.create({ cwd: home.cwd, name: 'Deploy to staging' })
   await failed.appendMessage('user', [text('Deploy it.')])
   await failed.append({ type: 'run_start', runStart: { runId: 'r1', leafId: failed.leafId } })
@@ -54,12 +57,13 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
   await page.locator('#sessions [data-index="1"] a:focus').waitFor()
 
   await page.keyboard.press('Control+k')
-  await page.keyboard.type('tides 17')
-  await page.locator('.snippet mark', { hasText: '17' }).waitFor()
+  await page.keyboard.type('the needle')
+  await page.locator('.snippet mark', { hasText: 'needle' }).waitFor()
   await look('search')
   const address = page.url()
-  await page.getByRole('link', { name: /Old session 17/ }).click()
-  await page.locator('.row', { hasText: 'Question 17 about' }).waitFor()
+  // The match is far above the end of its session.
+  await page.getByRole('link', { name: /A haystack.*needle/s }).click()
+  await page.locator('.row', { hasText: 'Where is the needle?' }).waitFor()
   await page.goBack()
   if (page.url() !== address) complain(`back from a match leads to ${page.url()}`)
 
