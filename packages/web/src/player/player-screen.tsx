@@ -84,7 +84,7 @@ const maxOutput = 2000
 function EventBody({ event }: { event: PlaybackEvent }): ReactNode {
   switch (event.type) {
     case 'user_prompt':
-      return <div className="mine plain">{event.text || '(an image)'}</div>
+      return <div className="prompt plain">{event.text || '(an image)'}</div>
     case 'agent_message':
       return <Markdown text={event.text} />
     case 'agent_thought':
@@ -99,7 +99,9 @@ function EventBody({ event }: { event: PlaybackEvent }): ReactNode {
       return event.status === 'running' ? (
         <small>The tool runs.</small>
       ) : (
-        <pre className={`output ${event.status}`}>{outputText(event.output)}</pre>
+        <pre tabIndex={0} className={`result ${event.status}`}>
+          {outputText(event.output)}
+        </pre>
       )
     case 'permission':
       return <small>{event.status === 'requested' ? `Asked: ${event.title}` : `Answered: ${event.status}`}</small>
