@@ -25,6 +25,7 @@ const readers: Item[] = [
       page('Installation', '/installation'),
       page('Quickstart', '/quickstart'),
       page('Terminal', '/guides/terminal'),
+      page('Web app', '/guides/web-app'),
       page('Print mode', '/guides/print-mode'),
       page('Sessions', '/guides/sessions'),
       page('Choose a model', '/guides/choose-a-model'),
