@@ -12,7 +12,7 @@ import { visitsTo } from './doors/visits.ts'
 
 export const name = 'doors'
 export const claim = 'Every endpoint rejects a wrong token, role, host or origin.'
-export const sizes = { ci: { combinedFaults: 2, proxied: 1000 }, full: { combinedFaults: Infinity, proxied: 50_000 } }
+export const sizes = { ci: { combinedFaults: 2, proxied: 600 }, full: { combinedFaults: Infinity, proxied: 50_000 } }
 
 /** At once; the server is as busy as in life, and what one of them does is seen by the look at the state after each way. */
 const atOnce = 16

@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { catchMutant, caughtLine } from './mutants/catch-mutant.ts'
 import { playHistory, type HistoryResult } from './one-session/history.ts'
 import { mutants } from './one-session/mutants.ts'
 import { OwnerProcesses, playProcessHistory } from './one-session/processes.ts'
@@ -14,8 +15,6 @@ export const sizes = {
   full: { historiesInOneProcess: 19_600, historiesInSeveral: 400 },
 }
 const maxFailures = 5
-/** In so many histories a fault must show. */
-const maxTries = 150
 const progressEvery = 1000
 
 /**
@@ -83,25 +82,11 @@ class Trial {
   async catchMutants(): Promise<void> {
     const { say } = this.#context
     this.figures['mutants'] = 0
-    for (const [mutant, breakIt] of Object.entries(mutants)) {
-      const caught = await this.#catch(breakIt)
-      say(`${mutant.padEnd(54)} ${caught ? `${caught.problem.slice(0, 90)} (history ${caught.tries})` : 'NOT CAUGHT'}`)
+    for (const [fault, mutant] of Object.entries(mutants)) {
+      const caught = await catchMutant(mutant, () => this.#playOne(this.#nextSeed()))
+      say(caughtLine(fault, caught))
       if (caught) this.figures['mutants']++
       else this.problems++
-    }
-  }
-
-  async #catch(breakIt: () => () => void): Promise<{ problem: string; tries: number } | undefined> {
-    const mend = breakIt()
-    try {
-      for (let tries = 1; tries <= maxTries; tries++) {
-        const { problems } = await this.#playOne(this.#nextSeed())
-        const [problem] = problems
-        if (problem !== undefined) return { problem, tries }
-      }
-      return undefined
-    } finally {
-      mend()
     }
   }
 

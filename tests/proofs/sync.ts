@@ -10,7 +10,7 @@ import { playOwnerHistory } from './sync/owner-history.ts'
 export const name = 'sync'
 export const claim = 'All clients see every line once and in order, through disconnects, reloads and a killed server.'
 export const sizes = {
-  ci: { histories: 90, historiesWithKills: 10, historiesWithOwners: 6 },
+  ci: { histories: 70, historiesWithKills: 10, historiesWithOwners: 5 },
   full: { histories: 9800, historiesWithKills: 200, historiesWithOwners: 200 },
 }
 
@@ -30,7 +30,7 @@ export async function run(context: FigureContext): Promise<FigureResult> {
 }
 
 /** Most of a history is waiting: for the disk, for a model, for somebody to come back. */
-const sideBySide = 3
+const sideBySide = 4
 
 async function inParallel<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   const rest = [...all]

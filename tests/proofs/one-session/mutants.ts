@@ -2,11 +2,12 @@ import { AgentSession } from '@tapetree/agent'
 import type { Session } from '@tapetree/session'
 import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
 import { RunSlot, SharedSession } from '../../../packages/agent/src/run/run-slot.ts'
+import { replaceMember, type Mutant } from '../mutants/catch-mutant.ts'
 
-/** Faults that this proof must find: each puts one in and gives back what takes it out again. */
-export const mutants: Record<string, () => () => void> = {
+/** Faults that this proof must find: each adds one and returns a function that removes it. */
+export const mutants: Record<string, Mutant> = {
   'a slot for each agent session': () =>
-    replace(
+    replaceMember(
       SharedSession,
       'of',
       (of) =>
@@ -15,7 +16,7 @@ export const mutants: Record<string, () => () => void> = {
     ),
 
   'resume that takes a live run for an interrupted one': () =>
-    replace(AgentSession.prototype, 'resume', (resume) => {
+    replaceMember(AgentSession.prototype, 'resume', (resume) => {
       return function (this: AgentSession, options) {
         SharedSession.of(this.session).occupant = undefined
         return resume.call(this, options)
@@ -23,12 +24,12 @@ export const mutants: Record<string, () => () => void> = {
     }),
 
   'a summary without the slot': () =>
-    replace(RunSlot.prototype, 'exclusively', () => {
+    replaceMember(RunSlot.prototype, 'exclusively', () => {
       return <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => work(new AbortController().signal)
     }),
 
   'interrupted runs decided about without a lock': () =>
-    replace(
+    replaceMember(
       SharedSession.prototype,
       'alone',
       () =>
@@ -37,10 +38,10 @@ export const mutants: Record<string, () => () => void> = {
     ),
 
   'requests for each agent session': () =>
-    replace(SharedSession.prototype, 'requestsFor', () => (session: Session) => new Requests(session)),
+    replaceMember(SharedSession.prototype, 'requestsFor', () => (session: Session) => new Requests(session)),
 
   'closing one owner stops the run of another': () =>
-    replace(RunSlot.prototype, 'leave', (leave) => {
+    replaceMember(RunSlot.prototype, 'leave', (leave) => {
       return async function (this: RunSlot) {
         await this.abort()
         return leave.call(this)
@@ -48,22 +49,12 @@ export const mutants: Record<string, () => () => void> = {
     }),
 
   'a message queued during a summary is forgotten': () =>
-    replace(SharedSession.prototype, 'wakeLater', () => (_owner: RunSlot) => undefined),
+    replaceMember(SharedSession.prototype, 'wakeLater', () => (_owner: RunSlot) => undefined),
 
   'a run that begins beside an append to the leaf': () =>
-    replace(RunSlot.prototype, 'append', () => {
+    replaceMember(RunSlot.prototype, 'append', () => {
       return async function (this: RunSlot, draft, cause) {
         await this.session.append(draft, cause && { cause })
       }
     }),
-}
-
-function replace<T extends object, Key extends keyof T>(
-  target: T,
-  key: Key,
-  make: (original: T[Key]) => T[Key],
-): () => void {
-  const original = target[key]
-  target[key] = make(original)
-  return () => void (target[key] = original)
 }

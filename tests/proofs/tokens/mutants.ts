@@ -3,14 +3,16 @@ import { Gatekeeper } from '../../../packages/server/src/auth/gatekeeper.ts'
 import { UsageLimits } from '../../../packages/server/src/auth/limits.ts'
 import { TokenHolders } from '../../../packages/server/src/auth/token-holders.ts'
 import { RequestProblem } from '../../../packages/server/src/util/problem-error.ts'
+import { replaceMember, type Mutant } from '../mutants/catch-mutant.ts'
 
 /** Faults that this proof must find: each adds one and returns a function that removes it. */
-export const mutants: Record<string, () => () => void> = {
-  'a server that does not read the file again': () => replace(TokenStore.prototype, 'refresh', () => () => undefined),
+export const mutants: Record<string, Mutant> = {
+  'a server that does not read the file again': () =>
+    replaceMember(TokenStore.prototype, 'refresh', () => () => undefined),
 
   'verified tokens in a cache': () => {
     const cache = new Map<string, ReturnType<TokenStore['verify']>>()
-    return replace(TokenStore.prototype, 'verify', (verify) => {
+    return replaceMember(TokenStore.prototype, 'verify', (verify) => {
       return function (this: TokenStore, token) {
         const record = verify.call(this, token) ?? cache.get(token)
         cache.set(token, record)
@@ -20,14 +22,14 @@ export const mutants: Record<string, () => () => void> = {
   },
 
   'a create that ignores its creator': () =>
-    replace(TokenStore.prototype, 'create', (create) => {
+    replaceMember(TokenStore.prototype, 'create', (create) => {
       return function (this: TokenStore, newToken) {
         return create.call(this, newToken)
       }
     }),
 
   'a create by a revoked token': () =>
-    replace(TokenStore.prototype, 'create', (create) => {
+    replaceMember(TokenStore.prototype, 'create', (create) => {
       return function (this: TokenStore, newToken, options) {
         return create.call(this, newToken, options).catch((error: unknown) => {
           if (error instanceof RequestProblem && error.problem.type === 'creator-over')
@@ -38,7 +40,7 @@ export const mutants: Record<string, () => () => void> = {
     }),
 
   'wider tokens on request': () =>
-    replace(TokenStore.prototype, 'create', (create) => {
+    replaceMember(TokenStore.prototype, 'create', (create) => {
       return function (this: TokenStore, newToken, options) {
         return create.call(this, newToken, options).catch((error: unknown) => {
           if (error instanceof RequestProblem && error.problem.type === 'wider-than-creator') {
@@ -49,19 +51,21 @@ export const mutants: Record<string, () => () => void> = {
       }
     }),
 
-  'a revocation that does nothing': () => replace(TokenStore.prototype, 'revoke', () => () => Promise.resolve(true)),
+  'a revocation that does nothing': () =>
+    replaceMember(TokenStore.prototype, 'revoke', () => () => Promise.resolve(true)),
 
-  'connections that outlive their token': () => replace(TokenHolders.prototype, 'hold', () => () => () => undefined),
+  'connections that outlive their token': () =>
+    replaceMember(TokenHolders.prototype, 'hold', () => () => () => undefined),
 
   'connections that outlive the expiry': () =>
-    replace(TokenHolders.prototype, 'hold', (hold) => {
+    replaceMember(TokenHolders.prototype, 'hold', (hold) => {
       return function (this: TokenHolders, { caller }, drop) {
         return hold.call(this, { caller }, drop)
       }
     }),
 
   'connections that end for no reason': () =>
-    replace(TokenHolders.prototype, 'hold', (hold) => {
+    replaceMember(TokenHolders.prototype, 'hold', (hold) => {
       return function (this: TokenHolders, admitted, drop) {
         setTimeout(drop, 5)
         return hold.call(this, admitted, drop)
@@ -69,14 +73,14 @@ export const mutants: Record<string, () => () => void> = {
     }),
 
   'folders that do not count': () =>
-    replace(UsageLimits.prototype, 'sessionsOf', (sessionsOf) => {
+    replaceMember(UsageLimits.prototype, 'sessionsOf', (sessionsOf) => {
       return function (this: UsageLimits, { folder: _, ...caller }) {
         return sessionsOf.call(this, caller)
       }
     }),
 
   'roles that do not count': () =>
-    replace(Gatekeeper.prototype, 'admit', (admit) => {
+    replaceMember(Gatekeeper.prototype, 'admit', (admit) => {
       return function (this: Gatekeeper, visit, _needs, identified) {
         return admit.call(this, visit, 'any-role', identified)
       }
@@ -84,20 +88,10 @@ export const mutants: Record<string, () => () => void> = {
 
   'a valid token that is rejected now and then': () => {
     let count = 0
-    return replace(TokenStore.prototype, 'verify', (verify) => {
+    return replaceMember(TokenStore.prototype, 'verify', (verify) => {
       return function (this: TokenStore, token) {
         return ++count % 50 === 0 ? undefined : verify.call(this, token)
       }
     })
   },
-}
-
-function replace<T extends object, Key extends keyof T>(
-  target: T,
-  key: Key,
-  make: (original: T[Key]) => T[Key],
-): () => void {
-  const original = target[key]
-  target[key] = make(original)
-  return () => void (target[key] = original)
 }

@@ -1,50 +1,14 @@
 import { roles } from '@tapetree/client/protocol'
 import { TokenStore } from '@tapetree/server'
 import { randomFrom } from '@tapetree/session/testing'
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { WebSocket } from 'ws'
+import { TokenServerProcess } from '../../../packages/server/src/auth/testing/token-server-process.ts'
 import { ask, type Answer } from '../../../packages/server/src/testing/running-server.ts'
 import { closeOf } from './connections.ts'
 import type { HistoryResult } from './history.ts'
 
-const program = fileURLToPath(new URL('../../../packages/server/src/auth/testing/token-server.ts', import.meta.url))
 const rounds = 2
 const atOnce = 8
-
-/** A server that can be killed at any moment, and started again. */
-class ServerProcess {
-  url = ''
-  session = ''
-  readonly #file: string
-  readonly #cache: string
-  #child: ChildProcess | undefined
-
-  constructor(file: string) {
-    this.#file = file
-    this.#cache = join(dirname(file), 'cache')
-  }
-
-  async start(): Promise<void> {
-    const child = spawn(process.execPath, ['-C', '@tapetree/source', program, this.#file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: this.#cache },
-    })
-    this.#child = child
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-    Object.assign(this, JSON.parse(line))
-  }
-
-  async kill(): Promise<void> {
-    const child = this.#child
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-}
 
 interface Known {
   id: string
@@ -57,18 +21,18 @@ interface Known {
 
 /** Real servers in processes of their own over one token file, shared by all histories. */
 export class ServerProcesses implements AsyncDisposable {
-  readonly #servers: readonly ServerProcess[]
+  readonly #servers: readonly TokenServerProcess[]
   /** As `tapetree tokens` does it: the file without a server. */
   readonly #file: TokenStore
 
-  private constructor(servers: readonly ServerProcess[], file: TokenStore) {
+  private constructor(servers: readonly TokenServerProcess[], file: TokenStore) {
     this.#servers = servers
     this.#file = file
   }
 
   static async start(file: string): Promise<ServerProcesses> {
     const tokens = await TokenStore.open({ file, first: null })
-    const servers = [new ServerProcess(file), new ServerProcess(file)]
+    const servers = [new TokenServerProcess(file), new TokenServerProcess(file)]
     await Promise.all(servers.map((server) => server.start()))
     return new ServerProcesses(servers, tokens)
   }
@@ -87,7 +51,7 @@ export class ServerProcesses implements AsyncDisposable {
     const root: Known = { id: record.id, token, role: 'drive', parent: undefined, state: 'good' }
     const known: Known[] = [root]
 
-    const send = async (server: ServerProcess, path: string, options: object): Promise<Answer | undefined> => {
+    const send = async (server: TokenServerProcess, path: string, options: object): Promise<Answer | undefined> => {
       figures.requests++
       // Undefined if the server was killed before it answered.
       return ask(path, { url: server.url, ...options }).catch(() => undefined)
@@ -99,18 +63,18 @@ export class ServerProcesses implements AsyncDisposable {
       figures.created++
     }
     const drivers = (): Known[] => known.filter(({ role }) => role === 'drive')
-    const create = async (server: ServerProcess): Promise<void> => {
+    const create = async (server: TokenServerProcess): Promise<void> => {
       const by = pick(drivers())
       remember(await send(server, '/api/tokens', { token: by.token, json: { role: pick(roles) } }), by)
     }
-    const pair = async (server: ServerProcess): Promise<void> => {
+    const pair = async (server: TokenServerProcess): Promise<void> => {
       const by = pick(drivers())
       const begun = await send(server, '/api/pairing', { token: by.token, json: { role: pick(roles) } })
       if (begun?.status !== 201) return
       const { code } = begun.body as { code: string }
       remember(await send(server, '/api/pair', { json: { code, as: 'token' } }), by)
     }
-    const revoke = async (server: ServerProcess): Promise<void> => {
+    const revoke = async (server: TokenServerProcess): Promise<void> => {
       const others = known.filter((each) => each !== root && each.state === 'good')
       const target = others.length > 0 ? pick(others) : undefined
       if (!target) return
@@ -142,7 +106,7 @@ export class ServerProcesses implements AsyncDisposable {
       await Promise.all(work)
       if (victim) await victim.start()
       for (const each of known) {
-        const taken = await Promise.all(this.#servers.map((server) => takes(server, each.token)))
+        const taken = await Promise.all(this.#servers.map((server) => server.takes(each.token)))
         figures.requests += taken.length
         const state = stateOf(each)
         const isRight =
@@ -160,13 +124,13 @@ export class ServerProcesses implements AsyncDisposable {
     }
     await this.#file.revoke(root.id, 'default')
     for (const { token: last } of known) {
-      const taken = await Promise.all(this.#servers.map((server) => takes(server, last)))
+      const taken = await Promise.all(this.#servers.map((server) => server.takes(last)))
       if (taken.includes(true)) problems.push('a token works although the one that it derives from was revoked')
     }
     return { problems, figures }
   }
 
-  async #watch(server: ServerProcess, tokens: readonly Known[]): Promise<Watcher[]> {
+  async #watch(server: TokenServerProcess, tokens: readonly Known[]): Promise<Watcher[]> {
     const watchers = tokens.filter(({ role }) => role !== 'metrics').map((of) => watch(server, of))
     await Promise.all(watchers.map(({ opened }) => opened))
     return watchers
@@ -175,7 +139,7 @@ export class ServerProcesses implements AsyncDisposable {
 
 interface Watcher {
   of: Known
-  server: ServerProcess
+  server: TokenServerProcess
   socket: WebSocket
   opened: Promise<unknown>
   /** Waits for the server to close it, which takes at most two seconds and longer on a busy machine. */
@@ -184,7 +148,7 @@ interface Watcher {
 
 const patienceMs = 10_000
 
-function watch(server: ServerProcess, of: Known): Watcher {
+function watch(server: TokenServerProcess, of: Known): Watcher {
   const url = `${server.url.replace('http', 'ws')}/api/sessions/${server.session}/ws`
   const socket = new WebSocket(url, ['tapetree.v1', `bearer.${of.token}`])
   socket.on('error', () => undefined)
@@ -208,10 +172,4 @@ function stateOf({ state, parent }: Known): Known['state'] {
   const above = parent ? stateOf(parent) : 'good'
   if (state === 'revoked' || above === 'revoked') return 'revoked'
   return state === 'unknown' || above === 'unknown' ? 'unknown' : 'good'
-}
-
-async function takes(server: ServerProcess, token: string): Promise<boolean> {
-  const { status } = await ask('/api/caller', { url: server.url, token })
-  if (status !== 200 && status !== 401 && status !== 429) throw new Error(`/api/caller answered ${status}`)
-  return status === 200
 }

@@ -1,22 +1,20 @@
 import { randomFrom } from '@tapetree/session/testing'
-import { spawn, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { ask, type Answer, type Asked } from '../testing/running-server.ts'
+import { TokenServerProcess } from './testing/token-server-process.ts'
 import { TokenStore } from './token-store.ts'
 
 let folder: string
 let file: string
 /** A token of role `drive`, created before any server started. */
 let owner: string
-const servers: ServerProcess[] = []
+const servers: TokenServerProcess[] = []
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'token-servers-'))
@@ -28,57 +26,21 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const program = fileURLToPath(new URL('testing/token-server.ts', import.meta.url))
+async function startServer(): Promise<TokenServerProcess> {
+  const server = new TokenServerProcess(file)
+  servers.push(server)
+  await server.start()
+  return server
+}
 
-/** A real server process that can be killed at any moment and started again. */
-class ServerProcess {
-  url = ''
-  session = ''
-  #child: ChildProcess | undefined
-
-  static async start(): Promise<ServerProcess> {
-    const server = new ServerProcess()
-    servers.push(server)
-    await server.restart()
-    return server
-  }
-
-  async restart(): Promise<void> {
-    const child = spawn(process.execPath, ['-C', '@tapetree/source', program, file], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    this.#child = child
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-    Object.assign(this, JSON.parse(line))
-  }
-
-  async kill(): Promise<void> {
-    const child = this.#child
-    if (!child || child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
-
-  ask(path: string, options: Omit<Asked, 'url'> = {}): Promise<Answer> {
-    return ask(path, { url: this.url, token: owner, ...options })
-  }
-
-  /** Undefined if the server was killed before it answered. */
-  try(path: string, options: Omit<Asked, 'url'> = {}): Promise<Answer | undefined> {
-    return this.ask(path, options).catch(() => undefined)
-  }
-
-  /** Whether the server accepts this token. */
-  async takes(token: string): Promise<boolean> {
-    const { status } = await this.ask('/api/caller', { token })
-    if (status !== 200 && status !== 401 && status !== 429) throw new Error(`/api/caller answered ${status}`)
-    return status === 200
-  }
+/** With the token of the owner, unless another is given. */
+function askAsOwner(server: TokenServerProcess, path: string, options: Omit<Asked, 'url'> = {}): Promise<Answer> {
+  return ask(path, { url: server.url, token: owner, ...options })
 }
 
 test('a token that one server revokes is rejected by the other at its next request, and its sockets are closed', async () => {
-  const [one, two] = await Promise.all([ServerProcess.start(), ServerProcess.start()])
-  const made = (await one.ask('/api/tokens', { json: { role: 'view' } })).body as { id: string; token: string }
+  const [one, two] = await Promise.all([startServer(), startServer()])
+  const made = (await askAsOwner(one, '/api/tokens', { json: { role: 'view' } })).body as { id: string; token: string }
   expect(await two.takes(made.token)).toBe(true)
   const address = `${two.url.replace('http', 'ws')}/api/sessions/${two.session}/ws`
   const socket = new WebSocket(address, ['tapetree.v1', `bearer.${made.token}`])
@@ -86,7 +48,7 @@ test('a token that one server revokes is rejected by the other at its next reque
   socket.send(JSON.stringify({ type: 'attach', data: { client: { id: 'screen' } } }))
   await once(socket, 'message')
   const closed = once(socket, 'close')
-  expect((await one.ask(`/api/tokens/${made.id}`, { method: 'DELETE' })).status).toBe(204)
+  expect((await askAsOwner(one, `/api/tokens/${made.id}`, { method: 'DELETE' })).status).toBe(204)
   expect(await two.takes(made.token)).toBe(false)
   expect((await closed)[0]).toBe(4401)
 })
@@ -105,27 +67,30 @@ test('two servers that issue, revoke, pair and die at random agree with a model 
   const seed = Number(process.env['TOKENS_SEED'] ?? randomInt(2 ** 31))
   const random = randomFrom(seed)
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
-  const pair = await Promise.all([ServerProcess.start(), ServerProcess.start()])
+  const pair = await Promise.all([startServer(), startServer()])
   const known: Known[] = []
   const remember = (answer: Answer | undefined): void => {
     if (answer?.status !== 201) return
     const { id, token } = answer.body as { id: string; token: string }
     known.push({ id, token, state: 'good' })
   }
-  const issue = async (server: ServerProcess): Promise<void> =>
-    remember(await server.try('/api/tokens', { json: { role: 'view' } }))
-  const pairUp = async (server: ServerProcess): Promise<void> => {
-    const begun = await server.try('/api/pairing', { json: { role: 'view' } })
+  // Undefined if the server was killed before it answered.
+  const attempt = (...args: Parameters<typeof askAsOwner>): Promise<Answer | undefined> =>
+    askAsOwner(...args).catch(() => undefined)
+  const issue = async (server: TokenServerProcess): Promise<void> =>
+    remember(await attempt(server, '/api/tokens', { json: { role: 'view' } }))
+  const pairUp = async (server: TokenServerProcess): Promise<void> => {
+    const begun = await attempt(server, '/api/pairing', { json: { role: 'view' } })
     if (begun?.status !== 201) return
     const { code } = begun.body as { code: string }
-    remember(await server.try('/api/pair', { json: { code, as: 'token' } }))
+    remember(await attempt(server, '/api/pair', { json: { code, as: 'token' } }))
   }
-  const revoke = async (server: ServerProcess): Promise<void> => {
+  const revoke = async (server: TokenServerProcess): Promise<void> => {
     const good = known.filter(({ state }) => state === 'good')
     if (good.length === 0) return
     const token = pick(good)
     token.state = 'unknown'
-    const answer = await server.try(`/api/tokens/${token.id}`, { method: 'DELETE' })
+    const answer = await attempt(server, `/api/tokens/${token.id}`, { method: 'DELETE' })
     if (answer) expect(answer.status).toBe(204)
     if (answer) token.state = 'revoked'
   }
@@ -137,7 +102,7 @@ test('two servers that issue, revoke, pair and die at random agree with a model 
       await victim.kill()
     }
     await Promise.all(work)
-    if (victim) await victim.restart()
+    if (victim) await victim.start()
     for (const { id, token, state } of known) {
       const taken = await Promise.all(pair.map((server) => server.takes(token)))
       expect({ seed, round, id, taken }).toEqual({
