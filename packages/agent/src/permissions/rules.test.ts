@@ -148,3 +148,70 @@ test('a rule that cannot match is rejected', () => {
   ]
   expect(refused.map((rule) => ruleSchema.safeParse(rule).success)).toEqual(refused.map(() => false))
 })
+
+describe('a rule that does not match', () => {
+  const rules: Rule[] = [
+    { effect: 'deny', type: 'command', match: '*' },
+    { effect: 'deny', type: 'read', match: '/' },
+    { effect: 'deny', type: 'write', match: '/' },
+    { effect: 'deny', type: 'fetch', match: '*' },
+    { effect: 'deny', type: 'tool', match: '*' },
+  ]
+
+  test('of another kind never matches, however wide it is', () => {
+    const place = { cwd: '/repo', home: '/home/me' }
+    const matching = (match: (rule: Rule) => string): string[] =>
+      rules.filter((rule) => match(rule) !== 'no').map(({ type }) => type)
+    expect(matching((rule) => matchCommand(rule, [literal('ls')]))).toEqual(['command'])
+    expect(matching((rule) => matchHost(rule, 'a.example'))).toEqual(['fetch'])
+    expect(matching((rule) => matchTool(rule, 'bash'))).toEqual(['tool'])
+    for (const type of ['read', 'write'] as const)
+      expect(matching((rule) => matchPath(rule, { ...usePath('/repo/a'), type }, place))).toEqual([type])
+    for (const rule of rules) {
+      const results = [matchCommand(rule, [literal('ls')]), matchHost(rule, 'a.example'), matchTool(rule, 'bash')]
+      expect(results.every((each) => each === 'yes' || each === 'no')).toBe(true)
+    }
+  })
+
+  test('asks for nothing', () => {
+    expect(effectOf({ ...noRules, user: [tool('ask'), tool('deny')] }, () => 'no')).toBeUndefined()
+    expect(noRules).toEqual({ user: [], project: [], session: [], trustsProject: false })
+  })
+
+  test('denies no other place, command or tool', () => {
+    const place = { cwd: '/repo', home: '/home/me' }
+    const read: Rule = { effect: 'deny', type: 'read', match: '/repo/secret' }
+    expect(matchPath(read, { ...usePath('/repo/src/a'), type: 'read' }, place)).toBe('no')
+    const push: Rule = { effect: 'deny', type: 'command', match: 'git  push' }
+    expect(matchCommand(push, ['git', 'push'].map(literal))).toBe('yes')
+    expect(matchCommand(push, ['/usr/bin/git', 'push'].map(literal))).toBe('yes')
+    expect(matchCommand(push, ['/opt/git/bin/npm', 'push'].map(literal))).toBe('no')
+    expect(matchCommand(push, [anything, literal('push')])).toBe('no')
+    const byPath: Rule = { effect: 'deny', type: 'command', match: '/usr/bin/git push' }
+    expect(matchCommand(byPath, ['/usr/bin/git', 'push'].map(literal))).toBe('yes')
+    const tools: Rule = { effect: 'deny', type: 'tool', match: 'mcp_*' }
+    expect([matchTool(tools, 'mcp_read'), matchTool(tools, 'memory')]).toEqual(['yes', 'no'])
+  })
+})
+
+test('the schema accepts every kind of rule and effect, and rejects paths that begin elsewhere', () => {
+  for (const effect of ['allow', 'ask', 'deny']) {
+    for (const [type, match] of [
+      ['command', 'git log *'],
+      ['command', ['git', 'log']],
+      ['read', '~/notes'],
+      ['write', './src'],
+      ['read', '~'],
+      ['read', '.'],
+      ['read', '**/a'],
+      ['fetch', 'a.example'],
+      ['tool', 'bash'],
+    ] as const)
+      expect([type, match, ruleSchema.safeParse({ effect, type, match }).success]).toEqual([type, match, true])
+  }
+  for (const match of ['src/a', 'a~', '..', '~me', 'x', ''])
+    expect([match, ruleSchema.safeParse({ effect: 'allow', type: 'read', match }).success]).toEqual([match, false])
+  expect(ruleSchema.safeParse({ effect: 'permit', type: 'tool', match: 'x' }).success).toBe(false)
+  const { error } = ruleSchema.safeParse({ effect: 'allow', type: 'read', match: 'src' })
+  expect(error?.message).toContain('A path pattern must begin with /, ~/, ./ or **/.')
+})
