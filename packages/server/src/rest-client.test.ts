@@ -208,7 +208,7 @@ test('every route has a method, with camelCase names in queries, bodies and resu
 /** Pages for people, and routes for load balancers and for programs without this client. */
 function isForOthers(route: string): boolean {
   return (
-    /^get \/(?:page\.|icon\.svg|assets\/|$)/.test(route) ||
+    /^get \/(?:page\.|icon[-.]|app\.webmanifest|sw\.js|assets\/|$)/.test(route) ||
     ['get /api/health', 'get /api/sessions/{id}/events/stream', 'get /api/openapi.json'].includes(route) ||
     route.startsWith('get /api/docs')
   )
