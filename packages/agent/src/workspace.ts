@@ -13,3 +13,23 @@ export {
 } from './workspace/workspace-git.ts'
 export { readWorkspaceFile, WorkspaceProblem, type FilePart, type WorkspaceFile } from './workspace/workspace-file.ts'
 export type { Encoding } from './tools/files/file-kind.ts'
+export {
+  RestoreProblem,
+  WorkspaceSnapshots,
+  type FinishedRestore,
+  type PreparedRestore,
+  type SnapshotState,
+  type WorkspaceSnapshotsOptions,
+} from './workspace/workspace-snapshots.ts'
+export type { RestoreResult } from './workspace/apply-restore.ts'
+export type { ConflictChoice, PlannedFile, RestorePlan } from './workspace/plan-restore.ts'
+export {
+  SnapshotsOff,
+  SnapshotStore,
+  type FileChange,
+  type FileVersion,
+  type LeftOutFile,
+  type LeftOutReason,
+  type Snapshot,
+  type SnapshotStoreOptions,
+} from './workspace/snapshot-store.ts'

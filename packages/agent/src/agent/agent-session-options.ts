@@ -78,6 +78,8 @@ export interface AgentSessionOptions {
   /** Redacts the log, the screens and the requests. Default: keys of known formats, and secrets of the environment. */
   redactor?: Redactor
   clock?: Clock
+  /** Records the files of `cwd` around the calls that may change them, in this folder, so that they can be put back. */
+  snapshotsFolder?: string
 }
 
 export interface ToolsContext {

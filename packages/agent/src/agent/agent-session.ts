@@ -36,6 +36,7 @@ import type { Subagent } from './subagents.ts'
 import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
 import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 import { nameSession } from '../summary/title.ts'
+import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
 export class AgentSession {
@@ -76,6 +77,11 @@ export class AgentSession {
 
   get session(): Session {
     return this.#open.session
+  }
+
+  /** The files of the folder in which the agent works, if they are recorded. */
+  get files(): WorkspaceSnapshots | undefined {
+    return this.#open.files
   }
 
   // Prompting

@@ -22,6 +22,7 @@ import { UserCommands } from './shell.ts'
 import { redactingModel, redactionOf } from './redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
+import { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
 interface OpenSessionDeps {
@@ -43,6 +44,8 @@ export class OpenSession {
   readonly commands = new UserCommands()
   readonly choice: ModelChoice
   readonly subagents: Subagents
+  /** The files of the folder in which the agent works. */
+  readonly files: WorkspaceSnapshots | undefined
   /** Bound to this session. */
   readonly hooks: Hooks
   readonly permissionMode: SessionMode
@@ -68,6 +71,7 @@ export class OpenSession {
     this.slot = new RunSlot({ session, deps: () => this.deps(), observe })
     this.requests = this.#shared.requestsFor(session)
     this.jobs = this.#shared.jobs
+    this.files = this.#openSnapshots()
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
     this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
@@ -118,6 +122,7 @@ export class OpenSession {
       settings: { ...defaultRunSettings, ...settings?.() },
       observe: (event) => this.slot.tell(event),
       hooks: this.hooks,
+      ...(this.files && { files: this.files }),
       ...(environmentChanges && { environmentChanges }),
       ...(fallbackModel && {
         fallbackModel: async () => {
@@ -200,6 +205,19 @@ export class OpenSession {
       askUser(question, { tool }, (request) => requests.ask(request, signal))
     const here = { id: session.id, cwd: this.#cwd, append: (draft: EntryDraft) => slot.append(draft), ask }
     return hooks.forSession?.(here) ?? hooks
+  }
+
+  #openSnapshots(): WorkspaceSnapshots | undefined {
+    const { snapshotsFolder, clock = systemClock } = this.#options
+    if (snapshotsFolder === undefined) return undefined
+    return new WorkspaceSnapshots({
+      session: this.session,
+      folder: this.#cwd,
+      storesFolder: snapshotsFolder,
+      clock,
+      hasJobs: () => this.jobs.hasRunning(this.session.localFolder),
+      isBusy: () => this.slot.isBusy,
+    })
   }
 
   #permissionGate(): Gate {

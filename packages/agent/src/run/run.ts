@@ -55,7 +55,9 @@ export async function run(
     try {
       await begin(next, open)
       current.begun?.(open.runId)
+      deps.files?.runStarted({ runId: open.runId, entryId: open.head })
       end = await work(open, next.type === 'resume' ? next.plan : undefined)
+      await deps.files?.runEnded({ runId: open.runId })
       await finish(end, open, startedAt)
     } finally {
       await open.close()
@@ -160,6 +162,8 @@ async function turnsUntilSettled(open: OpenRun): Promise<void> {
   let hasTurned = false
   for (;;) {
     if (position.openCalls.length > 0) await runToolCalls(position.openCalls, open)
+    // What the calls changed is recorded before the next entry.
+    await deps.files?.caughtUp()
     if (hasTurned) await hooks.turnEnd({ runId, turn: open.turn }, signal)
     const wasSteered = await deliverSteers(open)
     if (position.isSettled && !wasSteered) return

@@ -141,6 +141,7 @@ async function startCall(
   changed: { input?: ToolUse['input'] },
 ): Promise<void> {
   const { runId } = open
+  await open.deps.files?.beforeCall({ runId, callId: call.id, access: checked.access })
   let start: StartDetails = {}
   try {
     start = (await checked.start?.(toolContextOf(open, call, open.signal))) ?? {}
@@ -179,6 +180,7 @@ export async function finishCall(
     )
     const result = await open.hooks.toolResult(call, outputOf(output), open.signal)
     await answerCall(call, outputOf(result), open)
+    open.deps.files?.afterCall({ runId: open.runId, callId: call.id, access: checked.access })
     // The result is durable: a failed cleanup does no harm.
     await Promise.try(() => checked.settled?.(start, toolContextOf(open, call, open.signal))).catch(() => undefined)
   } finally {

@@ -15,14 +15,18 @@ export interface GitRun {
   environment?: Readonly<Record<string, string | undefined>>
   /** Ignore the settings of the user and of the machine too, and with them every filter, diff driver and helper. */
   ignoreUser?: boolean
+  /** Additional variables, such as GIT_DIR for a repository of our own. */
+  variables?: Readonly<Record<string, string>>
+  /** Standard input. */
+  input?: string | Buffer
   signal?: AbortSignal
 }
 
 export type GitResult =
   /** `isCut`: there was more output than fits. */
   | { type: 'ran'; output: Buffer; isCut: boolean }
-  /** Missing, too slow or stopped: then there is no message. */
-  | { type: 'failed'; message: string }
+  /** Missing, too slow or stopped: then there is no message and no exit code. */
+  | { type: 'failed'; message: string; output: Buffer; exitCode?: number }
 
 /**
  * Git fetches nothing, runs no hook, watcher, pager or credential helper, and does not mistake a folder that only looks
@@ -39,9 +43,23 @@ const safeSettings = [
   'protocol.allow=never',
 ].flatMap((setting) => ['-c', setting])
 
-/** Runs a reading git command. The caller has checked the repository with `repositoryProblem`. */
+/**
+ * Runs a git command that only reads, unless the repository is our own. The caller has checked the repository of a user
+ * with `repositoryProblem`.
+ */
 export async function runGit(command: readonly string[], run: GitRun): Promise<GitResult> {
-  const { cwd, root, clock, limitMs, maxBytes, environment = process.env, ignoreUser = false, signal } = run
+  const {
+    cwd,
+    root,
+    clock,
+    limitMs,
+    maxBytes,
+    environment = process.env,
+    ignoreUser = false,
+    variables,
+    input,
+    signal,
+  } = run
   const ended = new AbortController()
   const overdue = new AbortController()
   const watch = clock.wait(limitMs, ended.signal).then(
@@ -53,7 +71,7 @@ export async function runGit(command: readonly string[], run: GitRun): Promise<G
       const options = {
         // Not in the repository: a relative folder in PATH must not find a program there.
         cwd: parse(cwd).root,
-        env: { ...gitEnvironment(environment, root), ...(ignoreUser && withoutUser) },
+        env: { ...gitEnvironment(environment, root), ...(ignoreUser && withoutUser), ...variables },
         maxBuffer: maxBytes,
         encoding: 'buffer' as const,
         signal: AbortSignal.any([overdue.signal, ...(signal ? [signal] : [])]),
@@ -61,11 +79,17 @@ export async function runGit(command: readonly string[], run: GitRun): Promise<G
         windowsHide: true,
       }
       const whole = ['-C', cwd, ...safeSettings, '--no-optional-locks', '--no-pager', ...command]
-      execFile('git', whole, options, (error, output, faults) => {
+      const child = execFile('git', whole, options, (error, output, faults) => {
         if (!error) settle({ type: 'ran', output, isCut: false })
         else if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') settle({ type: 'ran', output, isCut: true })
-        else settle({ type: 'failed', message: faults.toString('utf8').trim() })
+        else {
+          const message = faults.toString('utf8').trim()
+          settle({ type: 'failed', message, output, ...(typeof error.code === 'number' && { exitCode: error.code }) })
+        }
       })
+      // A git that ends early reports why; that it did not read everything is no news.
+      child.stdin?.on('error', () => undefined)
+      child.stdin?.end(input)
     })
   } finally {
     ended.abort()

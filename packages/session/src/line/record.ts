@@ -16,6 +16,9 @@ export type SessionRecord =
   | PlanRecord
   | FileReadRecord
   | FileWriteRecord
+  | SnapshotRecord
+  | RestoreRecord
+  | CheckRecord
   | UsageRecord
   | ErrorRecord
   | DamageRecord
@@ -172,6 +175,61 @@ export interface FileWriteRecord extends LineBase {
   }
 }
 
+/** The files of the workspace at one moment. The files themselves are in the workspace's own store, beside the log. */
+export interface SnapshotRecord extends LineBase {
+  type: 'snapshot'
+  snapshot: {
+    /** At the start of a run, before or after a call, or before files are put back. */
+    when: 'start' | 'before' | 'after' | 'restore'
+    tree: string
+    /** Absent in the first snapshot of a workspace. */
+    previous?: string
+    /** Who made the changes since the previous snapshot: the agent's call, someone else, or maybe a background job. */
+    by: 'agent' | 'outside' | 'job'
+    runId?: string
+    callId?: string
+    /** The entry at which the files were like this. */
+    entryId?: string
+    added: number
+    changed: number
+    removed: number
+    /** The first files that are not part of the snapshot, and why. */
+    leftOut?: { path: string; reason: string }[]
+    leftOutCount?: number
+    /** What was checked out in the user's repository. */
+    head?: string
+    branch?: string
+    durationMs: number
+  }
+}
+
+/** Files were put back. The start is durable before the first file changes. */
+export interface RestoreRecord extends LineBase {
+  type: 'restore'
+  restore: {
+    restoreId: string
+    phase: 'start' | 'end'
+    /** The entry whose files were wanted; absent if an earlier restore was undone. */
+    targetId?: string | null
+    /** The restore that this one undoes. */
+    undoes?: string
+    /** The tree before, and the one that was wanted. */
+    from: string
+    to: string
+    /** Numbers of files: put to their target, left to others, decided by the user, changed by someone in the meantime. */
+    changed?: number
+    kept?: number
+    conflicts?: number
+    skipped?: number
+  }
+}
+
+/** The result of a command that judges the files, such as the tests of a variant. */
+export interface CheckRecord extends LineBase {
+  type: 'check'
+  check: { command: string; exitCode: number; durationMs: number; tree?: string; entryId?: string }
+}
+
 /** Only for model calls that made no message, so that the total cost is the sum of both. */
 export interface UsageRecord extends LineBase {
   type: 'usage'
@@ -214,6 +272,9 @@ export const recordTypes = {
   plan: 'record',
   file_read: 'record',
   file_write: 'record',
+  snapshot: 'record',
+  restore: 'record',
+  check: 'record',
   usage: 'record',
   error: 'record',
   damage: 'record',

@@ -10,18 +10,22 @@ export interface PlacedRecord {
   timestamp: string
 }
 
-const recordTypes = new Set(['run_start', 'run_end', 'error', 'attempt', 'plan', 'tool_start'])
+const recordTypes = new Set(['run_start', 'run_end', 'error', 'attempt', 'plan', 'tool_start', 'snapshot', 'restore'])
 
-/** The newest of each kind of record that a screen shows, so that a screen can start without reading the log. */
+/** The newest of each kind of record that a screen or the next run needs, so that it can start without reading the log. */
 export class RecentFacts {
   run: PlacedRecord | null = null
   lastRun: PlacedRecord | null = null
   lastError: PlacedRecord | null = null
   plan: PlacedRecord | null = null
+  /** The files as they were last recorded. */
+  snapshot: PlacedRecord | null = null
+  /** A restore of files that has started and not ended. */
+  openRestore: PlacedRecord | null = null
   /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
 
-  /** Ignores records that screens do not show. */
+  /** Ignores the other records. */
   take(line: DiskLine, seq: number): void {
     if (recordTypes.has(line.type) && checkLine(fromDisk(line, seq)).type !== line.type) return
     const placed = (): PlacedRecord => ({ payload: payloadOf(line), seq, timestamp: textOr(line.timestamp, '') })
@@ -46,6 +50,12 @@ export class RecentFacts {
       case 'plan':
         this.plan = placed()
         return
+      case 'snapshot':
+        this.snapshot = placed()
+        return
+      case 'restore':
+        this.openRestore = payloadOf(line)['phase'] === 'start' ? placed() : null
+        return
       case 'tool_start':
         this.running.add(textOr(payloadOf(line)['call_id'], ''))
         return
@@ -58,8 +68,8 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { run, lastRun, lastError, plan, running } = this
-    return { run, lastRun, lastError, plan, running: [...running] }
+    const { run, lastRun, lastError, plan, snapshot, openRestore, running } = this
+    return { run, lastRun, lastError, plan, snapshot, openRestore, running: [...running] }
   }
 
   restore(saved: unknown): void {

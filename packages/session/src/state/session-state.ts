@@ -202,6 +202,9 @@ export class SessionState {
       case 'plan':
       case 'file_read':
       case 'file_write':
+      case 'snapshot':
+      case 'restore':
+      case 'check':
       case 'error':
         return
       default:

@@ -19,7 +19,14 @@ import {
   type MessageInput,
   type MessageRole,
 } from '../line/message.ts'
-import type { Delivery, PermissionRequestRecord, PlanRecord, SubmissionChange } from '../line/record.ts'
+import type {
+  Delivery,
+  PermissionRequestRecord,
+  PlanRecord,
+  RestoreRecord,
+  SnapshotRecord,
+  SubmissionChange,
+} from '../line/record.ts'
 import { Player } from '../view/player.ts'
 import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
 import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
@@ -175,6 +182,18 @@ export class Session {
   get plan(): PlanRecord['plan']['items'] {
     const { plan } = this.#reader.state.facts
     return plan ? (payloadFromDisk('plan', plan.payload)['items'] as PlanRecord['plan']['items']) : []
+  }
+
+  /** The files of the workspace as they were last recorded. */
+  get lastSnapshot(): SnapshotRecord['snapshot'] | undefined {
+    const { snapshot } = this.#reader.state.facts
+    return snapshot ? (payloadFromDisk('snapshot', snapshot.payload) as SnapshotRecord['snapshot']) : undefined
+  }
+
+  /** A restore of files that was interrupted. */
+  get openRestore(): RestoreRecord['restore'] | undefined {
+    const { openRestore } = this.#reader.state.facts
+    return openRestore ? (payloadFromDisk('restore', openRestore.payload) as RestoreRecord['restore']) : undefined
   }
 
   get grants(): readonly Record<string, unknown>[] {

@@ -258,6 +258,9 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
     case 'permission_mode':
     case 'file_read':
     case 'file_write':
+    case 'snapshot':
+    case 'restore':
+    case 'check':
     case 'unknown_record':
       return state
     default:

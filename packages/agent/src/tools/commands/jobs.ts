@@ -79,6 +79,15 @@ export class Jobs {
     }
   }
 
+  /** Whether a command runs in the background. */
+  async hasRunning(localFolder: string | undefined): Promise<boolean> {
+    const root = localFolder === undefined ? await this.#temporary : join(localFolder, 'spool')
+    if (root === undefined) return false
+    const ids = (await readdir(root).catch(() => [])).filter((id) => existsSync(join(root, id, jobMark)))
+    const states = await Promise.all(ids.map((id) => attach(join(root, id)).state()))
+    return states.some(({ type }) => type === 'running')
+  }
+
   /** Stops every running command of a session, for example before the session is erased. */
   async stopAll(localFolder: string): Promise<void> {
     const root = join(localFolder, 'spool')

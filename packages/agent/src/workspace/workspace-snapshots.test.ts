@@ -1,0 +1,205 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, readFile, rename, rm, stat, symlink, readlink, writeFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { memoryStore, text, type Session } from '@tapetree/session'
+import { systemClock } from '@tapetree/session/util/wait'
+import type { Access } from '../tools/tool.ts'
+import { TestFolder } from '../testing/test-folder.ts'
+import { WorkspaceSnapshots } from './workspace-snapshots.ts'
+
+test('files go back to where they were at a message, and a restore can be undone', async () => {
+  await using work = await Work.make({ 'a.txt': 'one\n', 'sub/b.txt': 'two\n' }, { git: true })
+  const first = await work.say('change things')
+  await work.call(async ({ folder }) => {
+    await folder.write('a.txt', 'changed\n')
+    await rm(folder.at('sub'), { recursive: true })
+    await folder.write('new/c.txt', 'three\n')
+  })
+  const changed = { 'a.txt': 'changed\n', 'new/c.txt': 'three\n' }
+  expect(await work.files()).toEqual(changed)
+  const prepared = await work.snapshots.prepare(first)
+  expect(prepared.restored.map(({ path }) => path)).toEqual(['a.txt', 'new/c.txt', 'sub/b.txt'])
+  expect(await work.snapshots.restore(prepared)).toMatchObject({ skipped: [], kept: [], conflicts: [] })
+  expect(await work.files()).toEqual({ 'a.txt': 'one\n', 'sub/b.txt': 'two\n' })
+  await work.snapshots.restore(await work.snapshots.prepareUndo())
+  expect(await work.files()).toEqual(changed)
+})
+
+test('what the user changed stays, and what both changed is asked', async () => {
+  const lines = (name: string): string =>
+    `${[1, 2, 3, 4, 5, 6, 7, 8].map((number) => `${name} ${number}`).join('\n')}\n`
+  await using work = await Work.make({ 'agent.txt': lines('a'), 'user.txt': lines('u'), 'both.txt': lines('b') })
+  const first = await work.say('change things')
+  await work.call(async ({ folder }) => {
+    await folder.write('agent.txt', 'agent\n')
+    await folder.write('both.txt', lines('b').replace('b 1\n', 'by the agent\n'))
+  })
+  await work.folder.write('user.txt', 'user\n')
+  await work.folder.write('both.txt', (await work.folder.read('both.txt')).replace('b 8\n', 'by the user\n'))
+  await work.folder.write('mine.txt', 'mine\n')
+  const prepared = await work.snapshots.prepare(first)
+  expect(prepared.restored.map(({ path }) => path)).toEqual(['agent.txt'])
+  expect(prepared.kept.map(({ path }) => path)).toEqual(['mine.txt', 'user.txt'])
+  expect(prepared.conflicts.map(({ path }) => path)).toEqual(['both.txt'])
+  expect(await work.snapshots.restore(prepared, new Map([['both.txt', 'merge']]))).toMatchObject({ conflicts: [] })
+  expect(await work.files()).toEqual({
+    'agent.txt': lines('a'),
+    'user.txt': 'user\n',
+    'both.txt': lines('b').replace('b 8\n', 'by the user\n'),
+    'mine.txt': 'mine\n',
+  })
+})
+
+test('links, executable files, binary files and line ends come back, and other modes stay', async () => {
+  await using work = await Work.make({ 'run.sh': 'x\n', crlf: 'a\r\nb\r\n', bin: Buffer.from([0, 255, 10, 13]) })
+  await chmod(work.folder.at('run.sh'), 0o700)
+  await symlink('crlf', work.folder.at('link'))
+  const first = await work.say('go')
+  await work.call(async ({ folder }) => {
+    await chmod(folder.at('run.sh'), 0o600)
+    await rm(folder.at('link'))
+    await folder.write('link', 'a file now')
+    await folder.write('crlf', 'a\nb\n')
+    await rm(folder.at('bin'))
+    await mkdir(folder.at('bin'))
+    await folder.write('bin/x', 'x')
+  })
+  await work.snapshots.restore(await work.snapshots.prepare(first))
+  expect((await stat(work.folder.at('run.sh'))).mode & 0o777).toBe(0o700)
+  expect(await readlink(work.folder.at('link'))).toBe('crlf')
+  expect(await work.folder.read('crlf')).toBe('a\r\nb\r\n')
+  expect(await readFile(work.folder.at('bin'))).toEqual(Buffer.from([0, 255, 10, 13]))
+})
+
+test('a link, an empty file and texts are recorded together', async () => {
+  await using work = await Work.make({ 'a.txt': 'a' })
+  await work.say('go')
+  await work.call(async ({ folder }) => {
+    await symlink('nowhere', folder.at('a link'))
+    await folder.write('b empty', '')
+    await folder.write('c text', 'text\n')
+  })
+  expect(work.snapshots.state).toEqual({ type: 'on', isSlow: false })
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'after', by: 'agent', added: 3 })
+})
+
+test('secrets, large new files and ignored files are left out and never touched', async () => {
+  await using work = await Work.make(
+    { '.gitignore': 'out/\n', 'out/x': '1', '.env': 'A=1', 'a.txt': 'a' },
+    { git: true },
+  )
+  await writeFile(work.folder.at('large'), Buffer.alloc(6 * 1024 * 1024))
+  const first = await work.say('go')
+  await work.call(async ({ folder }) => {
+    await folder.write('out/x', '2')
+    await folder.write('.env', 'A=2')
+    await folder.write('a.txt', 'b')
+    await rename(folder.at('large'), folder.at('larger'))
+  })
+  expect(work.session.lastSnapshot?.leftOut).toEqual([
+    { path: '.env', reason: 'secret' },
+    { path: 'larger', reason: 'large' },
+  ])
+  await work.snapshots.restore(await work.snapshots.prepare(first))
+  expect(await work.folder.read('a.txt')).toBe('a')
+  expect([await work.folder.read('out/x'), await work.folder.read('.env')]).toEqual(['2', 'A=2'])
+  expect((await stat(work.folder.at('larger'))).size).toBe(6 * 1024 * 1024)
+})
+
+test('a file that was ignored at the target is not deleted, though it is not ignored now', async () => {
+  await using work = await Work.make({ '.gitignore': 'out/\n', 'out/x': '1', 'a.txt': 'a' })
+  const first = await work.say('go')
+  await work.call(async ({ folder }) => {
+    await rm(folder.at('.gitignore'))
+    await folder.write('b.txt', 'b')
+  })
+  await work.snapshots.restore(await work.snapshots.prepare(first))
+  const before = { '.gitignore': 'out/\n', 'out/x': '1', 'a.txt': 'a' }
+  expect(await work.files()).toEqual(before)
+  await work.snapshots.restore(await work.snapshots.prepare(first))
+  expect(await work.files()).toEqual(before)
+})
+
+test('a call that only reads is not recorded, and a snapshot without changes writes no line', async () => {
+  await using work = await Work.make({ 'a.txt': 'a' })
+  await work.say('go')
+  await work.call(async () => undefined)
+  const { seq } = work.session.head
+  const reading: Access[] = [{ type: 'command', command: 'cat a.txt', cwd: work.folder.path }]
+  await work.call(({ folder }) => folder.write('a.txt', 'b'), reading)
+  // Only the result of the call.
+  expect(work.session.head.seq).toBe(seq + 1)
+})
+
+/** A session in a folder, with calls that a test performs itself. */
+class Work implements AsyncDisposable {
+  readonly folder: TestFolder
+  readonly stores: TestFolder
+  readonly session: Session
+  readonly snapshots: WorkspaceSnapshots
+  #calls = 0
+
+  private constructor(folder: TestFolder, stores: TestFolder, session: Session) {
+    this.folder = folder
+    this.stores = stores
+    this.session = session
+    this.snapshots = new WorkspaceSnapshots({
+      session,
+      folder: folder.path,
+      storesFolder: stores.path,
+      clock: systemClock,
+    })
+  }
+
+  static async make(files: Record<string, string | Uint8Array>, { git = false } = {}): Promise<Work> {
+    const folder = await TestFolder.make(files)
+    if (git) {
+      execFileSync('git', ['init', '--quiet', folder.path])
+      execFileSync('git', ['-C', folder.path, 'add', '.'])
+      execFileSync('git', ['-C', folder.path, '-c', 'user.name=A', '-c', 'user.email=a@b', 'commit', '-qm', 'x'])
+    }
+    const store = memoryStore()
+    const session = await store.create({ cwd: folder.path })
+    return new Work(folder, await TestFolder.make(), session)
+  }
+
+  async say(message: string): Promise<string> {
+    const entryId = await this.session.appendMessage('user', message)
+    this.snapshots.runStarted({ runId: 'r', entryId })
+    await this.snapshots.settled()
+    return entryId
+  }
+
+  async call(
+    work: (place: Work) => Promise<unknown>,
+    access: Access[] = [{ type: 'tool', name: 'x', readOnly: false }],
+  ): Promise<void> {
+    const call = { runId: 'r', callId: `c${++this.#calls}`, access }
+    await this.snapshots.beforeCall(call)
+    await work(this)
+    await this.session.appendMessage('tool', [
+      { type: 'tool_result', toolResult: { toolUseId: call.callId, content: [text('done')] } },
+    ])
+    this.snapshots.afterCall(call)
+    await this.snapshots.settled()
+  }
+
+  /** The text files, without those of git. */
+  async files(): Promise<Record<string, string>> {
+    const listed = execFileSync('find', ['.', '-name', '.git', '-prune', '-o', '-type', 'f', '-print'], {
+      cwd: this.folder.path,
+    })
+    const names = listed
+      .toString('utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((name) => name.slice(2))
+    return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await this.folder.read(name)])))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.session.close()
+    await this.folder[Symbol.asyncDispose]()
+    await this.stores[Symbol.asyncDispose]()
+  }
+}
