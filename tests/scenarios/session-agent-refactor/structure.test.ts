@@ -83,7 +83,9 @@ verifies(
       Array.from(textOf(file).matchAll(/from '(\.\.\/[^']+)'/g), ([, path]) => path as string),
     )
     expect(
-      imports.filter((path) => !/^\.\.\/(?:util\/|models\/[^/]+$|tools\/|permissions\/|prompt\/|summary\/)/.test(path)),
+      imports.filter(
+        (path) => !/^\.\.\/(?:util\/|models\/[^/]+$|tools\/|permissions\/|workspace\/|prompt\/|summary\/)/.test(path),
+      ),
     ).toEqual([])
   },
 )
