@@ -57,7 +57,7 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
   await writeSessions(home)
   await using app = await ServedApp.start({ home })
   await using bareServer = await serveBarePage()
-  await using browser = await SiteBrowser.start({ axe: '' })
+  await using browser = await SiteBrowser.start()
   await using bareView = await browser.open({ width: 1440, scheme: 'light' })
   await using view = await browser.open({ width: 1440, scheme: 'light' })
   const { page } = view

@@ -30,9 +30,7 @@ export async function run({ size, say, random }: FigureContext): Promise<FigureR
   if (screenshots !== undefined) await mkdir(screenshots, { recursive: true })
   let visits = 0
   await using server = await serveFolder(siteFolder)
-  await using browser = await SiteBrowser.start({
-    axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
-  })
+  await using browser = await SiteBrowser.start()
   for (const { width, scheme, part } of viewsOf(size)) {
     await using view = await browser.open({ width, scheme })
     for (const page of chosen.filter((_, index) => part === 'all' || index % 2 === part)) {

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import dns from 'node:dns'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +40,6 @@ export async function run({ size, seed, say, random, temporaryFolder }: FigureCo
   const problems: string[] = []
   const figures: Record<string, number> = {}
   await using browser = await SiteBrowser.start({
-    axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
     args: [`--host-resolver-rules=MAP ${proxyName} 127.0.0.1`],
   })
   const visit = async (place: Place): Promise<void> => {

@@ -69,7 +69,6 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
   let app = await ServedApp.start({ home })
   try {
     await using browser = await SiteBrowser.start({
-      axe: await readFile('docs/node_modules/axe-core/axe.min.js', 'utf8'),
       args: [proxyArgument],
     })
     await using phone = await browser.open({ width: 360, scheme: 'light' })

@@ -50,7 +50,7 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   say(`${payloads.length} payloads in ${placeNames.length} places of ${sessions.length} sessions`)
 
   await using app = await ServedApp.start({ home })
-  await using browser = await SiteBrowser.start({ axe: '' })
+  await using browser = await SiteBrowser.start()
   await using view = await browser.open({ width: viewport.width, scheme: 'light' })
   const { page } = view
   await page.setViewportSize(viewport)
@@ -374,7 +374,7 @@ async function catchMutants({ app, link, sessionId, sink, count, complain }: Mut
   await using build = await MutantBuild.make()
   // A page that does not come from the server itself may otherwise not open a socket to this machine.
   const features = 'LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets'
-  await using browser = await SiteBrowser.start({ axe: '', args: [`--disable-features=${features}`] })
+  await using browser = await SiteBrowser.start({ args: [`--disable-features=${features}`] })
   let caught = 0
   for (const mutant of mutants.slice(0, count)) {
     await using view = await browser.open({ width: viewport.width, scheme: 'light' })

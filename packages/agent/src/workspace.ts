@@ -16,6 +16,7 @@ export type { Encoding } from './tools/files/file-kind.ts'
 export {
   RestoreProblem,
   WorkspaceSnapshots,
+  type CallToRecord,
   type FinishedRestore,
   type PreparedRestore,
   type SnapshotState,

@@ -14,6 +14,7 @@ export {
 export { codeLanguage, codeLanguages, codePieces, longCodeLine } from './view/highlighted-code.ts'
 export type { CodeLanguage, CodePiece } from './view/highlighted-code.ts'
 export { groupItems, isGroupedTool, readsText, type GroupedItems, type TranscriptRow } from './view/groups.ts'
+export type { ItemList, ReadCall } from './view/groups.ts'
 export { permissionText, spellInvisible, type PermissionText } from './view/permission-text.ts'
 export type { Asked } from './view/permission-text.ts'
 export type { CallSituation } from './view/calls.ts'

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 
 interface AxeResult {
@@ -28,7 +30,8 @@ export class SiteBrowser implements AsyncDisposable {
     this.#axe = axe
   }
 
-  static async start({ axe, args = [] }: { axe: string; args?: readonly string[] }): Promise<SiteBrowser> {
+  static async start({ args = [] }: { args?: readonly string[] } = {}): Promise<SiteBrowser> {
+    const axe = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
     const browser = await chromium.launch({
       executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update', ...args],

@@ -382,7 +382,7 @@ interface RecordedMoment extends Pick<SnapshotRecord['snapshot'], 'when' | 'runI
   by: 'agent' | 'others'
 }
 
-interface CallToRecord {
+export interface CallToRecord {
   runId: string
   callId: string
 }

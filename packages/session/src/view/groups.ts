@@ -20,7 +20,7 @@ export interface GroupedItems {
   readonly starts: readonly number[]
 }
 
-type ItemList = readonly TranscriptItem[] | PersistentList<TranscriptItem>
+export type ItemList = readonly TranscriptItem[] | PersistentList<TranscriptItem>
 
 /**
  * Groups the items of a path. With the result for the previous items, it only looks at what changed after them; rows
@@ -40,7 +40,7 @@ export function groupItems(given: Iterable<TranscriptItem>, before: GroupedItems
   return { rows, items, starts }
 }
 
-type ReadCall = Pick<ToolCallPart, 'name' | 'input'>
+export type ReadCall = Pick<ToolCallPart, 'name' | 'input'>
 
 /** Whether calls of this tool only read, so that several of them are one row. */
 export function isGroupedTool(name: string): boolean {
