@@ -1,6 +1,6 @@
 import { waitOut, type Clock } from './clock.ts'
 import { Liveness, type ConnectionEnd } from './reconnect.ts'
-import type { AttachRequest, ClientFrame } from './protocol/frames.ts'
+import type { AttachRequest, ClientFrame } from './protocol/client-frames.ts'
 import { readFrame, type Incoming } from './protocol/read-frame.ts'
 
 /** The part of a WebSocket that is used; those of browsers, Node and `ws` all fit. */

@@ -5,15 +5,8 @@ import { Connection, type Connect, type Socket } from './connection.ts'
 import { ReplicaSession } from './replica-session.ts'
 import { localProblem, ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
-import {
-  closeCodes,
-  limits,
-  subprotocol,
-  type Attached,
-  type AttachRequest,
-  type Cursor,
-  type ServerFrame,
-} from './protocol/frames.ts'
+import type { AttachRequest } from './protocol/client-frames.ts'
+import { closeCodes, limits, subprotocol, type Attached, type Cursor, type ServerFrame } from './protocol/frames.ts'
 import type { Incoming } from './protocol/read-frame.ts'
 import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'

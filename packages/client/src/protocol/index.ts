@@ -30,17 +30,15 @@ export {
   type CommandCheck,
   type Operation,
 } from './command.ts'
+export { clientFrameSchema, type AttachRequest, type ClientFrame } from './client-frames.ts'
 export {
   ackSchema,
-  clientFrameSchema,
   closeCodes,
   cursorSchema,
   limits,
   subprotocol,
   type Ack,
   type Attached,
-  type AttachRequest,
-  type ClientFrame,
   type Cursor,
   type ServerFrame,
   type SnapshotReason,

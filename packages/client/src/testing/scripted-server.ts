@@ -4,7 +4,8 @@ import { memoryStore, text, type Session } from '@tapetree/session'
 import { checksum } from '@tapetree/session/format'
 import type { LogLine } from '@tapetree/session/log-store'
 import { WebSocketServer, type WebSocket } from 'ws'
-import type { Ack, AttachRequest, ClientFrame, SnapshotReason } from '../protocol/frames.ts'
+import type { AttachRequest, ClientFrame } from '../protocol/client-frames.ts'
+import type { Ack, SnapshotReason } from '../protocol/frames.ts'
 import { snapshotToWire } from '../protocol/wire-snapshot.ts'
 
 /** Faults that a test injects. */
