@@ -96,7 +96,9 @@ function Home({ caller, onEnd }: { caller: Caller; onEnd: (notice?: string) => v
           <a href={settingsLink('general')} aria-current={route.type === 'settings' ? 'page' : undefined}>
             Settings
           </a>
-          <a href="api/docs">API</a>
+          <a href="api/docs" aria-label="API explorer">
+            API
+          </a>
           <button
             className="quiet small"
             onClick={() => {
