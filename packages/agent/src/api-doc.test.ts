@@ -5,18 +5,20 @@ import * as extensions from './extensions.ts'
 import * as core from './index.ts'
 import * as mcp from './mcp.ts'
 import * as permissions from './permissions/index.ts'
+import * as sandbox from './sandbox/index.ts'
 import * as settings from './settings.ts'
 import * as testing from './testing/index.ts'
 import * as tools from './tools.ts'
 import * as workspace from './workspace.ts'
 
-const api = { ...core, ...extensions, ...mcp, ...permissions, ...settings, ...tools, ...workspace }
+const api = { ...core, ...extensions, ...mcp, ...permissions, ...sandbox, ...settings, ...tools, ...workspace }
 const entries = [
   'index.ts',
   'run.ts',
   'models.ts',
   'tools.ts',
   'workspace.ts',
+  'sandbox/index.ts',
   'settings.ts',
   'extensions.ts',
   'mcp.ts',
@@ -56,6 +58,7 @@ test('every method and property of the classes is on the page or in the guide to
     api.McpServers,
     api.PermissionGate,
     api.Requests,
+    api.Sandbox,
     api.TrustStore,
     testing.FakeClock,
     testing.FakeProvider,

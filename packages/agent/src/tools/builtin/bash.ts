@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import type { RedactionPolicy } from '@tapetree/redact'
-import { attach, startCommand, type Command, type CommandOptions } from '../commands/command.ts'
+import { attach, startCommand, type Command, type CommandBox, type CommandOptions } from '../commands/command.ts'
 import { commandEnvironment, type EnvironmentOptions } from '../commands/environment.ts'
 import { currentBootId } from '../commands/process-table.ts'
 import { LiveOutput } from '../commands/shown-output.ts'
@@ -30,6 +30,8 @@ export interface BashOptions {
   deadlineMs?: number
   /** The same for commands that start in the background. */
   backgroundDeadlineMs?: number
+  /** Makes the sandbox for a command. If it throws, the command does not run. Default: no sandbox. */
+  sandbox?: (command: { command: string; cwd: string }) => Promise<CommandBox>
   limits?: Pick<CommandOptions, 'outputCapBytes' | 'outputLimitBytes' | 'graceMs' | 'lingerMs'>
 }
 
@@ -61,7 +63,7 @@ type BashInput = z.output<typeof schema>
 /** Runs commands that survive this process. */
 export function bashTool(options: BashOptions): Tool {
   const { jobs, moveAfterMs = minuteMs, deadlineMs = 30 * minuteMs, backgroundDeadlineMs = dayMs } = options
-  const { limits, redaction } = options
+  const { limits, redaction, sandbox } = options
   const deadlineOf = ({ timeoutMs, background }: BashInput): number =>
     timeoutMs ?? (background ? backgroundDeadlineMs : deadlineMs)
 
@@ -69,7 +71,8 @@ export function bashTool(options: BashOptions): Tool {
   async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { command, background = false } = input
     const { cwd, signal } = context
-    const env = commandEnvironment(process.env, options.environment)
+    const box = await sandbox?.({ command, cwd })
+    const env = { ...commandEnvironment(process.env, options.environment), ...box?.env }
     const order = {
       ...limits,
       ...(redaction && { redaction }),
@@ -77,6 +80,7 @@ export function bashTool(options: BashOptions): Tool {
       command,
       cwd,
       env,
+      ...(box && { box: box.argv }),
       deadlineMs: deadlineOf(input),
     }
     const started = await startCommand({ ...order, signal }).catch((error: unknown) => {

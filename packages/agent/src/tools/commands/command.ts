@@ -21,6 +21,14 @@ export interface CommandOptions extends Partial<Omit<Order, 'claim' | 'mark'>> {
   signal?: AbortSignal
 }
 
+/** A sandbox for one command. */
+export interface CommandBox {
+  /** The command line to which the command is appended. */
+  argv: readonly string[]
+  /** Variables that differ in the sandbox. */
+  env: Readonly<Record<string, string>>
+}
+
 const outputDefaults = { outputCapBytes: 10 * 1024 ** 2, outputLimitBytes: 1024 ** 3 }
 const endingDefaults = { graceMs: 2000, lingerMs: 500 }
 

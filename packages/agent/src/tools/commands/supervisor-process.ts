@@ -16,6 +16,8 @@ export interface Order {
   command: string
   cwd: string
   env: Record<string, string>
+  /** The command line of a sandbox, to which the shell is appended. */
+  box?: readonly string[]
   /** The command is ended after this long. */
   deadlineMs: number
   /** What to redact from its output before it is written to disk. */

@@ -133,9 +133,11 @@ async function begin(order: Order): Promise<{ output: OutputWriter; shell: Child
 }
 
 /** A shell in its own session and group. */
-async function startShell({ command, cwd, env, mark }: Order): Promise<ChildProcess> {
+async function startShell({ command, cwd, env, box = [], mark }: Order): Promise<ChildProcess> {
   const marks = [env[markVariable], mark].filter(Boolean).join(' ')
-  const shell = spawn(findShell(env['PATH'] ?? ''), ['-c', command], {
+  const shellFile = findShell(env['PATH'] ?? '')
+  const [file, ...args] = [...box, shellFile, '-c', command]
+  const shell = spawn(file, args, {
     cwd,
     env: { ...env, [markVariable]: marks },
     stdio: ['ignore', pipe.writeFile, pipe.writeFile],

@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process'
+import { access, constants, readFile } from 'node:fs/promises'
+import { delimiter, isAbsolute, join } from 'node:path'
+
+/** Whether commands can be run in a sandbox on this machine. */
+export type SandboxSupport =
+  | { type: 'bubblewrap'; path: string; version: string }
+  /** `repair` is what the user can do about it. */
+  | { type: 'none'; reason: string; repair: string }
+
+export interface ProbeOptions {
+  platform?: NodeJS.Platform
+  /** Where to look for programs. */
+  path?: string
+}
+
+/** Tries the sandbox once: only a box that has run a program counts as working. */
+export async function probeSandbox({
+  platform = process.platform,
+  path = process.env['PATH'] ?? '',
+}: ProbeOptions = {}): Promise<SandboxSupport> {
+  if (platform !== 'linux') {
+    return {
+      type: 'none',
+      reason: `There is no sandbox for ${platform} yet.`,
+      repair: 'Commands are asked about, as in mode ask.',
+    }
+  }
+  const bwrap = await findProgram('bwrap', path)
+  if (bwrap === undefined) {
+    return {
+      type: 'none',
+      reason: 'bubblewrap is not installed.',
+      repair: 'Install the package bubblewrap, for example with: apt-get install bubblewrap',
+    }
+  }
+  const version = /[\d.]+/.exec((await runProgram(bwrap, ['--version'])).output)?.[0] ?? 'unknown'
+  // The same kinds of namespaces and mounts as a command gets.
+  const outer = [
+    '--unshare-user',
+    '--unshare-pid',
+    '--unshare-net',
+    '--ro-bind',
+    '/',
+    '/',
+    '--dev',
+    '/dev',
+    '--proc',
+    '/proc',
+  ]
+  const inner = [bwrap, '--unshare-user', '--disable-userns', '--cap-drop', 'ALL', '--dev-bind', '/', '/', '--', 'true']
+  const tried = await runProgram(bwrap, [...outer, '--', ...inner])
+  if (tried.isSuccess) return { type: 'bubblewrap', path: bwrap, version }
+  return { type: 'none', ...(await explain(bwrap, tried.output)) }
+}
+
+/** What stops bubblewrap, and the repair. */
+async function explain(bwrap: string, output: string): Promise<{ reason: string; repair: string }> {
+  const said = output.trim().split('\n')[0] ?? ''
+  if (/unknown option/i.test(output)) {
+    return { reason: `This version of bubblewrap is too old: ${said}.`, repair: 'Install bubblewrap 0.8 or later.' }
+  }
+  if ((await settingOf('kernel/apparmor_restrict_unprivileged_userns')) === '1') {
+    return {
+      reason: `AppArmor does not let bubblewrap create user namespaces: ${said}.`,
+      repair: `Save this as /etc/apparmor.d/bwrap and run: systemctl reload apparmor\n${appArmorProfile(bwrap)}`,
+    }
+  }
+  if ((await settingOf('kernel/unprivileged_userns_clone')) === '0') {
+    return {
+      reason: `The kernel does not let users create user namespaces: ${said}.`,
+      repair: 'As root, run: sysctl -w kernel.unprivileged_userns_clone=1',
+    }
+  }
+  if ((await settingOf('user/max_user_namespaces')) === '0') {
+    return {
+      reason: `The kernel allows no user namespaces: ${said}.`,
+      repair: 'As root, run: sysctl -w user.max_user_namespaces=15000',
+    }
+  }
+  return {
+    reason: `bubblewrap cannot create a sandbox here: ${said}.`,
+    repair: 'In a container, allow user namespaces, or use the container itself as the boundary.',
+  }
+}
+
+function appArmorProfile(bwrap: string): string {
+  return [
+    'abi <abi/4.0>,',
+    'include <tunables/global>',
+    `profile bwrap ${bwrap} flags=(unconfined) {`,
+    '  userns,',
+    '  include if exists <local/bwrap>',
+    '}',
+  ].join('\n')
+}
+
+async function settingOf(name: string): Promise<string | undefined> {
+  const text = await readFile(`/proc/sys/${name}`, 'utf8').catch(() => undefined)
+  return text?.trim()
+}
+
+async function findProgram(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(delimiter).filter(isAbsolute)) {
+    const file = join(folder, name)
+    const isThere = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return file
+  }
+  return undefined
+}
+
+const patienceMs = 10_000
+
+function runProgram(file: string, args: string[]): Promise<{ isSuccess: boolean; output: string }> {
+  return new Promise((resolve) => {
+    execFile(file, args, { timeout: patienceMs }, (error, stdout, stderr) => {
+      resolve({ isSuccess: error === null, output: stdout + stderr })
+    })
+  })
+}

@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import { isInside } from '../util/is-inside.ts'
+
+/** A file or folder that exists. */
+export interface Place {
+  path: string
+  isFolder: boolean
+}
+
+/** What is on the machine. All paths are absolute, without links on the way to them. */
+export interface SandboxFacts {
+  /** The folders in which commands may write; the working folder is the first one. */
+  folders: readonly string[]
+  /** A folder of the session that commands see as `/tmp`. */
+  scratch: string
+  home: string
+  /** Files and folders outside of `folders` that no command may read: keys, credentials, our own data, homes of others. */
+  secrets: readonly Place[]
+  /** Sockets of other programs. A file system that is read-only does not stop a program from connecting to them. */
+  sockets: readonly string[]
+  /** Folders named `.git` in `folders`. */
+  repositories: readonly string[]
+  /** Files and folders in `folders` that make other programs run something, `.git` folders not included. */
+  controls: readonly Place[]
+  /** Secrets in `folders`, such as `.env`. */
+  ownSecrets: readonly Place[]
+  /** Folders of the home folder that programs write to without being asked, and where to put what they write. */
+  caches: readonly { path: string; instead: string }[]
+}
+
+export interface SandboxPolicy {
+  writable: readonly string[]
+  scratch: string
+  caches: SandboxFacts['caches']
+  /** Outside of the writable folders. */
+  hidden: readonly Place[]
+  /** In the writable folders: cannot be renamed, so that no other folder takes their place. */
+  pinned: readonly string[]
+  /** In the writable folders. */
+  readOnly: readonly Place[]
+  hiddenInside: readonly Place[]
+}
+
+/** What git runs or reads its settings from, below `.git`. */
+const gitControls = ['hooks', 'config', 'config.worktree', 'info', 'modules', 'commondir'] as const
+
+export interface PolicyOptions {
+  /** The command only reads, so the working folder is read-only as well. */
+  isReadOnly?: boolean
+  /** Lets commands read the secrets of the working folder, such as `.env`. */
+  showsOwnSecrets?: boolean
+}
+
+export function sandboxPolicy(
+  facts: SandboxFacts,
+  { isReadOnly = false, showsOwnSecrets = false }: PolicyOptions = {},
+): SandboxPolicy {
+  const { folders, scratch, secrets, sockets, repositories, controls, ownSecrets, caches } = facts
+  // Whatever is in these folders is gone from every box.
+  const isReplaced = (path: string): boolean => ['/tmp', '/var/tmp', '/run'].some((folder) => isInside(path, folder))
+  const isOurs = (path: string): boolean => folders.some((folder) => isInside(path, folder))
+  const inGit = repositories.flatMap((git) =>
+    gitControls.map((name) => ({ path: join(git, name), isFolder: name !== 'config' && name !== 'commondir' })),
+  )
+  return {
+    writable: isReadOnly ? [] : folders,
+    scratch,
+    caches: caches.filter(({ path }) => !isReplaced(path)),
+    hidden: [...secrets, ...sockets.filter((path) => !isOurs(path)).map((path) => ({ path, isFolder: false }))]
+      .filter(({ path }) => !isReplaced(path))
+      .toSorted(byPath),
+    pinned: isReadOnly ? [] : repositories.toSorted(),
+    readOnly: isReadOnly ? [] : [...inGit, ...controls].toSorted(byPath),
+    hiddenInside: [
+      ...(showsOwnSecrets ? [] : ownSecrets),
+      ...sockets.filter(isOurs).map((path) => ({ path, isFolder: false })),
+    ].toSorted(byPath),
+  }
+}
+
+/** A folder comes before what is in it. */
+function byPath(a: Place, b: Place): number {
+  return a.path < b.path ? -1 : 1
+}

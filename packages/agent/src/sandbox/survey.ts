@@ -1,0 +1,153 @@
+import { lstat, mkdir, readdir, readFile, realpath } from 'node:fs/promises'
+import type { Dirent } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isControlFile } from '../permissions/judge-path.ts'
+import { exactPath } from '../permissions/paths/path-pattern.ts'
+import { isSecretPath } from '../permissions/paths/secret-files.ts'
+import { isInside } from '../util/is-inside.ts'
+import type { Place, SandboxFacts } from './sandbox-policy.ts'
+
+export interface SurveyOptions {
+  /** The folders in which commands may write; the working folder is the first one. */
+  folders: readonly string[]
+  home: string
+  /** A folder for what the sandbox keeps: temporary files, and what programs write to the home folder. */
+  keep: string
+  /** Our own data and settings. */
+  own?: readonly string[]
+}
+
+/** Looks at what a sandbox must protect. It follows no links. */
+export async function surveyMachine({ folders, home, keep, own = [] }: SurveyOptions): Promise<SandboxFacts> {
+  const real = await Promise.all(folders.map((folder) => realpath(folder)))
+  const realHome = await realpath(home).catch(() => home)
+  const scratch = join(keep, 'tmp')
+  await mkdir(scratch, { recursive: true, mode: 0o700 })
+  const inside: InsideFacts = { repositories: [], controls: [], ownSecrets: [] }
+  for (const folder of real) await surveyFolder(folder, inside)
+  const secrets = await secretsOutside(realHome, [...own, keep])
+  return {
+    folders: real,
+    scratch,
+    home: realHome,
+    ...inside,
+    secrets: secrets.filter(({ path }) => !real.some((folder) => isInside(path, folder))),
+    sockets: await socketsOfOthers(scratch),
+    caches: await cachesOf(realHome, join(keep, 'home')),
+  }
+}
+
+interface InsideFacts {
+  repositories: string[]
+  controls: Place[]
+  ownSecrets: Place[]
+}
+
+/** Repositories, control files and secrets in a folder, however deep, whether ignored by git or not. */
+async function surveyFolder(root: string, found: InsideFacts): Promise<void> {
+  const folders = [root]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of await entriesOf(folder)) {
+      const path = join(folder, entry.name)
+      // A link is no mount point; a changed one is found after the call.
+      if (entry.isSymbolicLink()) continue
+      const place = { path, isFolder: entry.isDirectory() }
+      if (entry.name === '.git' && place.isFolder) found.repositories.push(path)
+      else if (isControlFile(exactPath(path.slice(root.length) || '/'))) found.controls.push(place)
+      else if (isSecretPath(path)) found.ownSecrets.push(place)
+      else if (place.isFolder) folders.push(path)
+    }
+  }
+}
+
+/** Where secrets lie in a home folder, apart from the home folder itself. */
+const dens = ['', '.config', '.docker', '.cargo', '.tapetree', '.local/share', '.config/gcloud']
+
+async function secretsOutside(home: string, own: readonly string[]): Promise<Place[]> {
+  const places: Place[] = []
+  for (const den of dens) {
+    for (const entry of await entriesOf(join(home, den))) {
+      const path = join(home, den, entry.name)
+      if (isSecretPath(path) && !entry.isSymbolicLink()) places.push({ path, isFolder: entry.isDirectory() })
+    }
+  }
+  for (const path of [...systemSecrets, ...own]) places.push(...(await placeAt(path)))
+  // The homes of other users; as root, all of them could be read.
+  const homes = (await entriesOf('/home')).map(({ name }) => join('/home', name))
+  for (const path of [...homes, '/root']) if (path !== home) places.push(...(await placeAt(path)))
+  const outermost = places.filter(
+    ({ path }) => !places.some((other) => other.path !== path && isInside(path, other.path)),
+  )
+  return [...new Map(outermost.map((place) => [place.path, place])).values()]
+}
+
+const systemSecrets = [
+  '/etc/shadow',
+  '/etc/shadow-',
+  '/etc/gshadow',
+  '/etc/gshadow-',
+  '/etc/sudoers',
+  '/etc/sudoers.d',
+  '/etc/ssh',
+  '/etc/ssl/private',
+  '/var/spool/cron',
+  '/var/lib/docker',
+]
+
+async function placeAt(path: string): Promise<Place[]> {
+  const info = await lstat(path).catch(() => undefined)
+  return info && !info.isSymbolicLink() ? [{ path, isFolder: info.isDirectory() }] : []
+}
+
+/** Sockets that have a path outside of the folders that every box replaces. */
+async function socketsOfOthers(scratch: string): Promise<string[]> {
+  const list = await readFile('/proc/net/unix', 'utf8').catch(() => '')
+  const paths = new Set<string>()
+  for (const line of list.split('\n')) {
+    const path = / (\/.+)$/.exec(line)?.[1]
+    if (path === undefined || /^\/(?:var\/)?(?:run|tmp)\//.test(path) || isInside(path, scratch)) continue
+    const info = await lstat(path).catch(() => undefined)
+    // By its real place, since a box cannot mount over a path with a link in it.
+    if (info?.isSocket()) paths.add(join(await realpath(dirname(path)), path.slice(path.lastIndexOf('/') + 1)))
+  }
+  return [...paths].toSorted()
+}
+
+/** Folders in which package managers, compilers and test runners keep what they can fetch or build again. */
+const cacheFolders = [
+  '.cache',
+  '.npm',
+  '.yarn',
+  '.pnpm-store',
+  '.bun',
+  '.gradle',
+  '.m2',
+  '.ivy2',
+  '.nuget',
+  '.cargo/registry',
+  '.cargo/git',
+  '.rustup/tmp',
+  'go/pkg',
+  '.local/share/pnpm',
+  '.local/state',
+  '.node-gyp',
+  '.electron-gyp',
+]
+
+/** Only those that exist: a box cannot make folders in a home folder that is read-only. */
+async function cachesOf(home: string, keep: string): Promise<{ path: string; instead: string }[]> {
+  const caches: { path: string; instead: string }[] = []
+  for (const name of cacheFolders) {
+    const path = join(home, name)
+    const [place] = await placeAt(path)
+    if (!place?.isFolder) continue
+    const instead = join(keep, name)
+    await mkdir(instead, { recursive: true, mode: 0o700 })
+    caches.push({ path, instead })
+  }
+  return caches
+}
+
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  return readdir(folder, { withFileTypes: true }).catch(() => [])
+}
