@@ -17,6 +17,7 @@ export {
   RestoreProblem,
   WorkspaceSnapshots,
   type CallToRecord,
+  type FileRecorder,
   type FinishedRestore,
   type PreparedRestore,
   type SnapshotState,

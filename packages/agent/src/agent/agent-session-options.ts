@@ -20,6 +20,7 @@ import type { Jobs } from '../tools/commands/jobs.ts'
 import type { Expansion } from '../prompt/expand.ts'
 import { onlyModel, type ModelSource } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
+import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** A value, or a function that is called each time the value is needed. */
 export type OrFunction<T> = T | (() => T)
@@ -114,6 +115,8 @@ export type PromptOutcome =
 
 /** The options with every value as a function, and a store. */
 export interface ResolvedOptions extends Omit<AgentSessionOptions, 'model'> {
+  /** Of the parent of a subagent: the log of the parent has the changes of both. */
+  parentFiles?: WorkspaceSnapshots
   store: SessionStore
   models: ModelSource
   model?: ModelReference

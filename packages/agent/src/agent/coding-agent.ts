@@ -75,6 +75,8 @@ export interface CodingAgentOptions {
   /** The host of the session, such as `server` or `terminal`. */
   owner?: string
   clock?: Clock
+  /** Keeps the file snapshots of all folders, unless the settings turn them off. Absent: none are made. */
+  snapshotsFolder?: string
   fetch?: typeof globalThis.fetch
   /** Reports problems outside the conversation, a sentence each. */
   onProblem?: (problem: AgentProblem) => void
@@ -179,6 +181,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
       ...(options.owner !== undefined && { owner: options.owner }),
+      ...(options.snapshotsFolder !== undefined &&
+        values.snapshots.isEnabled && { snapshotsFolder: options.snapshotsFolder }),
     })
     const modelProblem = missingModelOf(session)
     if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })

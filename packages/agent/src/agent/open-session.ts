@@ -71,7 +71,7 @@ export class OpenSession {
     this.slot = new RunSlot({ session, deps: () => this.deps(), observe })
     this.requests = this.#shared.requestsFor(session)
     this.jobs = this.#shared.jobs
-    this.files = this.#openSnapshots()
+    this.files = options.parentFiles ? undefined : this.#openSnapshots()
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
     this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
@@ -106,7 +106,9 @@ export class OpenSession {
       models,
       fallbackModel,
       owner,
+      parentFiles,
     } = this.#options
+    const files = parentFiles?.forSubagent(this.session.id) ?? this.files
     return {
       session: this.session,
       ...(owner !== undefined && { owner }),
@@ -122,7 +124,7 @@ export class OpenSession {
       settings: { ...defaultRunSettings, ...settings?.() },
       observe: (event) => this.slot.tell(event),
       hooks: this.hooks,
-      ...(this.files && { files: this.files }),
+      ...(files && { files }),
       ...(environmentChanges && { environmentChanges }),
       ...(fallbackModel && {
         fallbackModel: async () => {
@@ -149,6 +151,7 @@ export class OpenSession {
     await Promise.all([this.slot.leave(), this.commands.stop()])
     const { isLast } = this.#leave()
     if (isLast) await this.#shared.closeJobs()
+    await this.files?.close()
     await this.session.close()
   }
 
@@ -164,6 +167,8 @@ export class OpenSession {
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
     const { isLast } = this.#leave()
+    // Otherwise the next process takes the changes of the last call for those of someone else.
+    if (this.files) await within(stopMs, clock, this.files.close())
     await this.session.close()
     await Promise.all([...this.subagents.running.values()].map((child) => child.suspend()))
     // A tool that ignores its signal is not waited for: the process is about to end.
@@ -196,7 +201,15 @@ export class OpenSession {
     const { provider, id: modelId } = this.choice.model
     // Only its parent resumes it.
     const owner = 'subagent'
-    return { ...inherited, ...child, owner, model: { provider, modelId }, defaultMode: this.mode, hasSubagents: false }
+    return {
+      ...inherited,
+      ...child,
+      ...(this.files && { parentFiles: this.files }),
+      owner,
+      model: { provider, modelId },
+      defaultMode: this.mode,
+      hasSubagents: false,
+    }
   }
 
   #hooksHere(hooks: Hooks): Hooks {

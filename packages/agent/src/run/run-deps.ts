@@ -7,7 +7,7 @@ import type { Requests } from '../permissions/requests.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
-import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
+import type { FileRecorder } from '../workspace/workspace-snapshots.ts'
 
 /** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
 export interface RunDeps {
@@ -26,7 +26,7 @@ export interface RunDeps {
   observe: (event: LiveEvent) => void
   hooks?: Hooks
   /** Records the files around the calls that may change them. */
-  files?: WorkspaceSnapshots
+  files?: FileRecorder
   /** Redacts live tool output. The session redacts what goes into the log. */
   redactor?: Redactor
   /** The thinking level from the next run on, if it differs from the one in the log. */

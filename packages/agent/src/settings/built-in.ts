@@ -9,6 +9,7 @@ export interface Settings extends Pick<
   permissions: { mode: NonNullable<NonNullable<CheckedSettings['permissions']>['mode']> }
   limits: Required<NonNullable<CheckedSettings['limits']>>
   compaction: Required<NonNullable<CheckedSettings['compaction']>>
+  snapshots: Required<NonNullable<CheckedSettings['snapshots']>>
   retry: Required<NonNullable<CheckedSettings['retry']>>
   steerPolicy: NonNullable<CheckedSettings['steerPolicy']>
   conversations: { queue: Required<NonNullable<NonNullable<CheckedSettings['conversations']>['queue']>> }
@@ -32,6 +33,7 @@ export const builtIn: CheckedSettings = {
   permissions: { mode: 'ask' },
   limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
   compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
+  snapshots: { isEnabled: true },
   retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
   steerPolicy: 'skip-remaining',
   conversations: { queue: { enabled: true, delay_seconds: 0 } },

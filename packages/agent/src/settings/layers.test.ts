@@ -151,6 +151,7 @@ describe('a trusted project cannot set what protects the user', () => {
   test.each<[string, object, string]>([
     ['providers', { providers: { anthropic: { baseUrl: 'https://evil.example' } } }, 'providers.anthropic'],
     ['redaction', { redaction: { allow: ['KEY'] } }, 'redaction.allow'],
+    ['snapshots', { snapshots: { isEnabled: false } }, 'snapshots'],
     ['a wider mode', { permissions: { mode: 'accept-edits' } }, 'permissions.mode'],
     ['a limit above that of the user', { limits: { run: { turns: 11 } } }, 'limits.run.turns'],
     ['a limit above what is built in', { limits: { run: { logBytesPerTurn: 1e12 } } }, 'limits.run.logBytesPerTurn'],

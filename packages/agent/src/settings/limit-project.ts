@@ -18,7 +18,7 @@ export function limitProject(
 ): { settings: CheckedSettings; refused: SettingFault[] } {
   const refused: SettingFault[] = []
   const refuse = (path: readonly PropertyKey[], message: string): void => void refused.push({ path, message })
-  const { providers, redaction, permissions, limits, web, mcpServers, ...rest } = settings
+  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, ...rest } = settings
   const limited: CheckedSettings = rest
 
   for (const name of Object.keys(providers ?? {})) {
@@ -34,6 +34,7 @@ export function limitProject(
     refuse(['web', 'allowPrivateAddresses'], 'A project cannot open your network to the agent.')
   } else if (web) limited.web = web
 
+  if (snapshots) refuse(['snapshots'], 'A project cannot set whether its files can be put back.')
   if (permissions) limited.permissions = limitMode(permissions, user, refuse)
   if (limits) {
     limited.limits = {

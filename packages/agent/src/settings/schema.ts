@@ -94,6 +94,13 @@ const compaction = z.strictObject({
     .exactOptional(),
 })
 
+const snapshots = z.strictObject({
+  isEnabled: z
+    .boolean()
+    .describe('False: the files of the folder are not recorded, so they cannot be put back. Never from a project.')
+    .exactOptional(),
+})
+
 const retry = z.strictObject({
   maxRetries: z.int().min(0).max(20).describe('How often a failed request is retried.').exactOptional(),
   baseMs: milliseconds.max(600_000).describe('The first delay before a retry; it doubles each time.').exactOptional(),
@@ -239,6 +246,7 @@ export const settingsSchema = z.strictObject({
   permissions: permissions.exactOptional(),
   limits: runAndSessionLimits.exactOptional(),
   compaction: compaction.exactOptional(),
+  snapshots: snapshots.exactOptional(),
   retry: retry.exactOptional(),
   steerPolicy: steerPolicy.describe('What a message does that arrives while tools run.').exactOptional(),
   conversations: conversations.exactOptional(),

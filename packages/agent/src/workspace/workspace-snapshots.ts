@@ -72,21 +72,22 @@ const patienceMs = 2000
 /** A longer scan is made only at the start and the end of a run. */
 const slowMs = 2000
 
+/** What a run tells about the files. */
+export type FileRecorder = Pick<WorkspaceSnapshots, 'runStarted' | 'beforeCall' | 'afterCall' | 'caughtUp' | 'runEnded'>
+
 /** Records the files of a session's workspace around the calls that may change them, and puts them back. */
 export class WorkspaceSnapshots {
   readonly #options: WorkspaceSnapshotsOptions
-  readonly #opened: Promise<SnapshotStore | undefined>
+  #opened: Promise<SnapshotStore | undefined> | undefined
   #state: SnapshotState = { type: 'opening' }
   /** The snapshots that were begun, one after the other. */
-  #last: Promise<unknown>
+  #last: Promise<unknown> = Promise.resolve()
   #lastTree: string | undefined
   #owning: Promise<void> | undefined
 
   constructor(options: WorkspaceSnapshotsOptions) {
     this.#options = options
     this.#lastTree = options.session.lastSnapshot?.tree
-    this.#opened = this.#open()
-    this.#last = this.#opened
   }
 
   get state(): SnapshotState {
@@ -115,6 +116,18 @@ export class WorkspaceSnapshots {
     void this.#record({ when: 'after', by: 'agent', ...call })
   }
 
+  /** For the runs of a subagent: its changes are recorded here, under ids that cannot be those of a call here. */
+  forSubagent(sessionId: string): FileRecorder {
+    const inside = <Call extends CallToRecord>(call: Call): Call => ({ ...call, callId: `${sessionId}/${call.callId}` })
+    return {
+      runStarted: ({ runId }) => this.runStarted({ runId, entryId: null }),
+      beforeCall: (call) => this.beforeCall(inside(call)),
+      afterCall: (call) => this.afterCall(inside(call)),
+      caughtUp: () => this.caughtUp(),
+      runEnded: (run) => this.runEnded(run),
+    }
+  }
+
   /** Resolves when everything that was begun is recorded. */
   async settled(): Promise<void> {
     await this.#last
@@ -138,9 +151,14 @@ export class WorkspaceSnapshots {
     await this.#owning
   }
 
+  /** Waits for what is being recorded, but not long: the copying of a large repository continues without it. */
+  async close(): Promise<void> {
+    await settledWithin(this.selfContained(), { ms: patienceMs, clock: this.#options.clock })
+  }
+
   /** The store; throws `SnapshotsOff` with the reason if there are no snapshots. */
   async store(): Promise<SnapshotStore> {
-    const store = await this.#opened
+    const store = await this.#openOnce()
     if (store) return store
     throw new SnapshotsOff(this.#state.type === 'off' ? this.#state.reason : 'There are no file snapshots.')
   }
@@ -308,7 +326,7 @@ export class WorkspaceSnapshots {
 
   #record(about: RecordedMoment): Promise<void> {
     const recorded = this.#last.then(async () => {
-      const store = await this.#opened
+      const store = await this.#openOnce()
       if (!store || this.#isOff) return
       try {
         const taken = await store.take()
@@ -346,6 +364,11 @@ export class WorkspaceSnapshots {
     }
     await this.#options.session.append({ type: 'snapshot', snapshot })
     this.#lastTree = tree
+  }
+
+  /** A session that is only looked at has no store. */
+  #openOnce(): Promise<SnapshotStore | undefined> {
+    return (this.#opened ??= this.#open())
   }
 
   async #open(): Promise<SnapshotStore | undefined> {

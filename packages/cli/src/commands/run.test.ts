@@ -50,6 +50,17 @@ function sessionIn(err: string): string {
 }
 
 describe('run', () => {
+  test('records the files, unless the settings turn it off', async () => {
+    const recorded = async (): Promise<boolean> => {
+      home.provider.script(calls(call('bash', { command: 'echo b > a.txt' })), say('Done.'))
+      const { out } = await run(['change', 'it', '--permission-mode', 'auto', '--jsonl'])
+      return out.includes('"type":"snapshot"')
+    }
+    expect(await recorded()).toBe(true)
+    home.env['TAPETREE_SNAPSHOTS_IS_ENABLED'] = 'false'
+    expect(await recorded()).toBe(false)
+  })
+
   test('prints only the answer on stdout, and its progress on stderr', async () => {
     home.provider.script(
       calls({ type: 'text', chunks: ['Let me look.'] }, call('ls', { path: '.' })),

@@ -8,6 +8,7 @@ test('files are in the XDG folders', () => {
   expect(placesOf({ home, env })).toEqual({
     config: '/c/tapetree',
     sessions: '/d/tapetree/sessions',
+    workspaces: '/d/tapetree/workspaces',
     state: '/s/tapetree',
     runtime: '/run/user/1/tapetree',
   })
@@ -25,6 +26,7 @@ test('TAPETREE_HOME puts all files in one folder', () => {
   expect(placesOf({ home, env: { TAPETREE_HOME: '/t' } })).toMatchObject({
     config: '/t',
     sessions: '/t/sessions',
+    workspaces: '/t/workspaces',
     state: '/t/state',
   })
 })

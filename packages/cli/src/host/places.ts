@@ -9,6 +9,8 @@ export interface Places {
   config: string
   /** The sessions. */
   sessions: string
+  /** File snapshots of the folders in which sessions work. */
+  workspaces: string
   /** Composer history, server tokens, certificates. */
   state: string
   /** Sockets. Short, because a socket path is limited to about 100 bytes. */
@@ -20,11 +22,23 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
   const runtime = runtimeFolder(env)
   const { TAPETREE_HOME: own } = env
   if (own !== undefined && isAbsolute(own)) {
-    return { config, sessions: join(own, 'sessions'), state: join(own, 'state'), runtime }
+    return {
+      config,
+      sessions: join(own, 'sessions'),
+      workspaces: join(own, 'workspaces'),
+      state: join(own, 'state'),
+      runtime,
+    }
   }
   const data = absoluteOr(env['XDG_DATA_HOME'], join(home, '.local', 'share'))
   const state = absoluteOr(env['XDG_STATE_HOME'], join(home, '.local', 'state'))
-  return { config, sessions: join(data, 'tapetree', 'sessions'), state: join(state, 'tapetree'), runtime }
+  return {
+    config,
+    sessions: join(data, 'tapetree', 'sessions'),
+    workspaces: join(data, 'tapetree', 'workspaces'),
+    state: join(state, 'tapetree'),
+    runtime,
+  }
 }
 
 /** Ignores relative paths in variables: they would depend on the working folder. */

@@ -223,6 +223,7 @@ export class SessionHost implements AsyncDisposable {
       ...agent,
       ...(whenUnanswered && { whenUnanswered }),
       keyring,
+      snapshotsFolder: placesOf(io).workspaces,
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),
     }
