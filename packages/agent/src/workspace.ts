@@ -23,6 +23,7 @@ export {
   type SnapshotState,
   type WorkspaceSnapshotsOptions,
 } from './workspace/workspace-snapshots.ts'
+export { compareSession, type CompareOptions } from './workspace/compare-files.ts'
 export type { RestoreResult } from './workspace/apply-restore.ts'
 export type { ConflictChoice, PlannedFile, RestorePlan } from './workspace/plan-restore.ts'
 export {

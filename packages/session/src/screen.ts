@@ -1,5 +1,15 @@
-/** Models for screens, each of which draws them in its own way: rows of a transcript, tool calls, diffs, permission requests. */
+/** Models for screens, each of which draws them in its own way: rows of a transcript, tool calls, diffs, comparisons, permission requests. */
 export { callArgument, callOutcome, elapsedText, type CallNews, type CallOutcome } from './view/calls.ts'
+export {
+  compareEntries,
+  summarizeEntry,
+  type CheckResult,
+  type ComparedFiles,
+  type ComparedSide,
+  type Comparison,
+  type EntrySummary,
+  type FileDiff,
+} from './view/comparison.ts'
 export {
   changedFiles,
   parseDiff,

@@ -34,7 +34,7 @@ export async function readFileHistory(session: Session): Promise<FileHistory> {
   return fileHistoryOf(lines)
 }
 
-function fileHistoryOf(lines: Iterable<Line>): FileHistory {
+export function fileHistoryOf(lines: Iterable<Line>): FileHistory {
   const steps: FileStep[] = []
   const moments = new Map<string, FileMoment>()
   const resultEntries = new Map<string, string>()

@@ -98,6 +98,9 @@ const settings = {
  */
 const writeTree = ['-c', 'core.fsyncMethod=batch', 'write-tree', '--missing-ok']
 
+/** Every file counts as large here, and git does not compare the lines of large files. */
+const asText = ['-c', `core.bigFileThreshold=${maxNewBytes}`]
+
 /** The bytes of a file are stored as they are: these attributes override those of the workspace. */
 const attributes = '* -text -eol -crlf -ident -filter -working-tree-encoding\n'
 
@@ -176,6 +179,34 @@ export class SnapshotStore {
       all.at(-1)?.push({ path, ...(before && { from: before }), ...(after && { to: after }) })
     }
     return all
+  }
+
+  /** How many lines each path gained and lost, sorted by path; undefined for files that are not text. */
+  async lineCounts(from: string, to: string): Promise<Map<string, { added: number; removed: number } | undefined>> {
+    const command = [...asText, 'diff-tree', '-r', '-z', '--numstat', '--no-renames', from, to]
+    const { output } = await this.#git(command, { variables: await this.#borrowedVariables() })
+    const records = text(output).split('\0').slice(0, -1)
+    return new Map(
+      records.map((record) => {
+        const [added = '', removed = '', ...path] = record.split('\t')
+        const isText = added !== '-'
+        return [path.join('\t'), isText ? { added: Number(added), removed: Number(removed) } : undefined]
+      }),
+    )
+  }
+
+  /** Unified diffs of these paths, or of all, one after the other. Cut after so many bytes. */
+  async patch(
+    from: string,
+    to: string,
+    { paths = [], maxBytes }: { paths?: readonly string[]; maxBytes: number },
+  ): Promise<{ patch: string; isCut: boolean }> {
+    const diff = ['diff-tree', '-r', '-p', '--no-renames', '--no-ext-diff', '--no-textconv', '--full-index']
+    const ran = await this.#git([...asText, ...diff, from, to, '--', ...paths], {
+      variables: await this.#borrowedVariables(),
+      maxBytes,
+    })
+    return { patch: text(ran.output), isCut: ran.isCut }
   }
 
   /** Writes files of a tree below a folder inside of the working tree, which must not exist yet. */
@@ -599,9 +630,14 @@ export class SnapshotStore {
     return ran
   }
 
-  #tryGit(command: readonly string[], { variables, input }: RunOptions = {}): Promise<GitResult> {
+  #tryGit(command: readonly string[], { variables, input, maxBytes }: RunOptions = {}): Promise<GitResult> {
     const own = { GIT_DIR: join(this.path, 'git'), GIT_WORK_TREE: this.root, ...variables }
-    return runGit(command, { ...this.#run(), variables: own, ...(input !== undefined && { input }) })
+    return runGit(command, {
+      ...this.#run(),
+      variables: own,
+      ...(input !== undefined && { input }),
+      ...(maxBytes !== undefined && { maxBytes }),
+    })
   }
 
   #run(): Omit<Parameters<typeof runGit>[1], 'input'> {
@@ -628,6 +664,7 @@ const maxAttempts = 20
 interface RunOptions {
   variables?: Record<string, string>
   input?: string | Buffer
+  maxBytes?: number
 }
 
 type Change =

@@ -141,19 +141,57 @@ export const entryRequestSchema = z.object({
   context: contextSchema,
 })
 
-export const comparisonQuerySchema = z.object({ left: entryId, right: entryId })
+export const comparisonQuerySchema = z.object({
+  left: entryId,
+  right: entryId,
+  /** `true`: with the diffs of the files. */
+  diff: z.enum(['true', 'false']).optional(),
+  /** Only this file. */
+  path: z.string().max(4096).optional(),
+})
 
 const comparedSideSchema = z.object({
   leaf_id: z.string(),
   entry_count: z.int(),
+  message_count: z.int(),
   /** From after the common ancestor to the leaf; if there are very many, the newest. */
   entries: z.array(treeNodeSchema),
   usage: z.object({ input_tokens: z.number(), output_tokens: z.number(), total_tokens: z.number(), cost: z.number() }),
+  /** How long its runs took, without the time between them. */
+  run_ms: z.number(),
+  /** Results of commands that judge its files, oldest first. */
+  checks: z.array(
+    z.object({ command: z.string(), exit_code: z.int(), duration_ms: z.number(), timestamp: z.string() }),
+  ),
+})
+const fileDiffSchema = z.object({
+  /** Relative to the folder of the session. */
+  path: z.string(),
+  change: z.enum(['added', 'changed', 'removed']),
+  added_lines: z.int(),
+  removed_lines: z.int(),
+  is_binary: z.boolean(),
+  /** A unified diff; only with `diff=true`. */
+  patch: z.string().optional(),
+  /** The diff is incomplete or missing, because all diffs together are too long. */
+  is_cut: z.literal(true).optional(),
 })
 export const comparisonSchema = z.object({
   common_ancestor: z.string().nullable(),
   left: comparedSideSchema,
   right: comparedSideSchema,
+  /** How the files of the left side became those of the right. Only with the role `drive`, and if files are recorded. */
+  files: z
+    .object({
+      /** Why they cannot be compared, as a sentence. */
+      problem: z.string().optional(),
+      /** By path; at most 1000. */
+      changes: z.array(fileDiffSchema),
+      changed_count: z.int(),
+      added_lines: z.int(),
+      removed_lines: z.int(),
+    })
+    .optional(),
 })
 
 const time = z.iso.datetime({ offset: true })

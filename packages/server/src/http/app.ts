@@ -33,6 +33,8 @@ export interface ApiParts {
    * Absent: only the built-in rules, and no git.
    */
   workspace?: (tenant: string, cwd: string) => Promise<{ rules: RuleLayers; gitProblem?: string }>
+  /** Where file snapshots are kept, as in `CodingAgentOptions`. Absent: the files of a session are not compared. */
+  snapshotsFolder?: (tenant: string) => string
   /** Absolute folders. Sessions work inside of them, and nothing outside is shown. */
   roots: (tenant: string) => readonly string[]
   /** Name and version of the program, for `/api/version`. */

@@ -101,6 +101,7 @@ function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<S
   return {
     roots: () => roots,
     version: { version },
+    snapshotsFolder: () => placesOf(io).workspaces,
     models: async () => {
       const { registry } = await around(undefined)
       await registry.discover()

@@ -15,13 +15,15 @@ import {
   treeQuerySchema,
   treeWindowSchema,
 } from '@tapetree/client/protocol'
+import { compareSession } from '@tapetree/agent/workspace'
 import type { Context, ContextMessage, SearchQuery, Session, SessionStore } from '@tapetree/session'
 import type { Player, PlayerPosition, PlaybackEventType } from '@tapetree/session/view'
 import { z } from 'zod'
+import { mayDo } from '../../auth/operation-roles.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, Routes } from '../app.ts'
 import { entryWindow } from '../bodies/entry-window.ts'
-import { compareLeaves, treeWindow } from '../bodies/tree-window.ts'
+import { treeWindow } from '../bodies/tree-window.ts'
 import { readSession, entryParameters, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
 import { toWire, entryOnWire, messageOnWire } from '../bodies/wire-entry.ts'
@@ -29,10 +31,10 @@ import { endOf } from './events.ts'
 import type { Model } from '@tapetree/agent'
 import { systemClock, checkRequest, type Clock, type RequestCheck } from '@tapetree/agent/run'
 
-type HistoryParts = Pick<ApiParts, 'openModel' | 'closing' | 'clock'>
+type HistoryParts = Pick<ApiParts, 'openModel' | 'snapshotsFolder' | 'closing' | 'clock'>
 
 /** Routes that read the past of a session. */
-export function addHistory(routes: Routes, { openModel, closing, clock }: HistoryParts): void {
+export function addHistory(routes: Routes, { openModel, snapshotsFolder, closing, clock }: HistoryParts): void {
   routes.add(
     'view',
     {
@@ -55,17 +57,23 @@ export function addHistory(routes: Routes, { openModel, closing, clock }: Histor
       method: 'get',
       path: '/api/sessions/{id}/compare',
       operationId: 'compareLeaves',
-      summary: 'Compare two leaves: their common ancestor, and the entries of each side',
+      summary: 'Compare two entries: common ancestor, messages, cost, time, checks and files of each side',
       request: { params: sessionParameter, query: comparisonQuerySchema },
       responses: { 200: json(comparisonSchema, 'Both sides.') },
     },
     async (context) => {
-      const { left, right } = context.req.valid('query')
+      const { left, right, diff, path } = context.req.valid('query')
       const { id } = context.req.valid('param')
-      const comparison = await readSession(context.get('sessions'), id, (session) =>
-        compareLeaves(session, { left, right }),
-      )
-      return context.json(comparison, 200)
+      const { role, tenant } = context.get('caller')
+      const storesFolder = mayDo(role, 'drive') ? snapshotsFolder?.(tenant) : undefined
+      const comparison = await readSession(context.get('sessions'), id, (session) => {
+        const folder = session.header?.cwd
+        const patches = diff === 'true' && { diff: path === undefined ? {} : { path } }
+        const files = storesFolder !== undefined &&
+          folder !== undefined && { files: { folder, storesFolder, ...patches } }
+        return compareSession(session, { left, right, ...files })
+      })
+      return context.json(toWire(comparison) as z.infer<typeof comparisonSchema>, 200)
     },
   )
   routes.add(

@@ -1,0 +1,90 @@
+import { defineTool } from '@tapetree/agent'
+import { script, type ScriptBuilder } from '@tapetree/agent/testing'
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { TestApi } from '../testing/test-api.ts'
+
+const cleanUps: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+interface Stage {
+  api: TestApi
+  folder: string
+  /** Of the session. */
+  path: string
+  prompt: (text: string) => Promise<string>
+  leafId: () => Promise<string>
+  read: (name: string) => Promise<string>
+}
+
+async function temporaryFolder(): Promise<string> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), 'tapetree-rewind-')))
+  cleanUps.push(() => rm(path, { recursive: true }))
+  return path
+}
+
+/** A session whose agent can write files. */
+async function stage(said: ScriptBuilder, files: Record<string, string>): Promise<Stage> {
+  const [folder, stores] = [await temporaryFolder(), await temporaryFolder()]
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
+  const put = defineTool({
+    name: 'put',
+    description: 'Writes a file.',
+    schema: z.strictObject({ name: z.string(), content: z.string() }),
+    run: async ({ name, content }) => {
+      await writeFile(join(folder, name), content)
+      return { content: 'done' }
+    },
+  })
+  const api = new TestApi({
+    script: said,
+    agent: { cwd: folder, tools: [put], snapshotsFolder: stores },
+    parts: { snapshotsFolder: () => stores },
+  })
+  cleanUps.push(async () => {
+    await api.close()
+    expect(api.faults).toEqual([])
+  })
+  const path = await api.session({ cwd: folder })
+  const { session, driver } = await api.sessions.get(path.slice(14))
+  const prompt = async (text: string): Promise<string> => {
+    await api.post(`${path}/prompt`, { text })
+    await vi.waitFor(() => expect(driver.isBusy).toBe(false))
+    const messages = await session.getContextPath()
+    return messages.findLast((entry) => entry.type === 'message' && entry.message.role === 'user')?.id ?? ''
+  }
+  const leafId = async (): Promise<string> => session.leafId ?? ''
+  return { api, folder, path, prompt, leafId, read: (name) => readFile(join(folder, name), 'utf8') }
+}
+
+const twoChanges = (): ScriptBuilder =>
+  script()
+    .toolCall('c1', 'put', { name: 'a.txt', content: 'one\n' })
+    .step()
+    .text('First.')
+    .step()
+    .toolCall('c2', 'put', { name: 'a.txt', content: 'one\ntwo\n' })
+    .step()
+    .text('Second.')
+
+test('two entries are compared with their files, for callers that may drive the session', async () => {
+  const { api, path, prompt, leafId } = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  const first = await prompt('one')
+  await prompt('two')
+  const compare = `${path}/compare?left=${first}&right=${await leafId()}&diff=true`
+  expect(await (await api.get(compare)).json()).toMatchObject({
+    common_ancestor: first,
+    left: { entry_count: 0, checks: [] },
+    right: { message_count: 7 },
+    files: {
+      changed_count: 1,
+      changes: [{ path: 'a.txt', change: 'changed', added_lines: 2, removed_lines: 1, patch: expect.any(String) }],
+    },
+  })
+  expect(await (await api.get(compare, { role: 'view' })).json()).not.toHaveProperty('files')
+})
