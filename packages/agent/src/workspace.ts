@@ -36,3 +36,4 @@ export {
   type Snapshot,
   type SnapshotStoreOptions,
 } from './workspace/snapshot-store.ts'
+export type { RewindOptions, RewindOutcome, RewindPart, RewoundFile, RewoundFiles } from './agent/rewind.ts'

@@ -111,6 +111,11 @@ export class RestClient {
     return this.#send('POST', `sessions/${part(id)}/compact`, acceptedSchema, body, options)
   }
 
+  /** Goes back to an entry, or says with `dryRun` what would happen. */
+  async rewind(id: string, body: RestBodies['rewind'], options?: ChangeOptions): Promise<RestResults['rewind']> {
+    return this.#change('POST', `sessions/${part(id)}/rewind`, body, options)
+  }
+
   async retry(id: string, options?: ChangeOptions): Promise<Accepted> {
     return this.#send('POST', `sessions/${part(id)}/retry`, acceptedSchema, {}, options)
   }

@@ -3,6 +3,7 @@ import type {
   acceptedSchema,
   cancelSchema,
   compactSchema,
+  rewindSchema,
   createSessionSchema,
   forkSchema,
   patchSessionSchema,
@@ -37,6 +38,7 @@ import type {
 import type {
   comparisonQuerySchema,
   comparisonSchema,
+  rewoundSchema,
   contextSchema,
   entryRequestSchema,
   entryWindowQuerySchema,
@@ -96,6 +98,7 @@ export interface RestBodies {
   prompt: FromWire<z.input<typeof promptSchema>>
   abort: FromWire<z.input<typeof cancelSchema>>
   compact: FromWire<z.input<typeof compactSchema>>
+  rewind: FromWire<z.input<typeof rewindSchema>>
   resume: FromWire<z.input<typeof resumeSchema>>
   addToQueue: FromWire<z.input<typeof queueAddSchema>>
   changeQueued: FromWire<z.input<typeof queuePatchSchema>>
@@ -133,6 +136,7 @@ export interface RestResults {
   /** The entries have the names of the log. */
   entries: Omit<Result<typeof entryWindowSchema>, 'entries'> & Pick<z.output<typeof entryWindowSchema>, 'entries'>
   compare: Result<typeof comparisonSchema>
+  rewind: Result<typeof rewoundSchema>
   /** Messages and tools have the names of the log. */
   context: Result<typeof contextSchema>
   entryRequest: Result<typeof entryRequestSchema>

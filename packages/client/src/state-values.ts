@@ -26,6 +26,8 @@ export interface StateValues {
     mode: string | null
     /** The session's last model cannot be opened; `model` replaces it. */
     missingModel?: (ModelReference & { reason: string }) | null
+    /** The id of a rewind of the files that was interrupted: it has to be finished or undone. */
+    openRestore?: string
   }
   /** `cost` is in US dollars. */
   usage: { turns: number; toolCalls: number; runMs: number; tokens: number; cost: number }
@@ -89,13 +91,20 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
     hold,
     messages: messages.map((each) => payloadFromWire('submission', each) as unknown as ListedMessage),
   }),
-  config: ({ model, thinking_level: thinkingLevel = null, mode = null, missing_model: missing }) => ({
+  config: ({
+    model,
+    thinking_level: thinkingLevel = null,
+    mode = null,
+    missing_model: missing,
+    open_restore: open,
+  }) => ({
     model: model ? { provider: model.provider, modelId: model.model_id } : null,
     thinkingLevel,
     mode,
     ...(missing && {
       missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
     }),
+    ...(open != null && { openRestore: open }),
   }),
   usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
   presence: (clients) => clients,

@@ -78,6 +78,8 @@ function variantsOf(op: Operation, { followUp, steer, entry, request }: Ids): Re
       return [{}, { instructions: 'all' }]
     case 'branch':
       return [{ entry_id: null }, { entry_id: entry }]
+    case 'rewind':
+      return [{ entry_id: entry, what: 'talk' }, { entry_id: entry, dry_run: true }, {}, { interrupted: 'undo' }]
     case 'label':
       return [{ entry_id: entry, label: 'here' }]
     case 'rename':

@@ -31,6 +31,7 @@ import { planResume, type ResumePlan } from '../run/resume.ts'
 import type { RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
 import type { Run } from '../run/run-slot.ts'
+import { resumeRewind, rewind, type RewindOptions, type RewindOutcome } from './rewind.ts'
 import { executeBash, type BashOptions } from './shell.ts'
 import type { Subagent } from './subagents.ts'
 import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
@@ -298,6 +299,19 @@ export class AgentSession {
       if (summarize) await summarizeBranch({ ...target, model: choice.model, instructions, signal })
       else await session.branch(entryId, cause && { cause })
     })
+  }
+
+  /**
+   * Goes back to an entry: in the conversation, in the files, or in both. Nothing is lost, and it can be taken back: call it
+   * without an entry. Prompts are queued until it ends. Rejects with a `RestoreProblem` if the files cannot go back.
+   */
+  async rewind(options: RewindOptions = {}): Promise<RewindOutcome> {
+    return this.#open.rewinding((place) => rewind(options, place))
+  }
+
+  /** Finishes or undoes a restore of files that was interrupted: `session.openRestore`. */
+  async resumeRewind(direction: 'finish' | 'undo', cause?: Cause): Promise<RewindOutcome> {
+    return this.#open.rewinding((place) => resumeRewind(direction, { ...place, ...(cause && { cause }) }))
   }
 
   async setLabel(entryId: string, label: string, cause?: Cause): Promise<void> {

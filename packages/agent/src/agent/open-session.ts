@@ -58,6 +58,7 @@ export class OpenSession {
   readonly #leaving = new AbortController()
   readonly #runningCalls: RunningCalls
   #exitPlan: Tool | undefined
+  #isRewinding = false
 
   constructor({ session, choice, options, cwd, observe, openChild }: OpenSessionDeps) {
     this.session = session
@@ -146,6 +147,18 @@ export class OpenSession {
     )
   }
 
+  /** Occupies the slot, so that no run works on the files meanwhile. */
+  rewinding<T>(work: (place: { session: Session; files: WorkspaceSnapshots | undefined }) => Promise<T>): Promise<T> {
+    return this.slot.exclusively(async () => {
+      this.#isRewinding = true
+      try {
+        return await work({ session: this.session, files: this.files })
+      } finally {
+        this.#isRewinding = false
+      }
+    })
+  }
+
   /** Stops what this agent session runs. Runs of other agent sessions continue. */
   async close(): Promise<void> {
     await Promise.all([this.slot.leave(), this.commands.stop()])
@@ -229,7 +242,7 @@ export class OpenSession {
       storesFolder: snapshotsFolder,
       clock,
       hasJobs: () => this.jobs.hasRunning(this.session.localFolder),
-      isBusy: () => this.slot.isBusy,
+      isBusy: () => this.slot.isBusy && !this.#isRewinding,
     })
   }
 

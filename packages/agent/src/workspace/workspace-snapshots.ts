@@ -1,4 +1,4 @@
-import { newId, type Session } from '@tapetree/session'
+import { newId, type Cause, type Session } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { withFileLock } from '@tapetree/session/stores/file'
 import type { RestoreRecord, SnapshotRecord } from '@tapetree/session/view'
@@ -193,6 +193,8 @@ export class WorkspaceSnapshots {
   async restore(
     prepared: PreparedRestore,
     choices: ReadonlyMap<string, ConflictChoice> = new Map(),
+    /** Of the line that ends it. */
+    cause?: Cause,
   ): Promise<FinishedRestore> {
     const store = await this.#usableStore()
     return withFileLock(join(store.path, 'restore'), async () => {
@@ -228,13 +230,13 @@ export class WorkspaceSnapshots {
       const result = await applyRestore(changes, { store, restoreId, tree: to, ...this.#steps() })
       const kept = prepared.kept.filter((file) => !isTaken(file)).map(({ path }) => path)
       const conflicts = prepared.conflicts.filter((file) => !isTaken(file)).map(({ path }) => path)
-      await this.#end(start, { ...result, kept, conflicts })
+      await this.#end(start, { ...result, kept, conflicts }, cause)
       return { restoreId, ...result, kept, conflicts }
     })
   }
 
   /** Goes on with a restore that was interrupted, or returns to the files before it. */
-  async resumeRestore(direction: 'finish' | 'undo'): Promise<FinishedRestore> {
+  async resumeRestore(direction: 'finish' | 'undo', cause?: Cause): Promise<FinishedRestore> {
     const { session } = this.#options
     const store = await this.store()
     const open = session.openRestore
@@ -252,7 +254,7 @@ export class WorkspaceSnapshots {
       const conflicts = [...inProgress.keys()].filter((path) => !changes.some((change) => change.path === path))
       const result = await applyRestore(changes, { store, restoreId: open.restoreId, tree: wanted, ...this.#steps() })
       const skipped = await this.#unreached(store, wanted, conflicts)
-      await this.#end({ ...open, to: wanted }, { ...result, kept: [], conflicts: skipped })
+      await this.#end({ ...open, to: wanted }, { ...result, kept: [], conflicts: skipped }, cause)
       return { restoreId: open.restoreId, ...result, kept: [], conflicts: skipped }
     })
   }
@@ -266,6 +268,7 @@ export class WorkspaceSnapshots {
   async #end(
     start: RestoreRecord['restore'],
     result: RestoreResult & { kept: string[]; conflicts: string[] },
+    cause?: Cause,
   ): Promise<void> {
     await this.#record({ when: 'restore', by: 'agent' })
     const counts = {
@@ -274,7 +277,8 @@ export class WorkspaceSnapshots {
       conflicts: result.conflicts.length,
       skipped: result.skipped.length,
     }
-    await this.#options.session.append({ type: 'restore', restore: { ...start, phase: 'end', ...counts } })
+    const end = { ...start, phase: 'end' as const, ...counts }
+    await this.#options.session.append({ type: 'restore', restore: end }, cause && { cause })
   }
 
   async #plan(wanted: {

@@ -6,6 +6,8 @@ const imageIds = z.array(z.string().regex(/^[0-9a-f]{64}$/)).max(20)
 const thinkingLevel = z.enum(['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 const delivery = z.enum(['steer', 'follow-up'])
 
+const conflictChoice = z.enum(['keep', 'take', 'merge'])
+
 const message = { text: words, image_ids: imageIds.optional() }
 
 /** The operations and their arguments. The server validates REST and WebSocket commands by these schemas. */
@@ -31,6 +33,23 @@ export const operations = {
     entry_id: id.nullable(),
     summarise: z.boolean().optional(),
     instructions: words.optional(),
+  }),
+  /** Goes back to an entry: the conversation, the files, or both. It can be taken back. */
+  rewind: z.strictObject({
+    /** Null is the beginning. If it is a message of the user, the conversation continues before it. Absent: takes back the last rewind. */
+    entry_id: id.nullable().optional(),
+    what: z.enum(['talk', 'files', 'both']).optional(),
+    /** For files that the agent and others changed. Default: `keep`. */
+    conflicts: conflictChoice.optional(),
+    /** For single files. */
+    choices: z
+      .array(z.strictObject({ path: z.string().max(4096), choice: conflictChoice }))
+      .max(10_000)
+      .optional(),
+    /** Only says what would happen. */
+    dry_run: z.boolean().optional(),
+    /** Instead: ends a rewind of files that was interrupted. */
+    interrupted: z.enum(['finish', 'undo']).optional(),
   }),
   label: z.strictObject({ entry_id: id, label: z.string().max(1000) }),
   rename: z.strictObject({ name: z.string().max(1000) }),

@@ -51,6 +51,7 @@ export {
   acceptedSchema,
   cancelSchema,
   compactSchema,
+  rewindSchema,
   createSessionSchema,
   deleteSessionQuerySchema,
   erasedSessionSchema,
@@ -98,6 +99,7 @@ export {
 export {
   comparisonQuerySchema,
   comparisonSchema,
+  rewoundSchema,
   contextQuerySchema,
   contextSchema,
   entryRequestSchema,

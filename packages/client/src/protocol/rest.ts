@@ -103,6 +103,7 @@ export const promptSchema = prompt
 export const compactSchema = compact
 export const retrySchema = operations.retry
 export const resumeSchema = resume
+export const rewindSchema = operations.rewind
 /** The run id keeps a late click from ending the next run. */
 export const cancelSchema = operations.cancel
 

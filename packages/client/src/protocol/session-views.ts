@@ -194,6 +194,37 @@ export const comparisonSchema = z.object({
     .optional(),
 })
 
+/** What a rewind did, or would do. Empty if it took effect earlier and is not known any more. */
+export const rewoundSchema = z.object({
+  /** The leaf afterwards. */
+  leaf_id: z.string().nullish(),
+  /** The text of the message that the conversation went back to, to be changed and sent again. */
+  text: z.string().optional(),
+  /** Absent if only the conversation goes back. */
+  files: z
+    .object({
+      /** Why no file can go back, as a sentence. */
+      problem: z.string().optional(),
+      changes: z.array(
+        z.object({
+          /** Relative to the folder of the session. */
+          path: z.string(),
+          /** What happens to the file. */
+          change: z.enum(['added', 'changed', 'removed']),
+          /** `kept`: only others changed it. `conflict`: the agent and others did, and it stays. */
+          action: z.enum(['restored', 'kept', 'conflict', 'merged']),
+          /** A conflict that can be merged, unless both changed the same lines. */
+          can_merge: z.literal(true).optional(),
+        }),
+      ),
+      /** Someone changed these meanwhile. They stay as they are. */
+      skipped: z.array(z.string()),
+      /** What someone wrote to a file while it was being replaced, and where the copy is. */
+      kept_copies: z.array(z.object({ path: z.string(), copy: z.string() })),
+    })
+    .optional(),
+})
+
 const time = z.iso.datetime({ offset: true })
 
 export const searchQuerySchema = z.object({

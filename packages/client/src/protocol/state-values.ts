@@ -78,6 +78,8 @@ export const stateValueSchemas = {
     mode: z.string().nullish(),
     /** The session's last model cannot be opened; `model` replaces it. */
     missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
+    /** A rewind of the files was interrupted: it has to be finished or undone. */
+    open_restore: z.string().nullish(),
   }),
   usage: z.object({
     turns: z.int(),

@@ -52,6 +52,7 @@ const startsWork: ReadonlySet<Operation> = new Set([
   'resume',
   'compact',
   'branch',
+  'rewind',
   'bash',
   'queue.add',
   'queue.release',

@@ -49,6 +49,7 @@ export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> 
   set_config: { role: 'drive' },
   compact: { role: 'drive' },
   branch: { role: 'drive' },
+  rewind: { role: 'drive' },
   label: { role: 'queue' },
   rename: { role: 'queue' },
   bash: { role: 'drive' },

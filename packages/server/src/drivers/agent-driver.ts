@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
+import { RestoreProblem, SnapshotsOff, type RewindOutcome } from '@tapetree/agent/workspace'
 import type { Arguments, Command } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
 import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
@@ -43,6 +44,7 @@ export class AgentDriver implements SessionDriver {
 
   config(): Record<string, unknown> {
     const { model, thinkingLevel, mode, missingModel } = this.#agent.state()
+    const { openRestore } = this.session
     return {
       model: { provider: model.provider, model_id: model.modelId },
       thinking_level: thinkingLevel,
@@ -50,6 +52,7 @@ export class AgentDriver implements SessionDriver {
       ...(missingModel && {
         missing_model: { provider: missingModel.provider, model_id: missingModel.modelId, reason: missingModel.reason },
       }),
+      ...(openRestore && { open_restore: openRestore.restoreId }),
     }
   }
 
@@ -103,6 +106,8 @@ export class AgentDriver implements SessionDriver {
         await agent.navigate(entryId, options).catch(unlessStopped)
         return { leaf_id: this.session.leafId }
       }
+      case 'rewind':
+        return this.#rewind(args, cause)
       case 'label':
         return agent.setLabel(args.entry_id, args.label, cause)
       case 'rename':
@@ -171,6 +176,30 @@ export class AgentDriver implements SessionDriver {
     return added
   }
 
+  async #rewind(args: Arguments<'rewind'>, cause: Cause): Promise<unknown> {
+    const { entry_id: entryId, what, conflicts, choices = [], dry_run: isDryRun = false, interrupted } = args
+    try {
+      if (interrupted) {
+        const ended = await this.#agent.resumeRewind(interrupted, cause)
+        this.#tell({ type: 'config_changed' })
+        return rewoundOnWire(ended)
+      }
+      const done = await this.#agent.rewind({
+        ...(entryId !== undefined && { entryId }),
+        ...(what && { what }),
+        ...(conflicts && { conflicts }),
+        choices: Object.fromEntries(choices.map(({ path, choice }) => [path, choice])),
+        isDryRun,
+        cause,
+      })
+      return rewoundOnWire(done)
+    } catch (error) {
+      if (error instanceof RestoreProblem) throw new RequestProblem(409, error.code, error.message)
+      if (error instanceof SnapshotsOff) throw new RequestProblem(409, 'not-recorded', error.message)
+      throw error
+    }
+  }
+
   async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
     const current = this.session.openRun?.runId
     if (wanted !== undefined && wanted !== current) {
@@ -229,6 +258,21 @@ export class AgentDriver implements SessionDriver {
 
   #tell(event: DriverEvent): void {
     this.#listeners.notify(event)
+  }
+}
+
+function rewoundOnWire({ leafId, text, files }: RewindOutcome): unknown {
+  return {
+    leaf_id: leafId,
+    ...(text !== undefined && { text }),
+    ...(files && {
+      files: {
+        ...(files.problem !== undefined && { problem: files.problem }),
+        changes: files.changes.map(({ canMerge, ...file }) => ({ ...file, ...(canMerge && { can_merge: canMerge }) })),
+        skipped: files.skipped,
+        kept_copies: files.keptCopies,
+      },
+    }),
   }
 }
 

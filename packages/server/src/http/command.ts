@@ -116,6 +116,8 @@ function toldBy(line: Line): Record<string, unknown> {
       return { outcome: 'started', run_id: line.runStart.runId }
     case 'compaction':
       return { outcome: 'compacted' }
+    case 'leaf':
+      return { leaf_id: line.leaf.targetId }
     case 'permission_result':
       return { request_id: line.permissionResult.requestId }
     case 'submission': {

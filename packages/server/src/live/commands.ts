@@ -57,6 +57,7 @@ const beginsWork: Readonly<Record<Operation, boolean>> = {
   set_config: false,
   compact: true,
   branch: false,
+  rewind: false,
   label: false,
   rename: false,
   bash: true,

@@ -199,7 +199,12 @@ const records: Example[] = [
     disk: { term: 1, host: 'h', process: 'p', format: 1 },
     api: { term: 1, host: 'h', process: 'p', format: 1 },
   },
-  { type: 'leaf', name: 'leaf', disk: { target_id: null }, api: { targetId: null } },
+  {
+    type: 'leaf',
+    name: 'leaf',
+    disk: { target_id: null, rewind: 'undo', restore_id: 'x' },
+    api: { targetId: null, rewind: 'undo', restoreId: 'x' },
+  },
   {
     type: 'submission',
     name: 'submission',

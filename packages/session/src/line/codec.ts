@@ -242,7 +242,7 @@ const payloadShapes: Record<Exclude<Line['type'], 'unknown' | 'unknown_record'>,
   session_info: shape({ name: true }),
   gap: shape({ reason: true }),
   writer: shape({ term: true, host: true, process: true, format: true }),
-  leaf: shape({ targetId: true }),
+  leaf: shape({ targetId: true, rewind: true, restoreId: true }),
   submission: shape({
     action: true,
     id: true,

@@ -34,7 +34,13 @@ export interface WriterRecord extends LineBase {
 /** An explicit move of the leaf, so that branching survives a restart. */
 export interface LeafRecord extends LineBase {
   type: 'leaf'
-  leaf: { targetId: string | null }
+  leaf: {
+    targetId: string | null
+    /** It went back in the conversation, or took back such a move. Only a move that was not taken back can be redone. */
+    rewind?: 'undo' | 'redo'
+    /** The restore of the files that belongs to it. */
+    restoreId?: string
+  }
 }
 
 export type Delivery = 'steer' | 'follow-up'

@@ -23,6 +23,7 @@ import type {
   Delivery,
   PermissionRequestRecord,
   PlanRecord,
+  LeafRecord,
   RestoreRecord,
   SnapshotRecord,
   SubmissionChange,
@@ -72,6 +73,9 @@ export interface SessionTotals {
   /** In US dollars. */
   cost: number
 }
+
+/** `rewind` marks a move that can be taken back; `restoreId` names the restore of files that belongs to it. */
+export type BranchOptions = AppendContext & Pick<LeafRecord['leaf'], 'rewind' | 'restoreId'>
 
 export interface AppendedMessage extends AppendContext {
   /** Additional members of the message: model, usage, run and so on. */
@@ -297,10 +301,11 @@ export class Session {
   // Navigation
 
   /** Moves the leaf; the next entry becomes a child of this one. `null` is before the first entry. */
-  async branch(entryId: string | null, context?: AppendContext): Promise<void> {
+  async branch(entryId: string | null, { rewind, restoreId, ...context }: BranchOptions = {}): Promise<void> {
     this.#refuseWhileRunning('branch')
     if (entryId !== null) await this.#branchTarget(entryId)
-    await this.#writable().append({ type: 'leaf', leaf: { targetId: entryId } }, context)
+    const about = { ...(rewind && { rewind }), ...(restoreId !== undefined && { restoreId }) }
+    await this.#writable().append({ type: 'leaf', leaf: { targetId: entryId, ...about } }, context)
   }
 
   /** Moves the leaf and appends a summary of the abandoned branch, in one line. */

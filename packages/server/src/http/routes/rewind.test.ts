@@ -88,3 +88,38 @@ test('two entries are compared with their files, for callers that may drive the 
   })
   expect(await (await api.get(compare, { role: 'view' })).json()).not.toHaveProperty('files')
 })
+
+test('a session goes back to a message with its files, once for each idempotency key, and comes again', async () => {
+  const { api, path, prompt, leafId, read, folder } = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  await prompt('one')
+  const second = await prompt('two')
+  const end = await leafId()
+  const preview = await api.post(`${path}/rewind`, { entry_id: second, dry_run: true })
+  expect(await preview.json()).toMatchObject({
+    text: 'two',
+    files: { changes: [{ path: 'a.txt', change: 'changed', action: 'restored' }], skipped: [], kept_copies: [] },
+  })
+  expect([await read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
+  const send = (): Promise<Response> =>
+    api.post(`${path}/rewind`, { entry_id: second }, { headers: { 'idempotency-key': 'k1' } })
+  const first = await send()
+  expect([first.status, await read('a.txt')]).toEqual([200, 'one\n'])
+  await writeFile(join(folder, 'a.txt'), 'mine\n')
+  expect(await (await send()).json()).toEqual(await first.json())
+  expect(await read('a.txt')).toBe('mine\n')
+  const redone = await api.post(`${path}/rewind`, { choices: [{ path: 'a.txt', choice: 'take' }] })
+  expect(await redone.json()).toMatchObject({ leaf_id: end })
+  expect([await read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
+})
+
+test('a rewind is refused without the role, with nothing to take back, and for files that were not recorded', async () => {
+  const { api, path, prompt } = await stage(script().text('Hello.'), {})
+  const first = await prompt('one')
+  expect((await api.post(`${path}/rewind`, { entry_id: first }, { role: 'approve' })).status).toBe(403)
+  const nothing = await api.post(`${path}/rewind`, {})
+  expect([nothing.status, await nothing.json()]).toMatchObject([409, { type: 'nothing-to-undo' }])
+  const unknown = await api.post(`${path}/rewind`, { entry_id: 'none' })
+  expect([unknown.status, await unknown.json()]).toMatchObject([404, { type: 'entry-not-found' }])
+  const interrupted = await api.post(`${path}/rewind`, { interrupted: 'finish' })
+  expect([interrupted.status, await interrupted.json()]).toMatchObject([409, { type: 'nothing-to-undo' }])
+})

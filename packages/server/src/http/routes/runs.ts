@@ -5,6 +5,8 @@ import {
   promptResultSchema,
   promptSchema,
   resumeSchema,
+  rewindSchema,
+  rewoundSchema,
   retrySchema,
   type Arguments,
   type WirePromptResult,
@@ -55,6 +57,22 @@ export function addRuns(routes: Routes): void {
       responses: { 202: json(acceptedSchema, 'What happened.') },
     },
     async (context) => context.json(await act(context, 'compact', context.req.valid('json')), 202),
+  )
+  routes.add(
+    operationAccess.rewind.role,
+    {
+      method: 'post',
+      path: '/api/sessions/{id}/rewind',
+      operationId: 'rewindSession',
+      summary: 'Go back to an entry: the conversation, the files, or both',
+      request: { params: sessionParameter, headers: commandHeaders, body: jsonBody(rewindSchema) },
+      responses: { 200: json(rewoundSchema, 'What happened, or would happen.') },
+    },
+    async (context) => {
+      const live = await context.get('sessions').get(context.req.valid('param').id)
+      const done = await perform(context, live, { op: 'rewind', args: context.req.valid('json') })
+      return context.json(await resultOf(live.session, done, rewoundSchema), 200)
+    },
   )
   routes.add(
     operationAccess.retry.role,

@@ -1,0 +1,170 @@
+import { memoryStore } from '@tapetree/session'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
+import { TestFolder } from '../testing/test-folder.ts'
+import { allowAll, defineTool } from '../tools/tool.ts'
+import { AgentSession } from './agent-session.ts'
+import { onlyModel } from './model-choice.ts'
+
+const twoTurns = (): ScriptBuilder =>
+  script()
+    .toolCall('c1', 'put', { name: 'a.txt', content: 'one\n' })
+    .step()
+    .text('First.')
+    .step()
+    .toolCall('c2', 'put', { name: 'a.txt', content: 'one\ntwo\n' })
+    .step()
+    .text('Second.')
+
+interface Stage extends AsyncDisposable {
+  folder: TestFolder
+  agent: AgentSession
+  say: (text: string) => Promise<string>
+}
+
+async function stage(said: ScriptBuilder, files: Record<string, string>, { isRecorded = true } = {}): Promise<Stage> {
+  const folder = await TestFolder.make(files)
+  const stores = await TestFolder.make()
+  const put = defineTool({
+    name: 'put',
+    description: 'Writes a file.',
+    schema: z.strictObject({ name: z.string(), content: z.string() }),
+    run: async ({ name, content }) => {
+      await folder.write(name, content)
+      return { content: 'done' }
+    },
+  })
+  const agent = await AgentSession.open({
+    store: memoryStore(),
+    models: onlyModel(scriptedModel(said)),
+    gate: () => allowAll,
+    hasSubagents: false,
+    tools: [put],
+    cwd: folder.path,
+    ...(isRecorded && { snapshotsFolder: stores.path }),
+  })
+  const say = async (text: string): Promise<string> => {
+    await agent.ask(text)
+    const path = await agent.session.getContextPath()
+    return path.findLast((entry) => entry.type === 'message' && entry.message.role === 'user')?.id ?? ''
+  }
+  return {
+    folder,
+    agent,
+    say,
+    [Symbol.asyncDispose]: async () => {
+      await agent.close()
+      await folder[Symbol.asyncDispose]()
+      await stores[Symbol.asyncDispose]()
+    },
+  }
+}
+
+test('two turns are undone one after the other, and redone, in the conversation and in the files', async () => {
+  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const first = await say('one')
+  const second = await say('two')
+  const end = agent.session.leafId
+  const parentOf = async (id: string): Promise<string | null> => (await agent.session.getEntry(id)).parentId
+
+  const undone = await agent.rewind({ entryId: second })
+  expect(undone).toMatchObject({
+    leafId: await parentOf(second),
+    text: 'two',
+    files: { changes: [{ path: 'a.txt', change: 'changed', action: 'restored' }], skipped: [] },
+  })
+  expect([await folder.read('a.txt'), agent.session.leafId]).toEqual(['one\n', await parentOf(second)])
+
+  await agent.rewind({ entryId: first })
+  expect([await folder.read('a.txt'), agent.session.leafId]).toEqual(['zero\n', await parentOf(first)])
+
+  await agent.rewind()
+  expect([await folder.read('a.txt'), agent.session.leafId]).toEqual(['one\n', await parentOf(second)])
+  await agent.rewind()
+  expect([await folder.read('a.txt'), agent.session.leafId]).toEqual(['one\ntwo\n', end])
+  await expect(agent.rewind()).rejects.toThrow('nothing to take back')
+})
+
+test('a dry run changes neither the conversation nor the files, and names conflicts', async () => {
+  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const first = await say('one')
+  const end = agent.session.leafId
+  await folder.write('a.txt', 'one\nmine\n')
+  await folder.write('mine.txt', 'mine\n')
+  expect(await agent.rewind({ entryId: first, isDryRun: true })).toMatchObject({
+    text: 'one',
+    files: {
+      changes: [
+        { path: 'a.txt', action: 'conflict', canMerge: true },
+        { path: 'mine.txt', action: 'kept' },
+      ],
+    },
+  })
+  expect([await folder.read('a.txt'), agent.session.leafId]).toEqual(['one\nmine\n', end])
+  const taken = await agent.rewind({ entryId: first, choices: { 'a.txt': 'take' } })
+  expect(taken.files?.changes[0]).toMatchObject({ path: 'a.txt', action: 'restored' })
+  expect([await folder.read('a.txt'), await folder.read('mine.txt')]).toEqual(['zero\n', 'mine\n'])
+})
+
+test('only the conversation, or only the files, goes back and comes again', async () => {
+  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const first = await say('one')
+  const end = agent.session.leafId
+  expect(await agent.rewind({ entryId: first, what: 'talk' })).not.toHaveProperty('files')
+  expect(await folder.read('a.txt')).toBe('one\n')
+  await agent.rewind()
+  expect(agent.session.leafId).toBe(end)
+  const files = await agent.rewind({ entryId: first, what: 'files' })
+  expect([files.leafId, files.text, await folder.read('a.txt')]).toEqual([end, undefined, 'zero\n'])
+  await agent.rewind()
+  expect([agent.session.leafId, await folder.read('a.txt')]).toEqual([end, 'one\n'])
+})
+
+test('without snapshots the conversation goes back, and the preview says why the files do not', async () => {
+  await using place = await stage(twoTurns(), {}, { isRecorded: false })
+  const { agent, say } = place
+  const first = await say('one')
+  const end = agent.session.leafId
+  expect(await agent.rewind({ entryId: first, isDryRun: true })).toMatchObject({
+    files: { problem: 'The files of this session are not recorded.', changes: [] },
+  })
+  await expect(agent.rewind({ entryId: first })).rejects.toThrow('not recorded')
+  expect(agent.session.leafId).toBe(end)
+  await agent.rewind({ entryId: first, what: 'talk' })
+  await agent.rewind()
+  expect(agent.session.leafId).toBe(end)
+  await agent.rewind({ entryId: first, what: 'talk' })
+  await say('something else')
+  await expect(agent.rewind()).rejects.toThrow('nothing to take back')
+})
+
+test('nothing goes back while the agent works', async () => {
+  await using place = await stage(twoTurns(), {})
+  const { agent } = place
+  const outcome = await agent.prompt('one')
+  await expect(agent.rewind({ entryId: null })).rejects.toMatchObject({ code: 'session-busy' })
+  if (outcome.type === 'started') await outcome.run.done
+})
+
+test('a rewind of files that was interrupted is finished or undone before the next one', async () => {
+  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const first = await say('one')
+  const { session } = agent
+  const { tree: from = '', previous: to = '' } = session.lastSnapshot ?? {}
+  const start = { restoreId: 'x', phase: 'start' as const, targetId: first, from, to }
+  await session.append({ type: 'restore', restore: start })
+  expect(session.openRestore).toMatchObject({ restoreId: 'x' })
+  await expect(agent.rewind({ entryId: first })).rejects.toMatchObject({ code: 'open-restore' })
+  expect(await agent.resumeRewind('finish')).toMatchObject({
+    files: { changes: [{ path: 'a.txt', action: 'restored' }] },
+  })
+  expect([await folder.read('a.txt'), session.openRestore]).toEqual(['zero\n', undefined])
+  await session.append({ type: 'restore', restore: { ...start, restoreId: 'y' } })
+  await agent.resumeRewind('undo')
+  expect(await folder.read('a.txt')).toBe('one\n')
+})
