@@ -100,6 +100,7 @@ export {
   comparisonQuerySchema,
   comparisonSchema,
   rewoundSchema,
+  type WireRewound,
   contextQuerySchema,
   contextSchema,
   entryRequestSchema,

@@ -224,6 +224,7 @@ export const rewoundSchema = z.object({
     })
     .optional(),
 })
+export type WireRewound = z.infer<typeof rewoundSchema>
 
 const time = z.iso.datetime({ offset: true })
 

@@ -12,6 +12,7 @@ import { LoadedEntries } from '../chat/current-session.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
 import { ScrollbackPane, ScrollingPane, type TranscriptPane } from './transcript-pane.ts'
+import { Rewinding } from '../chat/rewinding.ts'
 import { Sender } from '../chat/sender.ts'
 import { SessionLines } from './session-lines.ts'
 import { SlashCommands, type Look } from '../chat/slash-commands.ts'
@@ -113,6 +114,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
       composer.label = session.obstacle
       panels.follow()
       dialogs.sync()
+      rewinding.sync()
       if (pane.scrolling?.isAtNewest) loaded.trim(handle)
       draw()
     },
@@ -157,13 +159,16 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onFind: (words) => pane.scrolling?.find(words) ?? false,
     onChooseText: (text) => (composer.text = text),
     onShowEntry: (entryId) => pane.scrolling?.show(entryId),
+    rewinding: () => rewinding,
     onChange: draw,
   })
+  const rewinding = new Rewinding({ ...core, ask: openers.ask, composer })
   const chooseTheme = (): Promise<void> => openers.theme()
   const commands = new SlashCommands({
     ...core,
     terminal,
     chooser: openers,
+    rewinding,
     look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
   })
   const sender = new Sender({

@@ -1,10 +1,12 @@
 import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
 import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
+import type { Question, Rewinding } from '../chat/rewinding.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 
-export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close'> {
+export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close' | 'onGo'> {
+  rewinding: () => Rewinding
   panels: PanelPlace
   history: History
   onFind: (words: string) => boolean
@@ -156,6 +158,26 @@ export class PanelOpeners implements Chooser {
     this.#open(panel)
   }
 
+  /** Undefined if the user closes the panel. */
+  readonly ask = async <Value>({ title, intro, choices }: Question<Value>): Promise<Value | undefined> => {
+    const { ChoicePanel } = await import('../panels/choice-panel.ts')
+    const answer = Promise.withResolvers<Value | undefined>()
+    const settle = (value?: Value): void => {
+      this.close()
+      answer.resolve(value)
+    }
+    const panel = new ChoicePanel<Value>({
+      theme: this.#options.appearance.theme,
+      title,
+      intro,
+      choices,
+      onChoose: settle,
+      onClose: settle,
+    })
+    this.#open(panel)
+    return answer.promise
+  }
+
   async find(): Promise<void> {
     const { FindPanel } = await import('../panels/find-panel.ts')
     const { appearance, onFind } = this.#options
@@ -184,7 +206,8 @@ export class PanelOpeners implements Chooser {
   }
 
   #context(): OpenerContext {
-    return { ...this.#options, open: (panel, follow) => this.#open(panel, follow), close: this.close }
+    const onGo = (entryId: string): Promise<void> => this.#options.rewinding().goTo(entryId)
+    return { ...this.#options, onGo, open: (panel, follow) => this.#open(panel, follow), close: this.close }
   }
 
   #open(panel: Panel, follow?: () => void): void {

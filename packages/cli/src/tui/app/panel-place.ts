@@ -16,6 +16,8 @@ export interface OpenerContext {
   cwd: string
   /** Scrolls to an entry of the session. */
   onShowEntry: (entryId: string) => void
+  /** Goes back to an entry: in the conversation, the files or both. */
+  onGo: (entryId: string) => Promise<void>
   onChange: () => void
   /** `follow` is called after each change of the session. */
   open: (panel: Panel, follow?: () => void) => void

@@ -22,8 +22,9 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
       tree: tree(),
       onGo: (entryId, options) => {
         close()
-        const label = options.summarize ? 'Moving there, with a summary' : 'Moving there'
-        void actions.attempt(label, () => handle.navigate(entryId, options))
+        if (options.summarize)
+          void actions.attempt('Moving there, with a summary', () => handle.navigate(entryId, options))
+        else void context.onGo(entryId)
       },
       onLabel: (entryId, label) => {
         void actions.attempt('Labelling', () => handle.run('label', { entry_id: entryId, label }))

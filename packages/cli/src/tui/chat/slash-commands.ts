@@ -2,6 +2,7 @@ import type { Terminal } from '@earendil-works/pi-tui'
 import type { ChatLife, EnterKey } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks } from './remarks.ts'
+import type { Rewinding } from './rewinding.ts'
 import type { SessionActions } from './session-actions.ts'
 import type { SlashName } from './slash-table.ts'
 
@@ -25,6 +26,7 @@ export interface SlashCommandsOptions {
   life: Pick<ChatLife, 'quit'>
   enterKey: EnterKey
   chooser: Chooser
+  rewinding: Rewinding
   /** Undefined if there is no screen. */
   look: Look | undefined
 }
@@ -38,7 +40,7 @@ export class SlashCommands {
   }
 
   async run(name: SlashName, words: string): Promise<void> {
-    const { actions, chooser, life } = this.#options
+    const { actions, chooser, life, rewinding } = this.#options
     switch (name) {
       case 'help':
       case 'tree':
@@ -65,6 +67,9 @@ export class SlashCommands {
         return actions.retry()
       case 'resume':
         return actions.resume()
+      case 'undo':
+      case 'redo':
+        return rewinding[name]()
       case 'export':
         return this.#export()
       case 'theme':

@@ -6,6 +6,8 @@ export const slashTable = [
   { name: 'model', argument: '[provider/model]', says: 'choose the model' },
   { name: 'thinking', argument: '[level]', says: 'choose how long the model thinks' },
   { name: 'mode', argument: '[mode]', says: 'choose what the agent may do without asking' },
+  { name: 'undo', says: 'take back your last message and what the agent changed' },
+  { name: 'redo', says: 'take back the last undo' },
   { name: 'tree', says: 'show the branches of this session' },
   { name: 'queue', says: 'show queued messages' },
   { name: 'sessions', says: 'open another session' },

@@ -5,6 +5,7 @@ import { plainItem } from '../views/plain-item.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
+import type { Question } from '../chat/rewinding.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 
@@ -16,6 +17,8 @@ export interface NumberedListsOptions {
   cwd: string
   choose: (choice: NumberedChoice) => void
   say: (lines: readonly string[]) => void
+  /** Goes back to an entry. */
+  onGo: (entryId: string) => Promise<void>
 }
 
 const offered = 20
@@ -83,14 +86,14 @@ export class NumberedLists implements Chooser {
 
   /** Entries to return to: the user's messages. Forks and labels are left to the command line. */
   async tree(): Promise<void> {
-    const { session, actions } = this.#options
+    const { session, onGo } = this.#options
     const { handle } = session
     const items = (handle?.transcript.path.items.slice() ?? []).filter(({ type }) => type === 'user').slice(-offered)
     this.#offer(
       'Continue from one of your messages:',
       items.map((item: TranscriptItem) => ({
         label: plainItem(item)[0] ?? item.id,
-        take: () => void actions.attempt('Moving there', async () => handle?.navigate(item.id)),
+        take: () => void onGo(item.id),
       })),
     )
   }
@@ -106,6 +109,22 @@ export class NumberedLists implements Chooser {
         take: () => void actions.attempt('Removing', async () => handle?.changeQueue('queue.remove', { id })),
       })),
     )
+  }
+
+  readonly ask = async <Value>({ title, intro, choices }: Question<Value>): Promise<Value | undefined> => {
+    const answer = Promise.withResolvers<Value | undefined>()
+    this.#options.choose({
+      question: [title, ...intro.filter((line) => line !== '')],
+      options: choices.map(({ value, label, detail }) => ({
+        label: detail === undefined ? label : `${label}: ${detail}`,
+        take: () => answer.resolve(value),
+      })),
+      leave: () => {
+        this.#options.remarks.say('Nothing changed.')
+        answer.resolve(undefined)
+      },
+    })
+    return answer.promise
   }
 
   #offer(question: string, options: NumberedChoice['options']): void {

@@ -81,3 +81,22 @@ test('typed text never grants a permission, and a request answered elsewhere is 
     { op: 'permission.answer', args: { request_id: 'q1', text: 'green', outcome: 'allowed' } },
   ])
 })
+
+test('/undo asks by numbers what goes back, and puts the message into the line', async () => {
+  await using chat = startChat({ look })
+  const { terminal, handle } = chat
+  handle.user('Rename it.')
+  const changes = [{ path: 'a.ts', change: 'changed', action: 'restored' }]
+  handle.reply = (op) =>
+    op === 'rewind' ? { text: 'Rename it.', files: { changes, skipped: [], kept_copies: [] } } : undefined
+  await terminal.waitFor('You: Rename it.')
+  terminal.type('/undo')
+  terminal.press(keys.enter)
+  await terminal.waitFor('1. Conversation and files')
+  terminal.type('1')
+  terminal.press(keys.enter)
+  await terminal.waitFor('/redo takes it back.')
+  expect(handle.calls.at(-1)).toEqual({ op: 'rewind', args: { entry_id: 'e1', what: 'both' } })
+  terminal.press(keys.enter)
+  await expect.poll(() => handle.calls.at(-1)).toEqual({ op: 'prompt', args: { text: 'Rename it.' } })
+})

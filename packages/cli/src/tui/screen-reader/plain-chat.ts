@@ -4,6 +4,7 @@ import { harmlessLine } from '../../text/harmless.ts'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
 import { LoadedEntries } from '../chat/current-session.ts'
+import { Rewinding } from '../chat/rewinding.ts'
 import { Sender } from '../chat/sender.ts'
 import { SlashCommands } from '../chat/slash-commands.ts'
 import { Ticker } from '../chat/activities.ts'
@@ -23,6 +24,7 @@ export class PlainChat {
   readonly #options: ChatOptions
   readonly #terminal: Terminal
   readonly #core: ChatCore
+  readonly #rewinding: Rewinding
   readonly #input: LineInput
   readonly #sender: Sender
   readonly #requests: HeardRequests
@@ -42,11 +44,15 @@ export class PlainChat {
       onActivity: () => undefined,
     })
     const choose = (choice: NumberedChoice): void => this.#choose(choice)
-    const chooser = new NumberedLists({ ...core, source, cwd, choose, say: (lines) => input.interrupt(lines) })
-    const commands = new SlashCommands({ ...core, terminal, chooser, look: undefined })
+    const say = (lines: readonly string[]): void => input.interrupt(lines)
+    const onGo = (entryId: string): Promise<void> => rewinding.goTo(entryId)
+    const chooser = new NumberedLists({ ...core, source, cwd, choose, say, onGo })
+    const rewinding = new Rewinding({ ...core, ask: chooser.ask, composer: input })
+    const commands = new SlashCommands({ ...core, terminal, chooser, rewinding, look: undefined })
     this.#options = options
     this.#terminal = terminal
     this.#core = core
+    this.#rewinding = rewinding
     this.#input = input
     this.#sender = new Sender({ ...core, commands, composer: input })
     this.#requests = new HeardRequests(core)
@@ -171,6 +177,7 @@ export class PlainChat {
     if (progress.length > 0 && !session.isBusy) this.#input.prompt()
     this.#ticker.run(session.isBusy)
     this.#askNext()
+    this.#rewinding.sync()
     this.#loaded.trim(handle)
   }
 
