@@ -36,4 +36,13 @@ export {
   type Snapshot,
   type SnapshotStoreOptions,
 } from './workspace/snapshot-store.ts'
-export type { RewindOptions, RewindOutcome, RewindPart, RewoundFile, RewoundFiles } from './agent/rewind.ts'
+export {
+  resumeRewind,
+  rewind,
+  type RewindOptions,
+  type RewindOutcome,
+  type RewindPart,
+  type RewindPlace,
+  type RewoundFile,
+  type RewoundFiles,
+} from './agent/rewind.ts'

@@ -58,7 +58,8 @@ export interface RewoundFile {
   canMerge?: true
 }
 
-interface RewindPlace {
+/** A session that nobody else changes meanwhile, and its files, if they are recorded. */
+export interface RewindPlace {
   session: Session
   files: WorkspaceSnapshots | undefined
 }

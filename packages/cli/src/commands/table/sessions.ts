@@ -86,6 +86,54 @@ export const sessionCommands: readonly CommandSpec[] = [
     load: async () => (await import('../sessions/fork.ts')).runSessionsFork,
   },
   {
+    path: ['sessions', 'compare'],
+    summary: 'compare two entries or branches, with their files',
+    description:
+      'Shows the common ancestor, and on each side the messages, cost, time and results of checks; then the files that ' +
+      'differ, with the numbers of added and removed lines. Without a second entry, compares with the current one.',
+    positionals: [
+      session,
+      { name: 'left', description: 'number, id or label of an entry', required: true },
+      { name: 'right', description: 'the other entry' },
+    ],
+    options: [{ name: 'diff', description: 'also print the changed lines' }],
+    examples: [{ command: 'tapetree sessions compare last 12 --diff', says: 'What has changed since entry 12.' }],
+    load: async () => (await import('../sessions/compare.ts')).runSessionsCompare,
+  },
+  {
+    path: ['sessions', 'rewind'],
+    summary: 'go back to an entry: the conversation, the files, or both',
+    description:
+      'Files that only the agent changed since then go back. Files that only others changed stay. Files that both ' +
+      'changed stay too, unless --conflicts says otherwise. If the entry is one of your messages, the conversation ' +
+      'continues before it. Nothing is lost: --undo takes it back.',
+    positionals: [session, { name: 'entry', description: 'number, id or label of the entry' }],
+    options: [
+      { name: 'talk', description: 'only the conversation' },
+      { name: 'files', description: 'only the files' },
+      {
+        name: 'conflicts',
+        value: 'choice',
+        description: 'what happens to files that the agent and others changed',
+        choices: ['keep', 'take', 'merge'],
+        default: 'keep',
+      },
+      { name: 'dry-run', description: 'only say what would happen' },
+      { name: 'undo', description: 'take back the last rewind' },
+      {
+        name: 'interrupted',
+        value: 'how',
+        description: 'end a rewind of files that was interrupted',
+        choices: ['finish', 'undo'],
+      },
+    ],
+    examples: [
+      { command: 'tapetree sessions rewind last 12 --dry-run', says: 'Which files would go back to entry 12.' },
+      { command: 'tapetree sessions rewind last --undo', says: 'Takes back the last rewind.' },
+    ],
+    load: async () => (await import('../sessions/rewind.ts')).runSessionsRewind,
+  },
+  {
     path: ['sessions', 'archive'],
     summary: 'archive a session',
     positionals: [session],
