@@ -51,6 +51,8 @@ export interface CodingAgentOptions {
   sessionId?: string
   /** Absolute. */
   cwd: string
+  /** A working copy of `cwd`, in which the agent works. Settings, instructions and programs are still those of `cwd`. */
+  workingFolder?: string
   home?: string
   env?: Readonly<Record<string, string | undefined>>
   /** Settings from the command line. */
@@ -105,6 +107,7 @@ export interface CodingAgent extends AsyncDisposable {
 /** Assembles a coding agent. Reads no configuration of a repository, and runs nothing of it, before it is trusted. */
 export async function openCodingAgent(options: CodingAgentOptions): Promise<CodingAgent> {
   const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
+  const { workingFolder = cwd } = options
   const folder = configFolder({ home, env })
   const project = await inspectProject(await findProjectRoot(cwd), cwd)
   const trust = await settleTrust(project, new TrustStore(folder), options.askTrust)
@@ -156,7 +159,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       ...(prefixProblem !== undefined && { shellPrefix: '' }),
       store: options.store,
       ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
-      cwd,
+      cwd: workingFolder,
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
       tools: ({ jobs, redaction }) =>
@@ -168,15 +171,15 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
           ])
           .filter(({ name }) => isChosen(name, options.toolNames)),
       hasSubagents: isChosen(taskToolName, options.toolNames),
-      systemPrompt: () => systemPromptOf({ cwd, resources, values, base: options.systemPrompt }),
+      systemPrompt: () => systemPromptOf({ cwd: workingFolder, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
       hooks: extensions.hooks,
       // Without anything to trust, the user has not granted trust either: git does not run.
       environmentChanges: watchEnvironment({
-        cwd,
+        cwd: workingFolder,
         clock,
         environment: env,
-        ...(trust.state === 'trusted' && { trustedRoot: project.root }),
+        ...(trust.state === 'trusted' && workingFolder === cwd && { trustedRoot: project.root }),
       }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),

@@ -236,9 +236,11 @@ export class OpenSession {
   #openSnapshots(): WorkspaceSnapshots | undefined {
     const { snapshotsFolder, clock = systemClock } = this.#options
     if (snapshotsFolder === undefined) return undefined
+    const { workingCopy: copy } = this.session
     return new WorkspaceSnapshots({
       session: this.session,
       folder: this.#cwd,
+      ...(copy && copy.outcome === undefined && { copyOf: { folder: copy.copyOf, root: copy.root } }),
       storesFolder: snapshotsFolder,
       clock,
       hasJobs: () => this.jobs.hasRunning(this.session.localFolder),

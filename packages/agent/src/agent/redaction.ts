@@ -52,6 +52,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   snapshot: false,
   restore: false,
   check: false,
+  working_copy: false,
   usage: false,
   damage: false,
   session_end: false,

@@ -100,6 +100,16 @@ const writeTree = ['-c', 'core.fsyncMethod=batch', 'write-tree', '--missing-ok']
 
 /** Every file counts as large here, and git does not compare the lines of large files. */
 const asText = ['-c', `core.bigFileThreshold=${maxNewBytes}`]
+/** Git shows no differences of files above the threshold. */
+const textDiff = [
+  '-c',
+  'core.bigFileThreshold=64m',
+  'diff-tree',
+  '-r',
+  '--no-renames',
+  '--no-ext-diff',
+  '--no-textconv',
+]
 
 /** The bytes of a file are stored as they are: these attributes override those of the workspace. */
 const attributes = '* -text -eol -crlf -ident -filter -working-tree-encoding\n'
@@ -111,6 +121,8 @@ export class SnapshotStore {
   readonly root: string
   /** The workspace, relative to `root`, with a slash at the end; empty if they are the same. */
   readonly prefix: string
+  /** The store with the versions: this one, or that of the workspace of which this is a working copy. */
+  readonly #versions: string
   readonly #clock: Clock
   readonly #environment: SnapshotStoreOptions['environment']
   readonly #repository: Repository | undefined
@@ -120,10 +132,11 @@ export class SnapshotStore {
   #last: Promise<unknown> = Promise.resolve()
 
   private constructor(
-    place: { path: string; root: string; prefix: string; repository?: Repository },
-    options: SnapshotStoreOptions,
+    place: { path: string; root: string; prefix: string; repository?: Repository; versions?: string },
+    options: Pick<SnapshotStoreOptions, 'clock' | 'environment'>,
   ) {
     this.path = place.path
+    this.#versions = place.versions ?? place.path
     this.root = place.root
     this.prefix = place.prefix
     this.#repository = place.repository
@@ -148,6 +161,60 @@ export class SnapshotStore {
     const store = new SnapshotStore({ path, root, prefix, ...(repository && { repository }) }, options)
     await store.#create(folder)
     return store
+  }
+
+  /** The store of a working copy of this workspace. It has the same versions, and leaves out the same files. */
+  workingCopy(root: string): SnapshotStore {
+    const id = createHash('sha256').update(root).digest('hex').slice(0, 24)
+    const { prefix } = this
+    const repository = this.#repository && { repository: this.#repository }
+    const store = new SnapshotStore(
+      { path: join(this.path, 'copies', id), root, prefix, ...repository, versions: this.path },
+      { clock: this.#clock, ...(this.#environment && { environment: this.#environment }) },
+    )
+    store.#globalExcludes = this.#globalExcludes
+    return store
+  }
+
+  /** Writes all files of a tree into the working tree, which is empty. */
+  async checkOut(tree: string): Promise<void> {
+    await mkdir(this.path, { recursive: true, mode: 0o700 })
+    const taking = join(this.path, `taking-${crypto.randomUUID()}`)
+    const variables = { GIT_INDEX_FILE: taking, ...(await this.#borrowedVariables()) }
+    try {
+      await this.#git(['read-tree', tree], { variables })
+      await this.#git(['checkout-index', '--all', '--index', '--quiet'], { variables })
+      await rename(taking, join(this.path, `index-${tree}`))
+    } finally {
+      await rm(taking, { force: true })
+    }
+  }
+
+  /** All paths of a tree. */
+  async paths(tree: string): Promise<string[]> {
+    const { output } = await this.#git(['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree])
+    return text(output)
+      .split('\0')
+      .filter((path) => path !== '')
+  }
+
+  /** How many files differ between two trees, and how many lines. Lines of binary files are not counted. */
+  async diffSize(from: string, to: string): Promise<{ files: number; added: number; removed: number }> {
+    const { output } = await this.#git([...textDiff, '-z', '--numstat', from, to])
+    const size = { files: 0, added: 0, removed: 0 }
+    for (const line of text(output).split('\0')) {
+      const [, added, removed] = /^(\d+|-)\t(\d+|-)\t/.exec(line) ?? []
+      if (added === undefined) continue
+      size.files += 1
+      size.added += Number(added) || 0
+      size.removed += Number(removed) || 0
+    }
+    return size
+  }
+
+  /** The difference between two trees as a unified diff. */
+  async patch(from: string, to: string): Promise<string> {
+    return text((await this.#git([...textDiff, '--patch', from, to])).output)
   }
 
   /** Records the files as they are now. Changes nothing in the workspace. */
@@ -283,10 +350,8 @@ export class SnapshotStore {
   /** The paths that the ignore files in the workspace would leave out; or those in a tree, if they differ. */
   async ignored(paths: readonly string[], tree?: string): Promise<Set<string>> {
     if (tree === undefined) return this.#checkIgnore(paths, {})
-    const { output: listed } = await this.#git(['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree])
-    const ignoreFiles = text(listed)
-      .split('\0')
-      .filter((path) => path === '.gitignore' || path.endsWith('/.gitignore'))
+    const listed = await this.paths(tree)
+    const ignoreFiles = listed.filter((path) => path === '.gitignore' || path.endsWith('/.gitignore'))
     const index = join(this.path, `extract-${crypto.randomUUID()}`)
     const folder = `${index}-files`
     const variables = { GIT_INDEX_FILE: index, GIT_WORK_TREE: folder, ...(await this.#borrowedVariables()) }
@@ -333,7 +398,7 @@ export class SnapshotStore {
         .split('\0')
         .flatMap((line) => / blob ([0-9a-f]+)\t/.exec(line)?.[1] ?? []),
     )
-    const name = join(this.path, 'git', 'objects', 'pack', 'pack')
+    const name = join(this.#versions, 'git', 'objects', 'pack', 'pack')
     const variables = { GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.objects }
     const packed = await this.#tryGit(['pack-objects', '-q', name], {
       variables,
@@ -361,8 +426,8 @@ export class SnapshotStore {
       await writeFile(join(this.path, 'folder'), `${folder}\n`)
     }
     await mkdir(join(git, 'info'), { recursive: true })
-    await writeFile(join(git, 'info', 'attributes'), attributes)
-    await writeFile(join(git, 'config'), configText(this.#repository))
+    await writeIfDifferent(join(git, 'info', 'attributes'), attributes)
+    await writeIfDifferent(join(git, 'config'), configText(this.#repository))
     this.#globalExcludes = await this.#readGlobalExcludes()
     // Left by a process that was killed. A lock of git is held by one that runs, and ours excludes those.
     for (const name of await readdir(this.path))
@@ -371,14 +436,15 @@ export class SnapshotStore {
 
   async #take(): Promise<Snapshot> {
     const startedAt = this.#clock.now()
-    await writeFile(join(this.path, 'git', 'info', 'exclude'), this.#excludes())
+    await writeIfDifferent(join(this.#versions, 'git', 'info', 'exclude'), this.#excludes())
     const current = await this.#current()
     const taking = join(this.path, `taking-${crypto.randomUUID()}`)
     const variables = { GIT_INDEX_FILE: taking }
     try {
       // The same file under another name, with the same time: git compares it with the times of the files.
       if (current) await link(current.index, taking)
-      const objects = current ? undefined : await this.#seed(variables)
+      const isCopy = this.#versions !== this.path
+      const objects = current || isCopy ? undefined : await this.#seed(variables)
       const scanStartedAt = this.#clock.now()
       const scan = await this.#scan(variables)
       const scanMs = this.#clock.now() - scanStartedAt
@@ -597,7 +663,7 @@ export class SnapshotStore {
   }
 
   async #borrowed(): Promise<{ tree: string; objects: string } | undefined> {
-    const [tree = '', objects = ''] = textAt(join(this.path, 'borrowed')).split('\n')
+    const [tree = '', objects = ''] = textAt(join(this.#versions, 'borrowed')).split('\n')
     return tree === '' ? undefined : { tree, objects }
   }
 
@@ -631,7 +697,7 @@ export class SnapshotStore {
   }
 
   #tryGit(command: readonly string[], { variables, input, maxBytes }: RunOptions = {}): Promise<GitResult> {
-    const own = { GIT_DIR: join(this.path, 'git'), GIT_WORK_TREE: this.root, ...variables }
+    const own = { GIT_DIR: join(this.#versions, 'git'), GIT_WORK_TREE: this.root, ...variables }
     return runGit(command, {
       ...this.#run(),
       variables: own,
@@ -678,6 +744,14 @@ interface Scan {
   changes: Change[]
   leftOut: LeftOutFile[]
   leftOutCount: number
+}
+
+/** A file that git may be reading for another process, or for a working copy. */
+async function writeIfDifferent(file: string, content: string): Promise<void> {
+  if (textAt(file) === content) return
+  const written = `${file}-${crypto.randomUUID()}`
+  await writeFile(written, content)
+  await rename(written, file)
 }
 
 async function requireSpace(folder: string): Promise<void> {

@@ -19,6 +19,8 @@ export interface WorkspaceSnapshotsOptions {
   /** The workspace. */
   folder: string
   storesFolder: string
+  /** If the workspace is a working copy: the folder that was copied, whose store it shares, and the top of the copy. */
+  copyOf?: { folder: string; root: string }
   clock: Clock
   /** Whether a background command runs: what changes then may be its work. */
   hasJobs?: () => Promise<boolean>
@@ -376,9 +378,10 @@ export class WorkspaceSnapshots {
   }
 
   async #open(): Promise<SnapshotStore | undefined> {
-    const { folder, storesFolder, clock } = this.#options
+    const { folder, storesFolder, copyOf, clock } = this.#options
     try {
-      return await SnapshotStore.open({ folder, storesFolder, clock })
+      const store = await SnapshotStore.open({ folder: copyOf?.folder ?? folder, storesFolder, clock })
+      return copyOf ? store.workingCopy(copyOf.root) : store
     } catch (error) {
       this.#state = { type: 'off', reason: messageOf(error) }
       return undefined
@@ -430,5 +433,5 @@ async function mergedVersion(
 ): Promise<FileVersion | undefined> {
   if (!from || !to || !base || [from, to, base].some(({ mode }) => mode === 'link')) return undefined
   const bytes = await store.merge({ current: from.id, base: base.id, other: to.id })
-  return bytes && { mode: to.mode, id: await store.write(bytes) }
+  return bytes && { mode: from.mode === base.mode ? to.mode : from.mode, id: await store.write(bytes) }
 }

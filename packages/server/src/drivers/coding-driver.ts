@@ -7,7 +7,10 @@ import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driv
 import type { NewSession } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
-export interface CodingDriverOptions extends Omit<CodingAgentOptions, 'sessionId' | 'cwd' | 'askTrust'> {
+export interface CodingDriverOptions extends Omit<
+  CodingAgentOptions,
+  'sessionId' | 'cwd' | 'workingFolder' | 'askTrust'
+> {
   /** Folder for a session without one, such as an imported one. Absent: it cannot be opened. */
   defaultCwd?: string
   /** Rejects if a session must not work in a folder. */
@@ -29,23 +32,28 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
       'no-folder',
       `Session ${sessionId} has no folder. Start the server with a default folder, or use another session.`,
     )
-  await checkFolder?.(cwd)
+  const workingFolder = session.workingCopy?.outcome === undefined ? session.workingCopy?.folder : undefined
+  for (const folder of [cwd, workingFolder ?? cwd]) await checkFolder?.(folder)
   // After the folder check: sessions outside of the allowed folders cannot be watched either.
   if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
-  const found = await stat(cwd).catch(() => undefined)
-  if (!found?.isDirectory()) {
-    throw new RequestProblem(
-      409,
-      'folder-not-found',
-      `The folder ${JSON.stringify(cwd)} of this session does not exist.`,
-    )
-  }
-  const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, cwd }).catch(notUsable)
+  for (const folder of [cwd, workingFolder ?? cwd]) await requireFolder(folder)
+  const place = { cwd, ...(workingFolder !== undefined && { workingFolder }) }
+  const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, ...place }).catch(notUsable)
   return new AgentDriver({
     agent: coding.session,
     slashCommands: () => slashCommandsOf(coding),
     close: () => coding.close(),
   })
+}
+
+async function requireFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (found?.isDirectory()) return
+  throw new RequestProblem(
+    409,
+    'folder-not-found',
+    `The folder ${JSON.stringify(folder)} of this session does not exist.`,
+  )
 }
 
 /** Creates a session that `openCodingDriver` opens later. */

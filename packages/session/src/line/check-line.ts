@@ -75,6 +75,7 @@ const payloads: Record<Line['type'], Shape | undefined> = {
   snapshot: { when: isText, tree: isText, by: isOneOf(['agent', 'outside', 'job']) },
   restore: { restoreId: isText, phase: isOneOf(['start', 'end']), from: isText, to: isText },
   check: { command: isText, exitCode: isNumber },
+  working_copy: { folder: isText, root: isText, copyOf: isText, tree: isText },
   usage: { tokens: isObject },
   error: { message: isText },
   damage: { throughSeq: isNumber },

@@ -399,8 +399,30 @@ const records: Example[] = [
   {
     type: 'check',
     name: 'check',
-    disk: { command: 'npm test', exit_code: 0, duration_ms: 5, tree: 't', entry_id: 'e' },
-    api: { command: 'npm test', exitCode: 0, durationMs: 5, tree: 't', entryId: 'e' },
+    disk: { command: 'npm test', exit_code: 0, duration_ms: 5, tree: 't', tree_after: 'u', entry_id: 'e' },
+    api: { command: 'npm test', exitCode: 0, durationMs: 5, tree: 't', treeAfter: 'u', entryId: 'e' },
+  },
+  {
+    type: 'working_copy',
+    name: 'workingCopy',
+    disk: {
+      folder: '/c/sub',
+      root: '/c',
+      copy_of: '/w/sub',
+      tree: 't',
+      variants: { id: 'v', number: 1, count: 3 },
+      outcome: 'chosen',
+      result: 'u',
+    },
+    api: {
+      folder: '/c/sub',
+      root: '/c',
+      copyOf: '/w/sub',
+      tree: 't',
+      variants: { id: 'v', number: 1, count: 3 },
+      outcome: 'chosen',
+      result: 'u',
+    },
   },
   {
     type: 'usage',

@@ -19,6 +19,7 @@ export type SessionRecord =
   | SnapshotRecord
   | RestoreRecord
   | CheckRecord
+  | WorkingCopyRecord
   | UsageRecord
   | ErrorRecord
   | DamageRecord
@@ -233,7 +234,37 @@ export interface RestoreRecord extends LineBase {
 /** The result of a command that judges the files, such as the tests of a variant. */
 export interface CheckRecord extends LineBase {
   type: 'check'
-  check: { command: string; exitCode: number; durationMs: number; tree?: string; entryId?: string }
+  check: {
+    command: string
+    exitCode: number
+    durationMs: number
+    /** The files that it judged. */
+    tree?: string
+    /** The files when it had ended, if it changed any. */
+    treeAfter?: string
+    entryId?: string
+  }
+}
+
+/** The session works in a copy of its folder, or no longer does. The newest record counts. */
+export interface WorkingCopyRecord extends LineBase {
+  type: 'working_copy'
+  workingCopy: {
+    /** The session's folder inside of the copy. */
+    folder: string
+    /** The top folder of the copy. */
+    root: string
+    /** The folder that was copied. */
+    copyOf: string
+    /** The files that were copied. */
+    tree: string
+    /** The copies that were made for the same prompt. */
+    variants?: { id: string; number: number; count: number }
+    /** Set when the copy is given up: its files went to the folder that was copied, or nowhere. */
+    outcome?: 'chosen' | 'discarded'
+    /** The files of the copy in the end. */
+    result?: string
+  }
 }
 
 /** Only for model calls that made no message, so that the total cost is the sum of both. */
@@ -281,6 +312,7 @@ export const recordTypes = {
   snapshot: 'record',
   restore: 'record',
   check: 'record',
+  working_copy: 'record',
   usage: 'record',
   error: 'record',
   damage: 'record',

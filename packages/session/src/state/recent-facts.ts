@@ -10,7 +10,17 @@ export interface PlacedRecord {
   timestamp: string
 }
 
-const recordTypes = new Set(['run_start', 'run_end', 'error', 'attempt', 'plan', 'tool_start', 'snapshot', 'restore'])
+const recordTypes = new Set([
+  'run_start',
+  'run_end',
+  'error',
+  'attempt',
+  'plan',
+  'tool_start',
+  'snapshot',
+  'restore',
+  'working_copy',
+])
 
 /** The newest of each kind of record that a screen or the next run needs, so that it can start without reading the log. */
 export class RecentFacts {
@@ -22,6 +32,8 @@ export class RecentFacts {
   snapshot: PlacedRecord | null = null
   /** A restore of files that has started and not ended. */
   openRestore: PlacedRecord | null = null
+  /** The copy of its folder in which the session works, or last worked. */
+  workingCopy: PlacedRecord | null = null
   /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
 
@@ -56,6 +68,9 @@ export class RecentFacts {
       case 'restore':
         this.openRestore = payloadOf(line)['phase'] === 'start' ? placed() : null
         return
+      case 'working_copy':
+        this.workingCopy = placed()
+        return
       case 'tool_start':
         this.running.add(textOr(payloadOf(line)['call_id'], ''))
         return
@@ -68,8 +83,8 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { run, lastRun, lastError, plan, snapshot, openRestore, running } = this
-    return { run, lastRun, lastError, plan, snapshot, openRestore, running: [...running] }
+    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, running } = this
+    return { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, running: [...running] }
   }
 
   restore(saved: unknown): void {

@@ -205,6 +205,7 @@ export class SessionState {
       case 'snapshot':
       case 'restore':
       case 'check':
+      case 'working_copy':
       case 'error':
         return
       default:

@@ -27,6 +27,7 @@ import type {
   RestoreRecord,
   SnapshotRecord,
   SubmissionChange,
+  WorkingCopyRecord,
 } from '../line/record.ts'
 import { Player } from '../view/player.ts'
 import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
@@ -198,6 +199,14 @@ export class Session {
   get openRestore(): RestoreRecord['restore'] | undefined {
     const { openRestore } = this.#reader.state.facts
     return openRestore ? (payloadFromDisk('restore', openRestore.payload) as RestoreRecord['restore']) : undefined
+  }
+
+  /** The copy of its folder in which the session works, or last worked if the record has an outcome. */
+  get workingCopy(): WorkingCopyRecord['workingCopy'] | undefined {
+    const { workingCopy } = this.#reader.state.facts
+    return workingCopy
+      ? (payloadFromDisk('working_copy', workingCopy.payload) as unknown as WorkingCopyRecord['workingCopy'])
+      : undefined
   }
 
   get grants(): readonly Record<string, unknown>[] {

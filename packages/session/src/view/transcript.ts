@@ -261,6 +261,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
     case 'snapshot':
     case 'restore':
     case 'check':
+    case 'working_copy':
     case 'unknown_record':
       return state
     default:
