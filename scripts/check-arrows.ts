@@ -90,11 +90,12 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
       host: ['command-line'],
       print: ['command-line', 'host'],
       sessions: ['command-line', 'host'],
+      variants: ['command-line', 'host', 'print'],
       export: ['command-line', 'sessions'],
       play: ['command-line'],
       setup: ['command-line', 'host'],
       tour: ['command-line'],
-      commands: ['command-line', 'tui', 'host', 'print', 'sessions', 'export', 'play', 'setup', 'tour'],
+      commands: ['command-line', 'tui', 'host', 'print', 'sessions', 'variants', 'export', 'play', 'setup', 'tour'],
     },
   },
 }

@@ -95,7 +95,8 @@ export async function recordVariant(
 /** The working copies on this machine. */
 export async function listCopies({ sessions, copiesFolder }: VariantPlaces): Promise<ListedCopy[]> {
   const listed: ListedCopy[] = []
-  for (const sessionId of (await readdir(copiesFolder).catch(() => [])).toSorted()) {
+  const names = await readdir(copiesFolder).catch(() => [])
+  for (const sessionId of names.toSorted((a, b) => (a < b ? -1 : 1))) {
     const root = join(copiesFolder, sessionId)
     const session = await sessions.open(sessionId).catch((error: unknown) => {
       if (error instanceof SessionError) return undefined

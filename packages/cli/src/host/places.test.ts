@@ -9,6 +9,7 @@ test('files are in the XDG folders', () => {
     config: '/c/tapetree',
     sessions: '/d/tapetree/sessions',
     workspaces: '/d/tapetree/workspaces',
+    copies: '/d/tapetree/copies',
     state: '/s/tapetree',
     runtime: '/run/user/1/tapetree',
   })

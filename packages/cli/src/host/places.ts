@@ -11,6 +11,8 @@ export interface Places {
   sessions: string
   /** File snapshots of the folders in which sessions work. */
   workspaces: string
+  /** Copies of those folders, in which variants work. */
+  copies: string
   /** Composer history, server tokens, certificates. */
   state: string
   /** Sockets. Short, because a socket path is limited to about 100 bytes. */
@@ -26,6 +28,7 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
       config,
       sessions: join(own, 'sessions'),
       workspaces: join(own, 'workspaces'),
+      copies: join(own, 'copies'),
       state: join(own, 'state'),
       runtime,
     }
@@ -36,6 +39,7 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
     config,
     sessions: join(data, 'tapetree', 'sessions'),
     workspaces: join(data, 'tapetree', 'workspaces'),
+    copies: join(data, 'tapetree', 'copies'),
     state: join(state, 'tapetree'),
     runtime,
   }

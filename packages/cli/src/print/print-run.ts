@@ -51,7 +51,7 @@ async function setupOf(meant: SessionInfo | undefined, options: RunOptions, io: 
 }
 
 /** Undefined if prompts arrive as lines. */
-async function promptFrom({ prompt: typed, input }: RunOptions, io: Io): Promise<ComposedPrompt | undefined> {
+export async function promptFrom({ prompt: typed, input }: RunOptions, io: Io): Promise<ComposedPrompt | undefined> {
   const { cwd, home, stdin, stderr, signal } = io
   if (input === 'jsonl') return typed.trim() === '' ? undefined : composePrompt({ typed, piped: '', cwd, home, signal })
   const piped = await readStdin(stdin, {
@@ -81,7 +81,7 @@ function inputFailure(
 }
 
 /** The session to continue. Refuses a log with unacknowledged damage, because a script cannot judge it. */
-async function meantSession(store: SessionStore, reference: string, cwd: string): Promise<SessionInfo> {
+export async function meantSession(store: SessionStore, reference: string, cwd: string): Promise<SessionInfo> {
   const found = await findSession(store, reference, reference === 'last' ? { cwd } : {})
   await using session = await store.open(found.id, { readOnly: true })
   const lost = session.damage.filter(({ isNew }) => isNew)
