@@ -351,6 +351,7 @@ async function canMerge(
   { mine, base, to }: { mine: FileVersion | undefined; base: FileVersion | undefined; to: FileVersion | undefined },
 ): Promise<boolean> {
   if (!mine || !base || !to || [mine, base, to].some(({ mode }) => mode === 'link')) return false
+  if (mine.id === base.id || to.id === base.id) return true
   return (await store.merge({ current: mine.id, base: base.id, other: to.id })) !== undefined
 }
 

@@ -432,6 +432,9 @@ async function mergedVersion(
   base: FileVersion | undefined,
 ): Promise<FileVersion | undefined> {
   if (!from || !to || !base || [from, to, base].some(({ mode }) => mode === 'link')) return undefined
+  const mode = from.mode === base.mode ? to.mode : from.mode
+  // One side changed only the mode.
+  if (to.id === base.id || from.id === base.id) return { mode, id: to.id === base.id ? from.id : to.id }
   const bytes = await store.merge({ current: from.id, base: base.id, other: to.id })
-  return bytes && { mode: from.mode === base.mode ? to.mode : from.mode, id: await store.write(bytes) }
+  return bytes && { mode, id: await store.write(bytes) }
 }
