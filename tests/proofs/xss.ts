@@ -8,17 +8,27 @@ import { buildWeb } from '../../scripts/build-web.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { SiteBrowser } from './docs-site/site-browser.ts'
 import { answer, call, inviteFrom, pair, ServedApp } from './web-app/served-app.ts'
-import { placeNames, writeAnswers, writeHostileSessions, writeHostileTitles } from './xss/hostile-sessions.ts'
-import { MutantBuild, mutants } from './xss/mutants.ts'
+import {
+  prepareScreens,
+  pushHostile,
+  screens,
+  showScreen,
+  writeHostileScreens,
+  type HostileScreens,
+  type ScreenName,
+} from './xss/hostile-screens.ts'
+import { placeNames, writeAnswers, writeHostileSessions } from './xss/hostile-sessions.ts'
+import { MutantBuild, mutants, type Mutant } from './xss/mutants.ts'
 import { PageGuard } from './xss/page-guard.ts'
 import { allPayloads, type Payload } from './xss/payloads.ts'
 
 export const name = 'xss'
 export const claim =
-  'Hostile text runs no code in the web app and causes no request: in every place of a session, whole, while it is streamed, and cut.'
+  'Hostile text runs no code in the web app and causes no request: in every place of a session and on every ' +
+  'screen, whole, while it is streamed, and cut.'
 export const sizes = {
-  ci: { payloads: 520, streamed: 520, cut: 0, mutants: 11 },
-  full: { payloads: Infinity, streamed: Infinity, cut: Infinity, mutants: 11 },
+  ci: { payloads: 520, streamed: 520, cut: 0 },
+  full: { payloads: Infinity, streamed: Infinity, cut: Infinity },
 }
 
 /** A mistake that shows nothing for so long is not caught. */
@@ -43,7 +53,8 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
     if (problems.length <= 20) say(`PROBLEM (seed ${seed}) ${problem.slice(0, 500)}`)
   }
   const sessions = await writeHostileSessions(home, { payloads, perSession: atOnce / 2 })
-  await writeHostileTitles(home, sample(payloads, 100, random))
+  const onScreens = sample(payloads, 100, random)
+  const hostile = await writeHostileScreens(home, onScreens)
   const mutantSession = await writeAnswers(home, mutantTexts(all))
   const cuts = limits.cut === 0 ? [] : payloads.flatMap(({ text }) => prefixesOf(text))
   const cutSession = cuts.length === 0 ? undefined : await writeAnswers(home, cuts)
@@ -90,21 +101,36 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   await askPermission({ page, app, home, payloads, check })
   say('permission requests and questions')
 
+  await prepareScreens(page, { home, titled: hostile.titled, payloads: onScreens })
+  let shown = 0
+  for (const name of Object.keys(screens) as ScreenName[]) {
+    shown += await showScreen(page, { name, url: app.url, hostile })
+    await check(name)
+  }
+  const pushed = onScreens.slice(0, 20)
+  const titles = await pushHostile(page, { url: app.url, payloads: pushed })
+  for (const { text } of pushed)
+    if (!titles.some((title) => title.startsWith(text))) complain(`no notification shows ${text}`)
+  await check('notifications')
+  say(`${Object.keys(screens).length} other screens with ${shown} payloads, and ${titles.length} notifications`)
+
   const link = (): Promise<string> => inviteFrom(page)
   const caught = await catchMutants({
     app,
     link,
     sessionId: mutantSession,
+    hostile,
     sink,
-    count: limits.mutants,
     complain,
   })
-  say(`${caught} of ${limits.mutants} broken renderers caught`)
+  say(`${caught} of ${mutants.length} broken renderers caught`)
   const figures = {
     payloads: payloads.length,
     distinct: new Set(payloads.map(({ text }) => text)).size,
     places: placeNames.length,
+    screens: Object.keys(screens).length,
     rows,
+    on_screens: shown,
     frames: steps,
     cuts: cuts.length,
     mutants_caught: caught,
@@ -364,31 +390,50 @@ interface MutantHunt {
   /** A link that pairs another device. */
   link: () => Promise<string>
   sessionId: string
+  hostile: HostileScreens
   sink: Sink
-  count: number
   complain: (problem: string) => void
 }
 
 /** A proof that finds nothing is worth nothing: it must find each of these mistakes. */
-async function catchMutants({ app, link, sessionId, sink, count, complain }: MutantHunt): Promise<number> {
+async function catchMutants({ app, link, sessionId, hostile, sink, complain }: MutantHunt): Promise<number> {
   await using build = await MutantBuild.make()
   // A page that does not come from the server itself may otherwise not open a socket to this machine.
   const features = 'LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets'
   await using browser = await SiteBrowser.start({ args: [`--disable-features=${features}`] })
+  await using view = await browser.open({ width: viewport.width, scheme: 'light' })
+  await pair(view.page, await link())
+  await view.page.goto('about:blank')
   let caught = 0
-  for (const mutant of mutants.slice(0, count)) {
-    await using view = await browser.open({ width: viewport.width, scheme: 'light' })
-    const { page } = view
+  for (const mutant of mutants) {
+    // One paired browser, and a page for each mutant: nothing that one did is taken for the next.
+    const page = await view.page.context().newPage()
     await page.setViewportSize(viewport)
     await build.load(page, mutant)
     const guard = await PageGuard.on(page, new URL(app.url).origin)
-    await pair(page, await link())
-    const found = mutant.change || mutant.name !== 'no policy' ? [] : await policyProblems(page, app)
-    await page.goto(app.sessionUrl(sessionId))
-    const end = performance.now() + patienceMs
-    while (found.length === 0 && performance.now() < end) found.push(...(await guard.take()), ...sink.forget())
-    if (found.length > 0) caught++
+    if (await isCaught({ mutant, page, guard, app, sessionId, hostile, sink })) caught++
     else complain(`the mutant "${mutant.name}" was not caught`)
+    await page.close()
   }
   return caught
+}
+
+interface MutantPage extends Pick<MutantHunt, 'app' | 'sessionId' | 'hostile' | 'sink'> {
+  mutant: Mutant
+  page: Page
+  guard: PageGuard
+}
+
+async function isCaught({ mutant, page, guard, app, sessionId, hostile, sink }: MutantPage): Promise<boolean> {
+  const url = app.url
+  if (mutant.screen === undefined) await page.goto(app.sessionUrl(sessionId))
+  // A broken screen may not show what a whole one does.
+  else void showScreen(page, { name: mutant.screen, url, hostile }).catch(() => undefined)
+  if (mutant.name === 'no policy') return (await policyProblems(page, app)).length > 0
+  const end = performance.now() + patienceMs
+  while (performance.now() < end) {
+    const found = [...(await guard.take().catch(() => [])), ...sink.forget()]
+    if (found.length > 0) return true
+  }
+  return false
 }

@@ -123,12 +123,74 @@ export async function writeHostileSessions(
   return written
 }
 
-/** Sessions whose names are payloads, and which have nothing else. */
-export async function writeHostileTitles(home: FakeHome, payloads: readonly Payload[]): Promise<void> {
+/** Sessions whose names are payloads, and which have nothing else. Returns their ids. */
+export async function writeHostileTitles(home: FakeHome, payloads: readonly Payload[]): Promise<string[]> {
   await using store = await openStore(placesOf(home))
+  const ids: string[] = []
   for (const [index, { text: payload }] of payloads.entries()) {
     await using session = await store.create({ cwd: home.cwd, ...(index % 2 === 0 && { name: payload.slice(0, 200) }) })
     await session.appendMessage('user', [text(payload)])
+    ids.push(session.id)
+  }
+  return ids
+}
+
+/** A session with branches, for the screens that show the whole of it. */
+export interface BranchedSession {
+  id: string
+  /** The ends of two branches. */
+  left: string
+  right: string
+}
+
+/** Payloads in every place of two branches; as labels, models, tools and system prompts; and in the records that the player shows. */
+export async function writeHostileBranches(home: FakeHome, payloads: readonly Payload[]): Promise<BranchedSession> {
+  await using store = await openStore(placesOf(home))
+  const texts = payloads.map(({ text: payload }) => payload)
+  const some = (index: number): string => texts[index % texts.length] ?? ''
+  await using session = await store.create({ cwd: home.cwd, name: some(0).slice(0, 200) })
+  const tools = texts.slice(0, 20).map((payload) => ({
+    name: payload.slice(0, 100),
+    description: payload,
+    inputSchema: { [payload]: payload },
+  }))
+  await session.append({ type: 'system', system: { prompt: texts.join('\n'), tools, sha256: 'a'.repeat(64) } })
+  await places['compaction']?.(session, some(1), 0)
+  const fork = await session.appendMessage('user', [text(some(2))])
+  const names = placeNames.filter((name) => name !== 'compaction')
+  const writeBranch = async (half: readonly string[]): Promise<string> => {
+    await session.branch(fork)
+    for (const [index, payload] of half.entries()) {
+      await places[names[index % names.length] ?? '']?.(session, payload, index).catch(() => undefined)
+      const answered = await session.appendMessage('assistant', [text(payload)], {
+        with: { provider: payload, model: payload, usage: { inputTokens: 1, outputTokens: 1, cost: 1 + index } },
+      })
+      await session.setLabel(answered, payload.slice(0, 1000)).catch(() => undefined)
+    }
+    await writeRecords(session, half)
+    return session.leafId ?? ''
+  }
+  const middle = Math.floor(texts.length / 2)
+  return {
+    id: session.id,
+    left: await writeBranch(texts.slice(0, middle)),
+    right: await writeBranch(texts.slice(middle)),
+  }
+}
+
+async function writeRecords(session: Session, texts: readonly string[]): Promise<void> {
+  for (const [index, payload] of texts.slice(0, 10).entries()) {
+    const requestId = `r${index}`
+    const options = [{ optionId: payload, label: payload, kind: 'allow_once' as const }]
+    await session.append({
+      type: 'permission_request',
+      permissionRequest: { requestId, tool: payload, title: payload, options },
+    })
+    await session.append({
+      type: 'permission_result',
+      permissionResult: { requestId, outcome: 'cancelled', text: payload },
+    })
+    await session.append({ type: 'error', error: { message: payload } })
   }
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { bundleWeb } from '../../../scripts/build-web.ts'
+import type { ScreenName } from './hostile-screens.ts'
 
 export interface Mutant {
   name: string
@@ -10,6 +11,8 @@ export interface Mutant {
   withoutPolicy?: true
   /** What is broken. Absent: only the policy is, or the change of the mutant before it knows this one. */
   change?: { file: string; from: string; to: string }
+  /** Where it shows. Absent: in a transcript. */
+  screen?: ScreenName
 }
 
 /** Mistakes that the proof must find. Each takes effect only in a page that sets `mutant` to its name, so one build has them all. */
@@ -83,7 +86,47 @@ export const mutants: readonly Mutant[] = [
       to: '{MUTANT ? <span dangerouslySetInnerHTML={{ __html: language }} /> : <span>{language}</span>}',
     },
   },
+  asMarkup('tree', 'tree/tree-screen.tsx', '<span className="text">{row.entry.preview || \'(no text)\'}</span>'),
+  asMarkup('player', 'player/player-screen.tsx', '<b>{event.name}</b>'),
+  asMarkup('context', 'context/context-screen.tsx', '<span className="preview">{preview}</span>'),
+  asMarkup('compare', 'compare/compare-screen.tsx', '<div className="plain">{entry.preview || \'(no text)\'}</div>'),
+  asMarkup('devices', 'settings/devices.tsx', '<b>{token.name ?? token.id}</b>'),
+  asMarkup('usage', 'settings/usage.tsx', '<th scope="row">{bar.name}</th>'),
+  asMarkup('search', 'list/search-results.tsx', "<b>{titles.get(hit.sessionId) ?? 'Session'}</b>"),
+  asMarkup('archive', 'list/stored-sessions.tsx', '<b>{titleOf(session)}</b>'),
+  {
+    name: 'names of folders as markup',
+    screen: 'folders',
+    change: {
+      file: 'list/new-session.tsx',
+      from: '{folder.name}/',
+      to: '{MUTANT ? <i dangerouslySetInnerHTML={{ __html: folder.name }} /> : folder.name}/',
+    },
+  },
+  {
+    name: 'announcements as markup',
+    screen: 'live region',
+    change: {
+      file: 'app.tsx',
+      from: '{announcement}\n',
+      to: '{MUTANT ? <i dangerouslySetInnerHTML={{ __html: announcement }} /> : announcement}\n',
+    },
+  },
 ]
+
+/** An element of a screen, `<tag …>{text}</tag>`, whose text becomes markup. */
+function asMarkup(screen: ScreenName, file: string, element: string): Mutant {
+  const [, start = '', text = ''] = /^(<[^>]+)>\{(.+)\}<\/\w+>$/.exec(element) ?? []
+  return {
+    name: `text of the screen "${screen}" as markup`,
+    screen,
+    change: {
+      file,
+      from: element,
+      to: `{MUTANT ? ${start} dangerouslySetInnerHTML={{ __html: ${text} }} /> : ${element}}`,
+    },
+  }
+}
 
 /** A build with all mutants, which a page can load instead of the real one. */
 export class MutantBuild implements AsyncDisposable {

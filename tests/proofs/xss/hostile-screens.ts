@@ -1,0 +1,212 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
+import { answer, call } from '../web-app/served-app.ts'
+import { writeHostileBranches, writeHostileTitles, type BranchedSession } from './hostile-sessions.ts'
+import type { Payload } from './payloads.ts'
+
+/** What the screens beside the transcript show. */
+export interface HostileScreens {
+  branched: BranchedSession
+  /** Sessions whose names are payloads. */
+  titled: readonly string[]
+}
+
+interface HostileScreen {
+  path: (hostile: HostileScreens) => string
+  /** Shows the rest of the screen. */
+  unfold?: (page: Page) => Promise<void>
+  /** Elements with a payload. */
+  payloads: string
+  /** At least so many of them. */
+  atLeast: number
+}
+
+/** Every screen that draws hostile text, except for the transcript and the list. */
+export const screens = {
+  tree: {
+    path: ({ branched }) => `#/sessions/${branched.id}/tree`,
+    unfold: async (page) => {
+      await page.getByLabel('All entries').check()
+      await page.locator('.tree-row').last().click()
+      await page.locator('.tree-panel .plain').waitFor()
+    },
+    payloads: '.tree-row',
+    atLeast: 60,
+  },
+  player: {
+    path: ({ branched }) => `#/sessions/${branched.id}/player`,
+    unfold: async (page) => {
+      await page.locator('input[type=range]:not([max="0"])').focus()
+      await page.keyboard.press('End')
+    },
+    payloads: '.event',
+    atLeast: 60,
+  },
+  context: {
+    path: ({ branched }) => `#/sessions/${branched.id}/context`,
+    unfold: async (page) => {
+      await page.locator('.parts li').nth(2).waitFor()
+      await page.evaluate(`for (const fold of document.querySelectorAll('.parts button')) fold.click()`)
+    },
+    payloads: '.part-body pre',
+    atLeast: 40,
+  },
+  compare: {
+    path: ({ branched: { id, left, right } }) => `#/sessions/${id}/compare/${left}/${right}`,
+    payloads: '.sides li',
+    atLeast: 60,
+  },
+  devices: {
+    path: () => '#/settings/devices',
+    unfold: (page) =>
+      page
+        .getByRole('button', { name: /^Revoke / })
+        .first()
+        .click(),
+    payloads: '.devices li',
+    atLeast: 40,
+  },
+  usage: {
+    path: () => '#/settings/usage',
+    unfold: async (page) => {
+      await page.locator('.bars li').first().waitFor()
+      await page.evaluate(`for (const each of document.querySelectorAll('details')) each.open = true`)
+    },
+    payloads: '.bars li, tbody tr',
+    atLeast: 60,
+  },
+  search: {
+    path: () => '#/search?q=alert',
+    unfold: async (page) => {
+      await page.getByRole('button', { name: 'Show older matches' }).click()
+      await page.locator('.hits li').nth(31).waitFor()
+    },
+    payloads: '.hits li',
+    atLeast: 40,
+  },
+  'search for a payload': {
+    path: () => `#/search?q=${encodeURIComponent('<img src=x onerror=alert(1)>')}`,
+    payloads: '.list-body [role=status]',
+    atLeast: 1,
+  },
+  archive: { path: () => '#/archive', payloads: '.stored li', atLeast: 10 },
+  trash: {
+    path: () => '#/trash',
+    unfold: async (page) => {
+      await page
+        .getByRole('button', { name: /^Restore / })
+        .first()
+        .click()
+      await page.getByText(/^Restored /).waitFor()
+    },
+    payloads: '.stored li',
+    atLeast: 10,
+  },
+  folders: {
+    path: () => '#/new',
+    unfold: async (page) => {
+      await page.getByRole('button', { name: 'Browse' }).click()
+      await page.locator('.folder-browser button').first().click()
+      await page.getByRole('button', { name: /Parent folder|All folders/ }).waitFor()
+    },
+    payloads: '.folder-browser button',
+    atLeast: 20,
+  },
+  'live region': {
+    path: () => '#/',
+    unfold: (page) => page.getByText(/needs you\.$/).waitFor({ state: 'attached' }),
+    payloads: 'p.unseen',
+    atLeast: 1,
+  },
+} as const satisfies Record<string, HostileScreen>
+
+export type ScreenName = keyof typeof screens
+
+/** To be called before the server starts. */
+export async function writeHostileScreens(home: FakeHome, payloads: readonly Payload[]): Promise<HostileScreens> {
+  for (const { text } of payloads) {
+    const name = text.replaceAll(/[/\0]/g, '').toWellFormed()
+    // Some systems allow less in a name than others.
+    if (name.trim() !== '' && name.length < 100) await mkdir(join(home.cwd, `folder ${name}`)).catch(() => undefined)
+  }
+  return {
+    branched: await writeHostileBranches(home, payloads),
+    titled: await writeHostileTitles(home, payloads),
+  }
+}
+
+/** What only a server has: devices, an archive, a trash, and a session that waits. `page` is paired. */
+export async function prepareScreens(
+  page: Page,
+  { home, titled, payloads }: Pick<HostileScreens, 'titled'> & { home: FakeHome; payloads: readonly Payload[] },
+): Promise<void> {
+  const names = payloads.map(({ text }) => text.toWellFormed().slice(0, 200)).filter((name) => name.trim() !== '')
+  const requests = [
+    ...names.slice(0, 50).map((name) => ({ method: 'POST', path: 'tokens', body: { role: 'view', name } })),
+    ...titled.slice(0, 15).map((id) => ({ method: 'POST', path: `sessions/${id}/archive`, body: {} })),
+    ...titled.slice(15, 30).map((id) => ({ method: 'DELETE', path: `sessions/${id}` })),
+  ]
+  const statuses = await page.evaluate<
+    number[]
+  >(`Promise.all(${JSON.stringify(requests)}.map(({ method, path, body }) =>
+    fetch('api/' + path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+      .then(({ status }) => status)))`)
+  const refused = statuses.filter((status) => status >= 300)
+  if (refused.length > 5) throw new Error(`The server refused ${refused.length} preparations: ${refused.join()}.`)
+
+  home.provider.script(answer(call('w1', 'bash', { command: 'rm -rf build' })))
+  const waiting = { name: names.join(' ').slice(0, 1000), prompt: 'Wait.' }
+  await page.evaluate(
+    `fetch('api/sessions', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(JSON.stringify(waiting))} })`,
+  )
+}
+
+/** Opens a screen and unfolds it. Returns the number of its payloads, and waits until there are enough. */
+export async function showScreen(
+  page: Page,
+  { name, url, hostile }: { name: ScreenName; url: string; hostile: HostileScreens },
+): Promise<number> {
+  const { path, unfold, payloads, atLeast }: HostileScreen = screens[name]
+  await page.goto(url + path(hostile))
+  await unfold?.(page)
+  await page
+    .locator(payloads)
+    .nth(atLeast - 1)
+    .waitFor({ state: 'attached' })
+  return page.locator(payloads).count()
+}
+
+/** Push messages whose names, sessions and reasons are payloads. Returns the titles of the notifications that the service worker shows. */
+export async function pushHostile(
+  page: Page,
+  { url, payloads }: { url: string; payloads: readonly Payload[] },
+): Promise<string[]> {
+  const { origin } = new URL(url)
+  await page.context().grantPermissions(['notifications'], { origin })
+  await page.goto(`${url}#/settings/notifications`)
+  await page.getByRole('button', { name: 'Turn on push messages' }).waitFor()
+  const debugging = await page.context().newCDPSession(page)
+  const registered = new Promise<string>((resolve) => {
+    debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)
+      if (own) resolve(own.registrationId)
+    })
+  })
+  await debugging.send('ServiceWorker.enable')
+  const registrationId = await registered
+  for (const { text } of payloads) {
+    const data = JSON.stringify({ session_id: text, name: text, needs: text })
+    await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
+  }
+  const titles = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
+    for (;;) {
+      const shown = await registration.getNotifications()
+      if (shown.length >= ${payloads.length}) return shown.map(({ title }) => title)
+      await new Promise(requestAnimationFrame)
+    }
+  })`)
+  await debugging.detach()
+  return titles
+}
