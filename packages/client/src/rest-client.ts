@@ -266,6 +266,24 @@ export class RestClient {
     return this.#view(`sessions/${part(id)}/git/diff`, { query, signal })
   }
 
+  /** Commands that run in the background, and those that ended recently. */
+  async jobs(id: string, signal?: AbortSignal): Promise<RestResults['jobs']> {
+    return this.#view(`sessions/${part(id)}/jobs`, { signal })
+  }
+
+  /** The newest output of a job. */
+  async job(
+    id: string,
+    jobId: string,
+    { signal, ...query }: RestQueries['job'] & { signal?: AbortSignal } = {},
+  ): Promise<RestResults['job']> {
+    return this.#view(`sessions/${part(id)}/jobs/${part(jobId)}`, { query, signal })
+  }
+
+  async stopJob(id: string, jobId: string, options?: ChangeOptions): Promise<RestResults['stopJob']> {
+    return this.#change('POST', `sessions/${part(id)}/jobs/${part(jobId)}/stop`, {}, options)
+  }
+
   async slashCommands(id: string, signal?: AbortSignal): Promise<RestResults['slashCommands']> {
     return this.#view(`sessions/${part(id)}/commands`, { signal })
   }

@@ -64,6 +64,10 @@ import type {
   gitDiffQuerySchema,
   gitDiffSchema,
   gitStatusSchema,
+  jobListSchema,
+  jobOutputSchema,
+  jobQuerySchema,
+  jobSchema,
   patchSettingsSchema,
   pushSubscribeSchema,
   pushSubscriptionListSchema,
@@ -124,6 +128,7 @@ export interface RestQueries {
   files: Query<typeof fileQuerySchema>
   file: Query<typeof fileContentQuerySchema>
   gitDiff: Query<typeof gitDiffQuerySchema>
+  job: Query<typeof jobQuerySchema>
 }
 
 type Result<Schema extends z.ZodType> = FromWire<z.output<Schema>>
@@ -147,6 +152,9 @@ export interface RestResults {
   file: Result<typeof fileContentSchema>
   gitStatus: Result<typeof gitStatusSchema>
   gitDiff: Result<typeof gitDiffSchema>
+  jobs: Result<typeof jobListSchema>
+  job: Result<typeof jobOutputSchema>
+  stopJob: Result<typeof jobSchema>
   folders: Result<typeof folderListSchema>
   agents: Result<typeof agentListSchema>
   slashCommands: Result<typeof slashCommandListSchema>

@@ -1,5 +1,5 @@
 import type { FakeAnswer } from '@tapetree/agent/testing'
-import type { Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
 import { startCommand, type Command } from '../../terminal/command.ts'
 import { freePort } from '../serve-path/proxies.ts'
@@ -86,6 +86,18 @@ export async function textOf(page: Page): Promise<string> {
 export async function send(page: Page, words: string): Promise<void> {
   await page.getByLabel('Message', { exact: true }).fill(words)
   await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
+}
+
+/** The registration of the service worker of a page, as the debugging protocol names it. */
+export async function registrationOf(debugging: CDPSession, origin: string): Promise<string> {
+  const registered = new Promise<string>((resolve) => {
+    debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
+      const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)
+      if (own) resolve(own.registrationId)
+    })
+  })
+  await debugging.send('ServiceWorker.enable')
+  return registered
 }
 
 export function answer(...content: FakeAnswer['content']): FakeAnswer {

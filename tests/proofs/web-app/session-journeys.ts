@@ -4,6 +4,7 @@ import { openStore } from '../../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
 import { longSessionJourney, streamingJourney, type LongSession } from './session-long.ts'
+import { jobsJourney } from './session-jobs.ts'
 import type { SessionJourney } from './session-journey.ts'
 import { composerJourney, queueJourney } from './session-messages.ts'
 import { callsJourney, raceJourney } from './session-requests.ts'
@@ -23,6 +24,7 @@ const journeys: Record<string, (journey: SessionJourney, long: LongSession) => P
   'composed with commands, files and attachments': composerJourney,
   'two browsers answered at once': raceJourney,
   'looked at calls': callsJourney,
+  'followed and stopped a background command': jobsJourney,
 }
 
 /** To be called before the server starts. */

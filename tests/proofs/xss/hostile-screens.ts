@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
-import { answer, call } from '../web-app/served-app.ts'
+import { answer, call, registrationOf } from '../web-app/served-app.ts'
 import { writeHostileBranches, writeHostileTitles, type BranchedSession } from './hostile-sessions.ts'
 import type { Payload } from './payloads.ts'
 
@@ -52,6 +52,17 @@ export const screens = {
     },
     payloads: '.part-body pre',
     atLeast: 40,
+  },
+  jobs: {
+    path: ({ branched }) => `#/sessions/${branched.id}`,
+    unfold: async (page) => {
+      await page.getByRole('button', { name: 'Views' }).click()
+      await page.getByRole('button', { name: 'Background commands' }).click()
+      await page.locator('.jobs li').first().waitFor()
+      await page.evaluate(`for (const fold of document.querySelectorAll('.jobs li .fold')) fold.click()`)
+    },
+    payloads: '.jobs .output',
+    atLeast: 10,
   },
   compare: {
     path: ({ branched: { id, left, right } }) => `#/sessions/${id}/compare/${left}/${right}`,
@@ -188,25 +199,22 @@ export async function pushHostile(
   await page.goto(`${url}#/settings/notifications`)
   await page.getByRole('button', { name: 'Turn on push messages' }).waitFor()
   const debugging = await page.context().newCDPSession(page)
-  const registered = new Promise<string>((resolve) => {
-    debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)
-      if (own) resolve(own.registrationId)
-    })
-  })
-  await debugging.send('ServiceWorker.enable')
-  const registrationId = await registered
-  for (const { text } of payloads) {
-    const data = JSON.stringify({ session_id: text, name: text, needs: text })
+  const registrationId = await registrationOf(debugging, origin)
+  const titles: string[] = []
+  // One after another: a browser drops messages that come too fast.
+  for (const [index, { text }] of payloads.entries()) {
+    const data = JSON.stringify({ session_id: `${index} ${text}`, name: text, needs: text })
     await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
+    const shown = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
+      const end = performance.now() + 10_000
+      for (;;) {
+        const shown = await registration.getNotifications()
+        if (shown.length > ${index} || performance.now() > end) return shown.map(({ title }) => title)
+        await new Promise(requestAnimationFrame)
+      }
+    })`)
+    titles.push(...shown.slice(index))
   }
-  const titles = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
-    for (;;) {
-      const shown = await registration.getNotifications()
-      if (shown.length >= ${payloads.length}) return shown.map(({ title }) => title)
-      await new Promise(requestAnimationFrame)
-    }
-  })`)
   await debugging.detach()
   return titles
 }

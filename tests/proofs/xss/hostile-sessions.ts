@@ -1,4 +1,6 @@
 import { text, type Content } from '@tapetree/session'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { openStore } from '../../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
@@ -170,11 +172,24 @@ export async function writeHostileBranches(home: FakeHome, payloads: readonly Pa
     await writeRecords(session, half)
     return session.leafId ?? ''
   }
+  await writeJobs(session, texts.slice(0, 12))
   const middle = Math.floor(texts.length / 2)
   return {
     id: session.id,
     left: await writeBranch(texts.slice(0, middle)),
     right: await writeBranch(texts.slice(middle)),
+  }
+}
+
+/** Background commands that have ended. */
+async function writeJobs({ localFolder = '' }: Session, texts: readonly string[]): Promise<void> {
+  const exit = { cause: 'exited', code: 1, bytes: 1, durationMs: 1, deadlineMs: 1, leftBehind: [], survivors: [] }
+  for (const [index, payload] of texts.entries()) {
+    const folder = join(localFolder, 'spool', `job-${String(index).padStart(12, '0')}`)
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, 'job'), JSON.stringify({ command: payload }))
+    await writeFile(join(folder, 'output'), `${payload}\n${payload}`)
+    await writeFile(join(folder, 'exit'), JSON.stringify({ ...exit, signal: payload }))
   }
 }
 

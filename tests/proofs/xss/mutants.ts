@@ -89,6 +89,7 @@ export const mutants: readonly Mutant[] = [
   asMarkup('tree', 'tree/tree-screen.tsx', '<span className="text">{row.entry.preview || \'(no text)\'}</span>'),
   asMarkup('player', 'player/player-screen.tsx', '<b>{event.name}</b>'),
   asMarkup('context', 'context/context-screen.tsx', '<span className="preview">{preview}</span>'),
+  asMarkup('jobs', 'session/jobs.tsx', '<code>{name}</code>'),
   asMarkup('compare', 'compare/compare-screen.tsx', '<div className="plain">{entry.preview || \'(no text)\'}</div>'),
   asMarkup('devices', 'settings/devices.tsx', '<b>{token.name ?? token.id}</b>'),
   asMarkup('usage', 'settings/usage.tsx', '<th scope="row">{bar.name}</th>'),

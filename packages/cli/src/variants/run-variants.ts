@@ -53,7 +53,8 @@ export async function runVariants(options: VariantsOptions, io: Io): Promise<Exi
       await printJson(io, { variants_id: work.id, folder: prepared.folder, cost, variants, chosen: chosenJson(chosen) })
     const failure = stopped ? stoppedFailure(stopped, work) : outcomeFailure(options, { work, chosen })
     // After a signal only the exit code is reported.
-    if (stopped === 'interrupted') await write(io.stderr, `! ${failure?.why} To see what is left: tapetree variants list\n`)
+    if (stopped === 'interrupted')
+      await write(io.stderr, `! ${failure?.why} To see what is left: tapetree variants list\n`)
     if (failure) throw failure
     return exitCodes.ok
   } finally {

@@ -30,7 +30,9 @@ export class VariantsProgress implements Disposable {
     this.#told.set(number, said)
     const checked = phase === 'ended' && check ? `, check ${checkText(check)}` : ''
     const why = phase === 'ended' && failure ? `: ${harmlessLine(failure.message)}` : ''
-    this.#output.write(`· Variant ${number}${model === '' ? '' : ` (${harmlessLine(model)})`}: ${said}${checked}${why}\n`)
+    this.#output.write(
+      `· Variant ${number}${model === '' ? '' : ` (${harmlessLine(model)})`}: ${said}${checked}${why}\n`,
+    )
   }
 
   /** Writes a line above the block. */

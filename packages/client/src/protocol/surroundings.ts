@@ -60,6 +60,49 @@ export const slashCommandListSchema = z.object({
   commands: z.array(z.object({ name: z.string(), description: z.string() })),
 })
 
+/** A command that the agent runs in the background. */
+export const jobSchema = z.object({
+  id: z.string(),
+  /** Without secrets. Empty if it is not known. */
+  command: z.string(),
+  /** When it went to the background. */
+  started_at: z.string(),
+  /** `lost`: it is gone, and its outcome was not recorded. */
+  status: z.enum(['running', 'ended', 'lost']),
+  exit: z
+    .object({
+      cause: z.enum(['exited', 'timed-out', 'stopped', 'overflowed', 'not-started']),
+      code: z.int().nullable(),
+      signal: z.string().nullable(),
+      duration_ms: z.number(),
+    })
+    .optional(),
+})
+export const jobListSchema = z.object({ jobs: z.array(jobSchema) })
+
+export const jobQuerySchema = z.object({
+  /** Waits for output after this offset, or for the end of the job. */
+  after: z.coerce.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER).optional(),
+  /** In seconds. */
+  wait: z.coerce.number().int().min(0).max(60).optional(),
+  /** At most this many of the newest bytes. */
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1024 * 1024)
+    .optional(),
+})
+export const jobOutputSchema = z.object({
+  job: jobSchema,
+  /** The newest output, as plain text. */
+  output: z.string(),
+  /** Offset of the next byte: `after` of the next request. */
+  end: z.int(),
+  /** Whether older output was left out. */
+  is_cut: z.boolean(),
+})
+
 const workspacePath = z.string().min(1).max(4096)
 
 /** Relative to the session's folder. */

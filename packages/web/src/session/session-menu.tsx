@@ -7,8 +7,8 @@ const screens = [
   { screen: 'context', name: 'What the model saw' },
 ] as const
 
-/** Links from a session to its other screens. */
-export function SessionMenu({ sessionId }: { sessionId: string }): ReactNode {
+/** Links from a session to its other screens, and its background commands. */
+export function SessionMenu({ sessionId, onJobs }: { sessionId: string; onJobs: () => void }): ReactNode {
   const [isOpen, setOpen] = useState(false)
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -43,6 +43,17 @@ export function SessionMenu({ sessionId }: { sessionId: string }): ReactNode {
               <a href={screenLink(sessionId, screen)}>{name}</a>
             </li>
           ))}
+          <li>
+            <button
+              className="fold"
+              onClick={() => {
+                setOpen(false)
+                onJobs()
+              }}
+            >
+              Background commands
+            </button>
+          </li>
         </ul>
       )}
     </div>

@@ -4,6 +4,7 @@ import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { Composer } from './composer.tsx'
 import { Help, useShortcuts } from './help.tsx'
+import { Jobs } from './jobs.tsx'
 import { Requests } from './requests.tsx'
 import { SessionMenu } from './session-menu.tsx'
 import { TranscriptList } from './transcript-list.tsx'
@@ -40,6 +41,7 @@ function Opened({
   const isBusy = useSelected(opened, isRunning)
   const [problem, setProblem] = useState<string>()
   const [isHelping, setHelping] = useState(false)
+  const [showsJobs, setShowsJobs] = useState(false)
   const newest = useRef<() => void>(undefined)
   const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => setProblem(sentenceOf(error)))
   const title = name || summary?.name || summary?.firstText || 'Session'
@@ -71,7 +73,7 @@ function Opened({
         >
           ?
         </button>
-        <SessionMenu sessionId={session.sessionId} />
+        <SessionMenu sessionId={session.sessionId} onJobs={() => setShowsJobs(true)} />
       </header>
       {isHelping && <Help onClose={() => setHelping(false)} />}
       <ConnectionNotice status={status} />
@@ -111,6 +113,7 @@ function Opened({
             {run.waitingFor.error.message} Trying again, attempt {run.waitingFor.attempt}.
           </p>
         )}
+        <Jobs opened={opened} mayStop={mayDo(role, 'drive')} isOpen={showsJobs} onToggle={setShowsJobs} />
         <Requests opened={opened} mayAnswer={mayDo(role, 'approve')} />
         <Composer
           opened={opened}

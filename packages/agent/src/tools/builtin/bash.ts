@@ -2,7 +2,7 @@ import type { ToolStartRecord } from '@tapetree/session/format'
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import type { RedactionPolicy } from '@tapetree/redact'
+import { createRedactor, defaultPolicy, type RedactionPolicy } from '@tapetree/redact'
 import { attach, startCommand, type Command, type CommandBox, type CommandOptions } from '../commands/command.ts'
 import { commandEnvironment, type EnvironmentOptions } from '../commands/environment.ts'
 import { currentBootId } from '../commands/process-table.ts'
@@ -88,11 +88,13 @@ export function bashTool(options: BashOptions): Tool {
       throw error
     })
     if (!started) return { content: '[Stopped by the user before it started.]', isError: true }
-    return background && !signal.aborted ? moveToBackground(started, context, 'Started') : settle(started, context)
+    return background && !signal.aborted
+      ? moveToBackground(started, { input, context, how: 'Started' })
+      : settle(started, input, context)
   }
 
   /** Waits for the end, up to the limit. */
-  async function settle(command: Command, context: ToolContext): Promise<ToolOutput> {
+  async function settle(command: Command, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { signal, clock } = context
     const live = new LiveOutput((text) => context.observe(text))
     const done = new AbortController()
@@ -111,15 +113,19 @@ export function bashTool(options: BashOptions): Tool {
       if (outcome?.type === 'lost') await command.endStrays()
       if (outcome) return await reportOutcome(command, outcome, context)
       const seconds = Math.round(moveAfterMs / 1000)
-      return await moveToBackground(command, context, `Still running after ${seconds} s, and now`)
+      return await moveToBackground(command, { input, context, how: `Still running after ${seconds} s, and now` })
     } finally {
       signal.removeEventListener('abort', stop)
       done.abort()
     }
   }
 
-  async function moveToBackground(command: Command, context: ToolContext, how: string): Promise<ToolOutput> {
-    const jobId = await jobs.keep(command)
+  async function moveToBackground(
+    command: Command,
+    { input, context, how }: { input: BashInput; context: ToolContext; how: string },
+  ): Promise<ToolOutput> {
+    const redactor = createRedactor(redaction ?? defaultPolicy())
+    const jobId = await jobs.keep(command, redactor.text(input.command))
     const text = (nextOffset: number): string =>
       `${how} in the background as ${jobId}. Read more with job_output, jobId ${jobId}, since ${nextOffset}; stop it with job_kill.`
     return reportRunning(command, text, context)
@@ -136,7 +142,9 @@ export function bashTool(options: BashOptions): Tool {
     if (start.bootId !== currentBootId()) return unknown('the machine has been restarted since')
     if (!existsSync(folder)) return unknown('its spool folder has been removed')
     if (command.forestall()) return begin(folder, input, context)
-    return input.background ? moveToBackground(command, context, 'Started') : settle(command, context)
+    return input.background
+      ? moveToBackground(command, { input, context, how: 'Started' })
+      : settle(command, input, context)
 
     async function unknown(reason: string): Promise<ToolOutput> {
       return reportOutcome(attach(folder ?? ''), { type: 'lost', reason }, context)

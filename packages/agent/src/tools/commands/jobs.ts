@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { attach, type Command } from './command.ts'
+import type { CommandExit } from './exit-file.ts'
+import { joinPieces, plainText } from './shown-output.ts'
 import type { StartDetails } from '../tool.ts'
 
 const idPattern = /^job-[0-9a-f]{12}$/
@@ -13,6 +15,37 @@ const jobMark = 'job'
 const keepEndedMs = 24 * 60 * 60 * 1000
 /** The folder of a command that is about to begin looks like one that never will. */
 const keepUnclaimedMs = 60 * 60 * 1000
+
+/** A command in the background. */
+export interface Job {
+  id: string
+  /** Without secrets. Empty if it is not known. */
+  command: string
+  /** When it went to the background, in ISO 8601. */
+  startedAt: string
+  /** `lost`: it is gone, and its outcome was not recorded. */
+  status: 'running' | 'ended' | 'lost'
+  exit?: Pick<CommandExit, 'cause' | 'code' | 'signal' | 'durationMs'>
+}
+
+/** The newest output of a job, as plain text. */
+export interface JobOutput {
+  job: Job
+  text: string
+  /** Offset of the next byte. */
+  end: number
+  /** Whether older output was left out. */
+  isCut: boolean
+}
+
+export interface ReadJobOptions {
+  /** At most this many of the newest bytes. */
+  limitBytes: number
+  /** Waits until there is output after this offset, or the job has ended. */
+  after?: number
+  /** Ends the wait. */
+  signal?: AbortSignal
+}
 
 export function newJobId(): string {
   return `job-${randomBytes(6).toString('hex')}`
@@ -46,10 +79,42 @@ export class Jobs {
     return dirname(root) === tmpdir() && basename(root).startsWith(temporaryPrefix) ? spool : undefined
   }
 
-  /** @internal Makes the command a job: its folder outlives the result of its call. */
-  async keep(command: Command): Promise<string> {
-    await writeFile(join(command.spool, jobMark), '', { mode: 0o600 })
+  /** @internal Makes the command a job: its folder outlives the result of its call. `text` is the command without secrets. */
+  async keep(command: Command, text = ''): Promise<string> {
+    await writeFile(join(command.spool, jobMark), JSON.stringify({ command: text }), { mode: 0o600 })
     return basename(command.spool)
+  }
+
+  /** The running jobs of a session, and those that ended recently; the newest first. */
+  async list(localFolder: string | undefined): Promise<Job[]> {
+    const root = localFolder === undefined ? await this.#temporary : join(localFolder, 'spool')
+    if (root === undefined) return []
+    const ids = (await readdir(root).catch(() => [])).filter((id) => existsSync(join(root, id, jobMark)))
+    const jobs = await Promise.all(ids.map((id) => describeJob(attach(join(root, id)))))
+    return jobs.sort((left, right) => Date.parse(right.startedAt) - Date.parse(left.startedAt))
+  }
+
+  /** The newest output of a job. Undefined if this session has no such job. */
+  async read(id: string, localFolder: string | undefined, options: ReadJobOptions): Promise<JobOutput | undefined> {
+    const { limitBytes, after, signal } = options
+    const command = await this.find(id, localFolder)
+    if (!command) return undefined
+    if (after !== undefined) await untilOutput(command, after, signal)
+    // In this order: the state does not say that it has ended before all of its output is read.
+    const job = await describeJob(command)
+    const { end } = await command.output({ limitBytes: 0 })
+    const from = Math.max(0, end - limitBytes)
+    const output = await command.output({ from })
+    return { job, text: plainText(joinPieces(output, from)), end: output.end, isCut: from > 0 }
+  }
+
+  /** Stops a job with all of its processes. Undefined if this session has no such job. */
+  async stop(id: string, localFolder: string | undefined): Promise<Job | undefined> {
+    const command = await this.find(id, localFolder)
+    if (!command) return undefined
+    const outcome = await command.stop()
+    if (outcome.type === 'lost') await command.endStrays()
+    return describeJob(command)
   }
 
   /** @internal Undefined if this session has no such job. */
@@ -113,6 +178,39 @@ export class Jobs {
     this.#temporary ??= mkdtemp(join(tmpdir(), temporaryPrefix))
     return this.#temporary
   }
+}
+
+async function describeJob(command: Command): Promise<Job> {
+  const mark = join(command.spool, jobMark)
+  const state = await command.state()
+  const [text, stats] = await Promise.all([readFile(mark, 'utf8').catch(() => ''), stat(mark).catch(() => undefined)])
+  const job = {
+    id: basename(command.spool),
+    command: commandIn(text),
+    startedAt: new Date(stats?.mtimeMs ?? 0).toISOString(),
+  }
+  if (state.type !== 'ended') return { ...job, status: state.type === 'running' ? 'running' : 'lost' }
+  const { cause, code, signal, durationMs } = state.exit
+  return { ...job, status: 'ended', exit: { cause, code, signal, durationMs } }
+}
+
+/** Jobs of older versions have an empty mark. */
+function commandIn(mark: string): string {
+  try {
+    const { command } = JSON.parse(mark) as { command?: unknown }
+    return typeof command === 'string' ? command : ''
+  } catch {
+    return ''
+  }
+}
+
+async function untilOutput(command: Command, after: number, signal: AbortSignal | undefined): Promise<void> {
+  const seen = new AbortController()
+  const onOutput = ({ offset, bytes }: { offset: number; bytes: Uint8Array }): void => {
+    if (offset + bytes.length > after) seen.abort()
+  }
+  const either = signal ? AbortSignal.any([seen.signal, signal]) : seen.signal
+  await command.wait({ signal: either, onOutput }).catch(() => undefined)
 }
 
 async function isForgotten(folder: string): Promise<boolean> {

@@ -27,7 +27,7 @@ export function countBytes(count: number): string {
 }
 
 /** Marks the gaps where output was not stored. */
-function joinPieces({ pieces, end }: SpooledOutput, from: number): Buffer {
+export function joinPieces({ pieces, end }: SpooledOutput, from: number): Buffer {
   const parts: Uint8Array[] = []
   let offset = from
   for (const piece of pieces) {

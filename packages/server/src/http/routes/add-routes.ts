@@ -5,6 +5,7 @@ import { addEvents } from './events.ts'
 import { addFiles } from './files.ts'
 import { addHealth } from './health.ts'
 import { addHistory } from './history.ts'
+import { addJobs } from './jobs.ts'
 import { addPermissions } from './permissions.ts'
 import { addPlaces } from './places.ts'
 import { addPush } from './push.ts'
@@ -30,6 +31,7 @@ export function addRoutes(routes: Routes, parts: ApiParts): void {
   addUsage(routes, parts.clock)
   addWorkspace(routes, parts)
   addFiles(routes, parts)
+  addJobs(routes, parts)
   addPush(routes, parts.push)
   addDocumentation(routes)
 }

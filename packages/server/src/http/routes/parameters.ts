@@ -10,6 +10,7 @@ export const sessionParameter = z.object({ id: z.string().regex(/^[A-Za-z0-9_-]{
 export const messageParameters = sessionParameter.extend({ msg_id: id })
 export const requestParameters = sessionParameter.extend({ request_id: id })
 export const entryParameters = sessionParameter.extend({ entry_id: id })
+export const jobParameters = sessionParameter.extend({ job_id: z.string().regex(/^job-[0-9a-f]{12}$/) })
 export const blobParameters = sessionParameter.extend({ sha256: z.string().regex(/^[0-9a-f]{64}$/) })
 
 /** Reads a session without making it live. */
