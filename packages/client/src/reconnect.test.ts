@@ -1,6 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { closeCodes } from './protocol/frames.ts'
-import { afterEnd, Liveness, type ConnectionEnd } from './reconnect.ts'
+import { Liveness, afterEnd, browserWakeUps, type ConnectionEnd } from './reconnect.ts'
 
 const cut: ConnectionEnd = { code: 1006, reason: '', attachedMs: 0 }
 
@@ -86,4 +86,23 @@ describe('a connection', () => {
     const life = attached()
     expect([life.isSilent(19_999), life.isSilent(20_000)]).toEqual([false, true])
   })
+})
+
+test('a browser checks its connection when the network goes or comes, and when the page is shown', () => {
+  const page = new EventTarget() as EventTarget & { document?: EventTarget & { visibilityState?: string } }
+  page.document = Object.assign(new EventTarget(), { visibilityState: 'visible' })
+  vi.stubGlobal('document', page.document)
+  for (const name of ['addEventListener', 'removeEventListener'] as const)
+    vi.stubGlobal(name, EventTarget.prototype[name].bind(page))
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const wake = vi.fn<() => void>()
+  const stop = browserWakeUps(wake)
+  const names = ['offline', 'online', 'pageshow', 'focus']
+  for (const name of names) page.dispatchEvent(new Event(name))
+  expect(wake).toHaveBeenCalledTimes(names.length)
+  page.document.dispatchEvent(new Event('visibilitychange'))
+  expect(wake).toHaveBeenCalledTimes(names.length + 1)
+  stop()
+  for (const name of names) page.dispatchEvent(new Event(name))
+  expect(wake).toHaveBeenCalledTimes(names.length + 1)
 })

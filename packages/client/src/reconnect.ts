@@ -99,7 +99,7 @@ export class Liveness {
   }
 }
 
-/** Calls `wake` when the machine or the page resumes; returns a function that stops it. */
+/** Calls `wake` when the network changes, or the machine or the page resumes; returns a function that stops it. */
 export type WakeUps = (wake: () => void) => () => void
 
 interface Events {
@@ -113,7 +113,7 @@ export const browserWakeUps: WakeUps = (wake) => {
   const shown = (): void => {
     if (page.document?.visibilityState === 'visible') wake()
   }
-  const names = ['online', 'pageshow', 'focus']
+  const names = ['online', 'offline', 'pageshow', 'focus']
   for (const name of names) page.addEventListener?.(name, wake)
   page.document?.addEventListener?.('visibilitychange', shown)
   return () => {

@@ -112,6 +112,9 @@ export async function composerJourney(journey: SessionJourney): Promise<void> {
     if (!(await mine.innerText()).includes('File log.txt:')) complain('the text file is not in the message')
     await mine.locator('img').waitFor()
     await inspect(journey, view, `sent-${look.width}`)
+    await page.evaluate(`Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`)
+    await message.fill('No place for this.')
+    await page.getByText('This browser cannot store your draft').waitFor()
   }
 }
 

@@ -45,6 +45,14 @@ test('the note of a command is its exit, which is not part of the output', () =>
   expect(answered('bash', '[Killed]', true)).toEqual({ state: 'failed', note: 'killed', output: '' })
 })
 
+test('a call that was not allowed says whether a person or a rule denied it', () => {
+  const person = 'The user did not allow this: Not today.'
+  expect(answered('bash', person, true)).toEqual({ state: 'denied', note: 'denied', output: person })
+  const rule = 'A rule forbids `rm`.'
+  expect(answered('bash', rule, true)).toEqual({ state: 'denied', note: 'denied by a rule', output: rule })
+  expect(answered('bash', rule)).toMatchObject({ state: 'done' })
+})
+
 test('other tools have a note only if they failed or were skipped', () => {
   expect(answered('read', 'content')).toEqual({ state: 'done', note: '', output: 'content' })
   expect(answered('read', [], true)).toEqual({ state: 'failed', note: 'failed', output: 'blocks' })

@@ -77,6 +77,7 @@ function answered(name: string, { text, isError }: { text: string; isError: bool
   }
   const denied = isError ? denials.find((start) => text.startsWith(start)) : undefined
   if (denied !== undefined) return { state: 'denied', note: 'denied', output: text }
+  if (isError && text.startsWith('A rule forbids ')) return { state: 'denied', note: 'denied by a rule', output: text }
   const state = isError ? 'failed' : 'done'
   if (!hasExit.has(name)) return { state, note: isError ? 'failed' : '', output: text }
   const [whole, words] = exitWords.exec(text) ?? []

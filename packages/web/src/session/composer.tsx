@@ -24,7 +24,7 @@ export function Composer(props: ComposerProps): ReactNode {
 
 function Form({ opened, role, isRunning, onProblem, onHelp }: ComposerProps): ReactNode {
   const { session, sent } = opened
-  const { text, files, write, setFiles } = useDraft(session.sessionId)
+  const { text, files, write, setFiles } = useDraft(session.sessionId, onProblem)
   const field = useRef<HTMLTextAreaElement>(null)
   const picker = useRef<HTMLInputElement>(null)
   const [isDropping, setDropping] = useState(false)
@@ -209,15 +209,23 @@ interface Draft {
   setFiles: (next: readonly Attachment[] | ((before: readonly Attachment[]) => readonly Attachment[])) => void
 }
 
-/** What was typed and attached stays in the browser, for each session. */
-function useDraft(sessionId: string): Draft {
+/** What was typed and attached stays in the browser, for each session. Says once if the browser cannot keep it. */
+function useDraft(sessionId: string, onProblem: (sentence: string) => void): Draft {
   const key = `tapetree-draft-${sessionId}`
   const [{ text, files }, setDraft] = useState(() => readDraft(storage(() => localStorage.getItem(key)) ?? ''))
+  const hasFailed = useRef(false)
   useEffect(() => {
-    storage(() => {
-      if (text === '' && files.length === 0) localStorage.removeItem(key)
+    const isEmpty = text === '' && files.length === 0
+    const isStored = storage(() => {
+      if (isEmpty) localStorage.removeItem(key)
       else localStorage.setItem(key, JSON.stringify({ text, files }))
+      return true
     })
+    if (!isStored && !isEmpty && !hasFailed.current)
+      onProblem(
+        'This browser cannot store your draft: its storage is full or turned off. A reload would lose the text.',
+      )
+    hasFailed.current = !isStored
   }, [key, text, files])
   return {
     text,
