@@ -19,6 +19,7 @@ import { useContext } from './web-app/context.ts'
 import { seedList, useList } from './web-app/list.ts'
 import { useNotifications } from './web-app/notifications.ts'
 import { usePlayer } from './web-app/player.ts'
+import { push } from './web-app/push.ts'
 import { seedUsage, useSettings } from './web-app/settings.ts'
 import { sessionJourneys, writeLongSession } from './web-app/session-journeys.ts'
 import { seedTree, useTree } from './web-app/tree.ts'
@@ -110,6 +111,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
     say(`a new person: ${JSON.stringify(steps)}`)
     const others = [
       together({ browser, races: sizes[size].races, random, complain }).then(() => say('two browsers and a terminal')),
+      push(browser, complain).then(() => say('pushed from a record to a notification')),
       // Spends most of its time waiting for a silent connection to count as lost.
       away(browser, complain).then(() => say('offline, asleep and back')),
       ...chosenProxies(sizes[size].proxies, random).map(async (proxy) => {

@@ -1,4 +1,5 @@
 import type { Journey } from './journey.ts'
+import { registrationOf } from './served-app.ts'
 
 /** Title and live region when a session needs its user, and a push message that the service worker shows. */
 export async function useNotifications({ page, home, base, look, complain }: Journey): Promise<void> {
@@ -27,18 +28,12 @@ export async function useNotifications({ page, home, base, look, complain }: Jou
   )
 
   const debugging = await page.context().newCDPSession(page)
-  const registered = new Promise<string>((resolve) => {
-    debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-      const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)
-      if (own) resolve(own.registrationId)
-    })
-  })
-  await debugging.send('ServiceWorker.enable')
+  const registrationId = await registrationOf(debugging, origin)
   const message = { session_id: id, name: 'Clean up', needs: 'permission' }
   const sentAt = Date.now()
   await debugging.send('ServiceWorker.deliverPushMessage', {
     origin,
-    registrationId: await registered,
+    registrationId,
     data: JSON.stringify(message),
   })
   const title = await page.evaluate<string>(
