@@ -100,16 +100,6 @@ const writeTree = ['-c', 'core.fsyncMethod=batch', 'write-tree', '--missing-ok']
 
 /** Every file counts as large here, and git does not compare the lines of large files. */
 const asText = ['-c', `core.bigFileThreshold=${maxNewBytes}`]
-/** Git shows no differences of files above the threshold. */
-const textDiff = [
-  '-c',
-  'core.bigFileThreshold=64m',
-  'diff-tree',
-  '-r',
-  '--no-renames',
-  '--no-ext-diff',
-  '--no-textconv',
-]
 
 /** The bytes of a file are stored as they are: these attributes override those of the workspace. */
 const attributes = '* -text -eol -crlf -ident -filter -working-tree-encoding\n'
@@ -196,25 +186,6 @@ export class SnapshotStore {
     return text(output)
       .split('\0')
       .filter((path) => path !== '')
-  }
-
-  /** How many files differ between two trees, and how many lines. Lines of binary files are not counted. */
-  async diffSize(from: string, to: string): Promise<{ files: number; added: number; removed: number }> {
-    const { output } = await this.#git([...textDiff, '-z', '--numstat', from, to])
-    const size = { files: 0, added: 0, removed: 0 }
-    for (const line of text(output).split('\0')) {
-      const [, added, removed] = /^(\d+|-)\t(\d+|-)\t/.exec(line) ?? []
-      if (added === undefined) continue
-      size.files += 1
-      size.added += Number(added) || 0
-      size.removed += Number(removed) || 0
-    }
-    return size
-  }
-
-  /** The difference between two trees as a unified diff. */
-  async patch(from: string, to: string): Promise<string> {
-    return text((await this.#git([...textDiff, '--patch', from, to])).output)
   }
 
   /** Records the files as they are now. Changes nothing in the workspace. */

@@ -12,7 +12,7 @@ import { harmless, harmlessLine } from '../text/harmless.ts'
 import { outputTable, type Column } from '../text/output-table.ts'
 import { chooseVariant, choiceText, removeVariant, variantPlaces } from '../variants/choose-variant.ts'
 import { conflictsOption } from '../variants/variants-options.ts'
-import { checkText } from '../variants/variants-table.ts'
+import { checkText, maxPatchBytes } from '../variants/variants-table.ts'
 
 const columns: readonly Column[] = [
   { title: 'SESSION' },
@@ -57,16 +57,16 @@ export const runVariantsList: CommandRun = async (invocation, io) => {
 
 export const runVariantsShow: CommandRun = async (invocation, io) => {
   const [reference = ''] = invocation.positionals
-  const patch = await withStore(io, async (store) => {
+  const { patch, isCut } = await withStore(io, async (store) => {
     const { id } = await findSession(store, reference, { cwd: io.cwd })
     await using session = await store.open(id, { readOnly: true })
     const places = variantPlaces(io, store)
     const { copy, result } = await prepareChoice(session, places)
     const files = await SnapshotStore.open({ folder: copy.copyOf, storesFolder: places.storesFolder })
-    return await files.patch(copy.tree, result)
+    return await files.patch(copy.tree, result, { maxBytes: maxPatchBytes })
   })
-  if (flag(invocation, 'json')) await printJson(io, { patch })
-  else await write(io.stdout, harmless(patch))
+  if (flag(invocation, 'json')) await printJson(io, { patch, ...(isCut && { isCut }) })
+  else await write(io.stdout, `${harmless(patch)}${isCut ? '… the rest is too long\n' : ''}`)
   return exitCodes.ok
 }
 

@@ -34,7 +34,7 @@ import { harmless, harmlessLine } from '../text/harmless.ts'
 import { chooseVariant, choiceText, variantPlaces, type ChosenVariant } from './choose-variant.ts'
 import type { VariantsOptions } from './variants-options.ts'
 import { VariantsProgress } from './variants-progress.ts'
-import { bestVariant, variantJson, variantsTable, type VariantState } from './variants-table.ts'
+import { bestVariant, maxPatchBytes, variantJson, variantsTable, type VariantState } from './variants-table.ts'
 
 /** `tapetree run --variants`: from the options to the exit code. */
 export async function runVariants(options: VariantsOptions, io: Io): Promise<ExitCode> {
@@ -236,7 +236,9 @@ class Work implements AsyncDisposable {
   /** What a variant changed. */
   async patch({ tree }: VariantState): Promise<string> {
     const { files, snapshot } = this.#prepared
-    return tree === undefined ? '' : files.patch(snapshot.tree, tree)
+    if (tree === undefined) return ''
+    const { patch, isCut } = await files.patch(snapshot.tree, tree, { maxBytes: maxPatchBytes })
+    return `${patch}${isCut ? '… the rest is too long\n' : ''}`
   }
 
   /** Removes all copies. */
@@ -386,7 +388,12 @@ class Work implements AsyncDisposable {
   async #measure(variant: VariantState, session: Session): Promise<void> {
     const { places, files, snapshot } = this.#prepared
     variant.tree = await recordVariant(session, { places, by: 'agent' })
-    variant.diff = await files.diffSize(snapshot.tree, variant.tree)
+    const counts = [...(await files.lineCounts(snapshot.tree, variant.tree)).values()]
+    variant.diff = {
+      files: counts.length,
+      added: counts.reduce((sum, lines) => sum + (lines?.added ?? 0), 0),
+      removed: counts.reduce((sum, lines) => sum + (lines?.removed ?? 0), 0),
+    }
   }
 
   async #check(variant: VariantState, session: Session): Promise<void> {

@@ -5,7 +5,7 @@ import { shortIds } from '../text/describe-entry.ts'
 import { harmlessLine } from '../text/harmless.ts'
 import { outputTable, type Column } from '../text/output-table.ts'
 
-export type VariantPhase = 'waiting' | 'copying' | 'setting up' | 'working' | 'checking' | 'ended'
+type VariantPhase = 'waiting' | 'copying' | 'setting up' | 'working' | 'checking' | 'ended'
 
 /** One variant, from the moment it waits for its turn. */
 export interface VariantState {
@@ -28,6 +28,9 @@ export interface VariantState {
   /** The files that it ended with. */
   tree?: string
 }
+
+/** More than anyone reads in a terminal. */
+export const maxPatchBytes = 16 * 1024 ** 2
 
 const columns: readonly Column[] = [
   { title: 'VARIANT', align: 'right' },
