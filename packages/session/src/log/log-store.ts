@@ -55,6 +55,8 @@ export interface Owner {
   host?: string
   process?: string
   socket?: string
+  /** Set if nothing owns it, but it cannot be locked here. */
+  cannotLock?: true
 }
 
 export interface StoredLine extends Position {

@@ -101,9 +101,8 @@ export class SessionMaker {
     await this.orDiscard(id, async () => {
       const claim = await port.claim(scope, id)
       if (claim.type === 'owned') {
-        const { process, reason } = claim.owner
-        // Without a process, nothing owns the new session: its lock file could not be used.
-        throw new SessionError(process === undefined ? 'storage-failed' : 'session-owned', reason)
+        const { cannotLock, reason } = claim.owner
+        throw new SessionError(cannotLock ? 'storage-failed' : 'session-owned', reason)
       }
       const sink = new SessionSink(await hold(claim.log))
       try {

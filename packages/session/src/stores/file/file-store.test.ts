@@ -203,6 +203,14 @@ describe('file store on a modeled disk', () => {
     expect(disk.names('/root').filter((name) => !name.startsWith('.'))).toEqual(['s'])
   })
 
+  test('a copy that another process has opened first is owned by it, even if that process is not known yet', async () => {
+    const disk = new MemoryDisk()
+    await using session = await onDisk(disk).create({ id: 's' })
+    await user(session, 'words')
+    const copied = onDisk(disk, { lock: async () => ({ type: 'held' }) }).forkFrom('s')
+    await expect(copied).rejects.toMatchObject({ code: 'session-owned' })
+  })
+
   test('without a kernel lock a session is erased as well, and an unfinished erase is finished', async () => {
     const disk = new MemoryDisk()
     const lock: FileStoreOptions['lock'] = async () => ({ type: 'unavailable', reason: 'no locks on this disk' })

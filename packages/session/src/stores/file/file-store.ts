@@ -332,7 +332,7 @@ export class FileLogStore implements LogStore {
     const attempt = await this.#lock(paths.lock)
     if (attempt.type === 'held') return { type: 'owned', owner: await readOwner(this.#port, paths.owner) }
     if (attempt.type === 'unavailable' && !options.insist)
-      return { type: 'owned', owner: { reason: withoutPath(attempt.reason, paths) } }
+      return { type: 'owned', owner: { reason: withoutPath(attempt.reason, paths), cannotLock: true } }
     const isLocked = attempt.type === 'locked'
     const isOurs = (): boolean => !isLocked || attempt.lock.isIntact()
     const release = (): void => {
