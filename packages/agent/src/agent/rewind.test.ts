@@ -1,4 +1,5 @@
 import { memoryStore } from '@tapetree/session'
+import { randomFrom } from '@tapetree/session/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
@@ -167,4 +168,52 @@ test('a rewind of files that was interrupted is finished or undone before the ne
   await session.append({ type: 'restore', restore: { ...start, restoreId: 'y' } })
   await agent.resumeRewind('undo')
   expect(await folder.read('a.txt')).toBe('one\n')
+})
+
+const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+
+test(`any order of prompts, undo and redo has the files and the conversation of an editor (seed ${seed})`, async () => {
+  const random = randomFrom(seed)
+  const turns = script()
+  for (let turn = 0; turn < 20; turn++)
+    turns
+      .toolCall(`c${turn}`, 'put', { name: 'a.txt', content: `${turn}\n` })
+      .step()
+      .text(`Turn ${turn}.`)
+      .step()
+  await using place = await stage(turns, { 'a.txt': 'start\n' })
+  const { agent, folder, say } = place
+  interface State {
+    message?: string
+    leafId: string | null
+    content: string
+  }
+  const states: State[] = [{ leafId: agent.session.leafId, content: 'start\n' }]
+  let undone: State[] = []
+  for (let step = 0; step < 14; step++) {
+    const pick = random()
+    const last = states.at(-1)
+    if (pick < 0.35 || (states.length === 1 && undone.length === 0)) {
+      const message = await say(`step ${step}`)
+      states.push({ message, leafId: agent.session.leafId, content: await folder.read('a.txt') })
+      undone = []
+    } else if (pick < 0.7 && last?.message !== undefined) {
+      await agent.rewind({ entryId: last.message })
+      undone.push(last)
+      states.pop()
+      // The model and the mode are entries too: a message may follow them.
+      const { parentId } = await agent.session.getEntry(last.message)
+      expect(agent.session.leafId).toBe(parentId)
+    } else {
+      const next = undone.pop()
+      if (!next) {
+        await expect(agent.rewind()).rejects.toMatchObject({ code: 'nothing-to-undo' })
+        continue
+      }
+      await agent.rewind()
+      states.push(next)
+      expect(agent.session.leafId).toBe(next.leafId)
+    }
+    expect(await folder.read('a.txt')).toBe(states.at(-1)?.content)
+  }
 })
