@@ -1,5 +1,6 @@
 import type { SessionHandle, Choice } from '@tapetree/client'
 import type { SearchHit, SessionInfo, SessionQuery } from '@tapetree/session'
+import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 
 /**
@@ -23,6 +24,8 @@ export interface SessionSource {
   models(): Promise<OfferedModel[]>
   /** The whole tree, from its roots. */
   tree(sessionId: string): Promise<TreeNode[]>
+  /** Two entries with the files at each, and their diffs. */
+  compare(sessionId: string, entries: { left: string; right: string }): Promise<Comparison>
   /** Paths below the working folder that match the text after `@`; folders end with `/`. */
   files(query: string): Promise<string[]>
   /** Stores an image and returns its id, for `imageIds` of a message. */

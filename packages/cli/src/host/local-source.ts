@@ -53,6 +53,7 @@ export function localSource({ host, store, cwd, model, models }: LocalSourceOpti
     search: (text) => store.search({ text }),
     models,
     tree: (sessionId): Promise<TreeNode[]> => reading(sessionId, (session) => session.getTree()),
+    compare: (sessionId, entries) => reading(sessionId, (session) => host.compare(session, entries)),
     files: (query) => files.matching(query),
     keepImage: (sessionId, image) => host.keepImage(sessionId, image),
     close: () => host.close(),

@@ -16,6 +16,7 @@ import {
 } from '@tapetree/client/protocol'
 import type { SearchHit, SessionInfo, SessionPage, SessionQuery } from '@tapetree/session'
 import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
+import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import type { z } from 'zod'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../session-source.ts'
@@ -70,6 +71,8 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
     search: async (text) => (await ask(address, `search?${query({ q: text })}`, searchResultSchema)).hits.map(hitOf),
     models: async () => (await rest.models()).models.map(offered),
     tree: (sessionId) => readTree(rest, sessionId),
+    compare: async (sessionId, entries) =>
+      (await rest.compare(sessionId, { ...entries, diff: 'true' })) as unknown as Comparison,
     files: async (typed) => {
       if (current === undefined) return []
       const { files } = await ask(address, `sessions/${current}/files?${query({ q: typed })}`, fileListSchema)

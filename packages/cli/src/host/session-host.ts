@@ -1,4 +1,5 @@
 import type { AgentProblem, CodingAgentOptions } from '@tapetree/agent'
+import { compareSession } from '@tapetree/agent/workspace'
 import { systemKeyring, type Keyring, type SettingsInput } from '@tapetree/agent/settings'
 import { ProblemError, RestClient, type ServerAddress } from '@tapetree/client'
 import {
@@ -13,6 +14,7 @@ import {
   type SocketServer,
 } from '@tapetree/server'
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
+import type { Comparison } from '@tapetree/session/screen'
 import type { Io } from '../command-line/io.ts'
 import { placesOf } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
@@ -118,6 +120,16 @@ export class SessionHost implements AsyncDisposable {
     await this.#server.catch((error: unknown) =>
       this.#options.onProblem?.({ source: 'socket', message: messageOf(error) }),
     )
+  }
+
+  /** Compares two entries of a session, with the files at each. Any process of the user may do it. */
+  async compare(session: Session, entries: { left: string; right: string }): Promise<Comparison> {
+    const folder = session.header?.cwd
+    const { workspaces: storesFolder } = placesOf(this.#options.io)
+    return compareSession(session, {
+      ...entries,
+      ...(folder !== undefined && { files: { folder, storesFolder, diff: {} } }),
+    })
   }
 
   /** Whether a session of this process is running or open on another screen. */

@@ -84,6 +84,7 @@ function lateSource(source: Promise<SessionSource>): SessionSource {
     search: async (text) => (await source).search(text),
     models: async () => (await source).models(),
     tree: async (sessionId) => (await source).tree(sessionId),
+    compare: async (sessionId, entries) => (await source).compare(sessionId, entries),
     files: async (query) => (await source).files(query),
     keepImage: async (sessionId, image) => (await source).keepImage(sessionId, image),
     close: async () => (await source).close(),

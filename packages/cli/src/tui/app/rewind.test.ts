@@ -139,3 +139,46 @@ test('an interrupted restore is offered to be finished or undone', async () => {
   await terminal.waitFor('Put back 1 file: a.ts.')
   expect(argumentsOf(handle, 'rewind')).toEqual([{ interrupted: 'undo' }])
 })
+
+test('c in the tree compares an entry with the current one, and d shows the changed lines', async () => {
+  const side = {
+    entryCount: 1,
+    messageCount: 2,
+    entries: [],
+    usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2, cost: 0.5 },
+    runMs: 61_000,
+    checks: [{ command: 'npm test', exitCode: 1, durationMs: 10, timestamp: '' }],
+  }
+  const change = { path: 'src/a.ts', change: 'changed', addedLines: 1, removedLines: 0, isBinary: false } as const
+  await using chat = startChat({
+    size: { columns: 100, rows: 30 },
+    arrange: (handle, source) => {
+      arranged([])(handle)
+      const message = { role: 'assistant', content: [] }
+      const entry = { type: 'message', id: 'e4', parentId: null, seq: 1, timestamp: '', message } as never
+      source.nodes = [{ entry, children: [] }]
+      source.comparison = {
+        commonAncestor: 'e1',
+        left: { ...side, leafId: 'e4' },
+        right: { ...side, leafId: 'e4', checks: [] },
+        files: {
+          changes: [{ ...change, patch: '@@\n+added line\n' }],
+          changedCount: 1,
+          addedLines: 1,
+          removedLines: 0,
+        },
+      }
+    },
+  })
+  const { terminal, source } = chat
+  await terminal.waitFor('Renamed.')
+  terminal.type('/tree')
+  terminal.press(keys.enter)
+  await terminal.waitFor('Session tree')
+  terminal.press('c')
+  const screen = await terminal.waitFor('1 file from left to right, +1 -0')
+  expect(screen).toContain('1 of 1 failed: npm test (exit code 1)')
+  expect(source.calls).toContain('compare e4 e4')
+  terminal.press('d')
+  await terminal.waitFor('+added line')
+})

@@ -33,6 +33,7 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
         close()
         void actions.fork(handle.sessionId, entryId)
       },
+      onCompare: (entryId) => void openComparison(context, { sessionId: handle.sessionId, entryId }),
       onOpenSession: (sessionId) => {
         close()
         void actions.open(sessionId)
@@ -57,5 +58,20 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
         })
     }
     if (context.isWanted()) open(panel, follow)
+  })
+}
+
+async function openComparison(
+  { source, session, actions, appearance, open, close }: OpenerContext,
+  { sessionId, entryId }: { sessionId: string; entryId: string },
+): Promise<void> {
+  const right = session.handle?.transcript.path.leafId
+  if (right === null || right === undefined) return
+  await actions.attempt('Comparing', async () => {
+    const [{ ComparePanel }, comparison] = await Promise.all([
+      import('../panels/compare-panel.ts'),
+      source.compare(sessionId, { left: entryId, right }),
+    ])
+    open(new ComparePanel({ theme: appearance.theme, comparison, onClose: close }))
   })
 }

@@ -5,6 +5,7 @@ import type { Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
 import { describe, expect, test } from 'vitest'
 import type { OfferedModel } from '../../session-source.ts'
+import { ComparePanel } from './compare-panel.ts'
 import { ConfirmDialog, ResumeDialog } from './resume-dialog.ts'
 import { HelpPanel } from './help-panel.ts'
 import { ModelPicker } from './pickers.ts'
@@ -49,6 +50,7 @@ function panels(): Record<string, FramedPanel> {
     options: ['1', '2'].map((optionId) => ({ optionId, label: hostile, kind: 'allow_once' })),
   }
   return {
+    compare: comparePanel(),
     PermissionDialog: new PermissionDialog({
       theme,
       requests: [request, { ...request, requestId: 's' }],
@@ -99,6 +101,27 @@ function queuePanel(): QueuePanel {
   return new QueuePanel({ theme, queue, fullText: () => hostile, ...on, onClose: noop })
 }
 
+function comparePanel(): ComparePanel {
+  const side = {
+    leafId: 'e1',
+    entryCount: 1,
+    messageCount: 1,
+    entries: [{ id: 'e', parentId: null, seq: 1, type: 'message', timestamp: '', preview: hostile, label: hostile }],
+    usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2, cost: 1 },
+    runMs: 1000,
+    checks: [{ command: hostile, exitCode: 1, durationMs: 1, timestamp: '' }],
+  }
+  const change = { path: hostile, change: 'changed', addedLines: 1, removedLines: 1, isBinary: false } as const
+  const files = { changes: [{ ...change, patch: `+${hostile}` }], changedCount: 1, addedLines: 1, removedLines: 1 }
+  const panel = new ComparePanel({
+    theme,
+    comparison: { commonAncestor: null, left: side, right: side, files },
+    onClose: noop,
+  })
+  press(panel, 'd')
+  return panel
+}
+
 function treePanel(): TreePanel {
   const task = { type: 'tool_use', toolUse: { id: 'c', name: 'task', input: { description: hostile } } }
   const entry = { type: 'message', parentId: null, message: { role: 'assistant', content: [text(hostile), task] } }
@@ -117,6 +140,7 @@ function treePanel(): TreePanel {
     onGo: noop,
     onLabel: noop,
     onFork: noop,
+    onCompare: noop,
     onOpenSession: noop,
     onClose: noop,
   })

@@ -69,6 +69,7 @@ function open({ roots = smallTree(), leafId = 'end' }: { roots?: TreeNode[]; lea
     onGo: (entryId, options) => calls.push(['go', entryId, options]),
     onLabel: (entryId, label) => calls.push(['label', entryId, label]),
     onFork: (entryId) => calls.push(['fork', entryId]),
+    onCompare: (entryId) => calls.push(['compare', entryId]),
     onOpenSession: (sessionId) => calls.push(['open', sessionId]),
     onClose: () => calls.push(['close']),
   })

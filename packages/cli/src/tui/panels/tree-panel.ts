@@ -17,6 +17,8 @@ interface TreePanelOptions {
   /** An empty label removes it. */
   onLabel: (entryId: string, label: string) => void
   onFork: (entryId: string) => void
+  /** Compares an entry with the current one. */
+  onCompare: (entryId: string) => void
   /** Opens a subagent. */
   onOpenSession: (sessionId: string) => void
   onClose: () => void
@@ -71,8 +73,9 @@ export class TreePanel extends FramedPanel {
         ? ['Enter confirm', 'Esc back']
         : [
             'Enter go there',
-            's go, with a summary',
+            's with a summary',
             'f fork',
+            'c compare',
             'l label',
             '/ search',
             'Tab filter',
@@ -111,6 +114,7 @@ export class TreePanel extends FramedPanel {
     else if (key === 'l') this.#ask('label', row, row.label ?? '')
     else if (key === 's') this.#ask('summary', row, '')
     else if (key === 'f') this.#options.onFork(row.id)
+    else if (key === 'c') this.#options.onCompare(row.id)
   }
 
   #ask(type: Typing['type'], row: EntryRow | undefined, text: string): void {

@@ -1,4 +1,5 @@
 import type { SearchHit, SessionInfo } from '@tapetree/session'
+import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
 import { ScriptedHandle } from './scripted-handle.ts'
@@ -13,6 +14,7 @@ export class ScriptedSource implements SessionSource {
   nodes: TreeNode[] = []
   offered: OfferedModel[] = []
   paths: string[] = []
+  comparison: Comparison | undefined
   isClosed = false
 
   opened(sessionId: string, access: SessionAccess = { type: 'owner' }): OpenedSession & { handle: ScriptedHandle } {
@@ -62,6 +64,12 @@ export class ScriptedSource implements SessionSource {
 
   async tree(): Promise<TreeNode[]> {
     return this.nodes
+  }
+
+  async compare(_sessionId: string, { left, right }: { left: string; right: string }): Promise<Comparison> {
+    this.calls.push(`compare ${left} ${right}`)
+    if (!this.comparison) throw new Error('The test has no comparison.')
+    return this.comparison
   }
 
   async files(query: string): Promise<string[]> {
