@@ -1,5 +1,6 @@
 import type { Session } from '@tapetree/session'
-import type { Entry } from '@tapetree/session/format'
+import { fromDisk, type DiskLine, type Entry, type Line } from '@tapetree/session/format'
+import { compareEntries, type Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import { fitText } from '../text/display-width.ts'
 import { sessionTitle } from '../text/describe-entry.ts'
@@ -18,6 +19,8 @@ export interface ExportedSession {
   segments: readonly Segment[]
   /** The number of all branches, including those left out. */
   branches: number
+  /** The first branches compared with the current path, by number: the branch is the left side. */
+  comparisons: ReadonlyMap<number, Comparison>
   /** Tool names by call. */
   callNames: ReadonlyMap<string, string>
   /** The bytes of an image in the log; undefined if they are missing. */
@@ -55,10 +58,29 @@ export async function exportedSession(session: Session, { tally, scope }: Export
     cost,
     tokens,
     branches: all.length - 1,
+    comparisons: new Map(tally.redactor.json([...(await comparisonsOf(session, segments))])),
     segments: segments.map((segment) => ({ ...segment, from: segment.from && (redacted.get(segment.from) ?? null) })),
     callNames: new Map(segments.flatMap(({ nodes }) => nodes.flatMap(({ entry }) => callsIn(entry)))),
     imageBytes: (sha256) => session.getBlob(sha256).catch(() => undefined), // the page says that it is missing
   }
+}
+
+/** Each comparison looks at the whole log. */
+const maxCompared = 20
+
+async function comparisonsOf(session: Session, segments: readonly Segment[]): Promise<Map<number, Comparison>> {
+  const { leafId } = session
+  const branches = segments.slice(1, 1 + maxCompared)
+  const comparisons = new Map<number, Comparison>()
+  if (leafId === null || branches.length === 0) return comparisons
+  const lines: Line[] = []
+  for await (const line of session.lines())
+    if (line.type === 'line') lines.push(fromDisk(JSON.parse(line.text) as DiskLine, line.seq))
+  for (const { number, nodes } of branches) {
+    const left = nodes.at(-1)?.entry.id
+    if (left !== undefined) comparisons.set(number, compareEntries(lines, { left, right: leafId, labels: new Map() }))
+  }
+  return comparisons
 }
 
 function callsIn(entry: Entry): [string, string][] {

@@ -1,9 +1,18 @@
 import type { Content, ImageSource, Message, ToolUse } from '@tapetree/session'
 import type { Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
-import { changedFiles, isGroupedTool, readsText, type DiffFile, type DiffLine } from '@tapetree/session/screen'
+import {
+  changedFiles,
+  isGroupedTool,
+  readsText,
+  type ComparedSide,
+  type Comparison,
+  type DiffFile,
+  type DiffLine,
+} from '@tapetree/session/screen'
 import { hash } from 'node:crypto'
-import { costText, counted } from '../text/amounts.ts'
+import { costText, counted, elapsedText } from '../text/amounts.ts'
+import { checksText } from '../text/comparison-lines.ts'
 import { describeEntry } from '../text/describe-entry.ts'
 import { fitText } from '../text/display-width.ts'
 import type { Segment } from '../sessions/segments.ts'
@@ -27,7 +36,7 @@ export async function* htmlExport(session: ExportedSession): AsyncGenerator<stri
   yield `<main>\n<h1>${title}</h1>\n<p class="about">${aboutHtml(session)}</p>\n`
   const branches = Map.groupBy(session.segments.slice(1), ({ from }) => from)
   for (const segment of session.segments) {
-    yield `<section id="branch-${segment.number}">${headingHtml(segment)}\n`
+    yield `<section id="branch-${segment.number}">${headingHtml(segment, session.comparisons.get(segment.number))}\n`
     for (let start = 0; start < segment.nodes.length; start += partSize) {
       yield '<div class="part">\n'
       for (const node of segment.nodes.slice(start, start + partSize)) {
@@ -85,11 +94,25 @@ function sidebarItem(node: TreeNode): string {
   return `<li class="${isAsked ? 'user' : 'other'}"><a href="#${anchorOf(entry)}">${mark}${escapeHtml(text)}</a></li>\n`
 }
 
-function headingHtml(segment: Segment): string {
+function headingHtml(segment: Segment, comparison: Comparison | undefined): string {
   if (segment.number === 0) return segment.nodes.length === 0 ? '<p>The session is before its first entry.</p>' : ''
   const { from } = segment
   const origin = from ? `<a href="#${anchorOf(from.entry)}">entry ${from.entry.seq}</a>` : 'the beginning'
-  return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>`
+  return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>${comparison ? comparisonHtml(comparison) : ''}`
+}
+
+function comparisonHtml({ left, right }: Comparison): string {
+  const row = (name: string, of: (side: ComparedSide) => string): string =>
+    `<tr><th>${name}</th><td>${escapeHtml(of(left))}</td><td>${escapeHtml(of(right))}</td></tr>`
+  const rows = [
+    row('messages', ({ messageCount }) => String(messageCount)),
+    row('cost', ({ usage }) => costText(usage.cost)),
+    row('tokens', ({ usage }) => usage.totalTokens.toLocaleString('en')),
+    row('time', ({ runMs }) => elapsedText(runMs)),
+    row('checks', checksText),
+  ]
+  const head = '<tr><td></td><th>this branch</th><th>current path</th></tr>'
+  return `<table>${head}${rows.join('')}</table>`
 }
 
 function turnsHtml(branches: readonly Segment[]): string {

@@ -41,7 +41,8 @@ export function comparisonLines(comparison: Comparison, look: Look): string[] {
   return fitted.map((line) => (line.startsWith('── ') ? look.heading(line) : line))
 }
 
-function checksText({ checks }: ComparedSide): string {
+/** The results of the checks in a few words. */
+export function checksText({ checks }: ComparedSide): string {
   if (checks.length === 0) return '-'
   const failed = checks.filter(({ exitCode }) => exitCode !== 0)
   const [first] = failed

@@ -120,3 +120,20 @@ test('on a terminal it asks first, and leaves no file behind without a yes', asy
   expect(await home.run(['sessions', 'export', id, '--output', 'out.md'])).toMatchObject({ code: 2 })
   expect(await home.run(['sessions', 'export', id, '--output', 'out.md', '--yes'], terminal)).toMatchObject({ code: 0 })
 })
+
+test('a page compares each branch with the current path, without secrets in the commands of checks', async () => {
+  const id = await home.session(async (session) => {
+    const fork = await user(session, 'do it')
+    await assistant(session, 'one way')
+    const check = { command: `TOKEN=${token} npm test`, exitCode: 1, durationMs: 10 }
+    await session.append({ type: 'check', check })
+    await session.branch(fork)
+    await assistant(session, 'another way')
+    await assistant(session, 'done')
+  })
+  await home.json('sessions', 'export', id, '--output', 'out.html')
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  expect(page).toContain('<tr><th>messages</th><td>1</td><td>2</td></tr>')
+  expect(page).toMatch(/<th>checks<\/th><td>1 of 1 failed: TOKEN=.* npm test \(exit code 1\)<\/td><td>-<\/td>/)
+  expect(page).not.toContain(token)
+})
