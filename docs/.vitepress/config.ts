@@ -27,6 +27,7 @@ const readers: Item[] = [
       page('Terminal', '/guides/terminal'),
       page('Web app', '/guides/web-app'),
       page('Print mode', '/guides/print-mode'),
+      page('Variants', '/guides/variants'),
       page('Sessions', '/guides/sessions'),
       page('Choose a model', '/guides/choose-a-model'),
       page('Tools', '/guides/tools'),

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -52,7 +51,12 @@ export async function playChoice(options: {
   const { sessionId } = chosen
   let phase = ''
   if (kill) {
-    await killChoice({ folder, sessionId, afterMs: random() * maxMs })
+    await killChoice({
+      folder,
+      sessionId,
+      at: 1 + Math.floor(random() * commands),
+      when: random() < 0.5 ? 'before' : 'after',
+    })
     phase = await phaseOf(store, { sessionId, copies: readdirSync(places.copiesFolder).length })
     // The user goes on with their own files.
     user.set('user only', { content: `after the kill ${random()}\n`, mode: 'file' })
@@ -95,16 +99,31 @@ async function phaseOf(
 }
 
 const program = fileURLToPath(new URL('choose.ts', import.meta.url))
-/** About as long as a choice takes. */
-const maxMs = 700
+/** About as many git commands as a choice runs. */
+const commands = 60
 
-async function killChoice(options: { folder: string; sessionId: string; afterMs: number }): Promise<void> {
-  const { folder, sessionId, afterMs } = options
+/** Kills the program that chooses, before or after one of its git commands. */
+async function killChoice(options: {
+  folder: string
+  sessionId: string
+  at: number
+  when: 'before' | 'after'
+}): Promise<void> {
+  const { folder, sessionId, at, when } = options
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim()
+  const script = `#!/bin/sh
+printf x >> '${bin}/counter'
+n=$(wc -c < '${bin}/counter')
+if [ "$n" = ${at} ] && [ ${when} = before ]; then kill -9 $PPID; exit 1; fi
+'${real}' "$@"; code=$?
+if [ "$n" = ${at} ]; then kill -9 $PPID; fi
+exit $code
+`
+  writeFileSync(join(bin, 'git'), script, { mode: 0o755 })
   const args = ['-C', '@tapetree/source', program, folder, sessionId]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(child, 'exit')
-  await Promise.race([once(child.stdout, 'data'), ended])
-  await Promise.race([wait(afterMs), ended])
-  child.kill('SIGKILL')
-  await ended
+  const env = { ...process.env, PATH: [bin, process.env['PATH']].join(delimiter) }
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'], env })
+  await once(child, 'exit')
 }

@@ -8,6 +8,5 @@ const [folder = '', sessionId = ''] = process.argv.slice(2)
 const home = join(folder, 'home')
 const env = { HOME: home, TAPETREE_HOME: folder, PATH: process.env['PATH'] }
 const store = openFileStore({ folder: join(folder, 'sessions') })
-process.stdout.write('begun\n')
 await chooseVariant(sessionId, { io: testIo({ env, cwd: join(folder, 'work'), home }), store, conflicts: 'keep' })
 await store.close()

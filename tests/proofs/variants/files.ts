@@ -26,6 +26,7 @@ export type Files = Map<string, File>
 const ownLine = { variant: 1, user: 9 }
 const sharedLine = 5
 const lineCount = 12
+const deletedPath = 'a/text 1'
 
 /** Random files: texts, binaries, executables, links, and ignored ones. */
 export function makeWorkspace(folder: string, { random, git }: { random: () => number; git: boolean }): void {
@@ -58,7 +59,7 @@ export function editAs(side: 'variant' | 'user', { files, random }: { files: Fil
   const edited: Files = new Map(files)
   for (const [path, file] of files) {
     const chance = random()
-    if (path === '.gitignore' || path.startsWith('ignored/') || path === 'user only') continue
+    if (path === '.gitignore' || path.startsWith('ignored/') || path === 'user only' || path === deletedPath) continue
     if (chance < 0.12) edited.delete(path)
     else if (chance < 0.2 && file.mode !== 'link')
       edited.set(path, { ...file, mode: file.mode === 'file' ? 'executable' : 'file' })
@@ -72,6 +73,8 @@ export function editAs(side: 'variant' | 'user', { files, random }: { files: Fil
       edited.set(path, { ...file, content: lines.join('\n') })
     } else if (chance < 0.4) edited.set(path, { ...file, content: `${side} ${random()}` })
   }
+  // One deletion that does not conflict.
+  if (side === 'variant') edited.delete(deletedPath)
   for (let index = 0; index < 3; index += 1)
     if (random() < 0.5) edited.set(`new/${index}`, { content: `new of the ${side} ${random()}\n`, mode: 'file' })
   edited.set(`of the ${side}`, { content: String(random()), mode: 'file' })

@@ -3,7 +3,7 @@ import type { SessionStore } from '@tapetree/session'
 import { flag, type CommandRun } from '../command-line/command.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { usageFailure } from '../command-line/failure.ts'
-import { printJson, write } from '../command-line/io.ts'
+import { printJson, write, type Io } from '../command-line/io.ts'
 import { findSession } from '../host/find-session.ts'
 import { withStore } from '../sessions/with-store.ts'
 import { counted } from '../text/amounts.ts'
@@ -57,8 +57,8 @@ export const runVariantsList: CommandRun = async (invocation, io) => {
 
 export const runVariantsShow: CommandRun = async (invocation, io) => {
   const [reference = ''] = invocation.positionals
-  const { patch, isCut } = await withStore(io, async (store) => {
-    const { id } = await findSession(store, reference, { cwd: io.cwd })
+  const patch = await withStore(io, async (store) => {
+    const id = await findVariant(reference, { io, store })
     await using session = await store.open(id, { readOnly: true })
     const places = variantPlaces(io, store)
     const { copy, result } = await prepareChoice(session, places)
@@ -73,7 +73,7 @@ export const runVariantsShow: CommandRun = async (invocation, io) => {
 export const runVariantsChoose: CommandRun = async (invocation, io) => {
   const [reference = ''] = invocation.positionals
   const chosen = await withStore(io, async (store) => {
-    const { id } = await findSession(store, reference, { cwd: io.cwd })
+    const id = await findVariant(reference, { io, store })
     return chooseVariant(id, { io, store, conflicts: conflictsOption(invocation) })
   })
   const { sessionId, folder, changed, merged, kept, skipped, remaining } = chosen
@@ -90,9 +90,7 @@ export const runVariantsRemove: CommandRun = async (invocation, io) => {
   const removed = await withStore(io, async (store) => {
     const places = variantPlaces(io, store)
     const free = (await listCopies(places)).filter(({ isInUse }) => !isInUse).map(({ sessionId }) => sessionId)
-    const ids = isAll
-      ? free
-      : await Promise.all(references.map(async (each) => (await findSession(store, each, { cwd: io.cwd })).id))
+    const ids = isAll ? free : await Promise.all(references.map((each) => findVariant(each, { io, store })))
     for (const id of ids) await removeVariant(id, places)
     return ids
   })
@@ -112,4 +110,15 @@ async function described(
   const check = await lastCheck(session)
   const state = session.openRun ? 'interrupted' : session.lastSnapshot === undefined ? 'incomplete' : 'ended'
   return { state, checked: checkText(check), ...(check && { check: { exit_code: check.exitCode } }) }
+}
+
+/** By the number of the variant, if there are only the variants of one prompt; otherwise by session. */
+async function findVariant(reference: string, { io, store }: { io: Io; store: SessionStore }): Promise<string> {
+  if (/^\d{1,2}$/.test(reference)) {
+    const listed = (await listCopies(variantPlaces(io, store))).filter(({ copy }) => copy?.variants)
+    const found = listed.find(({ copy }) => copy?.variants?.number === Number(reference))
+    const isOnePrompt = new Set(listed.map(({ copy }) => copy?.variants?.id)).size === 1
+    if (found && isOnePrompt) return found.sessionId
+  }
+  return (await findSession(store, reference, { cwd: io.cwd })).id
 }

@@ -95,8 +95,8 @@ export async function removeVariant(sessionId: string, places: VariantPlaces): P
 export function choiceText(report: ChosenVariant): string[] {
   const { sessionId, folder, changed, merged, kept, skipped, copies, remaining } = report
   const lines = [
-    `${harmlessLine(folder)} has the files of the variant: ${counted(changed.length, 'file')} changed, ` +
-      `${merged.length} merged with your edits.`,
+    `${harmlessLine(folder)} has the files of the variant: ${counted(changed.length, 'file')} changed` +
+      `${merged.length > 0 ? `, ${merged.length} merged with your edits` : ''}.`,
   ]
   if (kept.length > 0) lines.push(`Your version stays: ${namesText(kept)}.`)
   if (skipped.length > 0) lines.push(`Not taken over, because another file is there: ${namesText(skipped)}.`)

@@ -215,10 +215,14 @@ class Work implements AsyncDisposable {
     }
     await Promise.all(Array.from({ length: this.#options.parallel }, runRest))
     this.#progress.close()
+    this.#io.signal.removeEventListener('abort', this.#interrupt)
     if (this.#options.run.format === 'json') return
     await write(this.#io.stdout, variantsTable(this.variants, this.#io.stdout.columns))
-    for (const { number, failure } of this.variants)
+    for (const { number, failure, check } of this.variants) {
+      const said = check && check.exitCode !== 0 ? lastLine(check.output) : ''
+      if (said !== '') await write(this.#io.stderr, `! Variant ${number}, check: ${said}\n`)
       if (failure) await write(this.#io.stderr, `! Variant ${number}: ${harmlessLine(failure.message)}\n`)
+    }
   }
 
   /** Of variants that were stopped before they had changed a file, nothing is kept. */
@@ -323,7 +327,7 @@ class Work implements AsyncDisposable {
     const ended = await runCheck(setup, { cwd, environment: this.#io.env, timeoutMs, signal: this.#stopping.signal })
     await recordVariant(session, { places: this.#prepared.places, by: 'outside' })
     if (ended.exitCode === 0) return true
-    const said = harmless(ended.output.trim().split('\n').at(-1) ?? '')
+    const said = lastLine(ended.output)
     variant.failure = new Failure(exitCodes.runFailed, `--setup failed with exit code ${ended.exitCode}. ${said}`, {
       type: 'setup-failed',
     })
@@ -429,6 +433,10 @@ class Work implements AsyncDisposable {
   }
 }
 
+function lastLine(output: string): string {
+  return fitText(harmlessLine(output.trimEnd().split('\n').at(-1) ?? ''), 100)
+}
+
 /** Chooses as the command line says, or asks. Undefined if none was chosen. */
 async function choose(
   options: VariantsOptions,
@@ -474,8 +482,14 @@ async function ask(
     const typed = await askLine(
       io,
       `Choose a variant (${numbers}), show a diff (d1), remove all (none), or decide later (Enter).${hint} `,
-    )
-    if (typed === '') return undefined
+    ).catch(async (error: unknown) => {
+      await write(io.stderr, '\n! The copies are kept. To see them: tapetree variants list\n')
+      throw error
+    })
+    if (typed === '') {
+      await write(io.stderr, 'The copies are kept. To choose one later: tapetree variants choose <variant>\n')
+      return undefined
+    }
     if (/^none$/i.test(typed)) return 'none'
     const [, shows, number] = /^(d\s*)?(\d+)$/i.exec(typed) ?? []
     const variant = candidates.find((each) => String(each.number) === number)

@@ -74,7 +74,7 @@ const conflicts: OptionSpec = {
 
 const session: PositionalSpec = {
   name: 'session',
-  description: 'id, id prefix or name',
+  description: 'id, id prefix, name, or the number of the variant if only one prompt has variants',
   required: true,
   completes: 'session',
 }
