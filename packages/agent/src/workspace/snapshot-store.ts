@@ -100,7 +100,6 @@ const writeTree = ['-c', 'core.fsyncMethod=batch', 'write-tree', '--missing-ok']
 
 /** Every file counts as large here, and git does not compare the lines of large files. */
 const asText = ['-c', `core.bigFileThreshold=${maxNewBytes}`]
-
 /** The bytes of a file are stored as they are: these attributes override those of the workspace. */
 const attributes = '* -text -eol -crlf -ident -filter -working-tree-encoding\n'
 

@@ -8,11 +8,11 @@ import { findSession } from '../host/find-session.ts'
 import { withStore } from '../sessions/with-store.ts'
 import { counted } from '../text/amounts.ts'
 import { shortIds } from '../text/describe-entry.ts'
-import { harmless, harmlessLine } from '../text/harmless.ts'
+import { harmlessLine } from '../text/harmless.ts'
 import { outputTable, type Column } from '../text/output-table.ts'
 import { chooseVariant, choiceText, removeVariant, variantPlaces } from '../variants/choose-variant.ts'
 import { conflictsOption } from '../variants/variants-options.ts'
-import { checkText, maxPatchBytes } from '../variants/variants-table.ts'
+import { checkText, patchText } from '../variants/variants-table.ts'
 
 const columns: readonly Column[] = [
   { title: 'SESSION' },
@@ -63,10 +63,10 @@ export const runVariantsShow: CommandRun = async (invocation, io) => {
     const places = variantPlaces(io, store)
     const { copy, result } = await prepareChoice(session, places)
     const files = await SnapshotStore.open({ folder: copy.copyOf, storesFolder: places.storesFolder })
-    return await files.patch(copy.tree, result, { maxBytes: maxPatchBytes })
+    return await patchText(files, { from: copy.tree, to: result })
   })
-  if (flag(invocation, 'json')) await printJson(io, { patch, ...(isCut && { isCut }) })
-  else await write(io.stdout, `${harmless(patch)}${isCut ? '… the rest is too long\n' : ''}`)
+  if (flag(invocation, 'json')) await printJson(io, { patch })
+  else await write(io.stdout, patch)
   return exitCodes.ok
 }
 

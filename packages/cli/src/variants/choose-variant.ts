@@ -34,6 +34,8 @@ export interface ChosenVariant {
   skipped: string[]
   /** Versions that a program wrote while the file was being replaced. */
   copies: { path: string; copy: string }[]
+  /** Its run was interrupted and can be resumed. */
+  isUnfinished: boolean
   /** Sessions whose copies could not be removed, because they are in use. */
   remaining: string[]
 }
@@ -60,6 +62,7 @@ export async function chooseVariant(
     kept: [],
     skipped: [],
     copies: [],
+    isUnfinished: session.openRun !== null,
     remaining: [],
   }
   const resumed = await resumeChoice(session, places).catch(asFailure)
@@ -93,7 +96,7 @@ export async function removeVariant(sessionId: string, places: VariantPlaces): P
 
 /** What was done, in sentences. */
 export function choiceText(report: ChosenVariant): string[] {
-  const { sessionId, folder, changed, merged, kept, skipped, copies, remaining } = report
+  const { sessionId, folder, changed, merged, kept, skipped, copies, isUnfinished, remaining } = report
   const lines = [
     `${harmlessLine(folder)} has the files of the variant: ${counted(changed.length, 'file')} changed` +
       `${merged.length > 0 ? `, ${merged.length} merged with your edits` : ''}.`,
@@ -102,6 +105,7 @@ export function choiceText(report: ChosenVariant): string[] {
   if (skipped.length > 0) lines.push(`Not taken over, because another file is there: ${namesText(skipped)}.`)
   for (const { path, copy } of copies)
     lines.push(`${harmlessLine(path)} was written while it was replaced. What was written is in ${harmlessLine(copy)}.`)
+  if (isUnfinished) lines.push('The run of this variant was interrupted. It is resumed when you continue.')
   if (remaining.length > 0) lines.push(`In use, so not removed: ${remaining.join(', ')}.`)
   lines.push(`To continue: tapetree --session ${sessionId}`)
   return lines

@@ -34,7 +34,7 @@ import { harmless, harmlessLine } from '../text/harmless.ts'
 import { chooseVariant, choiceText, variantPlaces, type ChosenVariant } from './choose-variant.ts'
 import type { VariantsOptions } from './variants-options.ts'
 import { VariantsProgress } from './variants-progress.ts'
-import { bestVariant, maxPatchBytes, variantJson, variantsTable, type VariantState } from './variants-table.ts'
+import { bestVariant, diffSize, patchText, variantJson, variantsTable, type VariantState } from './variants-table.ts'
 
 /** `tapetree run --variants`: from the options to the exit code. */
 export async function runVariants(options: VariantsOptions, io: Io): Promise<ExitCode> {
@@ -240,9 +240,7 @@ class Work implements AsyncDisposable {
   /** What a variant changed. */
   async patch({ tree }: VariantState): Promise<string> {
     const { files, snapshot } = this.#prepared
-    if (tree === undefined) return ''
-    const { patch, isCut } = await files.patch(snapshot.tree, tree, { maxBytes: maxPatchBytes })
-    return `${patch}${isCut ? '… the rest is too long\n' : ''}`
+    return tree === undefined ? '' : patchText(files, { from: snapshot.tree, to: tree })
   }
 
   /** Removes all copies. */
@@ -392,12 +390,7 @@ class Work implements AsyncDisposable {
   async #measure(variant: VariantState, session: Session): Promise<void> {
     const { places, files, snapshot } = this.#prepared
     variant.tree = await recordVariant(session, { places, by: 'agent' })
-    const counts = [...(await files.lineCounts(snapshot.tree, variant.tree)).values()]
-    variant.diff = {
-      files: counts.length,
-      added: counts.reduce((sum, lines) => sum + (lines?.added ?? 0), 0),
-      removed: counts.reduce((sum, lines) => sum + (lines?.removed ?? 0), 0),
-    }
+    variant.diff = await diffSize(files, { from: snapshot.tree, to: variant.tree })
   }
 
   async #check(variant: VariantState, session: Session): Promise<void> {
@@ -495,7 +488,7 @@ async function ask(
     const variant = candidates.find((each) => String(each.number) === number)
     if (!variant) await write(io.stderr, `There is no variant ${harmlessLine(typed)}.\n`)
     else if (shows === undefined) return variant.number
-    else await write(io.stdout, harmless(await work.patch(variant)))
+    else await write(io.stdout, await work.patch(variant))
   }
 }
 

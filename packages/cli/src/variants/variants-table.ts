@@ -1,8 +1,8 @@
-import type { CheckEnd } from '@tapetree/agent/workspace'
+import type { CheckEnd, SnapshotStore } from '@tapetree/agent/workspace'
 import { errorMembers, type Failure } from '../command-line/failure.ts'
 import { costText, elapsedText } from '../text/amounts.ts'
 import { shortIds } from '../text/describe-entry.ts'
-import { harmlessLine } from '../text/harmless.ts'
+import { harmless, harmlessLine } from '../text/harmless.ts'
 import { outputTable, type Column } from '../text/output-table.ts'
 
 type VariantPhase = 'waiting' | 'copying' | 'setting up' | 'working' | 'checking' | 'ended'
@@ -107,4 +107,27 @@ export function bestVariant(variants: readonly VariantState[], hasCheck: boolean
   )
   const size = ({ diff }: VariantState): number => (diff?.added ?? 0) + (diff?.removed ?? 0)
   return good.toSorted((a, b) => size(a) - size(b) || a.cost - b.cost || a.number - b.number)[0]
+}
+
+interface Trees {
+  from: string
+  to: string
+}
+
+export async function diffSize(files: SnapshotStore, { from, to }: Trees): Promise<NonNullable<VariantState['diff']>> {
+  const size = { files: 0, added: 0, removed: 0 }
+  for (const counts of (await files.lineCounts(from, to)).values()) {
+    size.files += 1
+    size.added += counts?.added ?? 0
+    size.removed += counts?.removed ?? 0
+  }
+  return size
+}
+
+const maxPatchBytes = 4 * 1024 * 1024
+
+/** A unified diff that is safe for a terminal. */
+export async function patchText(files: SnapshotStore, { from, to }: Trees): Promise<string> {
+  const { patch, isCut } = await files.patch(from, to, { maxBytes: maxPatchBytes })
+  return `${harmless(patch)}${isCut ? '\n… The diff is longer than 4 MiB.\n' : ''}`
 }
