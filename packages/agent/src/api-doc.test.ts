@@ -9,15 +9,27 @@ import * as sandbox from './sandbox/index.ts'
 import * as settings from './settings.ts'
 import * as testing from './testing/index.ts'
 import * as tools from './tools.ts'
+import * as variants from './variants.ts'
 import * as workspace from './workspace.ts'
 
-const api = { ...core, ...extensions, ...mcp, ...permissions, ...sandbox, ...settings, ...tools, ...workspace }
+const api = {
+  ...core,
+  ...extensions,
+  ...mcp,
+  ...permissions,
+  ...sandbox,
+  ...settings,
+  ...tools,
+  ...variants,
+  ...workspace,
+}
 const entries = [
   'index.ts',
   'run.ts',
   'models.ts',
   'tools.ts',
   'workspace.ts',
+  'variants.ts',
   'sandbox/index.ts',
   'settings.ts',
   'extensions.ts',

@@ -46,21 +46,3 @@ export {
   type RewoundFile,
   type RewoundFiles,
 } from './agent/rewind.ts'
-export { CopyProblem, planCopies, type CopyPlan } from './workspace/working-copy.ts'
-export { runCheck, type CheckEnd, type CheckRun } from './workspace/run-check.ts'
-export {
-  applyChoice,
-  createVariant,
-  lastCheck,
-  listCopies,
-  prepareChoice,
-  recordVariant,
-  removeCopy,
-  removeOrphan,
-  resumeChoice,
-  type FinishedChoice,
-  type ListedCopy,
-  type PreparedChoice,
-  type VariantPlaces,
-  type WorkingCopy,
-} from './workspace/variants.ts'

@@ -1,4 +1,5 @@
-import { lastCheck, listCopies, prepareChoice, SnapshotStore, type ListedCopy } from '@tapetree/agent/workspace'
+import { lastCheck, listCopies, prepareChoice, type ListedCopy } from '@tapetree/agent/variants'
+import { SnapshotStore } from '@tapetree/agent/workspace'
 import type { SessionStore } from '@tapetree/session'
 import { flag, type CommandRun } from '../command-line/command.ts'
 import { exitCodes } from '../command-line/exit-code.ts'

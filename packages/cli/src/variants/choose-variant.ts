@@ -2,14 +2,13 @@ import {
   applyChoice,
   listCopies,
   prepareChoice,
-  RestoreProblem,
   removeCopy,
   removeOrphan,
   resumeChoice,
-  SnapshotsOff,
   type PreparedChoice,
   type VariantPlaces,
-} from '@tapetree/agent/workspace'
+} from '@tapetree/agent/variants'
+import { RestoreProblem, SnapshotsOff } from '@tapetree/agent/workspace'
 import type { Session, SessionStore } from '@tapetree/session'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'

@@ -6,12 +6,10 @@ import {
   recordVariant,
   removeCopy,
   runCheck,
-  SnapshotsOff,
-  SnapshotStore,
   type CopyPlan,
-  type Snapshot,
   type VariantPlaces,
-} from '@tapetree/agent/workspace'
+} from '@tapetree/agent/variants'
+import { SnapshotsOff, SnapshotStore, type Snapshot } from '@tapetree/agent/workspace'
 import { newId, type ModelReference, type Session, type SessionStore } from '@tapetree/session'
 import { exitCodes, type ExitCode } from '../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../command-line/failure.ts'

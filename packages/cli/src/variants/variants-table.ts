@@ -1,4 +1,5 @@
-import type { CheckEnd, SnapshotStore } from '@tapetree/agent/workspace'
+import type { CheckEnd } from '@tapetree/agent/variants'
+import type { SnapshotStore } from '@tapetree/agent/workspace'
 import { errorMembers, type Failure } from '../command-line/failure.ts'
 import { costText, elapsedText } from '../text/amounts.ts'
 import { shortIds } from '../text/describe-entry.ts'
