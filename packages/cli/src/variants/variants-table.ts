@@ -30,9 +30,6 @@ export interface VariantState {
   tree?: string
 }
 
-/** More than anyone reads in a terminal. */
-export const maxPatchBytes = 16 * 1024 ** 2
-
 const columns: readonly Column[] = [
   { title: 'VARIANT', align: 'right' },
   { title: 'MODEL' },
