@@ -6,7 +6,8 @@ import type { Page } from 'playwright-core'
 import { openStore } from '../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../packages/cli/src/host/places.ts'
 import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
-import { buildWeb, webAppFolder } from '../../scripts/build-web.ts'
+import { buildCli } from '../../scripts/build-cli.ts'
+import { webAppFolder } from '../../scripts/build-web.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { SiteBrowser, type SiteView } from './docs-site/site-browser.ts'
 import type { ProxyOptions } from './serve-path/proxies.ts'
@@ -49,7 +50,8 @@ const looks = [
 /** Runs the built command, and does in Chromium what a person does. */
 export async function run({ size, say, random, temporaryFolder }: FigureContext): Promise<FigureResult> {
   if (screenshots !== undefined) await mkdir(screenshots, { recursive: true })
-  await buildWeb()
+  // The command has a copy of the web app.
+  await buildCli()
   const problems: string[] = []
   const complain = (problem: string): void => {
     problems.push(problem)

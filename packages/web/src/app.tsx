@@ -6,7 +6,7 @@ import { useSessions } from './list/use-sessions.ts'
 import { useAttention } from './notifications/use-attention.ts'
 import { PairScreen } from './pair-screen.tsx'
 import { leavePairing, settingsLink, useRoute, type Route } from './route.ts'
-import { isUnauthorized, readCaller, rights, sentenceOf, signOut, type Caller } from './server.ts'
+import { isUnauthorized, readCaller, rest, rights, sentenceOf, signOut, type Caller } from './server.ts'
 
 /** Every screen is loaded when it is first opened: the list needs neither the transcript nor Markdown. */
 const SettingsScreen = lazy(async () => ({ default: (await import('./settings/settings-screen.tsx')).SettingsScreen }))
@@ -132,7 +132,8 @@ function OpenScreen({
   caller: Caller
   sessions: readonly SessionSummary[]
 }): ReactNode {
-  const summary = 'id' in route ? sessions.find(({ id }) => id === route.id) : undefined
+  const id = 'id' in route ? route.id : undefined
+  const summary = useSummary(id, sessions)
   const title = summary ? titleOf(summary) : 'the session'
   switch (route.type) {
     case 'new':
@@ -164,6 +165,19 @@ function OpenScreen({
         </section>
       )
   }
+}
+
+/** From the list, or from the server if the list has not loaded it. */
+function useSummary(id: string | undefined, sessions: readonly SessionSummary[]): SessionSummary | undefined {
+  const listed = sessions.find((each) => each.id === id)
+  const [asked, setAsked] = useState<SessionSummary>()
+  const missing = listed ? undefined : id
+  useEffect(() => {
+    if (missing === undefined) return
+    // An archived session has no summary of its own.
+    void rest.session(missing).then(setAsked, () => undefined)
+  }, [missing])
+  return listed ?? (asked?.id === id ? asked : undefined)
 }
 
 /** What the list shows: the route if it names a list, and otherwise the last one that did. */

@@ -24,7 +24,7 @@ export async function useContext({ page, home, base, treeId, look, complain }: J
   await page.getByRole('link', { name: 'Earlier' }).click()
   await page.getByText('Verified: The request rebuilt from the log has the recorded hash.').waitFor()
   await page.getByRole('button', { name: /System prompt/ }).click()
-  await look('request')
+  await look('recorded')
   await page.goBack()
   await page.getByRole('button', { name: /A recorded answer/ }).waitFor()
 }

@@ -15,7 +15,7 @@ import {
 /** A command in the background: it is listed while it runs, its output is live, and it can be stopped. */
 export async function jobsJourney(journey: SessionJourney): Promise<void> {
   const { home, complain } = journey
-  await using view = await openPaired(journey, { width: 360, scheme: 'dark' })
+  const view = await openPaired(journey, { width: 360, scheme: 'dark' })
   const { page } = view
   await newSession(journey, page)
   const command = 'touch job-started; echo first; until [ -e go-on ]; do sleep 0.05; done; echo second; sleep 600'

@@ -13,15 +13,21 @@ export interface SessionJourney {
   base: string
   say: (line: string) => void
   complain: (problem: string) => void
+  /** Paired browsers by their look, which the journeys share. */
+  views: Map<string, SiteView>
   /** Keeps a picture if pictures are wanted. */
   picture: (view: SiteView, name: string) => Promise<void>
 }
 
 export type Look = { width: number; scheme: 'light' | 'dark' }
 
-/** Another paired browser. */
-export async function openPaired({ browser, phone, base }: SessionJourney, look: Look): Promise<SiteView> {
+/** A paired browser with this look: a new one, or that of an earlier journey. */
+export async function openPaired({ browser, phone, base, views }: SessionJourney, look: Look): Promise<SiteView> {
+  const name = `${look.width} ${look.scheme}`
+  const known = views.get(name)
+  if (known) return known
   const view = await browser.open(look)
+  views.set(name, view)
   const { page } = view
   page.setDefaultTimeout(15_000)
   const { code } = await phone.evaluate<{ code: string }>(

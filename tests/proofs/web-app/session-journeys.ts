@@ -3,6 +3,7 @@ import { writePlainSession } from '../../../bench/session/generate.ts'
 import { openStore } from '../../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
+import type { SiteView } from '../docs-site/site-browser.ts'
 import { longSessionJourney, streamingJourney, type LongSession } from './session-long.ts'
 import { jobsJourney } from './session-jobs.ts'
 import type { SessionJourney } from './session-journey.ts'
@@ -10,10 +11,15 @@ import { composerJourney, queueJourney } from './session-messages.ts'
 import { callsJourney, raceJourney } from './session-requests.ts'
 
 /** Everything that a person does on the session screen. */
-export async function sessionJourneys(journey: SessionJourney, long: LongSession): Promise<void> {
-  for (const [name, run] of Object.entries(journeys)) {
-    await run(journey, long)
-    journey.say(name)
+export async function sessionJourneys(given: Omit<SessionJourney, 'views'>, long: LongSession): Promise<void> {
+  const journey = { ...given, views: new Map<string, SiteView>() }
+  try {
+    for (const [name, run] of Object.entries(journeys)) {
+      await run(journey, long)
+      journey.say(name)
+    }
+  } finally {
+    for (const view of journey.views.values()) await view[Symbol.asyncDispose]()
   }
 }
 

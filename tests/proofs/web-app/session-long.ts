@@ -23,7 +23,7 @@ interface Scrolled {
 /** A very long session opens at its end and shows any place of it. */
 export async function longSessionJourney(journey: SessionJourney, { id, messages }: LongSession): Promise<void> {
   const { base, complain, say } = journey
-  await using view = await openPaired(journey, { width: 1440, scheme: 'light' })
+  const view = await openPaired(journey, { width: 1440, scheme: 'light' })
   const { page } = view
   await page.goto(`${base}#/sessions/${id}`)
   await page.getByText(`${messages - 1}: `).waitFor()
@@ -57,7 +57,7 @@ export async function longSessionJourney(journey: SessionJourney, { id, messages
 /** An answer that streams draws only its own row. */
 export async function streamingJourney(journey: SessionJourney): Promise<void> {
   const { home, complain } = journey
-  await using view = await openPaired(journey, { width: 1440, scheme: 'dark' })
+  const view = await openPaired(journey, { width: 1440, scheme: 'dark' })
   const { page } = view
   home.provider.script(answer(said('First answer.')))
   await newSession(journey, page)
@@ -74,17 +74,22 @@ export async function streamingJourney(journey: SessionJourney): Promise<void> {
   await page.evaluate(watchRows)
   home.provider.release('stream')
   await page.getByText('word 59').waitFor()
-  const touched = await page.evaluate<number>('globalThis.touchedRows')
-  if (touched > 0) complain(`an answer that streams changed ${touched} other rows`)
+  const { watched, touched, own } = await page.evaluate<Record<string, number>>('globalThis.rowChanges')
+  if (!watched || !own) complain(`${watched} rows were watched, and ${own} changes of the answer were seen`)
+  if (touched !== 0) complain(`an answer that streams changed ${touched} other rows`)
   await untilIdle(page)
 }
 
-/** Counts changes inside of rows that were there before. */
+/** Counts changes inside of rows that were there before, and inside of the last one, which streams. */
 const watchRows = `{
-  globalThis.touchedRows = 0
-  const rows = new Set([...document.querySelectorAll('.row > *')].slice(0, -1))
+  const all = [...document.querySelectorAll('.row > *')]
+  const last = all.pop()
+  const counts = (globalThis.rowChanges = { watched: all.length, touched: 0, own: 0 })
   new MutationObserver((changes) => {
-    for (const { target } of changes) if ([...rows].some((row) => row.contains(target))) globalThis.touchedRows++
+    for (const { target } of changes) {
+      if (all.some((row) => row.contains(target))) counts.touched++
+      else if (last.contains(target)) counts.own++
+    }
   }).observe(document.querySelector('.rows'), { subtree: true, childList: true, characterData: true })
 }`
 

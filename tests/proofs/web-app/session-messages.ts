@@ -21,7 +21,7 @@ const looks: Look[] = [
 export async function queueJourney(journey: SessionJourney): Promise<void> {
   const { home, complain } = journey
   for (const look of looks) {
-    await using view = await openPaired(journey, look)
+    const view = await openPaired(journey, look)
     const { page } = view
     await newSession(journey, page)
     home.provider.script({
@@ -75,7 +75,7 @@ export async function composerJourney(journey: SessionJourney): Promise<void> {
   const { home, complain } = journey
   await writeFile(join(home.cwd, 'notes.md'), 'notes\n')
   for (const look of looks) {
-    await using view = await openPaired(journey, look)
+    const view = await openPaired(journey, look)
     const { page } = view
     await newSession(journey, page)
     const message = page.getByLabel('Message', { exact: true })
@@ -115,6 +115,7 @@ export async function composerJourney(journey: SessionJourney): Promise<void> {
     await page.evaluate(`Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }`)
     await message.fill('No place for this.')
     await page.getByText('This browser cannot store your draft').waitFor()
+    await page.reload()
   }
 }
 

@@ -13,8 +13,8 @@ import {
 /** Two browsers answer the same request at once: one answer counts, and the other browser says who gave it. */
 export async function raceJourney(journey: SessionJourney): Promise<void> {
   const { home, base, complain } = journey
-  await using wide = await openPaired(journey, { width: 1440, scheme: 'light' })
-  await using narrow = await openPaired(journey, { width: 360, scheme: 'dark' })
+  const wide = await openPaired(journey, { width: 1440, scheme: 'light' })
+  const narrow = await openPaired(journey, { width: 360, scheme: 'dark' })
   const id = await newSession(journey, wide.page)
   await narrow.page.goto(`${base}#/sessions/${id}`)
   await narrow.page.getByLabel('Message', { exact: true }).waitFor()
@@ -38,7 +38,7 @@ export async function raceJourney(journey: SessionJourney): Promise<void> {
 /** What calls look like: a denied one, a diff on both sides, the work of a subagent, and the keys of the screen. */
 export async function callsJourney(journey: SessionJourney): Promise<void> {
   const { home, complain } = journey
-  await using view = await openPaired(journey, { width: 1440, scheme: 'dark' })
+  const view = await openPaired(journey, { width: 1440, scheme: 'dark' })
   const { page } = view
   await newSession(journey, page)
   home.provider.script(

@@ -129,6 +129,18 @@ function moved(waiting: readonly WaitingMessage[], { id, to }: { id: string; to:
   return message ? others.toSpliced(to, 0, message) : waiting
 }
 
+/** A phone has place only for the icon. */
+function ButtonText({ name, icon }: { name: string; icon: string }): ReactNode {
+  return (
+    <>
+      <span className="name">{name}</span>
+      <span className="icon" aria-hidden="true">
+        {icon}
+      </span>
+    </>
+  )
+}
+
 interface QueuedMessageProps {
   message: WaitingMessage
   isHeld: boolean
@@ -165,7 +177,7 @@ function QueuedMessage({ message, isHeld, isDragged, mayRelease, change, handle 
           </span>
           <span className="queue-buttons">
             <button className="quiet tiny" aria-label={`Edit ${about}`} onClick={() => setDraft(text)}>
-              Edit
+              <ButtonText name="Edit" icon="✎" />
             </button>
             {(!held || mayRelease) && (
               <button
@@ -173,11 +185,11 @@ function QueuedMessage({ message, isHeld, isDragged, mayRelease, change, handle 
                 aria-label={`${held ? 'Release' : 'Hold'} ${about}`}
                 onClick={() => change(held ? 'queue.release' : 'queue.hold')}
               >
-                {held ? 'Release' : 'Hold'}
+                {held ? <ButtonText name="Release" icon="▶" /> : <ButtonText name="Hold" icon="❚❚" />}
               </button>
             )}
             <button className="quiet tiny" aria-label={`Remove ${about}`} onClick={() => change('queue.remove')}>
-              Remove
+              <ButtonText name="Remove" icon="✕" />
             </button>
           </span>
         </>

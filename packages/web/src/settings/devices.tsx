@@ -27,22 +27,22 @@ export function Devices({ caller }: { caller: Caller }): ReactNode {
 
 function DeviceList({ caller }: { caller: Caller }): ReactNode {
   const { value, problem, reload } = useLoaded(loadTokens)
-  const [notice, setNotice] = useState<string>()
+  const [notice, setNotice] = useState<{ text: string; kind: 'good' | 'failed' }>()
   const [asking, setAsking] = useState<string>()
   const revoke = async ({ id, name }: Token): Promise<void> => {
     try {
       await rest.revokeToken(id)
-      setNotice(`Revoked ${name ?? id}.`)
+      setNotice({ text: `Revoked ${name ?? id}.`, kind: 'good' })
       reload()
     } catch (error) {
-      setNotice(sentenceOf(error))
+      setNotice({ text: sentenceOf(error), kind: 'failed' })
     }
   }
   return (
     <section className="card" aria-labelledby="devices">
       <h2 id="devices">Devices and programs</h2>
-      <p role="status" className={notice === undefined ? undefined : 'notice'}>
-        {notice}
+      <p role="status" className={notice && `notice ${notice.kind}`}>
+        {notice?.text}
       </p>
       {!value && <LoadState problem={problem} onRetry={reload} />}
       <ul className="devices">
