@@ -17,9 +17,8 @@ import {
   sessionInfoSchema,
   sessionPageSchema,
   type EventPage,
-  type eventQuerySchema,
-  type sessionQuerySchema,
 } from './protocol/rest.ts'
+import type { eventQuerySchema, sessionQuerySchema } from './protocol/requests.ts'
 import type {
   Accepted,
   ImageStored,

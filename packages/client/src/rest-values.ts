@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import type {
-  acceptedSchema,
   cancelSchema,
   compactSchema,
   rewindSchema,
@@ -12,6 +11,9 @@ import type {
   queueAddSchema,
   queuePatchSchema,
   resumeSchema,
+} from './protocol/requests.ts'
+import type {
+  acceptedSchema,
   versionSchema,
   WireImageStored,
   WireModelList,
