@@ -1,5 +1,5 @@
 import type { Journey } from './journey.ts'
-import { registrationOf } from './served-app.ts'
+import { deliverPush } from './served-app.ts'
 
 /** Title and live region when a session needs its user, and a push message that the service worker shows. */
 export async function useNotifications({ page, home, base, look, complain }: Journey): Promise<void> {
@@ -27,27 +27,12 @@ export async function useNotifications({ page, home, base, look, complain }: Jou
     `fetch('api/sessions/${id}/cancel', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })`,
   )
 
-  const debugging = await page.context().newCDPSession(page)
-  const registrationId = await registrationOf(debugging, origin)
-  const message = { session_id: id, name: 'Clean up', needs: 'permission' }
-  const sentAt = Date.now()
-  await debugging.send('ServiceWorker.deliverPushMessage', {
-    origin,
-    registrationId,
-    data: JSON.stringify(message),
-  })
-  const title = await page.evaluate<string>(
-    `navigator.serviceWorker.ready.then(async (registration) => {
-      for (;;) {
-        const [shown] = await registration.getNotifications()
-        if (shown) return shown.title
-        await new Promise(requestAnimationFrame)
-      }
-    })`,
+  const { title, tookMs } = await deliverPush(
+    page,
+    JSON.stringify({ session_id: id, name: 'Clean up', needs: 'permission' }),
   )
   if (title !== 'Clean up asks for permission') complain(`the notification says ${title}`)
-  if (Date.now() - sentAt > limitMs) complain(`a push message is shown after ${Date.now() - sentAt} ms`)
-  await debugging.detach()
+  if (tookMs > limitMs) complain(`a push message is shown after ${tookMs} ms`)
 }
 
 const limitMs = 2000

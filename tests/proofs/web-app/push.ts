@@ -9,7 +9,7 @@ import { agentSessions } from '../../../packages/server/src/drivers/agent-sessio
 import { askingGate } from '../../../packages/server/src/http/testing/asking-gate.ts'
 import { TestServer } from '../../../packages/server/src/testing/running-server.ts'
 import type { SiteBrowser } from '../docs-site/site-browser.ts'
-import { registrationOf } from './served-app.ts'
+import { deliverPush } from './served-app.ts'
 
 /** From the record of the request to the push service, and from there to the notification. */
 const limitMs = 2000
@@ -68,19 +68,9 @@ export async function push(browser: SiteBrowser, complain: (problem: string) => 
   if (!authorization.includes(`k=${key.public_key}`))
     complain('the push message is not signed with the key of the server')
   const message = subscriber.decrypt(body)
-  const debugging = await page.context().newCDPSession(page)
-  const registrationId = await registrationOf(debugging, origin)
-  const deliveredAt = Date.now()
-  await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data: message })
-  const title = await page.evaluate<string>(`navigator.serviceWorker.ready.then(async (registration) => {
-    for (;;) {
-      const [shown] = await registration.getNotifications()
-      if (shown) return shown.title
-      await new Promise(requestAnimationFrame)
-    }
-  })`)
+  const { title, tookMs } = await deliverPush(page, message)
   if (title !== 'Refactor asks for permission') complain(`the push message ${message} shows as ${title}`)
-  if (Date.now() - deliveredAt > limitMs) complain(`a push message is shown after ${Date.now() - deliveredAt} ms`)
+  if (tookMs > limitMs) complain(`a push message is shown after ${tookMs} ms`)
 }
 
 /** What a browser and its push service do with a subscription. */

@@ -88,8 +88,34 @@ export async function send(page: Page, words: string): Promise<void> {
   await page.getByRole('button', { name: /^(?:Send|Steer)$/ }).click()
 }
 
-/** The registration of the service worker of a page, as the debugging protocol names it. */
-export async function registrationOf(debugging: CDPSession, origin: string): Promise<string> {
+/**
+ * Delivers a push message to the service worker of a page, as a push service would. Returns the title of the notification and how long it
+ * took. Chromium sometimes loses such a message on a busy machine: then it is delivered again.
+ */
+export async function deliverPush(page: Page, data: string): Promise<{ title: string; tookMs: number }> {
+  const { origin } = new URL(page.url())
+  const debugging = await page.context().newCDPSession(page)
+  const registrationId = await registrationOf(debugging, origin)
+  for (let attempt = 0; attempt < 10; attempt++) {
+    const sentAt = Date.now()
+    await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
+    const title = await page.evaluate<string | null>(`navigator.serviceWorker.ready.then(async (registration) => {
+      for (const end = Date.now() + 3000; Date.now() < end; await new Promise(requestAnimationFrame)) {
+        const [shown] = await registration.getNotifications()
+        if (!shown) continue
+        shown.close()
+        return shown.title
+      }
+      return null
+    })`)
+    if (title === null) continue
+    await debugging.detach()
+    return { title, tookMs: Date.now() - sentAt }
+  }
+  throw new Error('The service worker shows no notification for a push message.')
+}
+
+async function registrationOf(debugging: CDPSession, origin: string): Promise<string> {
   const registered = new Promise<string>((resolve) => {
     debugging.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
       const own = registrations.find(({ scopeURL, isDeleted }) => scopeURL.startsWith(origin) && !isDeleted)

@@ -80,15 +80,15 @@ export async function streamingJourney(journey: SessionJourney): Promise<void> {
   await untilIdle(page)
 }
 
-/** Counts changes inside of rows that were there before, and inside of the last one, which streams. */
+/** Counts changes inside of rows that were there before, and all other changes. */
 const watchRows = `{
   const all = [...document.querySelectorAll('.row > *')]
-  const last = all.pop()
+  all.pop() // This one streams.
   const counts = (globalThis.rowChanges = { watched: all.length, touched: 0, own: 0 })
   new MutationObserver((changes) => {
     for (const { target } of changes) {
       if (all.some((row) => row.contains(target))) counts.touched++
-      else if (last.contains(target)) counts.own++
+      else counts.own++
     }
   }).observe(document.querySelector('.rows'), { subtree: true, childList: true, characterData: true })
 }`

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
-import { answer, call, registrationOf } from '../web-app/served-app.ts'
+import { answer, call, deliverPush } from '../web-app/served-app.ts'
 import { writeHostileBranches, writeHostileTitles, type BranchedSession } from './hostile-sessions.ts'
 import type { Payload } from './payloads.ts'
 
@@ -198,23 +198,10 @@ export async function pushHostile(
   await page.context().grantPermissions(['notifications'], { origin })
   await page.goto(`${url}#/settings/notifications`)
   await page.getByRole('button', { name: 'Turn on push messages' }).waitFor()
-  const debugging = await page.context().newCDPSession(page)
-  const registrationId = await registrationOf(debugging, origin)
   const titles: string[] = []
-  // One after another: a browser drops messages that come too fast.
-  for (const [index, { text }] of payloads.entries()) {
-    const data = JSON.stringify({ session_id: `${index} ${text}`, name: text, needs: text })
-    await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
-    const shown = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
-      const end = performance.now() + 10_000
-      for (;;) {
-        const shown = await registration.getNotifications()
-        if (shown.length > ${index} || performance.now() > end) return shown.map(({ title }) => title)
-        await new Promise(requestAnimationFrame)
-      }
-    })`)
-    titles.push(...shown.slice(index))
+  for (const { text } of payloads) {
+    const { title } = await deliverPush(page, JSON.stringify({ session_id: text, name: text, needs: text }))
+    titles.push(title)
   }
-  await debugging.detach()
   return titles
 }
