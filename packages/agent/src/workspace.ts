@@ -27,15 +27,14 @@ export { compareSession, type CompareOptions } from './workspace/compare-files.t
 export type { RestoreResult } from './workspace/apply-restore.ts'
 export type { ConflictChoice, PlannedFile, RestorePlan } from './workspace/plan-restore.ts'
 export {
-  SnapshotsOff,
   SnapshotStore,
-  type FileChange,
-  type FileVersion,
-  type LeftOutFile,
-  type LeftOutReason,
   type Snapshot,
   type SnapshotStoreOptions,
+  type TakeOptions,
 } from './workspace/snapshot-store.ts'
+export { SnapshotsOff } from './workspace/shadow-git.ts'
+export { FileVersions, type FileChange, type FileVersion } from './workspace/file-versions.ts'
+export type { LeftOutFile, LeftOutReason } from './workspace/scan-files.ts'
 export {
   resumeRewind,
   rewind,

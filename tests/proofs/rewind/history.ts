@@ -1,5 +1,5 @@
 import { memoryStore, text, type Session } from '@tapetree/session'
-import { systemClock } from '@tapetree/session/util/wait'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConflictChoice } from '../../../packages/agent/src/workspace/plan-restore.ts'
@@ -79,7 +79,7 @@ class History {
     this.#mutator = new Mutator(workspace, random)
     this.#files = this.#read()
     this.#ignoring = this.#files.get('.gitignore')
-    this.snapshots = new WorkspaceSnapshots({ session, folder: workspace, storesFolder: stores, clock: systemClock })
+    this.snapshots = new WorkspaceSnapshots({ session, folder: workspace, storesFolder: stores, clock: steadyClock() })
   }
 
   async play(): Promise<void> {
@@ -235,6 +235,13 @@ class History {
   #small(limit: number): number {
     return Math.floor(this.#random() * limit)
   }
+}
+
+/** A busy machine must not look like a large workspace, whose calls are not recorded one by one. */
+function steadyClock(): Clock {
+  let time = 0
+  let calls = 0
+  return { ...systemClock, now: () => (time += (++calls % 5) * 20) }
 }
 
 function pathsThatDiffer(before: Files, after: Files): Set<string> {

@@ -3,7 +3,7 @@ import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
 import type { ConflictChoice, PlannedFile } from '../workspace/plan-restore.ts'
 import { RestoreProblem, type PreparedRestore, type WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
-import { SnapshotsOff } from '../workspace/snapshot-store.ts'
+import { SnapshotsOff } from '../workspace/shadow-git.ts'
 
 /** What goes back: the conversation, the files, or both. */
 export type RewindPart = 'talk' | 'files' | 'both'

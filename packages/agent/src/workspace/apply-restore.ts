@@ -17,7 +17,8 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { confirmPath, descriptorPath, hasDescriptorPaths } from '../tools/files/confirm-path.ts'
 import { hasCode } from '../tools/tool-problem.ts'
-import { stagingName, type FileChange, type FileVersion, type SnapshotStore } from './snapshot-store.ts'
+import type { FileChange, FileVersion } from './file-versions.ts'
+import { stagingName, type SnapshotStore } from './snapshot-store.ts'
 
 export interface RestoreOptions {
   store: SnapshotStore

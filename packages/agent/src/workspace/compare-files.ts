@@ -3,7 +3,8 @@ import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import { compareEntries, type ComparedFiles, type Comparison, type FileDiff } from '@tapetree/session/screen'
 import { messageOf } from '../util/message-of.ts'
 import { fileHistoryOf } from './file-history.ts'
-import { SnapshotStore, type FileChange } from './snapshot-store.ts'
+import type { FileChange } from './file-versions.ts'
+import { SnapshotStore } from './snapshot-store.ts'
 
 export interface CompareOptions {
   /** Entries. */

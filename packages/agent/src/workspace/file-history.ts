@@ -44,13 +44,13 @@ export function fileHistoryOf(lines: Iterable<Line>): FileHistory {
   let current: FileMoment | undefined
   for (const line of lines) {
     if (line.type === 'snapshot') {
-      const { tree, by, entryId, callId, when } = line.snapshot
+      const { tree, by, entryId, callId } = line.snapshot
       // The session's own last tree: another session may have recorded other files in between.
       if (current && current.tree !== tree) steps.push({ by, from: current.tree, to: tree })
       current = { tree, step: steps.length }
       first ??= current
       if (entryId !== undefined) moments.set(entryId, current)
-      const result = when === 'after' && callId !== undefined ? resultEntries.get(callId) : undefined
+      const result = callId === undefined ? undefined : resultEntries.get(callId)
       if (result !== undefined) moments.set(result, current)
     } else if (line.type === 'restore') {
       // What a restore changed is the first step after its start.

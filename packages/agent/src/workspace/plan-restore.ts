@@ -1,4 +1,4 @@
-import type { FileChange, FileVersion } from './snapshot-store.ts'
+import type { FileChange, FileVersion } from './file-versions.ts'
 
 /** Files that changed between two snapshots, and who changed them. */
 export interface ChangedFiles {

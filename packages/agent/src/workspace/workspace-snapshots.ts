@@ -12,7 +12,9 @@ import { messageOf } from '../util/message-of.ts'
 import { applyRestore, cleanStaging, type RestoreResult } from './apply-restore.ts'
 import { readFileHistory } from './file-history.ts'
 import { planRestore, type ConflictChoice, type PlannedFile, type RestorePlan } from './plan-restore.ts'
-import { SnapshotsOff, SnapshotStore, type FileVersion, type Snapshot } from './snapshot-store.ts'
+import type { FileVersion } from './file-versions.ts'
+import { SnapshotsOff } from './shadow-git.ts'
+import { SnapshotStore, type Snapshot, type TakeOptions } from './snapshot-store.ts'
 
 export interface WorkspaceSnapshotsOptions {
   session: Session
@@ -59,6 +61,8 @@ export interface PreparedRestore extends RestorePlan {
   /** The files now, and those that are wanted. */
   from: string
   to: string
+  /** Whether the plan has every file that differs. Files that are ignored at the target are not in it. */
+  hasAll?: boolean
   /** The last version of each conflicting file that the agent wrote: the base of a merge. */
   bases: ReadonlyMap<string, FileVersion | undefined>
 }
@@ -106,10 +110,13 @@ export class WorkspaceSnapshots {
   async beforeCall({ access, ...call }: CallToRecord & { access: readonly Access[] }): Promise<void> {
     if (this.#isOff || this.#isReading(access)) return
     if (this.#isSlow) return this.caughtUp()
-    const recorded = this.#record({ when: 'before', by: 'others', ...call })
+    const stored = Promise.withResolvers<void>()
+    const recorded = this.#record({ when: 'before', by: 'others', ...call }, { onStored: stored.resolve })
+    // The trees are written while the call works.
+    const isReady = Promise.race([stored.promise, recorded])
     // The first snapshot may take long: then the call goes on, and its changes are part of that snapshot.
-    if (this.#state.type === 'opening') await settledWithin(recorded, { ms: patienceMs, clock: this.#options.clock })
-    else await recorded
+    if (this.#state.type === 'opening') await settledWithin(isReady, { ms: patienceMs, clock: this.#options.clock })
+    else await isReady
   }
 
   /** Records what the call changed, in the background. `settled` waits for it. */
@@ -217,7 +224,9 @@ export class WorkspaceSnapshots {
         const wanted = merged.get(path) ?? to
         return { path, ...(from && { from }), ...(wanted && { to: wanted }) }
       })
-      const to = await store.withFiles(prepared.from, new Map(changes.map(({ path, to: version }) => [path, version])))
+      const isTarget = prepared.hasAll === true && taken.length === all.length && merged.size === 0
+      const versions = new Map(changes.map(({ path, to: version }) => [path, version]))
+      const to = isTarget ? prepared.to : await store.withFiles(prepared.from, versions)
       const { targetId, undoes, from } = prepared
       const restoreId = newId()
       const start: RestoreRecord['restore'] = {
@@ -294,13 +303,12 @@ export class WorkspaceSnapshots {
     const from = this.#lastTree as string
     const bases = new Map<string, FileVersion | undefined>()
     const since = []
-    const stepChanges = await store.diffs(steps)
+    const [changes = [], ...stepChanges] = await store.diffs([{ from, to }, ...steps])
     for (const [index, { by }] of steps.entries()) {
       const changed = stepChanges[index] ?? []
       if (by === 'agent') for (const { path, to: version } of changed) bases.set(path, version)
       since.push({ by, paths: changed.map(({ path }) => path) })
     }
-    const changes = await store.diff(from, to)
     // A file that was ignored then was left out, so it only looks as if it had not existed.
     const removed = changes.flatMap(({ path, to: version }) => (version ? [] : [path]))
     const hasOtherRules = changes.some(({ path }) => /(?:^|\/)\.gitignore$/.test(path))
@@ -311,6 +319,7 @@ export class WorkspaceSnapshots {
     )
     return {
       ...plan,
+      hasAll: ignored.size === 0,
       ...(targetId !== undefined && { targetId }),
       ...(undoes !== undefined && { undoes }),
       from,
@@ -330,13 +339,13 @@ export class WorkspaceSnapshots {
     return store
   }
 
-  #record(about: RecordedMoment): Promise<void> {
+  #record(about: RecordedMoment, { onStored }: Pick<TakeOptions, 'onStored'> = {}): Promise<void> {
     const recorded = this.#last.then(async () => {
       const store = await this.#openOnce()
       if (!store || this.#isOff) return
       try {
-        const taken = await store.take()
-        await this.#append(about, taken)
+        const onTaken = (snapshot: Snapshot): Promise<void> => this.#append(about, snapshot)
+        const taken = await store.take({ onTaken, ...(onStored && { onStored }) })
         if (taken.previous === undefined) this.#owning = store.own().catch(() => undefined)
       } catch (error) {
         if (about.when === 'restore') throw error
@@ -350,8 +359,8 @@ export class WorkspaceSnapshots {
   }
 
   async #append({ by, ...about }: RecordedMoment, taken: Snapshot): Promise<void> {
-    const { tree, added, changed, removed, leftOut, leftOutCount, head, branch, durationMs } = taken
-    this.#state = { type: 'on', isSlow: this.#isSlow || (taken.previous !== undefined && durationMs > slowMs) }
+    const { tree, added, changed, removed, leftOut, leftOutCount, head, branch, scanMs, durationMs } = taken
+    this.#state = { type: 'on', isSlow: taken.previous !== undefined && scanMs > slowMs }
     if (tree === this.#lastTree) return
     const previous = this.#lastTree
     const isJobs = by === 'others' && (await this.#options.hasJobs?.())
