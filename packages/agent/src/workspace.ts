@@ -34,6 +34,16 @@ export {
 } from './workspace/snapshot-store.ts'
 export { SnapshotsOff } from './workspace/shadow-git.ts'
 export { FileVersions, type FileChange, type FileVersion } from './workspace/file-versions.ts'
+export {
+  collectSnapshots,
+  eraseSnapshots,
+  isSnapshotStoreWhole,
+  listSnapshotStores,
+  repairSnapshotStore,
+  type CollectedStore,
+  type CollectOptions,
+  type SnapshotStoreInfo,
+} from './workspace/maintain-stores.ts'
 export type { LeftOutFile, LeftOutReason } from './workspace/scan-files.ts'
 export {
   resumeRewind,

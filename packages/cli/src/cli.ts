@@ -10,6 +10,7 @@ import { mcpCommands, setupCommands } from './commands/table/setup.ts'
 import { runCommands } from './commands/table/run.ts'
 import { serveCommands } from './commands/table/serve.ts'
 import { tokenCommands } from './commands/table/tokens.ts'
+import { workspaceCommands } from './commands/table/workspace.ts'
 
 /** Runs one command line and returns its exit code. Never throws: errors go to stderr. */
 export async function runCli(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -60,5 +61,6 @@ export const commands: readonly CommandSpec[] = [
   ...logCommands,
   ...mcpCommands,
   ...usageCommands,
+  ...workspaceCommands,
   ...setupCommands,
 ]

@@ -92,9 +92,8 @@ export class ShadowGit {
     return this.repository && hashOf(this.repository).bytes === 32 ? 64 : 40
   }
 
-  /** Makes the repository, if there is none yet. Throws `SnapshotsOff` if git cannot be used. */
+  /** Makes the repository, if there is none yet. */
   async create(): Promise<void> {
-    await this.#requireGit()
     const git = join(this.path, 'git')
     for (const folder of ['objects/pack', 'objects/info', 'refs', 'info'])
       await mkdir(join(git, folder), { recursive: true, mode: 0o700 })
@@ -169,7 +168,8 @@ export class ShadowGit {
     return textAt(named === '' ? join(configHome, 'git', 'ignore') : named)
   }
 
-  async #requireGit(): Promise<void> {
+  /** Throws `SnapshotsOff` if git cannot be used. */
+  async requireGit(): Promise<void> {
     const version = await gitVersion(this.#options())
     if (version === undefined) throw new SnapshotsOff('There are no file snapshots, because git is not installed.')
     if (isOlder(version))

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join, parse, relative, sep } from 'node:path'
+import { dirname, join, parse, relative, sep } from 'node:path'
 import { withFileLock } from '@tapetree/session/stores/file'
 import type { Clock } from '@tapetree/session/util/wait'
 import { realPath } from '../permissions/paths/real-path.ts'
@@ -65,6 +66,7 @@ export interface TakeOptions {
 /** Restores work in here; it is never part of a snapshot. */
 export const stagingName = '.tapetree-restore'
 
+const maxPacks = 50
 const minFreeBytes = 2 * 1024 ** 3
 
 /** Streams every file into one pack, which is synced once, instead of storing and syncing each on its own. */
@@ -94,28 +96,24 @@ export class SnapshotStore extends FileVersions {
 
   /** Throws `SnapshotsOff` if this folder has no snapshots. */
   static async open(options: SnapshotStoreOptions): Promise<SnapshotStore> {
-    const { storesFolder, clock, environment } = options
-    const folder = realPath(options.folder)
-    const home = realPath(environment?.['HOME'] ?? homedir())
-    if (folder === parse(folder).root) throw new SnapshotsOff('There are no file snapshots of the root folder.')
-    if (isInside(home, folder)) throw new SnapshotsOff('There are no file snapshots of the home folder.')
-    const found = findRepository(folder)
-    const isUsable = typeof found === 'object' && !found.isModule && !isInside(home, found.root)
-    const repository = isUsable ? found : undefined
-    const root = repository?.root ?? folder
-    const prefix = root === folder ? '' : `${relative(root, folder).split(sep).join('/')}/`
-    const path = join(storesFolder, storeId({ folder, prefix, ...(repository && { repository }) }))
-    await requireSpace(storesFolder)
-    await mkdir(path, { recursive: true, mode: 0o700 })
-    const place = { path, root, ...(repository && { repository }) }
-    const store = new SnapshotStore(
-      new ShadowGit({ ...place, ...(clock && { clock }), ...(environment && { environment }) }),
-      prefix,
-    )
-    await store.#git.create()
-    await writeFile(join(path, 'folder'), `${folder}\n`)
-    store.#globalExcludes = await store.#git.globalExcludes()
+    const { git, prefix, folder } = await placeOf(options)
+    const store = new SnapshotStore(git, prefix)
+    await mkdir(git.path, { recursive: true, mode: 0o700 })
+    await git.create()
+    await writeFile(join(git.path, 'folder'), `${folder}\n`)
+    store.#globalExcludes = await git.globalExcludes()
     return store
+  }
+
+  /** Why this folder has no snapshots: a sentence. Undefined if it can have some. Creates nothing. */
+  static async whyOff(options: SnapshotStoreOptions): Promise<string | undefined> {
+    try {
+      await placeOf(options)
+      return undefined
+    } catch (error) {
+      if (error instanceof SnapshotsOff) return error.message
+      throw error
+    }
   }
 
   /** The store of a working copy of this workspace. It has the same versions, and leaves out the same files. */
@@ -170,6 +168,12 @@ export class SnapshotStore extends FileVersions {
   async pack(): Promise<void> {
     await this.own()
     await packStore(this.#git)
+  }
+
+  /** The same, if there are so many packs that git becomes slow. */
+  async packIfNeeded(): Promise<void> {
+    const names = await readdir(join(this.#git.objects, 'pack'))
+    if (names.filter((name) => name.endsWith('.pack')).length > maxPacks) await this.pack()
   }
 
   /** The path as the workspace sees it. */
@@ -330,6 +334,29 @@ export class SnapshotStore extends FileVersions {
   }
 }
 
+async function placeOf({
+  storesFolder,
+  clock,
+  environment,
+  ...options
+}: SnapshotStoreOptions): Promise<{ git: ShadowGit; prefix: string; folder: string }> {
+  const folder = realPath(options.folder)
+  const home = realPath(environment?.['HOME'] ?? homedir())
+  if (folder === parse(folder).root) throw new SnapshotsOff('There are no file snapshots of the root folder.')
+  if (isInside(home, folder)) throw new SnapshotsOff('There are no file snapshots of the home folder.')
+  const found = findRepository(folder)
+  const isUsable = typeof found === 'object' && !found.isModule && !isInside(home, found.root)
+  const repository = isUsable ? found : undefined
+  const root = repository?.root ?? folder
+  const prefix = root === folder ? '' : `${relative(root, folder).split(sep).join('/')}/`
+  const path = join(storesFolder, storeId({ folder, prefix, ...(repository && { repository }) }))
+  const place = { path, root, ...(repository && { repository }), ...(clock && { clock }) }
+  const git = new ShadowGit({ ...place, ...(environment && { environment }) })
+  await requireSpace(storesFolder)
+  await git.requireGit()
+  return { git, prefix, folder }
+}
+
 /** A workspace has another store if its working tree becomes another one: paths in trees are relative to that. */
 function storeId({ folder, prefix, repository }: { folder: string; prefix: string; repository?: Repository }): string {
   const hash = repository && hashOf(repository).bytes === 32 ? 'sha256' : 'sha1'
@@ -338,8 +365,9 @@ function storeId({ folder, prefix, repository }: { folder: string; prefix: strin
 }
 
 async function requireSpace(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  const { bavail, bsize } = await statfs(folder)
+  let place = folder
+  while (!existsSync(place)) place = dirname(place)
+  const { bavail, bsize } = await statfs(place)
   if (bavail * bsize < minFreeBytes)
     throw new SnapshotsOff('There are no file snapshots, because less than 2 GiB of disk space is free.')
 }

@@ -26,6 +26,19 @@ export async function packStore(git: ShadowGit): Promise<void> {
   })
 }
 
+/** Deletes everything that is not in one of these trees. The caller holds the lock of the store. */
+export async function keepOnly(git: ShadowGit, trees: readonly string[]): Promise<void> {
+  await whilePacking(git, async () => {
+    const old = await packsOf(git)
+    // A tree that lacks something, because the user has pruned it, keeps the rest.
+    const options = ['--revs', '--missing=allow-any']
+    if (trees.length > 0) await replacePacks(git, { old, input: trees.map((tree) => `${tree}\n`).join(''), options })
+    else await removePacks(git, old)
+    for (const name of await readdir(git.objects))
+      if (/^[0-9a-f]{2}$/.test(name)) await rm(join(git.objects, name), { recursive: true, force: true })
+  })
+}
+
 /** After a failure: git leaves the pack that it was writing. */
 export async function removeTemporaryPacks(git: ShadowGit): Promise<void> {
   const folder = join(git.objects, 'pack')
@@ -38,13 +51,19 @@ async function replacePacks(
   git: ShadowGit,
   { old, input, options }: { old: readonly string[]; input: string; options: readonly string[] },
 ): Promise<void> {
-  const { output } = await git.run([...packing, ...options, packName(git)], { input })
+  const { output } = await git.run([...packing, ...options, packName(git)], { input, variables: git.borrowing })
   const made = `pack-${textOf(output).trim()}`
+  await removePacks(
+    git,
+    old.filter((name) => name !== made),
+  )
+}
+
+async function removePacks(git: ShadowGit, names: readonly string[]): Promise<void> {
   const folder = join(git.objects, 'pack')
   // The index of a pack goes first: without it, git does not find the pack.
-  for (const name of old)
-    if (name !== made)
-      for (const extension of ['idx', 'rev', 'pack']) await rm(join(folder, `${name}.${extension}`), { force: true })
+  for (const name of names)
+    for (const extension of ['idx', 'rev', 'pack']) await rm(join(folder, `${name}.${extension}`), { force: true })
 }
 
 /** The names of the packs. */

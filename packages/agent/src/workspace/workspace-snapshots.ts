@@ -90,6 +90,8 @@ export class WorkspaceSnapshots {
   #last: Promise<unknown> = Promise.resolve()
   #lastTree: string | undefined
   #owning: Promise<void> | undefined
+  /** Packing in the background, after runs. */
+  #packing: Promise<void> = Promise.resolve()
 
   constructor(options: WorkspaceSnapshotsOptions) {
     this.#options = options
@@ -152,12 +154,14 @@ export class WorkspaceSnapshots {
   async runEnded({ runId }: { runId: string }): Promise<void> {
     if (this.#isSlow) await this.#record({ when: 'after', by: 'agent', runId })
     await this.caughtUp()
+    if (!this.#isOff) this.#packing = this.#packing.then(() => this.#packIfNeeded())
   }
 
-  /** Resolves when the store depends on nothing in the user's repository. */
+  /** Resolves when the store depends on nothing in the user's repository, and nothing works in the background. */
   async selfContained(): Promise<void> {
     await this.settled()
     await this.#owning
+    await this.#packing
   }
 
   /** Waits for what is being recorded, but not long: the copying of a large repository continues without it. */
@@ -386,10 +390,18 @@ export class WorkspaceSnapshots {
     return (this.#opened ??= this.#open())
   }
 
+  async #packIfNeeded(): Promise<void> {
+    const store = await this.#openOnce()
+    // Packing can wait: what it did not do is done after the next run.
+    await store?.packIfNeeded().catch(() => undefined)
+  }
+
   async #open(): Promise<SnapshotStore | undefined> {
     const { folder, storesFolder, copyOf, clock } = this.#options
     try {
       const store = await SnapshotStore.open({ folder: copyOf?.folder ?? folder, storesFolder, clock })
+      // An earlier process may have been killed before it copied what its first snapshot borrowed.
+      await store.own().catch(() => undefined)
       return copyOf ? store.workingCopy(copyOf.root) : store
     } catch (error) {
       this.#state = { type: 'off', reason: messageOf(error) }

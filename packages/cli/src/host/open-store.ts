@@ -6,9 +6,18 @@ import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 
 /** The sessions of this user, as files. The caller closes it. */
-export async function openStore({ sessions }: Pick<Places, 'sessions'>): Promise<SessionStore> {
+export async function openStore({
+  sessions,
+  workspaces,
+}: Pick<Places, 'sessions' | 'workspaces'>): Promise<SessionStore> {
   await mkdir(sessions, { recursive: true, mode: 0o700 })
-  return openFileStore({ folder: sessions })
+  return openFileStore({
+    folder: sessions,
+    erasing: async (sessionId) => {
+      const { eraseSnapshots } = await import('@tapetree/agent/workspace')
+      return eraseSnapshots(sessionId, { storesFolder: workspaces, sessionsFolder: sessions })
+    },
+  })
 }
 
 export function ownedElsewhere(sessionId: string, why: string): Failure {

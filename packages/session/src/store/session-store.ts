@@ -41,6 +41,11 @@ export interface SessionStoreOptions {
   /** Opens a log outside the store, by path. */
   openPath?: (path: string, options: OpenOptions) => Promise<OpenedLog>
   pathOf?: (scope: Scope, sessionId: string) => string
+  /**
+   * Called before a session is erased. The function that it returns is called afterwards, to delete what belongs to
+   * the session elsewhere.
+   */
+  erasing?: (sessionId: string) => Promise<() => Promise<void>>
 }
 
 export type OpenedLog =
@@ -184,7 +189,9 @@ export class SessionStore {
     const id = requireId(sessionId, 'session id')
     const forks = await this.#copiesOf(id)
     await this.#open.end(this.#keyOf(id))
+    const finish = await this.#options.erasing?.(id)
     await this.#port.erase(this.scope, id)
+    await finish?.()
     return { forks }
   }
 

@@ -14,6 +14,7 @@ import {
   sessionChecks,
   type Check,
 } from '../../setup/doctor-checks.ts'
+import { snapshotChecks } from '../../setup/snapshot-checks.ts'
 import { snakeNames } from '../../text/json-text.ts'
 import { referenceOf } from '@tapetree/agent/models'
 import { keyHelp } from '../../command-line/failure-of.ts'
@@ -47,6 +48,7 @@ async function allChecks(io: Io): Promise<Check[]> {
     ...terminalChecks(io),
     ...(await attempt('models', async () => modelChecks(await surroundingsOf(io, { cwd: io.cwd }), io))),
     ...(await attempt('sessions', () => sessionChecks(places))),
+    ...(await attempt('file snapshots', () => snapshotChecks(places, io))),
   ]
 }
 

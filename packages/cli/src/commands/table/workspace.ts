@@ -1,0 +1,19 @@
+import type { CommandSpec } from '../../command-line/command.ts'
+
+export const workspaceCommands: readonly CommandSpec[] = [
+  {
+    path: ['workspace', 'size'],
+    summary: 'Show how much disk space file snapshots use',
+    description: 'Lists each folder whose files are recorded, with the size of its snapshots on disk.',
+    load: async () => (await import('../workspace/workspace.ts')).workspaceSize,
+  },
+  {
+    path: ['workspace', 'gc'],
+    summary: 'Delete old file snapshots and compress the rest',
+    description:
+      'Keeps every snapshot for 30 days, and afterwards those at the start of each run and the newest of each session. ' +
+      'Deletes snapshots that no session names, and the oldest ones of a folder that uses more than 2 GiB. Never ' +
+      'touches the folders themselves.',
+    load: async () => (await import('../workspace/workspace.ts')).workspaceGc,
+  },
+]

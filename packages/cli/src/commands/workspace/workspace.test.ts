@@ -1,0 +1,73 @@
+import { WorkspaceSnapshots } from '@tapetree/agent/workspace'
+import type { Session } from '@tapetree/session'
+import { systemClock } from '@tapetree/session/util/wait'
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { SessionHome } from '../../testing/session-home.ts'
+
+test('the size of file snapshots is shown, and gc deletes those that no session names', async () => {
+  await using home = await SessionHome.make()
+  expect(await home.run(['workspace', 'size'])).toMatchObject({ code: 0, err: 'There are no file snapshots yet.\n' })
+  const id = await home.session((session) => record(home, session, 'x'.repeat(100_000)))
+  const { out, err } = await home.run(['workspace', 'size'])
+  expect(out).toMatch(/^SIZE +FOLDER\n\d+\.\d MB +\S+work\n$/)
+  expect(err).toContain('in all. To delete old snapshots: tapetree workspace gc')
+  await home.run(['workspace', 'gc'])
+  expect(await storedFiles(home)).toBeGreaterThan(0)
+  await rm(join(home.root, 'tapetree', 'sessions', id), { recursive: true })
+  expect(await home.json('workspace', 'gc')).toMatchObject({ workspaces: [{ folder: home.cwd, trees: 0 }] })
+  expect(await storedFiles(home)).toBe(0)
+})
+
+test('deleting a session for good deletes the files that only it names', async () => {
+  await using home = await SessionHome.make()
+  const id = await home.session((session) => record(home, session, 'one'))
+  const kept = await home.session((session) => record(home, session, 'two'))
+  expect(await home.run(['sessions', 'delete', id, '--forever', '--yes'])).toMatchObject({ code: 0 })
+  expect(await home.json('workspace', 'gc')).toMatchObject({ workspaces: [{ trees: 1 }] })
+  await home.run(['sessions', 'delete', kept, '--forever', '--yes'])
+  expect(await storedFiles(home)).toBe(0)
+})
+
+test('doctor reports an interrupted restore and a damaged store, and --fix repairs the store', async () => {
+  await using home = await SessionHome.make()
+  const id = await home.session(async (session) => {
+    await record(home, session, 'one')
+    const tree = session.lastSnapshot?.tree ?? ''
+    await session.append({ type: 'restore', restore: { restoreId: 'r', phase: 'start', from: tree, to: tree } })
+  })
+  expect(await checksOf(home)).toContain(`open restore: Putting files back was interrupted in session ${id}.`)
+  const [store = ''] = await readdir(join(home.root, 'tapetree', 'workspaces'))
+  await rm(join(home.root, 'tapetree', 'workspaces', store, 'git', 'objects', 'pack'), { recursive: true })
+  const damaged = `snapshot stores: The file snapshots of ${home.cwd} are damaged: the newest one cannot be read completely.`
+  expect(await checksOf(home)).toContain(damaged)
+  await home.run(['doctor', '--fix'])
+  await home.session((session) => record(home, session, 'two'))
+  expect(await checksOf(home)).not.toContain(damaged)
+})
+
+test('doctor says why there are no file snapshots', async () => {
+  await using home = await SessionHome.make()
+  const { out } = await home.run(['doctor', '--json'], { cwd: home.root })
+  expect(out).toContain('There are no file snapshots of the home folder.')
+})
+
+/** Writes a file and records it in a session. */
+async function record(home: SessionHome, session: Session, content: string): Promise<void> {
+  await writeFile(join(home.cwd, 'a.txt'), content)
+  const storesFolder = join(home.root, 'tapetree', 'workspaces')
+  const snapshots = new WorkspaceSnapshots({ session, folder: home.cwd, storesFolder, clock: systemClock })
+  snapshots.runStarted({ runId: 'r', entryId: await session.appendMessage('user', 'go') })
+  await snapshots.selfContained()
+}
+
+async function storedFiles(home: SessionHome): Promise<number> {
+  const [store = ''] = await readdir(join(home.root, 'tapetree', 'workspaces'))
+  return (await readdir(join(home.root, 'tapetree', 'workspaces', store, 'git', 'objects', 'pack'))).length
+}
+
+async function checksOf(home: SessionHome): Promise<string[]> {
+  const { checks } = (await home.json('doctor')) as { checks: { name: string; says: string }[] }
+  return checks.map(({ name, says }) => `${name}: ${says}`)
+}
