@@ -5,7 +5,15 @@ import { join } from 'node:path'
 import type { ConflictChoice } from '../../../packages/agent/src/workspace/plan-restore.ts'
 import { WorkspaceSnapshots, type PreparedRestore } from '../../../packages/agent/src/workspace/workspace-snapshots.ts'
 import { Mutator, type Random } from './mutate.ts'
-import { gitFingerprint, isLeftOut, readFiles, type Files, type Templates, type WorkspaceKind } from './workspaces.ts'
+import {
+  gitFingerprint,
+  isEqual,
+  isLeftOut,
+  readFiles,
+  type Files,
+  type Templates,
+  type WorkspaceKind,
+} from './workspaces.ts'
 
 export interface HistoryCounts {
   snapshots: number
@@ -34,12 +42,14 @@ export async function playHistory(options: {
   folder: string
   templates: Templates
   random: Random
+  /** Only these changes are made. */
+  actions?: readonly string[] | undefined
 }): Promise<{ counts: HistoryCounts; problem?: string }> {
-  const { kind, folder, templates, random } = options
+  const { kind, folder, templates, random, actions } = options
   mkdirSync(folder)
   const { root, workspace } = templates.copy(kind, join(folder, 'work'))
   const session = await memoryStore().create({ cwd: workspace })
-  const history = new History({ root, workspace, stores: join(folder, 'stores'), session, random })
+  const history = new History({ root, workspace, stores: join(folder, 'stores'), session, random, actions })
   try {
     await history.play()
     return { counts: history.counts }
@@ -70,13 +80,20 @@ class History {
   readonly #ignoring: string | undefined
   #calls = 0
 
-  constructor(place: { root: string; workspace: string; stores: string; session: Session; random: Random }) {
-    const { root, workspace, stores, session, random } = place
+  constructor(place: {
+    root: string
+    workspace: string
+    stores: string
+    session: Session
+    random: Random
+    actions?: readonly string[] | undefined
+  }) {
+    const { root, workspace, stores, session, random, actions } = place
     this.#root = root
     this.#workspace = workspace
     this.#session = session
     this.#random = random
-    this.#mutator = new Mutator(workspace, random)
+    this.#mutator = new Mutator(workspace, { random, actions })
     this.#files = this.#read()
     this.#ignoring = this.#files.get('.gitignore')
     this.snapshots = new WorkspaceSnapshots({ session, folder: workspace, storesFolder: stores, clock: steadyClock() })
@@ -133,8 +150,8 @@ class History {
     const moment = this.#moments[this.#small(this.#moments.length)] as Moment
     const before = this.#read()
     const leftOut = this.#leftOut()
-    // Without it, the ignored files are ordinary files.
-    const isIgnoring = [moment.files, before].every((files) => files.get('.gitignore') === this.#ignoring)
+    // Without it, the ignored files were ordinary files at that moment.
+    const isIgnoring = moment.files.get('.gitignore') === this.#ignoring
     this.told.push(`rewind to ${moment.entryId}`)
     const prepared = await this.#untouched(() => this.snapshots.prepare(moment.entryId))
     this.#checkPlan(prepared, { wanted: moment.files, since: moment.step })
@@ -246,10 +263,6 @@ function steadyClock(): Clock {
 
 function pathsThatDiffer(before: Files, after: Files): Set<string> {
   return new Set([...before.keys(), ...after.keys()].filter((path) => before.get(path) !== after.get(path)))
-}
-
-function isEqual(left: Files, right: Files): boolean {
-  return pathsThatDiffer(left, right).size === 0
 }
 
 function firstDifference(actual: Files, expected: Files): string | undefined {

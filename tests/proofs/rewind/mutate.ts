@@ -19,17 +19,19 @@ export type Random = () => number
 export class Mutator {
   readonly #folder: string
   readonly #random: Random
+  readonly #names: readonly string[]
   #count = 0
 
-  constructor(folder: string, random: Random) {
+  constructor(folder: string, { random, actions }: { random: Random; actions?: readonly string[] | undefined }) {
     this.#folder = folder
     this.#random = random
+    this.#names = actions ?? Object.keys(this.#actions())
   }
 
   /** Returns what it did. */
   change(): string {
     const actions = this.#actions()
-    const name = this.#pick(Object.keys(actions))
+    const name = this.#pick(this.#names)
     try {
       return `${name} ${actions[name]?.()}`
     } catch (error) {
@@ -107,6 +109,10 @@ export class Mutator {
         ])
         execFileSync('sh', ['-c', command], { cwd: this.#folder, stdio: 'ignore' })
         return command
+      },
+      removeIgnoreFile: () => {
+        rmSync(join(this.#folder, '.gitignore'))
+        return '.gitignore'
       },
       leftOut: () => {
         const path = this.#pick(['out/x', 'out/deep/y', 'a.log', '.env', 'sub/.env', 'large-file'])

@@ -89,6 +89,10 @@ export function canaryOf(templates: string): string {
 
 export type Files = ReadonlyMap<string, string>
 
+export function isEqual(left: Files, right: Files): boolean {
+  return left.size === right.size && [...left].every(([path, content]) => right.get(path) === content)
+}
+
 /** Files that no snapshot holds: ignored, secret or large. */
 export function isLeftOut(path: string): boolean {
   return /(?:^|\/)out\/|\.log$|(?:^|\/)\.env$|(?:^|\/)large-/.test(path)
