@@ -142,6 +142,14 @@ test('every route has a method, with camelCase names in queries, bodies and resu
     matches: [{ start: 2, end: 10 }],
   })
 
+  expect(await rest.rewind(id, { entryId: node?.id ?? '', what: 'talk', dryRun: true })).toMatchObject({
+    leafId: expect.any(String) as string,
+  })
+  expect(await rest.jobs(id)).toEqual({ jobs: [] })
+  const missing = 'job-000000000000'
+  for (const request of [rest.job(id, missing, { after: 0 }), rest.stopJob(id, missing)])
+    await expect(request).rejects.toMatchObject({ status: 404 })
+
   await rest.compact(id)
 
   // The folder.
