@@ -27,3 +27,4 @@ export {
   type Network,
   type PublicRequest,
 } from './tools/web/fetch-page.ts'
+export type { CommandExit } from './tools/commands/exit-file.ts'

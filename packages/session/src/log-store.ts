@@ -13,6 +13,7 @@ export type {
 } from './log/log-store.ts'
 export type { QueuedMessage, QueueFile } from './state/inbox.ts'
 export type { Redaction, AppendContext } from './log/session-writer.ts'
+export type { BranchOptions } from './store/session.ts'
 export { MemoryLogStore } from './stores/memory/memory-store.ts'
 export { textOfLine } from './line/message-text.ts'
 export { pageOf } from './stores/list-page.ts'

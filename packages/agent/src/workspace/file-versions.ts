@@ -28,6 +28,7 @@ const asText = ['-c', 'core.bigFileThreshold=5m']
 export class FileVersions {
   readonly #git: ShadowGit
 
+  /** @internal */
   constructor(git: ShadowGit) {
     this.#git = git
   }
