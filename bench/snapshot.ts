@@ -17,7 +17,7 @@ export const sizes = {
 }
 
 const workspaceSizes = [1000, 20_000, 100_000]
-const most = { unchanged: 1.2, ten: 3, first: 50, wait: 3, readingMs: 5, packedMegabytes: 5 }
+const most = { unchanged: 1.2, ten: 3, first: 50, wait: 3, readingMs: 1, packedMegabytes: 5 }
 
 /** Snapshots and `git status` in the same folder, in turn. The targets are for workspaces of 20,000 files and more. */
 export async function run(context: FigureContext): Promise<FigureResult> {

@@ -83,6 +83,8 @@ export async function composerJourney(journey: SessionJourney): Promise<void> {
     await page.getByRole('option', { name: /\/compact/ }).waitFor()
     await inspect(journey, view, `commands-${look.width}`)
     await message.fill('/rename')
+    // Without the list, Tab would leave the field.
+    await page.getByRole('option', { name: /\/rename/ }).waitFor()
     await message.press('Tab')
     await message.pressSequentially('A new name')
     await page.getByRole('button', { name: 'Send' }).click()
