@@ -45,7 +45,8 @@ test('the screen follows the size of the terminal', async () => {
   send(chat, 'Go')
   await chat.waitFor('has to be broken.')
   await chat.waitFor('% of context')
-  chat.resize(40, 20)
+  // The longest date fits.
+  chat.resize(43, 20)
   await chat.waitFor(
     (rows) =>
       rows.length === 20 &&
