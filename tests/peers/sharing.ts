@@ -25,7 +25,8 @@ const twoProcesses: Experiment = {
       })
       assert.equal(code, 0, stderr)
       first.writeLine({ type: 'prompt', text: `From the first ${round}` })
-      await first.untilSaid((said) => said.split(`"From the first ${round}"`)[1]?.includes('"type":"run_end"') === true)
+      // While the first is still finishing the other's run, the prompt is also written as one that waits.
+      await first.untilSaid(new RegExp(`"role":"user".*"From the first ${round}"[^]*"type":"run_end"`))
     }
     first.endInput()
     await first.ended

@@ -194,8 +194,8 @@ function sumOfCharacters(text: string): number {
 }
 
 /**
- * How many times as long as a megabyte of ordinary code the slowest megabyte takes that a search finds. Both are measured in turn, and
- * the shortest times count, so that a busy machine does not fail it.
+ * How many times as long as a megabyte of ordinary code the slowest megabyte takes that a search finds. Both are measured
+ * side by side, and the median of these ratios counts, so that a busy machine does not fail it.
  */
 async function slowestMegabyte(code: readonly CodeFile[], { size, random, seed, say }: FigureContext): Promise<number> {
   const steps = size === 'ci' ? { stepsPerFamily: 10, finalSteps: 60 } : { stepsPerFamily: 100, finalSteps: 1000 }

@@ -67,6 +67,7 @@ export const contextFamilies: readonly SecretFamily[] = [
       `([Aa](?:uthorization|UTHORIZATION)(?:${quote})?${space}[:=,]${space}${opened}(?:[A-Za-z-]{2,16}[ =]{1,2}){0,2})([A-Za-z0-9._~+/:-]{16,4096}={0,2})${ends}`,
     ),
     maxRunBefore: { characters: charactersOf(/[A-Za-z0-9._~+/:-]/), length: 40 },
+    nameShape: newShape({ minValueLength: 2, maxValueLength: 4096 }),
     check: looksRandom,
   },
   {
