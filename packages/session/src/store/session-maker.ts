@@ -83,12 +83,13 @@ export class SessionMaker {
     return id
   }
 
-  /** Completes a new session, or discards it. */
+  /** Completes a new session, or discards it, unless another process owns it and may have written to it. */
   async orDiscard<T>(id: string, finish: () => Promise<T>): Promise<T> {
     const { port, scope } = this.#parts
     try {
       return await finish()
     } catch (error) {
+      if (error instanceof SessionError && error.code === 'session-owned') throw error
       // The original error matters more than a failed cleanup.
       await port.discard(scope, id).catch(() => undefined)
       throw error

@@ -111,7 +111,8 @@ export class SessionStore {
     try {
       await (await this.create({ ...options, id })).close()
     } catch (error) {
-      if (!(error instanceof SessionError && error.code === 'session-exists')) throw error
+      const isThere = error instanceof SessionError && ['session-exists', 'session-owned'].includes(error.code)
+      if (!isThere) throw error
     }
   }
 
@@ -283,10 +284,12 @@ export class SessionStore {
     return this.#options.now?.() ?? new Date()
   }
 
+  /** Rejects with `session-owned` if another process opened the new session first, which then keeps it. */
   async #openNew(id: string, name: string | undefined): Promise<Session> {
     return this.#maker.orDiscard(id, async () => {
       const session = await this.open(id)
       try {
+        if (session.owner && !session.owner.cannotLock) throw new SessionError('session-owned', session.owner.reason)
         if (name !== undefined) await session.appendSessionInfo(name)
         return session
       } catch (error) {

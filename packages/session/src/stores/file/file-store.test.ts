@@ -211,6 +211,28 @@ describe('file store on a modeled disk', () => {
     await expect(copied).rejects.toMatchObject({ code: 'session-owned' })
   })
 
+  test.each(['create', 'fork'])('what another process writes into a new session first is kept: %s', async (way) => {
+    const disk = new MemoryDisk()
+    await (await onDisk(disk).create({ id: 'source' })).close()
+    const lock: FileStoreOptions['lock'] = async () => {
+      await using session = await onDisk(disk).open('new')
+      await user(session, 'acknowledged')
+      return { type: 'held' }
+    }
+    const store = onDisk(disk, { lock })
+    const options = { id: 'new', name: 'Named' }
+    const made = way === 'create' ? store.create(options) : store.forkFrom('source', options)
+    await expect(made).rejects.toMatchObject({ code: 'session-owned' })
+    await using session = await onDisk(disk).open('new')
+    expect(await said(session)).toEqual(['user: acknowledged'])
+  })
+
+  test('a session that is opened or created is read-only if another process has created and opened it first', async () => {
+    const disk = new MemoryDisk()
+    await using session = await onDisk(disk, { lock: async () => ({ type: 'held' }) }).open('new', { create: true })
+    expect(session.readOnlyReason).toContain('Another process')
+  })
+
   test('without a kernel lock a session is erased as well, and an unfinished erase is finished', async () => {
     const disk = new MemoryDisk()
     const lock: FileStoreOptions['lock'] = async () => ({ type: 'unavailable', reason: 'no locks on this disk' })
