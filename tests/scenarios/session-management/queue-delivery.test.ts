@@ -2,7 +2,7 @@ import { loadSettings } from '@tapetree/agent/settings'
 import { script } from '@tapetree/agent/testing'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { verifies } from '../../support/verifies.ts'
 import { door, host, noticesOf, patiently, shownOn, type Hosted } from './hosted-session.ts'
@@ -20,6 +20,8 @@ async function busy(options: Parameters<typeof host>[1] = {}): Promise<Hosted & 
   const screen = await hosted.join('driver')
   await screen.prompt('Begin.')
   await wait.reached
+  // A server that closes waits for a model that does not answer.
+  onTestFinished(wait.open)
   return { ...hosted, open: wait.open }
 }
 
