@@ -56,9 +56,11 @@ class PartialLine {
 
   /** Yields batches: a chunk may hold a million empty lines, each taking a hundred times its size in memory. */
   *split(chunk: Uint8Array, position: number): Iterable<StoredLine[]> {
+    // The search of a Buffer is much faster than that of a plain array of bytes.
+    const searched = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     let lines: StoredLine[] = []
     let from = 0
-    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, from)) {
+    for (let end = searched.indexOf(0x0a); end !== -1; end = searched.indexOf(0x0a, from)) {
       if (end > from || this.#size > 0) lines.push(this.#finish(chunk.subarray(from, end)))
       from = end + 1
       this.#start = position + from
