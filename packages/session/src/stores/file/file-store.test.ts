@@ -227,6 +227,18 @@ describe('file store on a modeled disk', () => {
     expect(await said(session)).toEqual(['user: acknowledged'])
   })
 
+  test('a copy that another process archives before it is complete is not found, and stays in the archive', async () => {
+    const disk = new MemoryDisk()
+    await (await onDisk(disk).create({ id: 'source' })).close()
+    const lock: FileStoreOptions['lock'] = async () => {
+      await onDisk(disk).archive('new')
+      return { type: 'unavailable', reason: 'ENOENT' }
+    }
+    const copied = onDisk(disk, { lock }).forkFrom('source', { id: 'new' })
+    await expect(copied).rejects.toMatchObject({ code: 'session-not-found' })
+    expect((await onDisk(disk).list({ place: 'archive' })).sessions).toMatchObject([{ id: 'new' }])
+  })
+
   test('a session that is opened or created is read-only if another process has created and opened it first', async () => {
     const disk = new MemoryDisk()
     await using session = await onDisk(disk, { lock: async () => ({ type: 'held' }) }).open('new', { create: true })

@@ -331,6 +331,9 @@ export class FileLogStore implements LogStore {
   async #claimPaths(paths: LogPaths, options: ClaimOptions): Promise<Claim> {
     const attempt = await this.#lock(paths.lock)
     if (attempt.type === 'held') return { type: 'owned', owner: await readOwner(this.#port, paths.owner) }
+    if (attempt.type === 'unavailable' && !this.#port.exists(paths.log)) {
+      throw new SessionError('session-not-found', 'Another process moved or erased the session meanwhile.')
+    }
     if (attempt.type === 'unavailable' && !options.insist)
       return { type: 'owned', owner: { reason: withoutPath(attempt.reason, paths), cannotLock: true } }
     const isLocked = attempt.type === 'locked'
