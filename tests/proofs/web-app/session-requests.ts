@@ -44,7 +44,8 @@ export async function callsJourney(journey: SessionJourney): Promise<void> {
   home.provider.script(
     answer(call('d1', 'bash', { command: 'rm -rf build' })),
     answer(call('d2', 'write', { path: 'made.txt', content: 'one\ntwo\n' })),
-    answer(said('Both are settled.')),
+    answer(call('d3', 'write', { path: 'made.txt', content: 'one\nthree\n' })),
+    answer(said('All three are settled.')),
   )
   await send(page, 'Try it.')
   await page.getByRole('button', { name: 'Deny with a note' }).click()
@@ -58,7 +59,12 @@ export async function callsJourney(journey: SessionJourney): Promise<void> {
   await write.locator('table.split').first().waitFor()
   await inspect(journey, view, 'split-diff')
   await write.getByRole('button', { name: 'Allow once' }).click()
-  await page.getByText('Both are settled.').waitFor()
+  const overwrite = write.filter({ hasText: 'three' })
+  await overwrite.waitFor()
+  const what = await overwrite.locator('.what').innerText()
+  if (!/^Write \S+made\.txt$/.test(what)) complain(`a request to overwrite a file shows ${what}`)
+  await overwrite.getByRole('button', { name: 'Allow once' }).click()
+  await page.getByText('All three are settled.').waitFor()
   await untilIdle(page)
   if ((await page.locator('.note.failed').count()) !== 0) complain('a denied call looks failed')
 
@@ -79,8 +85,15 @@ export async function callsJourney(journey: SessionJourney): Promise<void> {
   await inspect(journey, view, 'subagent')
 
   await page.locator('.transcript').press('?')
-  await page.getByRole('dialog', { name: 'Keys and commands' }).waitFor()
+  const help = page.getByRole('dialog', { name: 'Keys and commands' })
+  await help.waitFor()
   await inspect(journey, view, 'help')
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.setViewportSize({ width: 360, height: 400 })
+  await page.locator('.transcript').press('?')
+  const scrolled = await help.evaluate<number, { scrollTop: number }>((each) => each.scrollTop)
+  if (scrolled !== 0) complain(`the help opens ${scrolled} px below its top`)
+  await page.setViewportSize({ width: 1440, height: 900 })
   await page.getByRole('button', { name: 'Close' }).click()
   await page.locator('.transcript').press('/')
   if ((await page.locator('textarea#message:focus').count()) !== 1) complain('the key / does not go to the message')

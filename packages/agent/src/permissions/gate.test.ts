@@ -59,6 +59,30 @@ test('a request shows the whole call, its reason and the possible answers', asyn
   expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this: use another folder' })
 })
 
+test('a request to overwrite a file names the change, and reading only as a reason', async () => {
+  await using session = await memoryStore().create()
+  const { gate, requests } = gateOn(session, {
+    rules: { user: [{ effect: 'ask', type: 'read', match: '/repo/b.txt' }] },
+  })
+  const overwrite = (path: string): GateCall => ({
+    runId: 'run',
+    callId: path,
+    tool: 'write',
+    readOnly: false,
+    input: { path, content: '' },
+    access: [
+      { type: 'read', path },
+      { type: 'write', path },
+    ],
+  })
+  for (const path of ['/repo/a.txt', '/repo/b.txt']) void gate.admit(overwrite(path), never)
+  const titles = (await waiting(requests, 2)).map(({ title }) => title)
+  expect(titles).toEqual([
+    'Write /repo/a.txt\nIt writes /repo/a.txt.',
+    'Write /repo/b.txt\nA rule requires permission to read /repo/b.txt.\nIt writes /repo/b.txt.',
+  ])
+})
+
 test('a grant for the session holds without another request, also after a restart, and covers nothing else', async () => {
   const store = memoryStore()
   const first = await store.create()

@@ -124,9 +124,16 @@ function quoted(word: string, index: number, words: string[]): string {
   return isMark || /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** The complete action, and the reason for the request. */
+/**
+ * The complete action, and the reason for the request. A tool that changes a file also reads it: only the change is named.
+ * If reading it needs permission, the reason says so.
+ */
 function titleOf({ tool, access }: GateCall, reason: string): string {
-  const what = access.map(describeAccess).filter(Boolean)
+  const written = new Set(access.flatMap((each) => (each.type === 'write' ? [each.path] : [])))
+  const what = access
+    .filter((each) => each.type !== 'read' || !written.has(each.path))
+    .map(describeAccess)
+    .filter(Boolean)
   return visibleText(`${what.length > 0 ? what.join('\n') : tool}\n${reason}`)
 }
 

@@ -26,6 +26,15 @@ test('arguments that are not part of the text are shown, too', () => {
   })
 })
 
+test('a file that is read and written is one action, and the reason follows it', () => {
+  const title = 'Read /code/x.ts\nWrite /code/x.ts\nIt writes x.ts.'
+  expect(permissionText({ ...request, title, input: { path: 'x.ts' } })).toEqual({
+    what: 'Read /code/x.ts\nWrite /code/x.ts',
+    why: 'It writes x.ts.',
+    input: [],
+  })
+})
+
 test('without a title the tool is named, and one line is the whole text', () => {
   expect(permissionText({ ...request, title: '' }).what).toBe('bash')
   expect(permissionText({ ...request, title: 'Fetch a page' })).toEqual({ what: 'Fetch a page', why: '', input: [] })

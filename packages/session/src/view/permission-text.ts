@@ -35,7 +35,7 @@ function endOfWhat(title: string, input: Record<string, unknown>): number {
   const given = Object.values(input).filter((value) => typeof value === 'string' && value !== '') as string[]
   const ends = given
     .filter((text) => title.includes(`${text}\n`))
-    .map((text) => title.indexOf(`${text}\n`) + text.length)
+    .map((text) => title.lastIndexOf(`${text}\n`) + text.length)
   if (ends.length > 0) return Math.max(...ends)
   const last = title.lastIndexOf('\n')
   return last < 0 ? title.length : last

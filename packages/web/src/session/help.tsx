@@ -1,4 +1,5 @@
 import { useEffect, useRef, type ReactNode } from 'react'
+import { Dialog } from '../dialog.tsx'
 import { ownCommands } from './completion.ts'
 
 interface Shortcut {
@@ -39,12 +40,9 @@ export function useShortcuts(actions: { help: () => void; stop: () => void; newe
 }
 
 export function Help({ onClose }: { onClose: () => void }): ReactNode {
-  const place = useRef<HTMLDialogElement>(null)
-  useEffect(() => place.current?.showModal(), [])
   return (
-    <dialog ref={place} className="help" aria-labelledby="help-title" onClose={onClose}>
-      <h2 id="help-title">Keys and commands</h2>
-      <dl>
+    <Dialog title="Keys and commands" onClose={onClose}>
+      <dl className="help">
         {shortcuts.map(({ keys, says }) => (
           <div key={keys}>
             <dt>
@@ -62,9 +60,6 @@ export function Help({ onClose }: { onClose: () => void }): ReactNode {
           </div>
         ))}
       </dl>
-      <form method="dialog">
-        <button autoFocus>Close</button>
-      </form>
-    </dialog>
+    </Dialog>
   )
 }
