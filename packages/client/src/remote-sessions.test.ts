@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { WireSessionFeedEvent, WireSessionSummary } from './protocol/rest.ts'
+import type { WakeUps } from './reconnect.ts'
 import { RemoteSessions, type RemoteSessionsOptions } from './remote-sessions.ts'
 import { SkippingClock } from './testing/skipping-clock.ts'
 import { webServer } from './testing/web-server.ts'
@@ -33,6 +34,9 @@ class ListServer {
   /** Events sent while the list is being read. */
   whileListing: WireSessionFeedEvent[] = []
   refuse: number | undefined
+  /** What becomes of a check whether the server is there. */
+  checkUp: 'answers' | 'is cut' | 'is silent' = 'answers'
+  checks = 0
   url = ''
 
   static async open(): Promise<ListServer> {
@@ -55,6 +59,10 @@ class ListServer {
   #answer(url: string, response: ServerResponse): void {
     if (this.refuse !== undefined) {
       response.writeHead(this.refuse).end()
+    } else if (url.startsWith('/api/version')) {
+      this.checks++
+      if (this.checkUp === 'answers') response.writeHead(200).end('{}')
+      else if (this.checkUp === 'is cut') response.destroy()
     } else if (url.startsWith('/api/events')) {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': here\n\n')
       this.feeds.push(response)
@@ -73,6 +81,16 @@ function follow(server: ListServer, options: Partial<RemoteSessionsOptions> = {}
   const sessions = RemoteSessions.open({ baseUrl: server.url, random: () => 0, ...options })
   cleanUps.push(() => sessions.close())
   return sessions
+}
+
+/** Wakes whatever follows with its `wakeUps`. */
+function alarm(): { wake: () => void; wakeUps: WakeUps } {
+  let ring = (): void => undefined
+  const wakeUps: WakeUps = (wake) => {
+    ring = wake
+    return () => undefined
+  }
+  return { wake: () => ring(), wakeUps }
 }
 
 async function until(sessions: RemoteSessions, holds: () => boolean): Promise<void> {
@@ -154,6 +172,48 @@ describe('the list of sessions', () => {
     await until(sessions, () => sessions.status.type === 'waiting')
     await clock.skip(500)
     await until(sessions, () => ids(sessions).join() === 'b')
+  })
+
+  test('is read again when the network goes away without ending the feed', async () => {
+    const clock = new SkippingClock()
+    const { wake, wakeUps } = alarm()
+    const server = await ListServer.open()
+    const sessions = follow(server, { clock, wakeUps, random: () => 1 })
+    await until(sessions, () => isAttached(sessions))
+    server.sessions = [session('b', 2)]
+    server.checkUp = 'is cut'
+    wake()
+    await until(sessions, () => sessions.status.type === 'waiting')
+    wake()
+    await until(sessions, () => ids(sessions).join() === 'b')
+  })
+
+  test('is read again when the server does not answer soon after the page wakes up', async () => {
+    const clock = new SkippingClock()
+    const { wake, wakeUps } = alarm()
+    const server = await ListServer.open()
+    const sessions = follow(server, { clock, wakeUps, random: () => 1 })
+    await until(sessions, () => isAttached(sessions))
+    server.checkUp = 'is silent'
+    wake()
+    await clock.skip(5000)
+    await until(sessions, () => sessions.status.type === 'waiting')
+    wake()
+    await until(sessions, () => isAttached(sessions))
+  })
+
+  test('keeps its feed if the server answers when the page wakes up', async () => {
+    const { wake, wakeUps } = alarm()
+    const server = await ListServer.open()
+    const sessions = follow(server, { wakeUps })
+    await until(sessions, () => isAttached(sessions))
+    const statuses: string[] = []
+    sessions.subscribe(() => statuses.push(sessions.status.type))
+    for (let times = 0; times < 3; times++) wake()
+    await expect.poll(() => server.checks).toBe(1)
+    server.tell({ type: 'session_changed', session: session('c', 4) })
+    await until(sessions, () => ids(sessions).join() === 'c')
+    expect([server.feeds.length, statuses]).toEqual([1, ['attached']])
   })
 
   test('is read page by page', async () => {

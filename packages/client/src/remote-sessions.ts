@@ -1,5 +1,5 @@
 import { Listeners } from '@tapetree/session/util/listeners'
-import { systemClock, waitOut, type Clock } from './clock.ts'
+import { systemClock, waitOut, within, type Clock } from './clock.ts'
 import { liveness, afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { ProblemError } from './problem-error.ts'
 import { sessionFeedSchema } from './protocol/rest.ts'
@@ -29,6 +29,9 @@ export class RemoteSessions {
   #status: ConnectionStatus = { type: 'connecting' }
   #pause = new AbortController()
   #silence = new AbortController()
+  /** Ends the current stream. */
+  #cut: AbortController | undefined
+  #isChecking = false
   #done: Promise<void> = Promise.resolve()
 
   private constructor(options: RemoteSessionsOptions) {
@@ -81,7 +84,7 @@ export class RemoteSessions {
 
   async #follow(): Promise<void> {
     const { clock, random, wakeUps = browserWakeUps } = this.#options
-    const stopWakeUps = wakeUps(() => this.#pause.abort())
+    const stopWakeUps = wakeUps(() => this.#wake())
     let failures = 0
     while (!this.#isClosed) {
       this.#setStatus({ type: 'connecting' })
@@ -104,7 +107,7 @@ export class RemoteSessions {
   /** One stream, from start to end. Events that arrive while the list is read are newer than the list. */
   async #followOnce(): Promise<{ attachedMs: number; refused?: ClosedReason | undefined }> {
     const { clock } = this.#options
-    const cut = new AbortController()
+    const cut = (this.#cut = new AbortController())
     const signal = AbortSignal.any([cut.signal, this.#closing.signal])
     let attachedAt: number | undefined
     this.#watch(cut)
@@ -132,6 +135,7 @@ export class RemoteSessions {
         return { attachedMs: 0, refused: refusals[reason.status] }
       }
     } finally {
+      this.#cut = undefined
       cut.abort()
       this.#silence.abort()
     }
@@ -174,6 +178,25 @@ export class RemoteSessions {
       }
     }
     void wait()
+  }
+
+  #wake(): void {
+    this.#pause.abort()
+    if (this.#cut && !this.#isChecking) void this.#check(this.#cut)
+  }
+
+  /** A stream does not end when its network is gone: asks the server something, and ends the stream without an answer. */
+  async #check(cut: AbortController): Promise<void> {
+    const { clock } = this.#options
+    this.#isChecking = true
+    try {
+      await within({ clock, ms: liveness.answerMs, signal: cut.signal }, (signal) => this.#rest.version(signal))
+    } catch (error) {
+      // A refusal is an answer; the status 0 is none.
+      if (!(error instanceof ProblemError && error.status > 0)) cut.abort(error)
+    } finally {
+      this.#isChecking = false
+    }
   }
 
   #show(sessions: readonly SessionSummary[]): void {

@@ -65,4 +65,14 @@ export async function away(browser: SiteBrowser, complain: (problem: string) => 
   await phone.page.reload()
   await phone.page.getByText('Said during the sleep.').waitFor()
   if ((await textOf(phone.page)) !== onDesk) complain('a page that was away shows something else after a reload')
+
+  const connection = phone.page.locator('#connection')
+  await phone.page.goto(app.url)
+  await connection.getByText('Live', { exact: true }).waitFor()
+  await phone.page.context().setOffline(true)
+  await connection.getByText('Connection lost').waitFor()
+  await send(desk.page, '/rename Renamed while the list was away')
+  await phone.page.context().setOffline(false)
+  await connection.getByText('Live again after').waitFor()
+  await phone.page.getByText('Renamed while the list was away').waitFor()
 }

@@ -1,8 +1,9 @@
-import type { SessionSummary } from '@tapetree/client'
+import type { ConnectionStatus, SessionSummary } from '@tapetree/client'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { lazy, Suspense, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { placeLink, replaceRoute, searchLink, type Place, type Route } from '../route.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
+import { useAway, type Away } from '../use-away.ts'
 import { DoneNotice, type Done } from './done-notice.tsx'
 import { nestSessions } from './nest-sessions.ts'
 import { SessionRow } from './session-row.tsx'
@@ -33,6 +34,7 @@ const places: readonly { place: Place; name: string }[] = [
 export function SessionList({ sessions: listed, route, isScreen, openId, role }: SessionListProps): ReactNode {
   // The title of another screen is the heading of the page.
   const Brand = isScreen ? 'h1' : 'p'
+  const away = useAway(listed.status)
   return (
     <nav className="list" aria-label="Sessions">
       <header className="list-head">
@@ -40,7 +42,7 @@ export function SessionList({ sessions: listed, route, isScreen, openId, role }:
           <img src="./icon.svg" alt="" width="24" height="24" /> tapetree
         </Brand>
         <span id="connection" className="connection" role="status">
-          {listed.status.type === 'attached' ? 'Live' : 'Connecting…'}
+          {connectionText(away, listed.status)}
         </span>
         {mayDo(role, 'drive') && (
           <button className="small" onClick={() => (location.hash = '#/new')}>
@@ -65,7 +67,7 @@ export function SessionList({ sessions: listed, route, isScreen, openId, role }:
       ) : (
         <Suspense fallback={<p className="faint padded">Loading…</p>}>
           {route.type === 'search' ? (
-            <SearchResults query={route.query} sessions={listed.sessions} />
+            <SearchResults query={route.query} sessions={listed.sessions} role={role} />
           ) : (
             <StoredSessions key={route.place} place={route.place === 'trash' ? 'trash' : 'archive'} role={role} />
           )}
@@ -73,6 +75,11 @@ export function SessionList({ sessions: listed, route, isScreen, openId, role }:
       )}
     </nav>
   )
+}
+
+function connectionText({ isLost, awaySeconds }: Away, { type }: ConnectionStatus): string {
+  if (type !== 'attached') return isLost ? 'Connection lost' : 'Connecting…'
+  return awaySeconds === undefined ? 'Live' : `Live again after ${awaySeconds} s`
 }
 
 /** The query is in the address: each key replaces it, so that one step back leaves the search. */

@@ -1,7 +1,8 @@
 import type { ConnectionStatus, SessionSummary } from '@tapetree/client'
-import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { useRef, useState, type ReactNode } from 'react'
 import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
+import { useAway } from '../use-away.ts'
 import { Composer } from './composer.tsx'
 import { Help, useShortcuts } from './help.tsx'
 import { Jobs } from './jobs.tsx'
@@ -129,28 +130,12 @@ function Opened({
 
 /** Says that the page is cut off, and for a moment that it was. */
 function ConnectionNotice({ status }: { status: ConnectionStatus }): ReactNode {
-  const lostAt = useRef<number | undefined>(undefined)
-  const wasAttached = useRef(false)
-  const [awaySeconds, setAwaySeconds] = useState<number>()
-  useEffect(() => {
-    if (status.type === 'attached') {
-      if (lostAt.current !== undefined) setAwaySeconds(Math.round((Date.now() - lostAt.current) / 1000))
-      lostAt.current = undefined
-      wasAttached.current = true
-    } else if (wasAttached.current) lostAt.current ??= Date.now()
-  }, [status.type])
-  useEffect(() => {
-    if (awaySeconds === undefined) return undefined
-    const timer = setTimeout(() => setAwaySeconds(undefined), 5000)
-    return () => clearTimeout(timer)
-  }, [awaySeconds])
+  const { isLost, awaySeconds } = useAway(status)
   if (status.type === 'closed') return <p className="notice failed">{closedSentences[status.reason]}</p>
   if (status.type !== 'attached')
     return (
       <p className="notice" role="status">
-        {wasAttached.current
-          ? 'Connection lost. Reconnecting… Messages are kept and sent when it is back.'
-          : 'Connecting…'}
+        {isLost ? 'Connection lost. Reconnecting… Messages are kept and sent when it is back.' : 'Connecting…'}
       </p>
     )
   if (awaySeconds === undefined) return null

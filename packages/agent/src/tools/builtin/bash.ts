@@ -102,7 +102,7 @@ export function bashTool(options: BashOptions): Tool {
       // The command continues without this process, and is found again.
       if (signal.reason instanceof SessionSuspended) done.abort(signal.reason)
       // The loop abandons a command that cannot be stopped.
-      else void command.stop().catch(() => undefined)
+      else void command.stop('the user').catch(() => undefined)
     }
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()

@@ -17,10 +17,10 @@ export function jobKillTool({ jobs }: { jobs: Jobs }): Tool {
     run: async ({ jobId }, context) => {
       const command = await jobs.find(jobId, context.localFolder)
       if (!command) return { content: `There is no job ${jobId} in this session.`, isError: true }
-      const outcome = await command.stop()
+      const outcome = await command.stop('job_kill')
       if (outcome.type === 'unclaimed') return { content: '[It had not started, and will not start.]' }
       if (outcome.type === 'lost') await command.endStrays()
-      const { content } = await reportOutcome(command, outcome, context, { stoppedBy: 'job_kill' })
+      const { content } = await reportOutcome(command, outcome, context)
       return { content }
     },
   })

@@ -37,6 +37,20 @@ test('shows the output so far and where to continue, also in a process that did 
   expect(await read({ jobId })).toEqual({ content: 'one\ntwo\n\n[Exit code 3.]' })
 })
 
+test('says who stopped a job, also in another process; the first one counts', async () => {
+  for (const [stopper, ended] of [
+    ['the user', '[Stopped by the user, with all of its processes.]'],
+    ['job_kill', '[Stopped by job_kill, with all of its processes.]'],
+    [undefined, '[Stopped, with all of its processes.]'],
+  ] as const) {
+    const { jobId, command } = await startJob(untilGo())
+    if (stopper === 'the user') await new Jobs().stop(jobId, cwd)
+    else await command.stop(stopper)
+    await new Jobs().stop(jobId, cwd)
+    expect(await read({ jobId })).toEqual({ content: ended })
+  }
+})
+
 test('waits for the end of a job with waitMs', async () => {
   const { jobId } = await startJob(`echo one; ${untilGo()}; echo two`)
   const clock = new FakeClock()

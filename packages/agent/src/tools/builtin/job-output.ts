@@ -34,7 +34,7 @@ export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
       if (waitMs > 0) await waitForEnd(command, waitMs, context)
       const state = await command.state()
       if (state.type === 'ended' || state.type === 'lost') {
-        const { content } = await reportOutcome(command, state, context, { from: since, stoppedBy: 'job_kill' })
+        const { content } = await reportOutcome(command, state, context, { from: since })
         return { content }
       }
       const text = (nextOffset: number): string => `Still running. Read more with since ${nextOffset}.`

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { defaultPolicy } from '@tapetree/redact'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
 import { readExit, type CommandExit } from './exit-file.ts'
@@ -80,6 +81,11 @@ export interface WaitOptions {
   onOutput?: (piece: OutputPiece) => void
 }
 
+/** Who asked to stop a command, as the model is told. */
+export type Stopper = (typeof stoppers)[number]
+const stoppers = ['job_kill', 'the user'] as const
+const stopperFile = 'stopped-by'
+
 /** A command, as recorded in its spool folder. */
 export class Command {
   readonly spool: string
@@ -125,16 +131,34 @@ export class Command {
     }
   }
 
-  /** Ends it with all of its processes and resolves when they are gone, or prevents its start. */
-  async stop(): Promise<CommandOutcome | { type: 'unclaimed' }> {
+  /**
+   * Ends it with all of its processes and resolves when they are gone, or prevents its start. `by` is recorded; the first
+   * one counts.
+   */
+  async stop(by?: Stopper): Promise<CommandOutcome | { type: 'unclaimed' }> {
     if (this.forestall()) return { type: 'unclaimed' }
     const { claim } = readClaim(this.spool)
-    if (claim && isRunning(claim)) tell(claim, 'SIGTERM')
+    if (claim && isRunning(claim)) {
+      // A supervisor outlives its command for a moment.
+      if (by !== undefined && (await this.state()).type === 'running') await this.#recordStopper(by)
+      tell(claim, 'SIGTERM')
+    }
     try {
       return await this.wait({ signal: AbortSignal.timeout(stopMs) })
     } catch {
       return this.#stopBluntly()
     }
+  }
+
+  /** Undefined if it was not recorded. */
+  async stopper(): Promise<Stopper | undefined> {
+    const recorded = await readFile(join(this.spool, stopperFile), 'utf8').catch(() => '')
+    return stoppers.find((each) => each === recorded)
+  }
+
+  async #recordStopper(by: Stopper): Promise<void> {
+    // Who stopped it is only told to the model: a full disk must not keep a command running.
+    await writeFile(join(this.spool, stopperFile), by, { flag: 'wx', mode: 0o600 }).catch(() => undefined)
   }
 
   /** Ends processes left by a supervisor that was killed. */

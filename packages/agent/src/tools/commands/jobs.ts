@@ -108,11 +108,11 @@ export class Jobs {
     return { job, text: plainText(joinPieces(output, from)), end: output.end, isCut: from > 0 }
   }
 
-  /** Stops a job with all of its processes. Undefined if this session has no such job. */
+  /** Stops a job with all of its processes for the user; the model is told so. Undefined if this session has no such job. */
   async stop(id: string, localFolder: string | undefined): Promise<Job | undefined> {
     const command = await this.find(id, localFolder)
     if (!command) return undefined
-    const outcome = await command.stop()
+    const outcome = await command.stop('the user')
     if (outcome.type === 'lost') await command.endStrays()
     return describeJob(command)
   }

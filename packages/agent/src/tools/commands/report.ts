@@ -1,13 +1,11 @@
 import type { ToolContext, ToolOutput } from '../tool.ts'
-import type { Command, CommandOutcome } from './command.ts'
+import type { Command, CommandOutcome, Stopper } from './command.ts'
 import type { CommandExit } from './exit-file.ts'
 import { countBytes, showOutput } from './shown-output.ts'
 
 export interface ReportOptions {
   /** The offset to start at. */
   from?: number
-  /** What stopped it, if it was stopped. */
-  stoppedBy?: string
 }
 
 /** Reports an ended command: its output, and how it ended unless it succeeded. */
@@ -15,12 +13,12 @@ export async function reportOutcome(
   command: Command,
   outcome: CommandOutcome | { type: 'lost'; reason: string },
   context: Pick<ToolContext, 'putBlob'>,
-  { from = 0, stoppedBy = 'the user' }: ReportOptions = {},
+  { from = 0 }: ReportOptions = {},
 ): Promise<ToolOutput> {
   const output = await command.output({ from })
   const shown = await showOutput(output, from, context)
   const { sentences, isError } =
-    outcome.type === 'ended' ? describeExit(outcome.exit, stoppedBy) : describeLoss(outcome)
+    outcome.type === 'ended' ? describeExit(outcome.exit, await command.stopper()) : describeLoss(outcome)
   return { content: join(shown, sentences), ...(isError && { isError }) }
 }
 
@@ -36,8 +34,8 @@ export async function reportRunning(
   return { content: join(shown, [text(output.end)]) }
 }
 
-function describeExit(exit: CommandExit, stoppedBy: string): { sentences: string[]; isError: boolean } {
-  const ended = describeCause(exit, stoppedBy)
+function describeExit(exit: CommandExit, stopper: Stopper | undefined): { sentences: string[]; isError: boolean } {
+  const ended = describeCause(exit, stopper)
   const { leftBehind, survivors, error } = exit
   return {
     isError: exit.cause !== 'exited' || exit.code !== 0,
@@ -56,7 +54,7 @@ function describeExit(exit: CommandExit, stoppedBy: string): { sentences: string
   }
 }
 
-function describeCause({ cause, code, signal, bytes, deadlineMs, error }: CommandExit, stoppedBy: string): string[] {
+function describeCause({ cause, code, signal, bytes, deadlineMs, error }: CommandExit, stopper?: Stopper): string[] {
   switch (cause) {
     case 'exited':
       if (code === 0) return []
@@ -64,7 +62,7 @@ function describeCause({ cause, code, signal, bytes, deadlineMs, error }: Comman
     case 'timed-out':
       return [`Timed out after ${deadlineMs / 1000} s and was stopped with all of its processes.`]
     case 'stopped':
-      return [`Stopped by ${stoppedBy}, with all of its processes.`]
+      return [`Stopped${stopper === undefined ? '' : ` by ${stopper}`}, with all of its processes.`]
     case 'overflowed':
       return [`It printed ${countBytes(bytes)}, more than the limit, and was stopped with all of its processes.`]
     case 'not-started':
